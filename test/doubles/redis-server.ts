@@ -1,0 +1,241 @@
+/**
+ * A private, real redis-server on a free loopback port, its data in a temporary folder.
+ *
+ *   const server = await startRedisServer();
+ *   await server.client.set("a", "1");
+ *   await server.kill();       SIGKILL, as in a crash
+ *   await server.start();      again, on the same port and data
+ *   await server.dispose();    ends it, closes the client, removes the folder
+ *
+ * Where there is none, suites are skipped with the reason (`describe.skipIf(missingRedis !== undefined)`); with
+ * `CI=true` nothing may be skipped, so `missingRedis` stays undefined and `startRedisServer` fails with the same sentence.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { Redis } from "ioredis";
+
+const problem = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "redis-server")))
+  ? undefined
+  : "no redis-server on the PATH; install it: apt-get install -y redis-server";
+
+/** Why Redis suites are skipped; undefined when they must run. */
+export const missingRedis = process.env.CI === "true" ? undefined : problem;
+
+/** Appended to a suite's name, so that the reason stands in the report. */
+export const redisNote = missingRedis === undefined ? "" : ` (skipped: ${missingRedis})`;
+
+export interface RedisServerOptions {
+  /** `aof`, the default: what was answered survives SIGKILL. `none`: a restart is empty. */
+  persistence?: "aof" | "none";
+  password?: string;
+  /** More settings as redis-server takes them: `["--maxmemory", "1mb"]`. */
+  args?: string[];
+  /** What comes first on the command line: `[configFile, "--sentinel"]`. Persistence and password don't apply then. */
+  program?: string[];
+}
+
+export interface RedisServer {
+  host: string;
+  port: number;
+  url: string;
+  /** Of the process that runs now, or ran last. */
+  pid: number;
+  isRunning: boolean;
+  /** For tests; reconnects by itself, for ever. */
+  client: Redis;
+  /** What the server has printed, over all its starts. */
+  output(): string;
+  /** On the same port and data. Resolves once it answers. */
+  start(): Promise<void>;
+  /** SIGTERM, and resolves when the process is gone. The data stays. */
+  stop(): Promise<void>;
+  /** SIGKILL, and resolves when the process is gone. The data stays. */
+  kill(): Promise<void>;
+  /** Ends everything and removes the data. */
+  dispose(): Promise<void>;
+}
+
+const host = "127.0.0.1";
+const startTimeoutMs = 15_000;
+const stopTimeoutMs = 5_000;
+
+/** Resolves once the server answers. */
+export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
+  if (problem !== undefined) throw new Error(problem);
+  const folder = await mkdtemp(join(tmpdir(), "remora-redis-"));
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      const server = createRedisServer(await freePort(), folder, options);
+      try {
+        await server.start();
+        return server;
+      } catch (thrown) {
+        await server.stop();
+        // Somebody else took the port between the look and the start.
+        if (attempt === 5 || !server.output().includes("in use")) throw thrown;
+      }
+    }
+  } catch (thrown) {
+    await rm(folder, { recursive: true, force: true });
+    throw thrown;
+  }
+}
+
+function createRedisServer(port: number, folder: string, options: RedisServerOptions): RedisServer {
+  const output = { text: "" };
+  let child: ChildProcess | undefined;
+  let pid = 0;
+  let client: Redis | undefined;
+  const killChild = () => child?.kill("SIGKILL");
+
+  async function end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    const running = child;
+    if (running === undefined) return;
+    const gone = exitOf(running);
+    running.kill(signal);
+    const timer = setTimeout(() => running.kill("SIGKILL"), stopTimeoutMs);
+    await gone;
+    clearTimeout(timer);
+    child = undefined;
+    process.off("exit", killChild);
+  }
+
+  return {
+    host,
+    port,
+    url: `redis://${options.password === undefined ? "" : `:${encodeURIComponent(options.password)}@`}${host}:${port}`,
+    get pid() {
+      return pid;
+    },
+    get isRunning() {
+      return child !== undefined && !hasExited(child);
+    },
+    get client() {
+      client ??= createTestClient(port, options.password);
+      return client;
+    },
+    output: () => output.text,
+    async start() {
+      if (child !== undefined && !hasExited(child)) throw new Error(`redis-server on port ${port} is already running`);
+      const from = output.text.length;
+      child = spawn("redis-server", argumentsFor(port, folder, options), {
+        cwd: folder,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      pid = child.pid ?? 0;
+      // A test process that ends without disposing leaves no server behind.
+      process.on("exit", killChild);
+      for (const stream of [child.stdout, child.stderr]) {
+        stream?.on("data", (chunk) => {
+          output.text += chunk;
+        });
+      }
+      await untilReady(child, port, () => output.text.slice(from));
+    },
+    stop: () => end("SIGTERM"),
+    kill: () => end("SIGKILL"),
+    async dispose() {
+      client?.disconnect();
+      await end("SIGKILL");
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function argumentsFor(port: number, folder: string, { persistence, password, args, program }: RedisServerOptions) {
+  const own = ["--port", String(port), "--bind", host, "--dir", folder, "--daemonize", "no"];
+  if (program !== undefined) return [...program, ...own, ...(args ?? [])];
+  return [
+    ...own,
+    ...["--save", ""],
+    // `no` writes before it answers and leaves the disk to the system: safe against SIGKILL, and never held up by a slow
+    // disk. `everysec` may hold a write back for two seconds while the disk is busy.
+    ...["--appendonly", persistence === "none" ? "no" : "yes", "--appendfsync", "no"],
+    ...(password === undefined ? [] : ["--requirepass", password]),
+    ...(args ?? []),
+  ];
+}
+
+/**
+ * The process itself says that it is ready, so that another server on the port can't pass for it; then it must answer,
+ * so that whoever connects next is served. A password, a replica without master and the like are answers too.
+ */
+async function untilReady(child: ChildProcess, port: number, printed: () => string): Promise<void> {
+  const failed = exitOf(child).then(() => {
+    throw new Error(`redis-server ended before it was ready\n${printed()}`);
+  });
+  const ready = (async () => {
+    const until = Date.now() + startTimeoutMs;
+    while (Date.now() < until) {
+      if (hasExited(child)) return await failed;
+      if (/Ready to accept connections|Sentinel ID is/.test(printed()) && (await answers(port))) return;
+      await wait(10);
+    }
+    throw new Error(`redis-server did not answer within ${startTimeoutMs} ms\n${printed()}`);
+  })();
+  await Promise.race([ready, failed]);
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect(port, host, () => socket.write("PING\r\n"));
+    const finish = (isAnswered: boolean) => {
+      socket.destroy();
+      done(isAnswered);
+    };
+    socket.setTimeout(1_000, () => finish(false));
+    socket.on("error", () => finish(false));
+    socket.on("close", () => finish(false));
+    socket.on("data", (answer) => finish(!answer.toString().startsWith("-LOADING")));
+  });
+}
+
+function hasExited(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+}
+
+/** Resolves when the process is gone, or could not be started. */
+function exitOf(child: ChildProcess): Promise<void> {
+  if (hasExited(child)) return Promise.resolve();
+  return new Promise((done) => {
+    child.once("exit", () => done());
+    child.once("error", () => done());
+  });
+}
+
+function createTestClient(port: number, password: string | undefined): Redis {
+  const client = new Redis({
+    host,
+    port,
+    ...(password === undefined ? {} : { password }),
+    maxRetriesPerRequest: null,
+    retryStrategy: () => 50,
+  });
+  // Connection errors are what the tests are about; the command that waits says what comes of it.
+  client.on("error", () => undefined);
+  return client;
+}
+
+/**
+ * Below the range that systems give to outgoing connections: a client that tries again and again to reach a port of that
+ * range while nobody listens there ends up connected to itself. Leaves room for a cluster's second port, 10,000 above.
+ */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    if ((await isFree(port)) && (await isFree(port + 10_000))) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const probe = createServer();
+    probe.once("error", () => done(false));
+    probe.listen(port, host, () => probe.close(() => done(true)));
+  });
+}
