@@ -48,6 +48,16 @@ export function contextSettings({ config: { context, models } }: Settings) {
   };
 }
 
+/** By platform. The page is the operator's own: whoever has its token may talk. */
+export function accessRules({ config: { discord, slack } }: Settings) {
+  const { guilds, ...ofDiscord } = discord.access;
+  const { workspaces, ...ofSlack } = slack.access;
+  return {
+    discord: { ...ofDiscord, spaces: guilds, guests: true, externals: true },
+    slack: { ...ofSlack, spaces: workspaces },
+  };
+}
+
 export function toolboxSettings({ config: { skills, safety } }: Settings, sandboxHolds: boolean) {
   const accessOf = ({ allow, deny }: { allow: string[] | null; deny: string[] }) => withoutNulls({ allow, deny });
   const conversations = Object.entries(skills.conversations).map(([id, access]) => [id, accessOf(access)] as const);

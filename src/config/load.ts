@@ -23,10 +23,28 @@ export interface Settings {
   data: string;
   /** In precedence order, later wins: shipped, the workspace's own, REMORA_SKILLS, `skills.folders`. */
   skillRoots: string[];
+  /** Null where the environment has no token for it. */
+  discord: DiscordAccess | null;
+  slack: SlackAccess | null;
+  redisUrl: string | null;
   /** `provider/model` that goes first. */
   preferredModel: string | null;
   /** Values that must never be shown. */
   secrets: string[];
+}
+
+export interface DiscordAccess {
+  token: string;
+  /** Without the version; absent: Discord's own. */
+  apiUrl?: string;
+}
+
+/** With an app token by Socket Mode, else by signed HTTP. */
+export interface SlackAccess {
+  botToken: string;
+  transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
+  /** Absent: Slack's own. */
+  apiUrl?: string;
 }
 
 export interface ConfigProblem {
@@ -55,6 +73,7 @@ export function loadSettings(env: Environment, root: string): LoadResult {
     });
   });
   const merged = withEnvironment(raw, env, problems);
+  problems.push(...tokenProblems(env));
   const parsed = configSchema.safeParse(merged);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
@@ -220,6 +239,7 @@ function settingsOf(config: Config, configFile: string, env: Environment, root: 
   const workspace = resolve(root, readVariable(env, "REMORA_WORKSPACE") ?? "workspace");
   const extra = (readVariable(env, "REMORA_SKILLS") ?? "").split(delimiter).filter((folder) => folder !== "");
   const secretNames = ["DISCORD_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"];
+  const redisUrl = readVariable(env, "REDIS_URL") ?? null;
   return {
     config,
     configFile,
@@ -231,13 +251,57 @@ function settingsOf(config: Config, configFile: string, env: Environment, root: 
       ...extra.map((folder) => resolve(root, folder)),
       ...config.skills.folders.map((folder) => resolve(root, folder)),
     ],
+    discord: discordAccess(env),
+    slack: slackAccess(env),
+    redisUrl,
     preferredModel: readVariable(env, "REMORA_MODEL") ?? null,
     secrets: [
       config.models.anthropic.apiKey,
       config.models.openai.apiKey,
+      passwordOf(redisUrl),
       ...secretNames.map((name) => readVariable(env, name)),
     ].filter((secret) => secret !== undefined && secret !== null),
   };
+}
+
+function discordAccess(env: Environment): DiscordAccess | null {
+  const token = readVariable(env, "DISCORD_TOKEN");
+  const apiUrl = readVariable(env, "DISCORD_API_URL");
+  return token === undefined ? null : { token, ...(apiUrl === undefined ? {} : { apiUrl }) };
+}
+
+function slackAccess(env: Environment): SlackAccess | null {
+  const botToken = readVariable(env, "SLACK_BOT_TOKEN");
+  const appToken = readVariable(env, "SLACK_APP_TOKEN");
+  const signingSecret = readVariable(env, "SLACK_SIGNING_SECRET");
+  const apiUrl = readVariable(env, "SLACK_API_URL");
+  if (botToken === undefined) return null;
+  const where = apiUrl === undefined ? {} : { apiUrl };
+  if (appToken !== undefined) return { botToken, transport: { type: "socket", appToken }, ...where };
+  return signingSecret === undefined ? null : { botToken, transport: { type: "http", signingSecret }, ...where };
+}
+
+/** Half of what a platform needs is a mistake that would otherwise look like silence. */
+function tokenProblems(env: Environment): ConfigProblem[] {
+  const has = (name: string) => readVariable(env, name) !== undefined;
+  const hasTransport = has("SLACK_APP_TOKEN") || has("SLACK_SIGNING_SECRET");
+  const problem = (place: string, message: string) => [{ place, key: "", message }];
+  if (has("SLACK_BOT_TOKEN") && !hasTransport) {
+    return problem(
+      "SLACK_BOT_TOKEN",
+      "is set, but how Slack reaches Remora is not. Set SLACK_APP_TOKEN (Socket Mode, xapp-…), or SLACK_SIGNING_SECRET (HTTP).",
+    );
+  }
+  if (!has("SLACK_BOT_TOKEN") && hasTransport) {
+    const name = has("SLACK_APP_TOKEN") ? "SLACK_APP_TOKEN" : "SLACK_SIGNING_SECRET";
+    return problem(name, "is set without SLACK_BOT_TOKEN (xoxb-…, from the app's OAuth page). Set both, or neither.");
+  }
+  return [];
+}
+
+function passwordOf(url: string | null): string | undefined {
+  const [, password] = /^[a-z+]+:\/\/[^/@:]*:([^@]+)@/i.exec(url ?? "") ?? [];
+  return password === undefined ? undefined : decodeURIComponent(password);
 }
 
 /** An empty variable counts as not set. */

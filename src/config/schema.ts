@@ -124,6 +124,41 @@ const skills = z
   })
   .prefault({});
 
+/** Null means everyone; a list means those; an empty list means nobody. */
+const listed = z.array(text).nullable().default(null);
+const access = {
+  users: listed,
+  roles: listed,
+  channels: listed,
+  dms: z.enum(["open", "pairing", "closed"]).default("open"),
+  bots: z.array(text).default([]),
+  botTurns: count.max(100).default(3),
+};
+
+const discord = z
+  .strictObject({
+    replyIn: z.enum(["thread", "channel"]).default("thread"),
+    ackReaction: optionalText,
+    shards: z.union([z.literal("auto"), count.max(10_000)]).default(1),
+    access: z.strictObject({ ...access, guilds: listed }).prefault({}),
+  })
+  .prefault({});
+
+const slack = z
+  .strictObject({
+    ackReaction: optionalText,
+    streaming: z.enum(["native", "edits"]).default("native"),
+    access: z
+      .strictObject({
+        ...access,
+        workspaces: listed,
+        guests: z.boolean().default(false),
+        externals: z.boolean().default(false),
+      })
+      .prefault({}),
+  })
+  .prefault({});
+
 export const configSchema = z.strictObject({
   models,
   safety,
@@ -141,6 +176,8 @@ export const configSchema = z.strictObject({
       port: z.number().int().min(0).max(65_535).default(4180),
     })
     .prefault({}),
+  discord,
+  slack,
   local: z.strictObject({ enabled: z.boolean().default(true) }).prefault({}),
   log: z.strictObject({ level: z.enum(["trace", "debug", "info", "warn", "error"]).default("info") }).prefault({}),
   shutdown: z.strictObject({ graceMs: milliseconds.default(10_000) }).prefault({}),

@@ -5,9 +5,12 @@
  * a compare-and-set on its state: of several callers that move an entry from the same state, exactly one succeeds.
  * What a resolved promise says is on disk (or in Redis) and survives `kill -9`.
  */
+import type { PairingRecord } from "./access.ts";
 import type { ApprovalRecord, ApprovalState, CardRecord, GrantRecord, GrantState } from "./approval.ts";
 import type { KnownConversation } from "./known-conversations.ts";
 import type { InboundMessage } from "./message.ts";
+import type { QuestionRecord } from "./questions.ts";
+import type { ScheduleRecord } from "./schedules.ts";
 import type { ToolResult } from "./tool.ts";
 import type { TurnRecord, TurnState } from "./turn.ts";
 import type { UsageCount } from "./usage.ts";
@@ -63,6 +66,12 @@ export interface LedgerKinds {
   post: { state: "posted"; body: { messageId: string } };
   /** One a day and subject; grouped by subject (usage.ts). */
   usage: { state: "counted"; body: UsageCount };
+  /** Grouped by turn. */
+  question: { state: "open" | "answered" | "withdrawn"; body: QuestionRecord };
+  /** Grouped by scope. */
+  schedule: { state: "active" | "ended"; body: ScheduleRecord };
+  /** Who may write directly; grouped by platform. */
+  pairing: { state: "open" | "paired"; body: PairingRecord };
   /** Grouped by scope. */
   conversation: { state: "known"; body: KnownConversation };
 }

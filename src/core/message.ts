@@ -22,6 +22,8 @@ export interface Author {
   isBot: boolean;
   /** Role or user-group ids; empty where the platform has none. */
   roles: string[];
+  /** Absent: a member. `guest`: of limited rights in this workspace; `external`: of another one that shares the channel. */
+  kind?: "guest" | "external";
 }
 
 export interface Attachment {
@@ -41,6 +43,9 @@ export interface InboundMessage {
   /** Made and read only by its platform, e.g. `local:channel:general:t42`. */
   conversationId: string;
   scope: Scope;
+  /** The platform's id of the channel (a thread's parent), and of the guild or workspace it is in; absent in DMs and where there is none. */
+  channelId?: string;
+  spaceId?: string;
   author: Author;
   text: string;
   attachments: Attachment[];
@@ -53,6 +58,17 @@ export interface InboundMessage {
 
 /** What a person may choose on an approval card. */
 export type AnswerChoice = "approve" | "deny" | "edit" | "allow";
+
+/** A click on a question that a tool asks (questions.ts). `questionId` locates it; authority comes from `by` alone. */
+export interface InboundPick {
+  platform: string;
+  conversationId: string;
+  questionId: string;
+  /** Index into the question's options. */
+  option: number;
+  by: Author;
+  at: number;
+}
 
 /** A click on an approval card. `cardOrApprovalId` locates it; authority comes from `by` alone. */
 export interface InboundAnswer {
@@ -76,11 +92,19 @@ export interface AnswerReceipt {
   text: string;
 }
 
+/** Shown to the author of a message alone where the platform can, else as a reply: why it is not answered. */
+export interface Notice {
+  /** Standard Markdown. */
+  text: string;
+}
+
 /** `/remora NAME REST`, or the same through a button. */
 export interface InboundCommand {
   platform: string;
   conversationId: string;
   scope: Scope;
+  channelId?: string;
+  spaceId?: string;
   name: string;
   rest: string;
   by: Author;

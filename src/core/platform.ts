@@ -7,7 +7,18 @@
  * also one started after a crash, goes on with the same reply and posts nothing twice.
  */
 import type { ApprovalCard } from "./approval.ts";
-import type { AnswerReceipt, CommandReceipt, InboundAnswer, InboundCommand, InboundMessage } from "./message.ts";
+import type { ChatActions } from "./chat.ts";
+import type {
+  AnswerReceipt,
+  Author,
+  CommandReceipt,
+  InboundAnswer,
+  InboundCommand,
+  InboundMessage,
+  InboundPick,
+  Notice,
+} from "./message.ts";
+import type { QuestionCard } from "./question.ts";
 import type { ToolFile } from "./tool.ts";
 
 /** Where a reply goes. Plain JSON. */
@@ -15,7 +26,10 @@ export interface ReplyTarget {
   platform: string;
   conversationId: string;
   turnId: string;
-  /** The message that is answered. */
+  /**
+   * The message that is answered. One of a schedule (`schedule:<id>:<time>`) is not on the platform: the reply then stands in
+   * the conversation by itself.
+   */
   messageId: string;
 }
 
@@ -34,6 +48,8 @@ export interface Reply {
   ask(card: ApprovalCard): Promise<void>;
   /** Rewrites a posted card as it is now: settled rows show their outcome without buttons, open rows keep theirs. */
   settle(card: ApprovalCard): Promise<void>;
+  /** Posts a question of a tool with a button an option, or rewrites the posted one as it is now. As `ask`, it closes the segment. */
+  question(card: QuestionCard): Promise<void>;
   /** The open segment's final text, and files; ends the reply. */
   finish(text: string, files: ToolFile[]): Promise<void>;
   /** Ends the reply visibly as failed; `text` says what happened and what to do. */
@@ -41,8 +57,10 @@ export interface Reply {
 }
 
 export interface PlatformHandlers {
-  onMessage(message: InboundMessage): Promise<void>;
+  /** With a notice the message is not answered, and its author is to be told why. */
+  onMessage(message: InboundMessage): Promise<Notice | undefined>;
   onAnswer(answer: InboundAnswer): Promise<AnswerReceipt>;
+  onPick(pick: InboundPick): Promise<AnswerReceipt>;
   onCommand(command: InboundCommand): Promise<CommandReceipt>;
   /** A message was edited or deleted; it counts only while it is still queued. */
   onEdited(platform: string, messageId: string, text: string): Promise<void>;
@@ -51,7 +69,7 @@ export interface PlatformHandlers {
 
 export interface PlatformHealth {
   isConnected: boolean;
-  /** One line a person can act on. */
+  /** One line a person can act on; with shards, the state of each. */
   detail: string;
 }
 
@@ -59,7 +77,12 @@ export interface Platform {
   name: string;
   /** Resolves when messages can come in. */
   connect(handlers: PlatformHandlers, signal: AbortSignal): Promise<void>;
+  /** Works without `connect`: a worker writes replies and never receives. */
   reply(target: ReplyTarget, posts: Posts): Reply;
+  /** The person as the service knows them now, with their roles; undefined: no longer there. Absent where nobody has roles. */
+  lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
+  /** What tools may do in the chat besides answering; works without `connect`. */
+  chat?: ChatActions;
   health(): PlatformHealth;
   close(): Promise<void>;
 }

@@ -1,30 +1,49 @@
 /** What comes in from any platform goes to whom it concerns; each promise resolves when it is durably kept. */
+import type { Access } from "./access.ts";
 import type { Approvals } from "./approval.ts";
 import type { Commands } from "./commands.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Conversations } from "./conversations.ts";
+import type { Log } from "./log.ts";
 import { messageKey } from "./message-queue.ts";
 import type { PlatformHandlers } from "./platform.ts";
+import type { Questions } from "./questions.ts";
 
 export interface Receivers {
   conversations: Conversations;
   approvals: Approvals;
+  questions: Questions;
   commands: Commands;
   context: ContextBuilder;
+  access: Access;
+  log: Log;
 }
 
-export function createHandlers({ conversations, approvals, commands, context }: Receivers): PlatformHandlers {
+export function createHandlers(receivers: Receivers): PlatformHandlers {
+  const { conversations, approvals, questions, commands, context, access, log } = receivers;
   return {
     async onMessage(message) {
-      if (!message.isAddressed) return;
+      if (!message.isAddressed) return undefined;
+      const verdict = await access.check(message);
+      if (verdict.type === "refused") {
+        const { platform, author, conversationId } = message;
+        log.info({ platform, person: author.id, conversationId, why: verdict.why }, "a message is not answered");
+        return verdict.notice;
+      }
       // The word alone stops, like the command; where nothing runs it is a message like any other.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
-      if (isStop && (await conversations.stop(message.conversationId)) > 0) return;
+      if (isStop && (await conversations.stop(message.conversationId)) > 0) return undefined;
       context.prepare(message);
       await conversations.accept(message);
+      return undefined;
     },
     onAnswer: (answer) => approvals.answer(answer),
-    onCommand: (command) => commands.handle(command),
+    onPick: (pick) => questions.answer(pick),
+    async onCommand(command) {
+      const verdict = await access.check({ ...command, author: command.by, isDirect: command.scope.startsWith("dm:") });
+      if (verdict.type === "allowed") return await commands.handle(command);
+      return { text: verdict.notice?.text ?? `I can't do that: ${verdict.why}.`, isPrivate: true };
+    },
     onEdited: (platform, id, text) => conversations.edit(messageKey(platform, id), text),
     onDeleted: (platform, id) => conversations.remove(messageKey(platform, id)),
   };

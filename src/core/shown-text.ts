@@ -1,5 +1,10 @@
 /** Foreign text in answers to commands: one clean line that can't format, hide or mention anything. */
 
+/** For places that read no markup: without invisible and direction-changing characters; line breaks stay. */
+export function asPlain(text: string): string {
+  return text.replace(/(?![\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, "").trim();
+}
+
 /** As a code span of at most `limit` characters; invisible and direction-changing characters are left out. */
 export function asCode(text: string, limit: number): string {
   const clean = text
