@@ -5,8 +5,10 @@
  * `destroy` runs once when the plugin is replaced or the process ends, and never while a call is running.
  * What it throws is a failed attempt: a network or system error that may pass is tried again, any other is not.
  */
+import type { ChatLine } from "./chat.ts";
 import type { Log } from "./log.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
+import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "./schedules.ts";
 import type { ToolFile } from "./tool.ts";
 
 /** What belongs to the skill, whatever the call. All paths are absolute. */
@@ -46,16 +48,51 @@ export interface PluginMemory {
   forget(title: string, isShared?: boolean): Promise<boolean>;
 }
 
+/**
+ * The chat, bound to the call's conversation and requester; rejects with a RemoraError that says what is not possible and
+ * why. `channel`: another channel, by id or `#name`; only one that the requester sees as well.
+ */
+export interface PluginChat {
+  history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
+  post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;
+  /** `messageId` absent: the message that is being answered. */
+  react(reaction: { channel?: string; messageId?: string; emoji: string }): Promise<void>;
+  openThread(thread: {
+    channel?: string;
+    messageId?: string;
+    name: string;
+    text: string;
+  }): Promise<{ threadId: string }>;
+}
+
+/** What the requester wants said or done later, in the conversation of the call. */
+export interface PluginSchedules {
+  add(schedule: { purpose: SchedulePurpose; text: string; time: ScheduleTime }): Promise<ShownSchedule>;
+  list(): Promise<ShownSchedule[]>;
+  /** False when the requester has no such schedule there. */
+  remove(id: string): Promise<boolean>;
+}
+
+/** What a call may use of Remora; each is absent where the process that runs the call does not have it. */
+export interface PluginServices {
+  memory?: PluginMemory;
+  chat?: PluginChat;
+  schedules?: PluginSchedules;
+  /**
+   * Shows the question with a button an option (1 to 5, at most 75 characters each) to the requester, and waits inside the
+   * tool's time-out. Resolves to the option; rejects when nobody answered in time.
+   */
+  ask?(question: string, options: readonly string[]): Promise<string>;
+}
+
 /** What `execute` is given besides the arguments: who asks, where, and when to stop. */
-export interface PluginContext extends PluginHome {
+export interface PluginContext extends PluginHome, PluginServices {
   /** It exists; relative paths of shell and file tools start here. */
   workingFolder: string;
   scope: Scope;
   conversationId: string;
   turnId: string;
   requester: Author;
-  /** Absent where the process that runs the call has no memory. */
-  memory?: PluginMemory;
   /** Aborts when the person says stop, when the call's time is up, and when the process ends. */
   signal: AbortSignal;
 }

@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 import { messageOf, RemoraError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { JsonObject } from "../core/message.ts";
-import type { Plugin, PluginContext, PluginHome, PluginMemory } from "../core/plugin.ts";
+import type { Plugin, PluginContext, PluginHome, PluginServices } from "../core/plugin.ts";
 import { pause } from "../core/retry.ts";
 import type { Skill } from "../core/skill.ts";
 import type { ToolAttempt, ToolScope } from "../core/tool.ts";
@@ -21,18 +21,22 @@ import { attemptOf, failed } from "./failure.ts";
 import type { PluginGuard } from "./plugin-guard.ts";
 import { readResult } from "./plugin-result.ts";
 
+/** What a call may use of Remora; `signal` aborts with the call. */
+export type ServicesFor = (call: { id: string; tool: string; scope: ToolScope }, signal: AbortSignal) => PluginServices;
+
 export interface PluginHostOptions {
   workspace: string;
   /** Each skill gets a folder of its own below it. */
   dataFolder: string;
   /** By name of the skill. */
   settings: { [skill: string]: JsonObject };
-  memoryFor: ((scope: ToolScope) => PluginMemory) | undefined;
+  servicesFor: ServicesFor | undefined;
   guard: PluginGuard;
   log: Log;
 }
 
 interface PluginCall {
+  id: string;
   skill: Skill;
   /** As the skill's author wrote it. */
   tool: string;
@@ -185,15 +189,15 @@ function asPlugin(exported: unknown, skill: Skill): Plugin {
 async function execute(
   loaded: Loaded,
   call: PluginCall,
-  { guard, memoryFor }: PluginHostOptions,
+  { guard, servicesFor }: PluginHostOptions,
   signal: AbortSignal,
 ): Promise<unknown> {
   const plugin = await loaded.ready;
   signal.throwIfAborted();
   const { workingFolder, scope, conversationId, turnId, requester } = call.scope;
-  const memory = memoryFor === undefined ? {} : { memory: memoryFor(call.scope) };
+  const services = servicesFor?.(call, signal) ?? {};
   const at = { workingFolder, scope, conversationId, turnId, requester };
-  const context: PluginContext = { ...loaded.home, ...at, ...memory, signal };
+  const context: PluginContext = { ...loaded.home, ...at, ...services, signal };
   return guard.run(call.skill.name, async () => plugin.execute(call.tool, call.input, context));
 }
 

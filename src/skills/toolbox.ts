@@ -12,7 +12,6 @@ import { mkdir, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Log } from "../core/log.ts";
 import type { JsonObject } from "../core/message.ts";
-import type { PluginMemory } from "../core/plugin.ts";
 import type { Redact } from "../core/redact.ts";
 import type { Skill } from "../core/skill.ts";
 import type { ToolAttempt, Toolbox, ToolCall, ToolScope, ToolSpec } from "../core/tool.ts";
@@ -22,7 +21,7 @@ import { isInside } from "./find.ts";
 import type { SkillLibrary } from "./library.ts";
 import { loadSkillSpec, runLoadSkill } from "./load-skill.ts";
 import { createPluginGuard } from "./plugin-guard.ts";
-import { createPluginHost } from "./plugin-host.ts";
+import { createPluginHost, type ServicesFor } from "./plugin-host.ts";
 import { toolsInForce } from "./precedence.ts";
 
 export interface ToolboxConfig extends SkillAccess {
@@ -40,8 +39,8 @@ export interface ToolboxOptions {
   /** Each skill gets a folder of its own below it. */
   dataFolder: string;
   config: ToolboxConfig;
-  /** Memory as a call from there may use it; absent: plugins have none. */
-  memoryFor?(scope: ToolScope): PluginMemory;
+  /** What a call may use of Remora; absent: nothing. */
+  servicesFor?: ServicesFor;
   redact?: Redact;
 }
 
@@ -59,7 +58,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox & { close(): Pro
     settings: config.settings ?? {},
     guard,
     log,
-    memoryFor: options.memoryFor,
+    servicesFor: options.servicesFor,
   });
   const isAllowed = createSkillAccess(config);
   const forgetChanges = library.onChange(({ skills }) => host.keepOnly(skills));
@@ -76,7 +75,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox & { close(): Pro
     const problem = await workingFolderProblem(scope.workingFolder, options.filesRoot);
     if (problem !== undefined) return failed(problem);
     const tool = owned.skill.renamedTools[call.name] ?? call.name;
-    return host.run({ skill: owned.skill, tool, input: call.input, scope }, signal);
+    return host.run({ id: call.id, skill: owned.skill, tool, input: call.input, scope }, signal);
   };
 
   return {

@@ -36,7 +36,7 @@ async function open(hasMemory = true) {
       dataFolder: join(fixture.workspace, "data"),
     },
     config: {},
-    ...(hasMemory ? { memoryFor } : {}),
+    ...(hasMemory ? { servicesFor: ({ scope }) => ({ memory: memoryFor(scope) }) } : {}),
   });
   onTestFinished(async () => {
     await toolbox.close();
