@@ -7,8 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ApprovalCard, CardItem } from "../../src/core/approval.ts";
-import type { AnswerChoice, InboundMessage } from "../../src/core/message.ts";
+import type { AnswerChoice, InboundMessage, InboundPick, Notice } from "../../src/core/message.ts";
 import type { Platform, PlatformHandlers, Posts, ReplyTarget } from "../../src/core/platform.ts";
+import type { QuestionCard } from "../../src/core/question.ts";
 
 /** One message as people see it in a conversation. */
 export interface ShownMessage {
@@ -17,6 +18,8 @@ export interface ShownMessage {
   text: string;
   /** What can be clicked on it now. */
   choices: AnswerChoice[];
+  /** Of a question: the options that can be picked now. */
+  options?: string[];
   files: { name: string; content: string }[];
   /**
    * What the service itself would make of markup in it: mentions that ping, links under another text, previews. Absent
@@ -46,6 +49,8 @@ export interface PlatformWorld {
    * person of a name is another person.
    */
   click(approvalId: string, choice: AnswerChoice, as?: string): Promise<string>;
+  /** The same for an option of a question, by its index. */
+  pick(questionId: string, option: number, as?: string): Promise<string>;
   /** The conversation in which something was said last, oldest message first. */
   shown(): Promise<ShownMessage[]>;
   /** The process ends and another one starts on the same data and service. Not connected yet. */
@@ -231,6 +236,44 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
           { cardOrApprovalId: "approval-1", choice: "approve", conversationId: message.conversationId },
         ]);
         expect(last(heard.answers).by).toMatchObject({ name: "Ann", isBot: false });
+      });
+
+      test("a question has a button an option; a pick comes in, and an answered question has none", async () => {
+        const message = await mentioned();
+        const reply = replyTo(message, createPosts());
+        await reply.write("One thing first.");
+        await reply.question(createQuestion(message));
+        const [above, question] = await agentsMessages();
+        expect(above?.text).toBe("One thing first.");
+        for (const part of ["deploy_run", "Which *server* <b>?", "Ann"]) expect(question?.text).toContain(part);
+        expect(question?.options).toEqual(["staging", "production"]);
+        expect(await world.pick("question-1", 1)).toContain("Noted.");
+        expect(heard.picks).toMatchObject([
+          { questionId: "question-1", option: 1, conversationId: message.conversationId, by: { name: "Ann" } },
+        ]);
+        await reply.question(createQuestion(message, { outcome: "production — Ann" }));
+        await reply.finish("Deployed.", []);
+        const [, settled, below, ...more] = await agentsMessages();
+        expect(settled?.text).toContain("production — Ann");
+        expect(settled?.options ?? []).toEqual([]);
+        expect(below?.text).toBe("Deployed.");
+        expect(more).toEqual([]);
+      });
+
+      test("the author of a message that is not answered is told why", async () => {
+        heard.notice = { text: "I can't answer: guests may not use me here." };
+        await world.say({ text: "hello", where: "dm" });
+        await vi.waitFor(async () => {
+          const shown = await agentsMessages();
+          expect(shown.map((each) => each.text).join("\n")).toContain("guests may not use me here");
+        });
+      });
+
+      test("a reply to nothing that was said stands in the conversation by itself", async () => {
+        const message = await mentioned();
+        const target = { ...targetOf(message), messageId: "schedule:abc:1800000000000", turnId: "turn-scheduled" };
+        await world.platform.reply(target, createPosts()).finish("It is time for tea.", []);
+        expect((await agentsMessages()).map((each) => each.text)).toEqual(["It is time for tea."]);
       });
 
       test("a reply that failed says so", async () => {
@@ -489,7 +532,10 @@ function createHeard() {
     messages: [] as InboundMessage[],
     kept: [] as InboundMessage[],
     answers: [] as Parameters<PlatformHandlers["onAnswer"]>[0][],
+    picks: [] as InboundPick[],
     receipt: { accepted: true, text: "Noted." },
+    /** Set: messages are not answered, and their author is told this. */
+    notice: undefined as Notice | undefined,
     /** Set: no click can be taken. */
     failure: undefined as Error | undefined,
     before: (): Promise<void> => Promise.resolve(),
@@ -500,6 +546,11 @@ function createHeard() {
       heard.messages.push(message);
       await heard.before();
       heard.kept.push(message);
+      return heard.notice;
+    },
+    async onPick(pick) {
+      heard.picks.push(pick);
+      return heard.receipt;
     },
     async onAnswer(answer) {
       heard.answers.push(answer);
@@ -549,6 +600,18 @@ export function createCard(message: InboundMessage, changes: Partial<CardItem> =
         ...changes,
       },
     ],
+  };
+}
+
+export function createQuestion(message: InboundMessage, changes: Partial<QuestionCard> = {}): QuestionCard {
+  return {
+    id: "question-1",
+    target: targetOf(message),
+    tool: "deploy_run",
+    question: "Which *server* <b>?",
+    options: ["staging", "production"],
+    requesterName: message.author.name,
+    ...changes,
   };
 }
 

@@ -1,6 +1,7 @@
 /** A reply that records what a person would see: segments of text, cards between them, and how it ended. */
 import type { ApprovalCard } from "../../src/core/approval.ts";
 import type { Reply } from "../../src/core/platform.ts";
+import type { QuestionCard } from "../../src/core/question.ts";
 import type { ToolFile } from "../../src/core/tool.ts";
 
 export interface RecordingReply extends Reply {
@@ -8,6 +9,7 @@ export interface RecordingReply extends Reply {
   segments: string[];
   activities: string[];
   cards: Map<string, ApprovalCard>;
+  questions: Map<string, QuestionCard>;
   files: ToolFile[];
   end: "open" | "finished" | "failed";
 }
@@ -18,6 +20,7 @@ export function createRecordingReply(): RecordingReply {
     segments: [""],
     activities: [],
     cards,
+    questions: new Map(),
     files: [],
     end: "open",
     async write(text) {
@@ -29,6 +32,10 @@ export function createRecordingReply(): RecordingReply {
     async ask(card) {
       if (!cards.has(card.id)) reply.segments.push("");
       cards.set(card.id, card);
+    },
+    async question(card) {
+      if (!reply.questions.has(card.id)) reply.segments.push("");
+      reply.questions.set(card.id, card);
     },
     async settle(card) {
       cards.set(card.id, card);

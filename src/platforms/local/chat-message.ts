@@ -1,6 +1,7 @@
 /** What the local chat is made of, as it is stored and as the page gets it. Plain JSON. */
 import type { ApprovalCard } from "../../core/approval.ts";
 import type { Scope } from "../../core/message.ts";
+import type { QuestionCard } from "../../core/question.ts";
 
 export interface Person {
   /** Lower-case, made from the name; what rules and the ledger call the person. */
@@ -16,11 +17,12 @@ export interface ChatFile {
 }
 
 /**
- * - `message`: said by a person or the agent. - `card`: an approval card. - `receipt`: the answer to a command.
+ * - `message`: said by a person or the agent. - `card`: an approval card. - `question`: what a tool asks.
+ * - `receipt`: the answer to a command, or why a message is not answered.
  */
-export type ChatMessageType = "message" | "card" | "receipt";
+export type ChatMessageType = "message" | "card" | "question" | "receipt";
 
-/** `streaming`: more is coming. `waiting`: a card that somebody can still answer. */
+/** `streaming`: more is coming. `waiting`: a card or question that somebody can still answer. */
 export type ChatMessageState = "done" | "streaming" | "failed" | "waiting";
 
 export interface ChatMessage {
@@ -42,6 +44,7 @@ export interface ChatMessage {
   /** One line about what is being done; empty when nothing is. */
   activity: string;
   card?: ApprovalCard;
+  question?: QuestionCard;
   /** With a receipt: the command as it was typed. */
   command?: string;
   /** Only this person sees it. */

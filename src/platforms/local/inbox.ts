@@ -44,6 +44,7 @@ export interface Inbox {
   edit(person: string, id: string, text: string): Promise<StoredMessage>;
   remove(person: string, id: string): Promise<void>;
   answer(answer: ClickedAnswer): Promise<AnswerReceipt>;
+  pick(pick: { person: string; messageId: string; questionId: string; option: number }): Promise<AnswerReceipt>;
   /** `/remora ask …` is something said; every other command is answered by a receipt. */
   command(command: Spot & { name: string; rest: string }): Promise<StoredMessage>;
   redeliver(): Promise<void>;
@@ -104,8 +105,20 @@ export function createInbox({ store, channels, handlers, log }: InboxOptions): I
   }
 
   async function handOver(message: StoredMessage): Promise<void> {
-    await connected().onMessage(inboundOf(message, store));
+    const inbound = inboundOf(message, store);
+    const notice = await connected().onMessage(inbound);
     store.markHandedOver(message.id);
+    if (notice === undefined) return;
+    const { place, thread, author } = message;
+    store.put(receiptFor({ place, thread, text: notice.text, onlyFor: author.id }));
+  }
+
+  /** What can be clicked by this person, as they see it. */
+  function clickable(person: string, messageId: string, type: StoredMessage["type"]): StoredMessage {
+    const message = store.get(messageId);
+    const isSeen = message?.type === type && (message.place.startsWith("channel:") || message.place === `dm:${person}`);
+    if (!isSeen) throw new Refusal(404, `That ${type} is not here. Reload the page.`);
+    return message;
   }
 
   async function say(
@@ -147,10 +160,7 @@ export function createInbox({ store, channels, handlers, log }: InboxOptions): I
     },
     async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson }) {
       const by = authorOf(personOf(person));
-      const message = store.get(messageId);
-      const isSeen =
-        message?.type === "card" && (message.place.startsWith("channel:") || message.place === `dm:${person}`);
-      if (!isSeen) throw new Refusal(404, "That card is not here. Reload the page.");
+      const message = clickable(person, messageId, "card");
       return await connected().onAnswer({
         platform: "local",
         conversationId: formatConversationId(conversationOf(message.place, message.thread)),
@@ -158,6 +168,12 @@ export function createInbox({ store, channels, handlers, log }: InboxOptions): I
         ...(reason === undefined ? {} : { reason }),
         ...(editedJson === undefined ? {} : { editedJson }),
       });
+    },
+    async pick({ person, messageId, questionId, option }) {
+      const by = authorOf(personOf(person));
+      const { place, thread } = clickable(person, messageId, "question");
+      const conversationId = formatConversationId(conversationOf(place, thread));
+      return await connected().onPick({ platform: "local", conversationId, questionId, option, by, at: Date.now() });
     },
     async command({ name, rest, ...spot }) {
       if (name === "ask") return await say({ ...spot, text: rest, files: [] }, true);
@@ -174,14 +190,12 @@ export function createInbox({ store, channels, handlers, log }: InboxOptions): I
         by,
         at,
       });
-      const id = randomUUID();
-      store.put({
-        ...{ id, type: "receipt", place, thread, author: agent, text: receipt.text, at, state: "done" },
-        ...{ isAddressed: false, isDeleted: false, activity: "", files: [] },
-        command: `/remora ${name} ${rest}`.trim(),
+      const answer = receiptFor({
+        ...{ place, thread, text: receipt.text, command: `/remora ${name} ${rest}`.trim() },
         ...(receipt.isPrivate ? { onlyFor: person } : {}),
       });
-      return storedBy(store, id);
+      store.put(answer);
+      return storedBy(store, answer.id);
     },
     async redeliver() {
       for (const message of store.notHandedOver()) {
@@ -213,6 +227,16 @@ function personsMessage(
     isDeleted: false,
     activity: "",
     files: [],
+  };
+}
+
+function receiptFor(
+  said: Pick<ChatMessage, "place" | "thread" | "text"> & { onlyFor?: string; command?: string },
+): ChatMessage {
+  return {
+    ...said,
+    ...{ id: randomUUID(), type: "receipt", author: agent, at: Date.now(), state: "done" },
+    ...{ isAddressed: false, isDeleted: false, activity: "", files: [] },
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * One reply in the local chat. Each segment is one message, edited in place; a card is a message of its own between two
- * segments. Ids are made from the turn, the segment and the card, so that a reply that is resumed after a crash writes
+ * One reply in the local chat. Each segment is one message, edited in place; a card or a question is a message of its own
+ * between two segments. Ids are made from the turn, the segment and the card, so that a reply that is resumed after a crash writes
  * the same messages, whatever was kept of them.
  *
  * What is written while text streams in is gathered for a moment; the first words, a card and the end never wait.
@@ -10,6 +10,7 @@ import type { ApprovalCard } from "../../core/approval.ts";
 import { messageOf, RemoraError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Posts, Reply, ReplyTarget } from "../../core/platform.ts";
+import type { QuestionCard } from "../../core/question.ts";
 import type { ToolFile } from "../../core/tool.ts";
 import { agent, type ChatFile, type ChatMessage, type ChatMessageState } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
@@ -38,7 +39,8 @@ interface OpenSegment {
 
 export function createLocalReply(options: LocalReplyOptions): Reply {
   const { store, target, posts, log } = options;
-  const cards = new Set<string>();
+  /** Keys of the cards and questions that are posted. */
+  const posted = new Set<string>();
   const segment: OpenSegment = { number: 0, isKept: false, text: "", activity: "" };
   let begun: Promise<void> | undefined;
   let shownAt = 0;
@@ -46,8 +48,8 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
 
   async function begin(): Promise<void> {
     const kept = new Set((await posts.all()).map((post) => post.key));
-    for (const key of kept) if (key.startsWith("card:")) cards.add(key.slice("card:".length));
-    openSegment(cards.size);
+    for (const key of kept) if (/^(?:card|question):/.test(key)) posted.add(key);
+    openSegment(posted.size);
     segment.isKept = kept.has(`text:${segment.number}`);
     segment.text = store.get(textId())?.text ?? "";
   }
@@ -107,6 +109,29 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     await show(state, attached.files);
   }
 
+  /** Closes the open segment and posts below it; what is posted already is rewritten. */
+  async function postBelow(key: string, messageFor: () => ChatMessage): Promise<void> {
+    begun ??= begin();
+    await begun;
+    const isPosted = posted.has(key);
+    if (!isPosted) {
+      spot();
+      segment.activity = "";
+      await show("done");
+      posted.add(key);
+      openSegment(posted.size);
+    }
+    await post(key, messageFor(), isPosted);
+  }
+
+  function questionMessage(question: QuestionCard): ChatMessage {
+    const id = `r.${target.turnId}.question.${question.id}`;
+    const state = question.outcome === undefined ? "waiting" : "done";
+    const at = store.get(id)?.at ?? Date.now();
+    const message = agentsMessage({ id, ...spot(), text: "", at, state, activity: "", files: [] });
+    return { ...message, type: "question", question };
+  }
+
   function cardMessage(card: ApprovalCard): ChatMessage {
     const id = cardId(target, card.id);
     const state = card.items.some((item) => item.state === "open") ? "waiting" : "done";
@@ -117,19 +142,8 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   return {
     write: (text) => update({ text }),
     activity: (activity) => update({ activity }),
-    async ask(card) {
-      begun ??= begin();
-      await begun;
-      const isPosted = cards.has(card.id);
-      if (!isPosted) {
-        spot();
-        segment.activity = "";
-        await show("done");
-        cards.add(card.id);
-        openSegment(cards.size);
-      }
-      await post(`card:${card.id}`, cardMessage(card), isPosted);
-    },
+    ask: (card) => postBelow(`card:${card.id}`, () => cardMessage(card)),
+    question: (question) => postBelow(`question:${question.id}`, () => questionMessage(question)),
     async settle(card) {
       if (store.get(cardId(target, card.id)) !== undefined) store.put(cardMessage(card));
     },

@@ -62,6 +62,12 @@ const bodies = {
     reason: z.string().max(2000).optional(),
     editedJson: z.string().optional(),
   }),
+  pick: z.object({
+    person: z.string(),
+    messageId: z.string(),
+    questionId: z.string(),
+    option: z.number().int().min(0),
+  }),
   command: z.object({ ...spot, name: z.string().max(100), rest: z.string().default("") }),
   person: z.object({ name: z.string() }),
 };
@@ -177,6 +183,9 @@ function mountWriting(app: Hono, { store, inbox, log }: RoutesOptions): void {
   );
   app.post("/local/api/answers", (context) =>
     taking(context, bodies.answer, async (answer) => context.json(await inbox.answer(answer))),
+  );
+  app.post("/local/api/picks", (context) =>
+    taking(context, bodies.pick, async (pick) => context.json(await inbox.pick(pick))),
   );
   app.post("/local/api/commands", (context) =>
     taking(context, bodies.command, async ({ name, rest, ...input }) =>

@@ -94,7 +94,9 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
       async onMessage(message) {
         agent.heard.push(message);
         if (message.isAddressed) queueMicrotask(() => void answer(message));
+        return undefined;
       },
+      onPick: async () => ({ accepted: false, text: "Nothing is asked here." }),
       async onAnswer(click) {
         agent.answers.push(click);
         return await settle(click);

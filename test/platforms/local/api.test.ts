@@ -24,7 +24,9 @@ beforeEach(async () => {
     async onMessage(message) {
       await accept();
       heard.push(message);
+      return undefined;
     },
+    onPick: async () => ({ accepted: true, text: "Noted." }),
     onAnswer: async () => ({ accepted: true, text: "Noted." }),
     async onCommand(command) {
       commands.push(command);

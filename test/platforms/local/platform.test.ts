@@ -33,7 +33,7 @@ function createWorld(page: LocalPage): PlatformWorld {
   }
 
   async function shown(message: StoredMessage): Promise<ShownMessage> {
-    const { card, files, text, activity, author } = message;
+    const { card, files, text, activity, author, question } = message;
     // What the page puts in, all of it as text (card-view.js).
     const lines = card?.items.flatMap((item) => [
       item.tool,
@@ -47,8 +47,14 @@ function createWorld(page: LocalPage): PlatformWorld {
     ]);
     return {
       isAgents: author.isBot,
-      text: [text, activity, ...(lines ?? []), card?.approversText ?? ""].filter(Boolean).join("\n"),
+      text: [
+        ...[text, activity, ...(lines ?? []), card?.approversText ?? ""],
+        ...[question?.tool, question?.question, question?.requesterName, question?.outcome],
+      ]
+        .filter(Boolean)
+        .join("\n"),
       choices: card?.items.flatMap((item) => item.choices) ?? [],
+      ...(question === undefined ? {} : { options: question.outcome === undefined ? question.options : [] }),
       files: await Promise.all(
         files.map(async ({ id, name }) => ({
           name,
@@ -69,6 +75,11 @@ function createWorld(page: LocalPage): PlatformWorld {
       const answer = { person: await personOf(as), messageId: card?.id, cardOrApprovalId: approvalId, choice };
       const told = (await (await page.post("/local/api/answers", answer)).json()) as { text?: string; error?: string };
       return told.text ?? told.error ?? "";
+    },
+    async pick(questionId, option, as = "Ann") {
+      const asked = (await page.messages(query)).find((message) => message.type === "question");
+      const body = { person: await personOf(as), messageId: asked?.id, questionId, option };
+      return ((await (await page.post("/local/api/picks", body)).json()) as { text: string }).text;
     },
     async shown() {
       const messages = await page.messages(query);

@@ -22,7 +22,7 @@ export function cardView(message, me) {
   const open = card.items.filter((item) => item.state === "open");
   const receipt = element("p", { class: "card-receipt", role: "status" });
   const send = (cardOrApprovalId, choice, more = {}) =>
-    answer(view, receipt, { person: me.id, messageId: message.id, cardOrApprovalId, choice, ...more });
+    click(view, receipt, "answers", { person: me.id, messageId: message.id, cardOrApprovalId, choice, ...more });
 
   const title = open.length > 0 ? "Approval needed" : "Approval";
   const view = element(
@@ -148,24 +148,6 @@ function jsonProblem(text) {
   } catch (thrown) {
     return `That is not JSON yet: ${thrown.message}`;
   }
-}
-
-async function answer(view, receipt, body) {
-  const buttons = [...view.querySelectorAll("button")];
-  for (const button of buttons) button.disabled = true;
-  receipt.classList.remove("refused");
-  receipt.textContent = "…";
-  try {
-    const { accepted, text } = await request("POST", "answers", body);
-    receipt.textContent = text;
-    receipt.classList.toggle("refused", !accepted);
-    if (accepted) view.focus({ preventScroll: true });
-  } catch (thrown) {
-    if (!(thrown instanceof Failure)) throw thrown;
-    receipt.textContent = thrown.message;
-    receipt.classList.add("refused");
-  }
-  for (const button of buttons) button.disabled = false;
 }
 
 function expiry(expiresAt) {

@@ -5,6 +5,7 @@
 import { cardView } from "./card-view.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
 import { rendered } from "./markdown.js";
+import { questionView } from "./question-view.js";
 
 /** Above this a text from a person is folded; it is shown whole on a click. */
 const foldAt = 12_000;
@@ -29,11 +30,11 @@ export function createMessageView(actions) {
   }
 
   function update(message, { follows, me, isInThread }) {
-    const { type, text, state, activity, files, card, isDeleted, onlyFor } = message;
+    const { type, text, state, activity, files, card, question, isDeleted, onlyFor } = message;
     const isMine = message.author.id === me.id && type === "message" && !isDeleted;
     if (author !== message.author.id) root.replaceChildren(avatar(message.author), main);
     author = message.author.id;
-    const classes = ["message", follows && "follows", state, onlyFor && "is-private", card && "has-card"];
+    const classes = ["message", follows && "follows", state, onlyFor && "is-private", (card || question) && "has-card"];
     root.className = classes.filter(Boolean).join(" ");
     root.setAttribute("aria-busy", `${state === "streaming"}`);
     root.setAttribute("aria-label", `${message.author.name}`);
@@ -43,6 +44,7 @@ export function createMessageView(actions) {
     );
     section("body", [text, state, isDeleted], () => bodyView(message));
     section("card", [card, me.id], () => card && cardView(message, me));
+    section("question", [question, me.id], () => question && questionView(message, me));
     section("activity", [activity, state, text], () => activityView(message));
     section("files", files, () => files.length > 0 && element("div", { class: "files" }, ...files.map(fileView)));
     const { replies, lastReplyAt, waitingCards } = message;

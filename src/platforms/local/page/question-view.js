@@ -1,0 +1,28 @@
+/** What a tool asks: the question, and a button for each option while it is open. */
+import { click } from "./click.js";
+import { element } from "./dom.js";
+
+export function questionView(message, me) {
+  const { id, tool, question, options, requesterName, outcome } = message.question;
+  const isOpen = outcome === undefined;
+  const receipt = element("p", { class: "card-receipt", role: "status" });
+  const pick = (option) =>
+    click(view, receipt, "picks", { person: me.id, messageId: message.id, questionId: id, option });
+  const view = element(
+    "section",
+    { class: isOpen ? "card waiting" : "card", tabindex: "-1", "aria-label": "Question" },
+    element("div", { class: "card-head" }, element("h3", { text: `${tool} asks` })),
+    element("p", { class: "question", text: question }),
+    isOpen &&
+      element(
+        "div",
+        { class: "card-buttons" },
+        ...options.map((text, option) =>
+          element("button", { type: "button", class: "button", text, onclick: () => pick(option) }),
+        ),
+      ),
+    !isOpen && element("p", { class: "outcome", text: outcome }),
+    element("div", { class: "card-foot" }, element("span", { text: `Asked for ${requesterName}` }), receipt),
+  );
+  return view;
+}
