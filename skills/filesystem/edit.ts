@@ -1,16 +1,17 @@
 /** `edit_file`: replaces a passage that occurs exactly once (or, when asked to, everywhere); anything else changes nothing. */
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
-import { atPlace, existingFile, openForReading, problem } from "./place.ts";
+import { replaceFile } from "../../src/core/replace-file.ts";
+import { atPlace, existingFile, fileProblem, openForReading } from "../../src/core/working-folder.ts";
 import { readText, textIn } from "./text.ts";
-import { replaceFile } from "./write.ts";
 
 export function editFile(input: JsonObject, { workingFolder }: PluginContext): Promise<string> {
   const wanted = textIn(input.old_text, "old_text");
   const replacement = textIn(input.new_text, "new_text");
   return atPlace({ workingFolder, path: textIn(input.path, "path") }, async (place) => {
-    if (wanted === "") throw problem("old_text", "is empty: give the passage to replace; write_file makes a new file");
-    if (wanted === replacement) throw problem("new_text", "is the same as old_text: nothing would change");
+    if (wanted === "")
+      throw fileProblem("old_text", "is empty: give the passage to replace; write_file makes a new file");
+    if (wanted === replacement) throw fileProblem("new_text", "is the same as old_text: nothing would change");
     const before = await existingFile(place);
     await using handle = await openForReading(place, "file");
     const text = await readText(handle, place.shown);
@@ -19,9 +20,9 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
     const pieces = text.split(from);
     const count = pieces.length - 1;
     if (count === 0)
-      throw problem(place.shown, "old_text does not occur in it: read the file and copy the passage exactly");
+      throw fileProblem(place.shown, "old_text does not occur in it: read the file and copy the passage exactly");
     if (count > 1 && input.all !== true) {
-      throw problem(
+      throw fileProblem(
         place.shown,
         `old_text occurs ${count} times: add lines around it so that it is unique, or set all to true`,
       );

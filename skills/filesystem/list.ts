@@ -2,8 +2,8 @@
 import { lstat, readlink } from "node:fs/promises";
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
-import { atPlace, openForReading } from "./place.ts";
-import { sizeText } from "./text.ts";
+import { sizeText } from "../../src/core/replace-file.ts";
+import { atPlace, openForReading } from "../../src/core/working-folder.ts";
 import { type Entry, walk } from "./walk.ts";
 
 const mostEntries = 1_000;

@@ -1,7 +1,7 @@
 /** `read_file`: some lines of a text file, and which lines of how many they are. */
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
-import { atPlace, openForReading, problem } from "./place.ts";
+import { atPlace, fileProblem, openForReading } from "../../src/core/working-folder.ts";
 import { readText, textIn } from "./text.ts";
 
 const usualLines = 2_000;
@@ -17,7 +17,7 @@ export function readFileText(input: JsonObject, { workingFolder }: PluginContext
     if (lines.at(-1) === "") lines.pop();
     const first = numberOr(input.offset, 1);
     if (first > lines.length) {
-      throw problem(place.shown, `has ${lines.length} lines, so that there is nothing from line ${first} on`);
+      throw fileProblem(place.shown, `has ${lines.length} lines, so that there is nothing from line ${first} on`);
     }
     const chosen = fitting(lines.slice(first - 1, first - 1 + numberOr(input.limit, usualLines)));
     const last = first + chosen.length - 1;

@@ -9,8 +9,8 @@ import { RE2JS } from "re2js";
 import { codeOf, messageOf } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
+import { atPlace, fileProblem, openForReading } from "../../src/core/working-folder.ts";
 import { isBulk } from "./list.ts";
-import { atPlace, openForReading, problem } from "./place.ts";
 import { isBinary } from "./text.ts";
 import { walk } from "./walk.ts";
 
@@ -72,7 +72,7 @@ function lineMatcher({ text, regex, ignore_case: ignoresCase }: JsonObject): Mat
     const expression = RE2JS.compile(source, ignoresCase === true ? RE2JS.CASE_INSENSITIVE : 0);
     return (line) => expression.matcher(line).find();
   } catch (thrown) {
-    throw problem(
+    throw fileProblem(
       "text",
       `is no regular expression that can be used here (${messageOf(thrown)}): correct it, or leave regex out`,
     );

@@ -10,7 +10,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
-import { codeOf, RemoraError } from "../../src/core/errors.ts";
+import { codeOf, messageOf, RemoraError } from "./errors.ts";
 
 export interface Place {
   /** For people and the model: relative to the working folder, `.` for the folder itself. */
@@ -68,10 +68,11 @@ export async function openForReading(place: Place, kind: "file" | "folder"): Pro
     await place.check(handle);
     const found = await handle.stat();
     if (kind === "file" && found.isDirectory())
-      throw problem(place.shown, "is a folder: name a file in it, or use list_folder");
-    if (kind === "folder" && !found.isDirectory()) throw problem(place.shown, "is a file, not a folder: use read_file");
+      throw fileProblem(place.shown, "is a folder: name a file in it, or use list_folder");
+    if (kind === "folder" && !found.isDirectory())
+      throw fileProblem(place.shown, "is a file, not a folder: use read_file");
     if (kind === "file" && !found.isFile())
-      throw problem(place.shown, "is no ordinary file (a pipe, socket or device)");
+      throw fileProblem(place.shown, "is no ordinary file (a pipe, socket or device)");
     return handle;
   } catch (thrown) {
     await handle.close();
@@ -84,17 +85,52 @@ export function pathOf(handle: FileHandle, path: string): string {
   return hasDescriptorPaths ? `/proc/self/fd/${handle.fd}` : path;
 }
 
-export function problem(shown: string, what: string): RemoraError {
+/** What is wrong with a file or an argument, as an answer to the model. */
+export function fileProblem(shown: string, what: string): RemoraError {
   return new RemoraError({ code: "filesystem.path", place: shown, message: what });
+}
+
+/** What the system says about a file, in words that tell what to do; undefined for what is no expected failure. */
+export function explainFileProblem(thrown: unknown, path: string): string | undefined {
+  if (thrown instanceof RemoraError) return thrown.message;
+  const shown = shownPath(path);
+  switch (codeOf(thrown)) {
+    case "ENOENT":
+      return `${shown} does not exist. list_folder and search_files show what there is.`;
+    case "ENOTDIR":
+      return `${shown} can't be reached: a part of it is a file, not a folder.`;
+    case "EISDIR":
+      return `${shown} is a folder: name a file in it, or use list_folder.`;
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return `${shown} may not be opened here: its permissions do not allow it.`;
+    case "ENAMETOOLONG":
+      return `${shown} is too long for a file's name: choose a shorter one.`;
+    case "ELOOP":
+      return `${shown} is a link that leads in a circle: name the file itself.`;
+    case "ENOSPC":
+    case "EDQUOT":
+      return `${shown} was not written, because the disk is full. What was there before is unchanged.`;
+    case undefined:
+      return undefined;
+    default:
+      return `${shown} can't be used: ${messageOf(thrown)}`;
+  }
+}
+
+function shownPath(path: string): string {
+  return JSON.stringify(path.length > 300 ? `${path.slice(0, 300)}…` : path);
 }
 
 /** The names from the working folder on; throws for what leads out of it by its text alone. */
 function partsOf(written: string, workingFolder: string, root = workingFolder): string[] {
-  const shown = JSON.stringify(written.length > 300 ? `${written.slice(0, 300)}…` : written);
-  if (written === "") throw problem(shown, 'the path is empty: name a file or folder, or "." for the working folder');
+  const shown = shownPath(written);
+  if (written === "")
+    throw fileProblem(shown, 'the path is empty: name a file or folder, or "." for the working folder');
   if (written.length > longestPath)
-    throw problem(shown, `the path is longer than ${longestPath} characters: choose a shorter one`);
-  if (written.includes("\0")) throw problem(shown, "a path can't contain a NUL character: remove it");
+    throw fileProblem(shown, `the path is longer than ${longestPath} characters: choose a shorter one`);
+  if (written.includes("\0")) throw fileProblem(shown, "a path can't contain a NUL character: remove it");
   const base = isBelow(resolve(workingFolder, written), resolve(workingFolder)) ? resolve(workingFolder) : root;
   const path = resolve(base, written);
   if (!isBelow(path, base)) throw outside(shown);
@@ -108,7 +144,10 @@ function isBelow(path: string, folder: string): boolean {
 }
 
 function outside(shown: string): RemoraError {
-  return problem(shown, "lies outside of the working folder, which file tools never leave: use a path inside of it");
+  return fileProblem(
+    shown,
+    "lies outside of the working folder, which file tools never leave: use a path inside of it",
+  );
 }
 
 async function checkInside(handle: FileHandle, path: string, root: string, shown: string): Promise<void> {
@@ -124,9 +163,9 @@ function ignoreExisting(thrown: unknown): void {
 export async function existingFile(place: Place): Promise<{ mode: number; size: number } | undefined> {
   try {
     const found = await lstat(place.path);
-    if (found.isDirectory()) throw problem(place.shown, "is a folder: name a file in it");
-    if (found.isSymbolicLink()) throw problem(place.shown, "is a link: name the file that it leads to");
-    if (!found.isFile()) throw problem(place.shown, "is no ordinary file (a pipe, socket or device)");
+    if (found.isDirectory()) throw fileProblem(place.shown, "is a folder: name a file in it");
+    if (found.isSymbolicLink()) throw fileProblem(place.shown, "is a link: name the file that it leads to");
+    if (!found.isFile()) throw fileProblem(place.shown, "is no ordinary file (a pipe, socket or device)");
     return { mode: found.mode & 0o777, size: found.size };
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return undefined;
