@@ -9,13 +9,22 @@
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { approvalPolicy, contextSettings, modelsToChoose, providerSettings, toolboxSettings } from "./config/derive.ts";
+import {
+  accessRules,
+  approvalPolicy,
+  contextSettings,
+  modelsToChoose,
+  providerSettings,
+  toolboxSettings,
+} from "./config/derive.ts";
 import type { Settings } from "./config/load.ts";
 import { createContextBuilder } from "./context/assemble.ts";
 import { forgetSnapshots } from "./context/forget-snapshots.ts";
+import { createAccess } from "./core/access.ts";
 import type { ApprovalDesk } from "./core/approval.ts";
 import { conversationCommands, createCommands } from "./core/commands.ts";
 import { createConversations } from "./core/conversations.ts";
+import { createSoleBus } from "./core/coordination.ts";
 import { grantCommand, skillsCommand } from "./core/desk-commands.ts";
 import { messageOf, RemoraError } from "./core/errors.ts";
 import { createEventLog } from "./core/event-log.ts";
@@ -28,12 +37,15 @@ import { exportCommand, memoryCommand } from "./core/memory-commands.ts";
 import type { Scope } from "./core/message.ts";
 import { createModelChoice } from "./core/model-choice.ts";
 import type { Platform, ReplyTarget } from "./core/platform.ts";
+import { createPluginServices } from "./core/plugin-services.ts";
 import { createPosts } from "./core/posts.ts";
 import type { Provider } from "./core/provider.ts";
+import { createQuestions } from "./core/questions.ts";
 import { createHandlers } from "./core/receive.ts";
 import type { Redact } from "./core/redact.ts";
 import { runTurn } from "./core/run-turn.ts";
 import { probeSandbox, type SandboxProbe } from "./core/sandbox.ts";
+import { createSchedules } from "./core/schedules.ts";
 import type { Delivery, TurnStages } from "./core/stages.ts";
 import type { TurnRecord } from "./core/turn.ts";
 import { createUsageMeter } from "./core/usage.ts";
@@ -106,6 +118,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const events = createEvents((thrown) => log.error({ error: messageOf(thrown) }, "a listener of events failed"));
   const ledger = createSqliteLedger({ path: join(data, "ledger.db") });
   const store = createKeyvStore({ path: join(data, "store.db") });
+  const bus = createSoleBus();
   const corpus = join(workspace, "brain", "corpus");
   const eventLog = createEventLog({ events, folder: corpus, retentionDays: config.events.retentionDays, redact, log });
   const metrics = createMetrics(events);
@@ -134,10 +147,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     dataFolder: join(data, "skills"),
     config: toolboxSettings(settings, sandbox.holds),
     redact,
-    memoryFor: createScopedMemory(memory, async ({ turnId, requester }) => {
-      const turn = await ledger.get("turn", turnId);
-      return turn !== undefined && isOwner(turn.body.target.platform, requester);
-    }),
+    servicesFor: (call, signal) => servicesFor(call, signal),
   });
   const provider = createCascade({ providers: selected.providers, events });
   const usage = createUsageMeter({ ledger, prices: config.models.prices, limits: config.limits, log });
@@ -188,6 +198,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     });
   }
 
+  /** Of turns that run here: what a tool shows meanwhile goes into the same reply. */
+  const underWay = new Map<string, Delivery>();
+
   async function deliver(target: ReplyTarget): Promise<Delivery> {
     const platform = platforms.get(target.platform);
     if (platform === undefined) {
@@ -223,13 +236,37 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
   });
 
+  const questions = createQuestions({
+    ledger,
+    bus,
+    show: async (card) => await (underWay.get(card.target.turnId) ?? (await deliver(card.target))).question(card),
+    redact,
+    log,
+  });
+  const schedules = createSchedules({ ledger, accept: (message) => handlers.onMessage(message), log });
+  const servicesFor = createPluginServices({
+    ledger,
+    memoryFor: createScopedMemory(memory, async ({ turnId, requester }) => {
+      const turn = await ledger.get("turn", turnId);
+      return turn !== undefined && isOwner(turn.body.target.platform, requester);
+    }),
+    questions,
+    schedules,
+    platform: (name) => platforms.get(name),
+  });
+  const access = createAccess({ rules: accessRules(settings), ledger, isOwner });
+
   const stages: TurnStages = {
     ledger,
     events,
     context: { ...context, remember },
     provider,
     readModel,
-    deliver,
+    async deliver(target) {
+      const delivery = await deliver(target);
+      underWay.set(target.turnId, delivery);
+      return delivery;
+    },
     toolbox,
     gate,
     approvals,
@@ -247,7 +284,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     overlap: config.turns.overlap,
     concurrency: config.turns.concurrency,
-    run: (turn, signal) => runTurn(turn, stages, signal),
+    run: (turn, signal) => runTurn(turn, stages, signal).finally(() => underWay.delete(turn.id)),
     onCrash: async (turn) => (await deliver(turn.target)).fail(crashText),
     cancelApprovals: (turnId) => approvals.cancel(turnId, "the turn was stopped"),
     workingFolder: (conversationId, scope) =>
@@ -260,6 +297,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       grantCommand(approvals),
       skillsCommand(() => library.current()),
       modelChoice.command,
+      access.command,
       usageCommand({ meter: usage, ledger, limits: config.limits, isOwner }),
       memoryCommand(memory),
       exportCommand(memory),
@@ -278,7 +316,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     const dataFile = join(data, "local.db");
     platforms.set("local", createLocalPlatform({ dataFile, commands: commands.list, log }));
   }
-  const handlers = createHandlers({ conversations, approvals, commands, context });
+  const handlers = createHandlers({ conversations, approvals, questions, commands, context, access, log });
 
   const server = createWebServer({ ...config.web, token, readiness, metrics, log });
   for (const platform of platforms.values()) if (isPage(platform)) platform.mount(server.app);
@@ -295,8 +333,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 
   const housekeeping = createHousekeeping({
-    approvals,
-    conversations,
+    sweeps: {
+      approvals: approvals.sweep,
+      conversations: conversations.sweep,
+      questions: questions.sweep,
+      schedules: schedules.sweep,
+    },
     ledger,
     cleanUps: [
       eventLog.prune,

@@ -1,16 +1,14 @@
 /**
- * What is done by the clock, and nothing else is: expired approvals and messages left lying every two seconds, old
- * records every hour. Nothing in memory waits for any of it, so a missed round costs only time.
+ * What is done by the clock, and nothing else is: expired approvals, schedules that are due and messages left lying every
+ * two seconds, old records every hour. Nothing in memory waits for any of it, so a missed round costs only time.
  */
-import type { Approvals } from "./approval.ts";
-import type { Conversations } from "./conversations.ts";
 import { messageOf } from "./errors.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Log } from "./log.ts";
 
 export interface HousekeepingOptions {
-  approvals: Approvals;
-  conversations: Conversations;
+  /** Done every two seconds, one after the other; one that fails does not keep the others from it. */
+  sweeps: Record<string, (now: number) => Promise<unknown>>;
   ledger: Ledger;
   /** Cleaned up once an hour and at the start, one after the other. */
   cleanUps: (() => Promise<unknown>)[];
@@ -28,12 +26,17 @@ const cleanUpEveryMs = 3_600_000;
 const keptMs = 30 * 86_400_000;
 
 export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
-  const { approvals, conversations, ledger, log } = options;
+  const { ledger, log } = options;
   const timers: NodeJS.Timeout[] = [];
 
+  let isSweeping = false;
+
   async function sweep(): Promise<void> {
-    await approvals.sweep(Date.now());
-    await conversations.sweep();
+    if (isSweeping) return;
+    isSweeping = true;
+    for (const [what, work] of Object.entries(options.sweeps))
+      await attempt(`the sweep of ${what}`, () => work(Date.now()));
+    isSweeping = false;
   }
 
   async function cleanUp(): Promise<void> {
@@ -42,18 +45,24 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     await ledger.prune("message", ["answered", "removed"], before);
     await ledger.prune("call", ["done", "unknown"], before);
     await ledger.prune("post", ["posted"], before);
+    await ledger.prune("question", ["answered", "withdrawn"], before);
+    await ledger.prune("schedule", ["ended"], before);
     for (const work of options.cleanUps) await work();
   }
 
-  function attempt(what: string, work: () => Promise<void>): void {
-    work().catch((thrown: unknown) => log.error({ error: messageOf(thrown) }, `${what} failed`));
+  async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      log.error({ error: messageOf(thrown) }, `${what} failed`);
+    }
   }
 
   return {
     start() {
-      timers.push(setInterval(() => attempt("the sweep", sweep), sweepEveryMs));
-      timers.push(setInterval(() => attempt("the clean-up", cleanUp), cleanUpEveryMs));
-      attempt("the clean-up", cleanUp);
+      timers.push(setInterval(() => void sweep(), sweepEveryMs));
+      timers.push(setInterval(() => void attempt("the clean-up", cleanUp), cleanUpEveryMs));
+      void attempt("the clean-up", cleanUp);
     },
     stop() {
       for (const timer of timers) clearInterval(timer);

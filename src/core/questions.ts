@@ -49,6 +49,8 @@ export interface Questions {
   /** Resolves to the option that was picked. Rejects when it can't be asked, and with the signal's reason when that aborts first. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
+  /** Withdraws what nobody waits for any more, because its process died: a question lives no longer than its turn. */
+  sweep(): Promise<void>;
 }
 
 /** The bus may lose a word, so the ledger is asked as well. */
@@ -97,7 +99,18 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     });
   }
 
+  async function withdraw(id: string): Promise<void> {
+    const withdrawn = await ledger.transition("question", id, ["open"], "withdrawn");
+    if (withdrawn !== undefined) await show(cardOf(withdrawn));
+  }
+
   return {
+    async sweep() {
+      for (const { id, body } of await ledger.list("question", { states: ["open"] })) {
+        const turn = await ledger.get("turn", body.target.turnId);
+        if (turn?.state !== "running" && turn?.state !== "parked") await withdraw(id);
+      }
+    },
     async ask(request, signal) {
       const body = checked(request, redact);
       const id = randomBytes(16).toString("base64url");
@@ -107,8 +120,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       await show(cardOf(entry));
       const answer = await answered(id, signal);
       if (answer !== undefined) return body.options[answer.body.picked ?? 0] ?? "";
-      const withdrawn = await ledger.transition("question", id, ["open"], "withdrawn");
-      if (withdrawn !== undefined) await show(cardOf(withdrawn));
+      await withdraw(id);
       throw signal.reason;
     },
     async answer({ questionId, option, platform, conversationId, by }) {

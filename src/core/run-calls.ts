@@ -174,6 +174,7 @@ async function execute(run: TurnRun, record: CallRecord): Promise<void> {
   delivery.activity(`Running \`${call.name}\` …`);
   const result = await stages.queue.run(jobOf(run, call), run.signal);
   await shown;
+  if (delivery.takeAsked()) record.hasAsked = true;
   // What ends with the process is asked for again after the next start: the queue knows how far it came.
   if (result.status === "interrupted" && run.signal.aborted && abortCauseOf(run.signal) === "shutdown") return;
   const note =

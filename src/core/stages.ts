@@ -9,6 +9,7 @@ import type { Memory } from "./memory.ts";
 import type { InboundMessage } from "./message.ts";
 import type { ReplyTarget } from "./platform.ts";
 import type { ModelEvent, Provider } from "./provider.ts";
+import type { QuestionCard } from "./question.ts";
 import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
 import type { ReadAnswer, TaskFiles } from "./turn.ts";
 import type { UsageMeter } from "./usage.ts";
@@ -27,6 +28,9 @@ export interface Delivery {
   activity(text: string): void;
   ask(card: ApprovalCard): Promise<void>;
   settle(card: ApprovalCard): Promise<void>;
+  question(card: QuestionCard): Promise<void>;
+  /** Whether a question was posted since it was asked last: then the text goes on below it. */
+  takeAsked(): boolean;
   /** Resolves when the platform has taken the final text. */
   finish(text: string, files: ToolFile[]): Promise<void>;
   fail(text: string): Promise<void>;

@@ -22,6 +22,8 @@ export interface CallRecord {
   verdict?: { class: VerdictClass; matches: GateMatch[]; tags: string[] };
   approvalId?: string;
   cardId?: string;
+  /** The tool asked the person something meanwhile: what is said after it stands below the question. */
+  hasAsked?: boolean;
   /** Who changed the arguments on the card; `call` is then what was approved, `raw` what the model asked for. */
   editedBy?: string;
   /** Milliseconds since the epoch; when it was handed to the queue. */
@@ -81,10 +83,14 @@ export function callsOf(turn: TurnRecord): CallRecord[] {
   return turn.steps.flatMap((step) => step.calls);
 }
 
-/** How many steps came before the last card: text up to there stands above it and is not written again. */
+/** The steps since the last card or question: text up to there stands above it and is not written again. */
 export function openSegment(turn: TurnRecord): StepRecord[] {
-  const lastAsked = turn.steps.findLastIndex((step) => step.calls.some((call) => call.cardId !== undefined));
+  const lastAsked = turn.steps.findLastIndex((step) => step.calls.some(isBelow));
   return turn.steps.slice(lastAsked + 1);
+}
+
+function isBelow({ cardId, hasAsked }: CallRecord): boolean {
+  return cardId !== undefined || hasAsked === true;
 }
 
 /** The text of the open segment, or of the whole turn, as one Markdown text. */

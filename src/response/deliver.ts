@@ -3,7 +3,7 @@
  *
  *   show       hands the newest text to the platform; while one is under way only the latest waits
  *   activity   the same for the status line
- *   ask, finish, fail   wait until what is under way has been taken, then go last, so that nothing overtakes them
+ *   ask, question, finish, fail   wait until what is under way has been taken, then go last, so that nothing overtakes them
  *
  * Secrets never leave: every text is redacted here, on the one way out to people.
  * Brain name: broca.
@@ -21,6 +21,8 @@ export interface DeliveryOptions {
 
 export function createDelivery({ reply, redact, log }: DeliveryOptions): Delivery {
   const text = createLatest((latest: string) => reply.write(redact(latest)), log);
+  const shown = new Set<string>();
+  let hasAsked = false;
   const activity = createLatest((latest: string) => reply.activity(redact(latest)), log);
 
   /** What is under way is waited for; what has not been sent yet is out of date now. */
@@ -37,6 +39,17 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       await reply.ask(card);
     },
     settle: (card) => reply.settle(card),
+    async question(card) {
+      await Promise.all([text.flush(), activity.drop()]);
+      await reply.question(card);
+      hasAsked ||= !shown.has(card.id);
+      shown.add(card.id);
+    },
+    takeAsked() {
+      const asked = hasAsked;
+      hasAsked = false;
+      return asked;
+    },
     async finish(final, files) {
       await settleDown();
       await reply.finish(redact(final), files);

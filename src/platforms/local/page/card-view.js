@@ -2,7 +2,7 @@
  * Approval cards: the whole call, why it asks, who may answer, until when, and exactly the buttons that the card offers.
  * A click is answered on the card; the outcome comes from the server, to everybody.
  */
-import { Failure, request } from "./api.js";
+import { click } from "./click.js";
 import { ask, element } from "./dom.js";
 
 const labels = { approve: "Approve", deny: "Deny", edit: "Edit…", allow: "Allow 30 min here" };
