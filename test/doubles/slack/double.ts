@@ -1,0 +1,243 @@
+/**
+ * Slack on 127.0.0.1 for one app in one workspace: Web API, Socket Mode and signed HTTP delivery, people and their clients.
+ *
+ *   const slack = await createSlackDouble();
+ *   const app = new App({ token: slack.botToken, appToken: slack.appToken, socketMode: true,
+ *                         clientOptions: { slackApiUrl: slack.apiUrl } });           // the real Bolt
+ *   await app.start();
+ *
+ *   const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora is 1 < 2?" });
+ *   await said.acknowledged();                                      // rejects when the app refuses or stays silent
+ *   await slack.until(() => slack.see({ in: slack.general, thread: said.ts }).length > 1);
+ *
+ *   await slack.interactions.click({ as: slack.ann, on: { channel: slack.general, ts }, button: "Approve" }).acknowledged();
+ *   slack.repeat();                                                 // the last event once more, same event id
+ *   slack.sockets.cut();                                            // no close frame; also silence(), disconnect(reason)
+ *   slack.failNext("chat.postMessage", { type: "error", error: "is_archived" });
+ *   slack.http.target = "http://127.0.0.1:3000/slack/events";       // from now on HTTP instead of sockets
+ *   slack.clock.advance(5 * 60_000);                                // ends streams, triggers, waits for redelivery
+ *   await slack.stop();
+ *
+ * Ann and Ben are members of `#general`, and so is the app; `slack.workspace` adds people, bots, channels and groups.
+ * Limits, scopes, rates and error names are Slack's; `slack.limits.isEnforced = false` lifts the rates.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  type Caller,
+  createCaller,
+  type Failure,
+  type LoggedCall,
+  type Method,
+  type RateLimits,
+  type Token,
+} from "./api-call.ts";
+import { chatMethods } from "./chat-methods.ts";
+import { createRunningClock, type SlackClock } from "./clock.ts";
+import { conversationMethods } from "./conversation-methods.ts";
+import { type Courier, createCourier, type Delivery, type Redelivery } from "./delivery.ts";
+import { createEvents, type Events } from "./events.ts";
+import { createHttpDelivery, type HttpDelivery } from "./http-delivery.ts";
+import { createInteractions, type Interactions } from "./interactions.ts";
+import { allBotScopes } from "./method-rules.ts";
+import { createPeopleActions, type PeopleActions } from "./people.ts";
+import { peopleMethods } from "./people-methods.ts";
+import { createPosting } from "./posting.ts";
+import { createResponseUrls } from "./response-urls.ts";
+import { type Looking, type SeenMessage, seenMessages } from "./see.ts";
+import { startServer } from "./server.ts";
+import { createSocketMode, type Sockets } from "./socket-mode.ts";
+import { type Channel, createState, type Person, type SlackState } from "./state.ts";
+import { createViews, type Views } from "./views.ts";
+import type { JsonObject } from "./wire.ts";
+import { createWorkspace, type Workspace } from "./workspace.ts";
+
+export interface SlackDoubleOptions {
+  clock?: SlackClock;
+  appName?: string;
+  /** Scopes of the bot token; default all that the double knows. */
+  scopes?: string[];
+  /** Slack pings sockets this often; 0 never. Default 10 s. */
+  pingIntervalMs?: number;
+}
+
+export interface SlackDouble {
+  /** With a slash at its end, as `slackApiUrl` wants it. */
+  apiUrl: string;
+  botToken: string;
+  appToken: string;
+  signingSecret: string;
+  clock: SlackClock;
+  state: SlackState;
+  workspace: Workspace;
+  ann: Person;
+  ben: Person;
+  general: Channel;
+  people: PeopleActions;
+  interactions: Interactions;
+  sockets: Sockets;
+  http: HttpDelivery;
+  events: Events;
+  redelivery: Redelivery;
+  /** All that was sent to the app, oldest first. */
+  sent: Delivery[];
+  /** The same again, as Slack may do; default the last event. */
+  repeat(delivery?: Delivery): Delivery;
+  /** Tokens by value; change `scopes` or `state` to take something away. */
+  tokens: Map<string, Token>;
+  limits: RateLimits;
+  calls: LoggedCall[];
+  /** Calls of one method, oldest first. */
+  callsOf(method: string): LoggedCall[];
+  /** The next calls of the method end so, one failure a call, in order; `*` is any method. */
+  failNext(method: string, ...failures: Failure[]): void;
+  see(looking: Looking): SeenMessage[];
+  views: Pick<Views, "stack" | "home">;
+  /** Posts to response URLs. */
+  responses: JsonObject[];
+  /** Resolves with the first truthy answer, asked again after every change; rejects after `timeoutMs` of real time. */
+  until<Value>(look: () => Value, timeoutMs?: number): Promise<NonNullable<Value>>;
+  stop(): Promise<void>;
+}
+
+export async function createSlackDouble(options: SlackDoubleOptions = {}): Promise<SlackDouble> {
+  const clock = options.clock ?? createRunningClock();
+  const state = createState(clock);
+  const workspace = createWorkspace(state, options.appName ?? "Remora");
+  const bot = createToken("bot", options.scopes ?? [...allBotScopes]);
+  const app = createToken("app", ["connections:write"]);
+  const tokens = new Map([bot, app].map((token) => [token.value, token]));
+  const signingSecret = randomBytes(16).toString("hex");
+  const http = createHttpDelivery(state, signingSecret);
+  const courier: Courier = createCourier(state, () => (delivery, attempt, settle) => {
+    if (http.target !== undefined) http.send(delivery, attempt, settle);
+    else if (!sockets.send(delivery, attempt, settle)) settle({ type: "gone" });
+  });
+  const sockets = createSocketMode(
+    state,
+    { pingIntervalMs: options.pingIntervalMs ?? 10_000, maximum: 10 },
+    () => courier,
+  );
+  const events = createEvents(state, bot, courier);
+  const posting = createPosting(state, events);
+  const views = createViews(state);
+  const responseUrls = createResponseUrls(state, posting);
+  const methods = new Map<string, Method>(
+    Object.entries({
+      ...chatMethods({ state, posting, directMessage: (id) => workspace.direct(personOf(state, id)) }),
+      ...conversationMethods(state, workspace.direct),
+      ...peopleMethods(state),
+      ...views.methods,
+      "apps.connections.open": ({ args }) => ({ url: sockets.ticketUrl(args.flag("debug_reconnects") === true) }),
+    } satisfies Record<string, Method>),
+  );
+  const limits: RateLimits = { isEnforced: true, rates: {} };
+  const failures = createFailures();
+  const calls: LoggedCall[] = [];
+  const caller: Caller = createCaller(state, tokens, methods, limits);
+  const server = await startServer(state, {
+    caller,
+    takeFailure: failures.take,
+    log: calls,
+    upload: () => ({ status: 404, body: "not found" }),
+    download: () => ({ status: 404, body: "not found" }),
+    respond: responseUrls.respond,
+    upgrade: sockets.upgrade,
+  });
+  state.url = `http://127.0.0.1:${server.port}`;
+  const ann = workspace.addPerson({ name: "Ann" });
+  const ben = workspace.addPerson({ name: "Ben" });
+
+  return {
+    apiUrl: `${state.url}/api/`,
+    botToken: bot.value,
+    appToken: app.value,
+    signingSecret,
+    clock,
+    state,
+    workspace,
+    ann,
+    ben,
+    general: workspace.addChannel({ name: "general", members: [ann, ben] }),
+    people: createPeopleActions({
+      state,
+      events,
+      posting,
+      direct: (person) => workspace.direct(person),
+      homeView: (person) => {
+        const home = views.home(person);
+        return home === undefined ? undefined : views.json(home);
+      },
+    }),
+    interactions: createInteractions({ state, courier, views, responseUrls }),
+    sockets: sockets.controls,
+    http,
+    events,
+    redelivery: courier.redelivery,
+    sent: courier.sent,
+    repeat(delivery = courier.sent.findLast((one) => one.kind === "events_api")) {
+      if (delivery === undefined) throw new Error("slack double: nothing was sent yet");
+      return courier.repeat(delivery);
+    },
+    tokens,
+    limits,
+    calls,
+    callsOf: (method) => calls.filter((call) => call.method === method),
+    failNext: failures.add,
+    see: (looking) => seenMessages(state, looking),
+    views,
+    responses: responseUrls.log,
+    until: (look, timeoutMs = 10_000) => until(state, look, timeoutMs),
+    async stop() {
+      clock.stop();
+      sockets.stop();
+      await server.stop();
+    },
+  };
+}
+
+function createToken(kind: Token["kind"], scopes: string[]): Token {
+  const prefix = kind === "bot" ? "xoxb" : "xapp-1";
+  return { value: `${prefix}-${randomBytes(12).toString("hex")}`, kind, scopes, state: "active" };
+}
+
+function personOf(state: SlackState, id: string): Person {
+  const person = state.people.get(id);
+  if (person === undefined) throw new Error(`slack double: nobody has the id ${id}`);
+  return person;
+}
+
+function createFailures() {
+  const due = new Map<string, Failure[]>();
+  return {
+    add(method: string, ...failures: Failure[]) {
+      due.set(method, [...(due.get(method) ?? []), ...failures]);
+    },
+    take: (method: string) => due.get(method)?.shift() ?? due.get("*")?.shift(),
+  };
+}
+
+function until<Value>(state: SlackState, look: () => Value, timeoutMs: number): Promise<NonNullable<Value>> {
+  return new Promise((resolve, reject) => {
+    const check = () => {
+      try {
+        const value = look();
+        if (!value) return;
+        end();
+        resolve(value);
+      } catch (error) {
+        end();
+        reject(error);
+      }
+    };
+    const end = () => {
+      leave();
+      clearTimeout(timer);
+    };
+    const timer = setTimeout(() => {
+      end();
+      reject(new Error(`slack double: waited ${timeoutMs} ms in vain for ${String(look)}`));
+    }, timeoutMs);
+    const leave = state.onChange(check);
+    check();
+  });
+}

@@ -1,0 +1,103 @@
+/** What Slack accepts as interactive elements, with the sizes of the Block Kit reference. */
+import { itemProblems, missing, type Problem, textProblems, tooLong } from "./problems.ts";
+import { isObject, type JsonObject, objectsIn } from "./wire.ts";
+
+const known = [
+  "button",
+  "channels_select",
+  "checkboxes",
+  "conversations_select",
+  "datepicker",
+  "datetimepicker",
+  "email_text_input",
+  "external_select",
+  "feedback_buttons",
+  "file_input",
+  "icon_button",
+  "image",
+  "multi_conversations_select",
+  "multi_static_select",
+  "multi_users_select",
+  "number_input",
+  "overflow",
+  "plain_text_input",
+  "radio_buttons",
+  "rich_text_input",
+  "static_select",
+  "timepicker",
+  "url_text_input",
+  "users_select",
+];
+
+export function elementProblems(element: JsonObject, place: string): Problem[] {
+  if (!known.includes(String(element.type))) {
+    return [`unsupported type: ${String(element.type)} [json-pointer:${place}/type]`];
+  }
+  return [
+    ...tooLong(element.action_id, 255, `${place}/action_id`),
+    ...(element.placeholder === undefined ? [] : textProblems(element.placeholder, `${place}/placeholder`, 150, true)),
+    ...(isObject(element.confirm) ? confirmProblems(element.confirm, `${place}/confirm`) : []),
+    ...problemsByType(element, place),
+  ];
+}
+
+function problemsByType(element: JsonObject, place: string): Problem[] {
+  switch (element.type) {
+    case "button":
+      return buttonProblems(element, place);
+    case "plain_text_input":
+      return inputProblems(element, place);
+    case "static_select":
+    case "multi_static_select":
+      return optionProblems(element, place, 100);
+    case "overflow":
+      return optionProblems(element, place, 5);
+    case "checkboxes":
+    case "radio_buttons":
+      return optionProblems(element, place, 10);
+    case "image":
+      return missing(element.alt_text, "alt_text", place);
+    default:
+      return [];
+  }
+}
+
+function buttonProblems(button: JsonObject, place: string): Problem[] {
+  const isStyled = button.style === undefined || button.style === "primary" || button.style === "danger";
+  return [
+    ...textProblems(button.text, `${place}/text`, 75, true),
+    ...tooLong(button.value, 2000, `${place}/value`),
+    ...tooLong(button.url, 3000, `${place}/url`),
+    ...tooLong(button.accessibility_label, 75, `${place}/accessibility_label`),
+    ...(isStyled ? [] : [`must be one of: primary, danger [json-pointer:${place}/style]`]),
+  ];
+}
+
+function inputProblems(input: JsonObject, place: string): Problem[] {
+  const most = input.max_length;
+  const isTooMuch = most !== undefined && (typeof most !== "number" || most < 1 || most > 3000);
+  return [
+    ...tooLong(input.initial_value, 3000, `${place}/initial_value`),
+    ...(isTooMuch ? [`must be between 1 and 3000 [json-pointer:${place}/max_length]`] : []),
+  ];
+}
+
+function optionProblems(element: JsonObject, place: string, most: number): Problem[] {
+  if (element.option_groups !== undefined) return itemProblems(element.option_groups, 1, 100, `${place}/option_groups`);
+  return [
+    ...itemProblems(element.options, 1, most, `${place}/options`),
+    ...objectsIn(element.options).flatMap((option, at) => [
+      ...textProblems(option.text, `${place}/options/${at}/text`, 75),
+      ...tooLong(option.value, 150, `${place}/options/${at}/value`),
+    ]),
+  ];
+}
+
+function confirmProblems(confirm: JsonObject, place: string): Problem[] {
+  return [
+    ...(confirm.title === undefined ? [] : textProblems(confirm.title, `${place}/title`, 100, true)),
+    ...textProblems(confirm.text, `${place}/text`, 300),
+    ...(confirm.confirm === undefined ? [] : textProblems(confirm.confirm, `${place}/confirm`, 30, true)),
+    ...(confirm.deny === undefined ? [] : textProblems(confirm.deny, `${place}/deny`, 30, true)),
+  ];
+}

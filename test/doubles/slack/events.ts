@@ -1,0 +1,127 @@
+/**
+ * Events to the app: the outer envelope of the Events API, sent only when the app subscribes to the event, has its scope,
+ * and is where it happens.
+ */
+import type { Token } from "./api-call.ts";
+import type { Courier, Delivery } from "./delivery.ts";
+import { scopeForEvent } from "./method-rules.ts";
+import { messageJson } from "./shapes.ts";
+import type { Channel, SlackState, StoredMessage } from "./state.ts";
+import type { JsonObject } from "./wire.ts";
+
+export interface Events {
+  /** Names of events the app does not subscribe to, such as `app_mention` or `message.channels`. */
+  unsubscribed: Set<string>;
+  /** Empty when Slack would not send it. */
+  send(event: JsonObject, teamId?: string): Delivery[];
+  /** A message as it appears: `message`, and `app_mention` with an event id of its own where the app is mentioned. */
+  message(message: StoredMessage, mentionFirst?: boolean): Delivery[];
+  changed(message: StoredMessage, previous: JsonObject): Delivery[];
+  deleted(channelId: string, previous: JsonObject): Delivery[];
+}
+
+const subscriptionNames: Record<Channel["type"], string> = {
+  channel: "message.channels",
+  group: "message.groups",
+  im: "message.im",
+  mpim: "message.mpim",
+};
+
+export function createEvents(state: SlackState, token: Token, courier: Courier): Events {
+  const events: Events = {
+    unsubscribed: new Set(),
+    send(event, teamId = state.team.id) {
+      const scope = scopeForEvent(event);
+      if (scope !== undefined && !token.scopes.includes(scope)) return [];
+      if (events.unsubscribed.has(subscriptionOf(event))) return [];
+      return [courier.send("events_api", envelope(state, event, teamId))];
+    },
+    message(message, mentionFirst = false) {
+      const channel = state.channels.get(message.channel);
+      // Slack sends messages of conversations that the app is in, and of no others.
+      if (channel === undefined || !channel.members.has(state.app.botUserId)) return [];
+      const json = messageJson(state, message);
+      const teamId = state.people.get(message.user)?.teamId ?? state.team.id;
+      const event = { ...json, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
+      const said = () => events.send(event, teamId);
+      const mention = () => (isMention(state, channel, message) ? events.send(mentionOf(event), teamId) : []);
+      return mentionFirst ? [...mention(), ...said()] : [...said(), ...mention()];
+    },
+    changed(message, previous) {
+      const channel = state.channels.get(message.channel);
+      if (channel === undefined || !channel.members.has(state.app.botUserId)) return [];
+      const ts = state.ts();
+      return events.send({
+        type: "message",
+        subtype: "message_changed",
+        message: messageJson(state, message),
+        previous_message: previous,
+        channel: channel.id,
+        hidden: true,
+        ts,
+        event_ts: ts,
+        channel_type: channel.type,
+      });
+    },
+    deleted(channelId, previous) {
+      const channel = state.channels.get(channelId);
+      if (channel === undefined || !channel.members.has(state.app.botUserId)) return [];
+      const ts = state.ts();
+      return events.send({
+        type: "message",
+        subtype: "message_deleted",
+        previous_message: previous,
+        channel: channel.id,
+        hidden: true,
+        deleted_ts: previous.ts ?? "",
+        ts,
+        event_ts: ts,
+        channel_type: channel.type,
+      });
+    },
+  };
+  return events;
+}
+
+function subscriptionOf(event: JsonObject): string {
+  if (event.type !== "message") return String(event.type);
+  return subscriptionNames[event.channel_type as Channel["type"]] ?? "message.channels";
+}
+
+/** Mentions in DMs make no `app_mention`, and the app's own messages neither. */
+function isMention(state: SlackState, channel: Channel, message: StoredMessage): boolean {
+  if (channel.type === "im" || message.user === state.app.botUserId) return false;
+  return message.text.includes(`<@${state.app.botUserId}`);
+}
+
+function mentionOf(event: JsonObject): JsonObject {
+  const { channel_type: _type, subtype: _subtype, parent_user_id: _parent, ...rest } = event;
+  return { ...rest, type: "app_mention" };
+}
+
+function envelope(state: SlackState, event: JsonObject, teamId: string): JsonObject {
+  const channel = typeof event.channel === "string" ? state.channels.get(event.channel) : undefined;
+  return {
+    token: state.app.verificationToken,
+    // Of messages by people of another organisation: theirs; ours stands in `authorizations` and `context_team_id`.
+    team_id: teamId,
+    context_team_id: state.team.id,
+    context_enterprise_id: null,
+    api_app_id: state.app.id,
+    event,
+    type: "event_callback",
+    event_id: state.id("Ev"),
+    event_time: Math.floor(state.clock.now() / 1000),
+    authorizations: [
+      {
+        enterprise_id: null,
+        team_id: state.team.id,
+        user_id: state.app.botUserId,
+        is_bot: true,
+        is_enterprise_install: false,
+      },
+    ],
+    is_ext_shared_channel: channel?.isShared ?? false,
+    event_context: state.id("4-"),
+  };
+}

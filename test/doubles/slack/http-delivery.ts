@@ -1,0 +1,124 @@
+/**
+ * Delivery over HTTP to the app's request URL: signed with v0 signatures, events as JSON, the rest as forms, retries told
+ * in headers. Requests that Slack would never send (unsigned, badly signed, stale, malformed) go out through `sendRaw`.
+ */
+import { createHmac } from "node:crypto";
+import type { Attempt, Delivery, Outcome } from "./delivery.ts";
+import type { SlackState } from "./state.ts";
+import { isObject, type JsonObject } from "./wire.ts";
+
+export type Signature = "good" | "bad" | "stale" | "missing" | "wrong-version";
+
+export interface RawRequest {
+  body: string;
+  contentType?: "application/json" | "application/x-www-form-urlencoded";
+  signature?: Signature;
+  headers?: Record<string, string>;
+}
+
+export interface HttpAnswer {
+  status: number;
+  headers: Headers;
+  body: string;
+}
+
+export interface HttpDelivery {
+  /** The app's request URL; undefined means Socket Mode. */
+  target: string | undefined;
+  signingSecret: string;
+  /** Every request that went out, with its answer once there is one. */
+  log: { headers: Record<string, string>; body: string; answer: HttpAnswer | undefined }[];
+  /** The handshake that Slack makes when the URL is entered; resolves to whether the challenge came back. */
+  verifyUrl(): Promise<boolean>;
+  sendRaw(request: RawRequest): Promise<HttpAnswer>;
+  send(delivery: Delivery, attempt: Attempt, settle: (outcome: Outcome) => void): void;
+}
+
+export function createHttpDelivery(state: SlackState, signingSecret: string): HttpDelivery {
+  function signed(body: string, signature: Signature): Record<string, string> {
+    if (signature === "missing") return {};
+    const age = signature === "stale" ? 6 * 60 : 0;
+    const timestamp = String(Math.floor(state.clock.now() / 1000) - age);
+    const secret = signature === "bad" ? `not ${delivery.signingSecret}` : delivery.signingSecret;
+    const hash = createHmac("sha256", secret).update(`v0:${timestamp}:${body}`).digest("hex");
+    const version = signature === "wrong-version" ? "v1" : "v0";
+    return { "x-slack-request-timestamp": timestamp, "x-slack-signature": `${version}=${hash}` };
+  }
+
+  async function sendRaw(request: RawRequest): Promise<HttpAnswer> {
+    if (delivery.target === undefined) throw new Error("slack double: http.target is not set");
+    const headers = {
+      "content-type": request.contentType ?? "application/json",
+      "user-agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
+      ...signed(request.body, request.signature ?? "good"),
+      ...request.headers,
+    };
+    const entry: HttpDelivery["log"][number] = { headers, body: request.body, answer: undefined };
+    delivery.log.push(entry);
+    const response = await fetch(delivery.target, { method: "POST", headers, body: request.body, redirect: "manual" });
+    entry.answer = { status: response.status, headers: response.headers, body: await response.text() };
+    state.changed();
+    return entry.answer;
+  }
+
+  const delivery: HttpDelivery = {
+    target: undefined,
+    signingSecret,
+    log: [],
+    sendRaw,
+    async verifyUrl() {
+      const challenge = state.id("challenge");
+      const body = { token: state.app.verificationToken, challenge, type: "url_verification" };
+      const answer = await sendRaw({ body: JSON.stringify(body) });
+      const parsed = parse(answer.body);
+      return answer.status === 200 && (answer.body === challenge || parsed?.challenge === challenge);
+    },
+    send(sent, attempt, settle) {
+      const retry: Record<string, string> =
+        attempt.number === 0
+          ? {}
+          : { "x-slack-retry-num": String(attempt.number), "x-slack-retry-reason": httpReason(attempt.reason) };
+      sendRaw({ ...requestFor(sent), headers: retry }).then(
+        (answer) => settle(outcomeOf(answer)),
+        () => settle({ type: "gone" }),
+      );
+    },
+  };
+  return delivery;
+}
+
+function requestFor(delivery: Delivery): RawRequest {
+  switch (delivery.kind) {
+    case "events_api":
+      return { body: JSON.stringify(delivery.payload) };
+    case "interactive":
+      return form({ payload: JSON.stringify(delivery.payload) });
+    case "slash_commands":
+      return form(Object.fromEntries(Object.entries(delivery.payload).map(([name, value]) => [name, String(value)])));
+    default:
+      return delivery.kind satisfies never;
+  }
+}
+
+function form(fields: Record<string, string>): RawRequest {
+  return { body: new URLSearchParams(fields).toString(), contentType: "application/x-www-form-urlencoded" };
+}
+
+function outcomeOf(answer: HttpAnswer): Outcome {
+  if (answer.status < 200 || answer.status > 299) return { type: "refused", status: answer.status, body: answer.body };
+  const parsed = parse(answer.body);
+  return { type: "acknowledged", payload: parsed ?? (answer.body === "" ? {} : { text: answer.body }) };
+}
+
+function httpReason(reason: string): string {
+  return reason === "timeout" ? "http_timeout" : reason;
+}
+
+function parse(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

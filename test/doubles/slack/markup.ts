@@ -1,0 +1,168 @@
+/**
+ * What Slack would make of markup in a message: who is notified, what becomes a link, what is unfurled.
+ *
+ * In `text` and mrkdwn, `<!channel>`, `<!subteam^S…>`, `<@U…>`, `<#C…>` and `<https://…|words>` form wherever they stand,
+ * in code too; only `&lt;` keeps them from it. Markdown blocks are standard Markdown: the same forms count outside of
+ * code, `&lt;` and `\<` keep them from it. Plain text forms nothing. `text` counts beside blocks as well, because it is
+ * what notifications show.
+ */
+import { Lexer, type Token, type Tokens } from "marked";
+import type { StoredMessage } from "./state.ts";
+import { isObject, type JsonObject, objectsIn, unescapeText } from "./wire.ts";
+
+export type Effect =
+  /** Everybody is notified: `here`, `channel`, `everyone`. */
+  | { type: "broadcast"; range: string; where: Where }
+  | { type: "user"; id: string; where: Where }
+  | { type: "group"; id: string; where: Where }
+  | { type: "channel"; id: string; where: Where }
+  /** `label` is absent where the address shows itself. */
+  | { type: "link"; url: string; label?: string; where: Where }
+  /** A preview of the address appears below the message. */
+  | { type: "unfurl"; url: string };
+
+type Where = "text" | "mrkdwn" | "markdown" | "rich_text" | "attachment";
+
+export function effectsOf(message: StoredMessage): Effect[] {
+  const effects = [
+    ...mrkdwnEffects(message.text, "text", message.parse.full),
+    ...message.blocks.flatMap(blockEffects),
+    ...message.attachments.flatMap((attachment) =>
+      ["pretext", "text", "title", "fallback"].flatMap((field) =>
+        mrkdwnEffects(String(attachment[field] ?? ""), "attachment", false),
+      ),
+    ),
+  ];
+  const urls = new Set(effects.flatMap((effect) => (effect.type === "link" ? [effect.url] : [])));
+  return [...effects, ...unfurls(message, [...urls])];
+}
+
+const media = /\.(png|jpe?g|gif|webp|mp4|mov|mp3)(\?|#|$)|^https?:\/\/(www\.)?(youtube\.com|youtu\.be|vimeo\.com)\//i;
+
+function unfurls(message: StoredMessage, urls: string[]): Effect[] {
+  // A stream has no arguments about it, and its links are not previewed.
+  if (message.stream !== undefined || message.onlyFor !== undefined) return [];
+  return urls
+    .filter((url) => /^https?:/.test(url))
+    .filter((url) => (media.test(url) ? message.parse.unfurlMedia : message.parse.unfurlLinks))
+    .map((url) => ({ type: "unfurl", url }));
+}
+
+function blockEffects(block: JsonObject): Effect[] {
+  if (block.type === "markdown") return markdownEffects(String(block.text));
+  return nestedEffects(block);
+}
+
+function nestedEffects(value: JsonObject): Effect[] {
+  if (value.type === "mrkdwn") return mrkdwnEffects(String(value.text), "mrkdwn", false);
+  if (value.type === "plain_text") return [];
+  const own = richEffect(value);
+  return [
+    ...own,
+    ...Object.values(value).flatMap((item) =>
+      Array.isArray(item) ? objectsIn(item.flat()).flatMap(nestedEffects) : isObject(item) ? nestedEffects(item) : [],
+    ),
+  ];
+}
+
+function richEffect(element: JsonObject): Effect[] {
+  switch (element.type) {
+    case "user":
+      return [{ type: "user", id: String(element.user_id), where: "rich_text" }];
+    case "usergroup":
+      return [{ type: "group", id: String(element.usergroup_id), where: "rich_text" }];
+    case "channel":
+      return [{ type: "channel", id: String(element.channel_id), where: "rich_text" }];
+    case "broadcast":
+      return [{ type: "broadcast", range: String(element.range), where: "rich_text" }];
+    case "link":
+      return [link(String(element.url), typeof element.text === "string" ? element.text : undefined, "rich_text")];
+    default:
+      return [];
+  }
+}
+
+function link(url: string, label: string | undefined, where: Where): Effect {
+  return label === undefined || label === url ? { type: "link", url, where } : { type: "link", url, label, where };
+}
+
+/** Angle brackets in mrkdwn, and bare addresses; with `parse: full` bare names too. */
+function mrkdwnEffects(text: string, where: Where, isFull: boolean): Effect[] {
+  const effects: Effect[] = [];
+  const rest = text.replace(/<([^<>]*)>/g, (_whole, body: string) => {
+    effects.push(...bracketEffect(body, where));
+    return " ";
+  });
+  for (const [url] of rest.matchAll(/https?:\/\/[^\s<>|`*_~)\]]+/g))
+    effects.push(link(unescapeText(url), undefined, where));
+  if (isFull) {
+    for (const [, range = ""] of rest.matchAll(/@(here|channel|everyone)\b/g))
+      effects.push({ type: "broadcast", range, where });
+  }
+  return effects;
+}
+
+function bracketEffect(body: string, where: Where): Effect[] {
+  const [target = "", label] = body.split("|", 2);
+  if (/^@[UW][A-Z0-9]+$/.test(target)) return [{ type: "user", id: target.slice(1), where }];
+  if (/^#[CDG][A-Z0-9]+$/.test(target)) return [{ type: "channel", id: target.slice(1), where }];
+  const group = /^!subteam\^(S[A-Z0-9]+)$/.exec(target);
+  if (group?.[1] !== undefined) return [{ type: "group", id: group[1], where }];
+  const range = /^!(here|channel|everyone|group)$/.exec(target);
+  if (range?.[1] !== undefined) return [{ type: "broadcast", range: range[1], where }];
+  if (/^(https?|mailto|tel):/i.test(target)) return [link(unescapeText(target), label, where)];
+  return [];
+}
+
+/** Text outside of code, as a Markdown reader finds it; links and autolinks from its own tokens. */
+function markdownEffects(text: string): Effect[] {
+  return new Lexer({ gfm: true }).lex(text).flatMap(tokenEffects);
+}
+
+function tokenEffects(token: Token): Effect[] {
+  switch (token.type) {
+    case "code":
+    case "codespan":
+      return [];
+    case "link": {
+      const { href, text, raw } = token as Tokens.Link;
+      // Marked takes `<scheme:…>` for an autolink; ours are read from the raw text below.
+      return [link(href, raw.startsWith("<") || text === href ? undefined : text, "markdown")];
+    }
+    case "escape":
+      return [];
+    case "html":
+    case "text":
+      if ("tokens" in token && token.tokens !== undefined) return joined(token.tokens);
+      return bracketsIn(token.raw);
+    case "table": {
+      const table = token as Tokens.Table;
+      return [...table.header, ...table.rows.flat()].flatMap((cell) => joined(cell.tokens));
+    }
+    case "list":
+      return (token as Tokens.List).items.flatMap((item) => item.tokens.flatMap(tokenEffects));
+    default:
+      return "tokens" in token && token.tokens !== undefined ? joined(token.tokens) : [];
+  }
+}
+
+/** Marked may cut `<!channel>` into several text tokens; neighbours are read as one. */
+function joined(tokens: Token[]): Effect[] {
+  const effects: Effect[] = [];
+  let run = "";
+  for (const token of tokens) {
+    const isPlain =
+      (token.type === "text" || token.type === "html") && !("tokens" in token && token.tokens !== undefined);
+    if (isPlain) {
+      run += token.raw;
+      continue;
+    }
+    effects.push(...bracketsIn(run), ...tokenEffects(token));
+    run = "";
+  }
+  return [...effects, ...bracketsIn(run)];
+}
+
+function bracketsIn(raw: string): Effect[] {
+  return [...raw.matchAll(/<([^<>]*)>/g)].flatMap(([, body = ""]) => bracketEffect(body, "markdown"));
+}

@@ -1,0 +1,208 @@
+/** What people do in conversations: say, edit, delete, share files, react, join; and what other bots say. */
+import type { Delivery } from "./delivery.ts";
+import type { Events } from "./events.ts";
+import type { Posting } from "./posting.ts";
+import type { Channel, Person, SlackState, StoredFile, StoredMessage } from "./state.ts";
+import { richText, typedText } from "./typed.ts";
+import type { JsonObject } from "./wire.ts";
+
+export interface Saying {
+  as: Person;
+  in: Channel;
+  /** As it is typed: `@Remora is 1 < 2?` */
+  text?: string;
+  /** As it is on the wire, instead of `text`: `<@U…> is 1 &lt; 2?` */
+  markup?: string;
+  /** The ts of the thread's first message, or that message. */
+  thread?: string | Said;
+  /** Also shown in the channel. */
+  isBroadcast?: boolean;
+  files?: { name: string; content: string | Buffer; mimetype?: string }[];
+  /** `app_mention` goes out before `message`; Slack promises no order. */
+  mentionFirst?: boolean;
+}
+
+export interface Said {
+  ts: string;
+  channel: Channel;
+  message: StoredMessage;
+  /** Ones for `message` and `app_mention`; none when Slack sends the app nothing. */
+  deliveries: Delivery[];
+  /** When everything is acknowledged; rejects when Slack gives up. */
+  acknowledged(): Promise<void>;
+}
+
+export interface PeopleActions {
+  say(saying: Saying): Said;
+  edit(said: Said, text: string): Said;
+  remove(said: Said): Delivery[];
+  join(person: Person, channel: Channel): Delivery[];
+  leave(person: Person, channel: Channel): Delivery[];
+  react(person: Person, said: { ts: string; channel: Channel }, name: string): Delivery[];
+  /** Slack's own line in a conversation, with a subtype such as `channel_topic`. */
+  systemLine(channel: Channel, person: Person, subtype: string, text: string): Said;
+  /** The tab of the app is opened. */
+  openHome(person: Person, tab?: "home" | "messages"): Delivery[];
+}
+
+export interface PeopleTools {
+  state: SlackState;
+  events: Events;
+  posting: Posting;
+  direct(person: Person): Channel;
+  homeView(person: Person): JsonObject | undefined;
+}
+
+export function createPeopleActions(tools: PeopleTools): PeopleActions {
+  const { state, events, posting } = tools;
+
+  function said(message: StoredMessage, deliveries: Delivery[]): Said {
+    const channel = state.channels.get(message.channel);
+    if (channel === undefined) throw new Error(`slack double: no channel ${message.channel}`);
+    return {
+      ts: message.ts,
+      channel,
+      message,
+      deliveries,
+      async acknowledged() {
+        await Promise.all(deliveries.map((delivery) => delivery.acknowledged()));
+      },
+    };
+  }
+
+  return {
+    say(saying) {
+      const message = messageOf(state, saying);
+      return said(message, posting.post(message, saying.mentionFirst));
+    },
+    edit(before, text) {
+      const typed = typedText(state, text);
+      const { message } = before;
+      const edited = { user: message.user, ts: state.ts() };
+      return said(message, posting.change(message, { text: typed, blocks: [richText(typed)], edited }));
+    },
+    remove: ({ message }) => posting.remove(message),
+    join: (person, channel) => membership(state, events, posting, person, channel, true),
+    leave: (person, channel) => membership(state, events, posting, person, channel, false),
+    react(person, { ts, channel }, name) {
+      const message = state.message(channel.id, ts);
+      if (message === undefined) throw new Error(`slack double: no message ${ts} in ${channel.id}`);
+      addReaction(message, person.id, name);
+      return events.send({
+        type: "reaction_added",
+        user: person.id,
+        reaction: name,
+        item: { type: "message", channel: channel.id, ts },
+        item_user: message.user,
+        event_ts: state.ts(),
+      });
+    },
+    systemLine(channel, person, subtype, text) {
+      const message = { ...emptyMessage(state, person, channel), subtype, text };
+      return said(message, posting.post(message));
+    },
+    openHome(person, tab = "home") {
+      const view = tools.homeView(person);
+      return events.send({
+        type: "app_home_opened",
+        user: person.id,
+        channel: tools.direct(person).id,
+        tab,
+        ...(tab === "home" && view !== undefined ? { view } : {}),
+        event_ts: state.ts(),
+      });
+    },
+  };
+}
+
+export function addReaction(message: StoredMessage, user: string, name: string): boolean {
+  const known = message.reactions.find((reaction) => reaction.name === name);
+  if (known === undefined) message.reactions.push({ name, users: [user] });
+  else if (known.users.includes(user)) return false;
+  else known.users.push(user);
+  return true;
+}
+
+function emptyMessage(state: SlackState, person: Person, channel: Channel): StoredMessage {
+  return {
+    ts: state.ts(),
+    channel: channel.id,
+    user: person.id,
+    ...(person.botId === undefined ? {} : { botId: person.botId }),
+    text: "",
+    blocks: [],
+    attachments: [],
+    fileIds: [],
+    reactions: [],
+    parse: { full: false, mrkdwn: true, unfurlLinks: true, unfurlMedia: true },
+  };
+}
+
+function messageOf(state: SlackState, saying: Saying): StoredMessage {
+  const { as: person, in: channel, thread } = saying;
+  if (!channel.members.has(person.id)) channel.members.add(person.id);
+  const text = saying.markup ?? typedText(state, saying.text ?? "");
+  const threadTs = typeof thread === "object" ? (thread.message.threadTs ?? thread.ts) : thread;
+  const files = (saying.files ?? []).map((file) => shareFile(state, person, file));
+  const message: StoredMessage = {
+    ...emptyMessage(state, person, channel),
+    text,
+    blocks: text === "" || person.isBot ? [] : [richText(text)],
+    fileIds: files.map((file) => file.id),
+    ...(threadTs === undefined ? {} : { threadTs }),
+    ...(person.isBot ? {} : { clientMessageId: crypto.randomUUID() }),
+    ...subtypeOf(saying),
+  };
+  for (const file of files) file.shares.push({ channel: channel.id, ts: message.ts });
+  return message;
+}
+
+function subtypeOf(saying: Saying): Partial<StoredMessage> {
+  if ((saying.files ?? []).length > 0) return { subtype: "file_share" };
+  if (saying.isBroadcast === true) return { subtype: "thread_broadcast", isBroadcast: true };
+  return saying.as.isBot ? { subtype: "bot_message" } : {};
+}
+
+function shareFile(state: SlackState, person: Person, file: NonNullable<Saying["files"]>[number]): StoredFile {
+  const stored: StoredFile = {
+    id: state.id("F"),
+    name: file.name,
+    title: file.name,
+    mimetype: file.mimetype ?? "text/plain",
+    content: Buffer.from(file.content),
+    userId: person.id,
+    created: Math.floor(state.clock.now() / 1000),
+    shares: [],
+    isUploaded: true,
+    isComplete: true,
+  };
+  state.files.set(stored.id, stored);
+  return stored;
+}
+
+function membership(
+  state: SlackState,
+  events: Events,
+  posting: Posting,
+  person: Person,
+  channel: Channel,
+  isJoining: boolean,
+): Delivery[] {
+  if (isJoining) channel.members.add(person.id);
+  const event = {
+    type: isJoining ? "member_joined_channel" : "member_left_channel",
+    user: person.id,
+    channel: channel.id,
+    channel_type: channel.type === "channel" ? "C" : "G",
+    team: person.teamId,
+    event_ts: state.ts(),
+  };
+  const line = {
+    ...emptyMessage(state, person, channel),
+    subtype: isJoining ? "channel_join" : "channel_leave",
+    text: `<@${person.id}> has ${isJoining ? "joined" : "left"} the channel`,
+  };
+  const sent = [...events.send(event), ...posting.post(line)];
+  if (!isJoining) channel.members.delete(person.id);
+  return sent;
+}

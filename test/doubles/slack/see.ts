@@ -1,0 +1,111 @@
+/** What a person sees: the messages of a channel or thread as their client shows them, and what markup in them does. */
+
+import { elementsOf } from "./block-elements.ts";
+import { type Effect, effectsOf } from "./markup.ts";
+import type { Channel, Person, SlackState, StoredFile, StoredMessage } from "./state.ts";
+import { isObject, type JsonObject, objectsIn, unescapeText } from "./wire.ts";
+
+export interface SeenMessage {
+  ts: string;
+  threadTs: string | undefined;
+  userId: string;
+  isAgents: boolean;
+  subtype: string | undefined;
+  /** The `text` field as it is stored, Slack's markup in it. */
+  text: string;
+  /** All that is readable: the blocks where there are any, else the text; markup as it is, entities resolved. */
+  readable: string;
+  blocks: JsonObject[];
+  attachments: JsonObject[];
+  metadata: JsonObject | undefined;
+  buttons: { label: string; actionId: string; value: string | undefined; style: string | undefined }[];
+  files: { name: string; title: string; content: string; bytes: Buffer; mimetype: string }[];
+  isEphemeral: boolean;
+  isEdited: boolean;
+  streaming: "in_progress" | "completed" | "errored" | undefined;
+  reactions: { name: string; users: string[] }[];
+  effects: Effect[];
+}
+
+export interface Looking {
+  in: Channel;
+  /** Default: somebody who sees no ephemeral message. */
+  as?: Person;
+  /** The replies of one thread with their parent; default: the whole channel, replies too. */
+  thread?: string;
+}
+
+export function seenMessages(state: SlackState, { in: channel, as: person, thread }: Looking): SeenMessage[] {
+  return state.messages
+    .filter((message) => message.channel === channel.id)
+    .filter((message) => message.onlyFor === undefined || message.onlyFor === person?.id)
+    .filter((message) => thread === undefined || message.ts === thread || message.threadTs === thread)
+    .sort((one, other) => Number(one.ts) - Number(other.ts))
+    .map((message) => seen(state, message));
+}
+
+function seen(state: SlackState, message: StoredMessage): SeenMessage {
+  return {
+    ts: message.ts,
+    threadTs: message.threadTs,
+    userId: message.user,
+    isAgents: message.user === state.app.botUserId,
+    subtype: message.subtype,
+    text: message.text,
+    readable: readableText(message),
+    blocks: message.blocks,
+    attachments: message.attachments,
+    metadata: message.metadata,
+    buttons: elementsOf(message.blocks).flatMap(({ element }) => buttonOf(element)),
+    files: message.fileIds.flatMap((id) => fileOf(state.files.get(id))),
+    isEphemeral: message.onlyFor !== undefined,
+    isEdited: message.edited !== undefined,
+    streaming: message.stream?.state,
+    reactions: message.reactions,
+    effects: effectsOf(message),
+  };
+}
+
+function buttonOf(element: JsonObject): SeenMessage["buttons"] {
+  if (element.type !== "button") return [];
+  const label = isObject(element.text) ? String(element.text.text) : "";
+  const value = typeof element.value === "string" ? element.value : undefined;
+  const style = typeof element.style === "string" ? element.style : undefined;
+  return [{ label, actionId: String(element.action_id ?? ""), value, style }];
+}
+
+function fileOf(file: StoredFile | undefined): SeenMessage["files"] {
+  if (file === undefined) return [];
+  const { name, title, mimetype, content } = file;
+  return [{ name, title, mimetype, bytes: content, content: content.toString() }];
+}
+
+function readableText(message: StoredMessage): string {
+  const fromBlocks = message.blocks.flatMap(textsIn);
+  const fromAttachments = message.attachments.flatMap((attachment) =>
+    [attachment.pretext, attachment.title, attachment.text].filter((text) => typeof text === "string"),
+  );
+  const own = fromBlocks.length > 0 ? fromBlocks : [unescapeText(message.text)];
+  return [...own, ...fromAttachments].filter((text) => text !== "").join("\n");
+}
+
+/** Every text of a block in its order, also of buttons and tables. */
+function textsIn(block: JsonObject): string[] {
+  if (block.type === "markdown") return [String(block.text)];
+  return Object.entries(block).flatMap(([key, value]) => {
+    if (key === "block_id" || key === "action_id" || key === "value" || key === "confirm") return [];
+    if (isTextObject(value)) return [value.type === "mrkdwn" ? unescapeText(String(value.text)) : String(value.text)];
+    if (key === "text" && typeof value === "string") {
+      return [block.type === "mrkdwn" ? unescapeText(value) : value];
+    }
+    if (Array.isArray(value))
+      return value.some(Array.isArray)
+        ? value.flatMap((row) => objectsIn(row).flatMap(textsIn))
+        : objectsIn(value).flatMap(textsIn);
+    return isObject(value) ? textsIn(value) : [];
+  });
+}
+
+function isTextObject(value: unknown): value is JsonObject {
+  return isObject(value) && (value.type === "mrkdwn" || value.type === "plain_text");
+}

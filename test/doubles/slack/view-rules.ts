@@ -1,0 +1,31 @@
+/** What Slack accepts as a view, with the sizes of the reference of modals and home tabs. */
+import { checkBlocks } from "./block-rules.ts";
+import { type Problem, textProblems, tooLong } from "./problems.ts";
+import { invalid, isObject, type JsonObject, objectsIn } from "./wire.ts";
+
+/** Throws `invalid_arguments` with what is wrong and where. */
+export function checkView(value: unknown, type: "modal" | "home"): JsonObject {
+  if (!isObject(value)) throw invalid("invalid_arguments", "missing required field: view");
+  const problems: Problem[] = [
+    ...(value.type === type ? [] : [`must be one of: ${type} [json-pointer:/view/type]`]),
+    ...tooLong(value.private_metadata, 3000, "/view/private_metadata"),
+    ...tooLong(value.callback_id, 255, "/view/callback_id"),
+    ...tooLong(value.external_id, 255, "/view/external_id"),
+    ...(type === "modal" ? modalProblems(value) : []),
+  ];
+  if (problems.length > 0) throw invalid("invalid_arguments", ...problems);
+  checkBlocks(value.blocks, type);
+  return value;
+}
+
+function modalProblems(view: JsonObject): Problem[] {
+  const hasInput = objectsIn(view.blocks).some((block) => block.type === "input");
+  return [
+    ...textProblems(view.title, "/view/title", 24, true),
+    ...(view.submit === undefined ? [] : textProblems(view.submit, "/view/submit", 24, true)),
+    ...(view.close === undefined ? [] : textProblems(view.close, "/view/close", 24, true)),
+    ...(hasInput && view.submit === undefined
+      ? ["`submit` is required when there is an `input` block [json-pointer:/view]"]
+      : []),
+  ];
+}

@@ -1,0 +1,192 @@
+/**
+ * Modals and home tabs: trigger ids (3 s, once), the stack of open modals, what a submission carries, and what the app's
+ * answer to it does.
+ */
+import type { Method } from "./api-call.ts";
+import { elementsOf } from "./block-elements.ts";
+import type { Person, SlackState, StoredView } from "./state.ts";
+import { checkView } from "./view-rules.ts";
+import { isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";
+
+const triggerMs = 3000;
+
+export interface Views {
+  methods: Record<string, Method>;
+  trigger(person: Person): string;
+  json(view: StoredView): JsonObject;
+  close(view: StoredView): void;
+  /** `response_action`: errors, update, push, clear; nothing closes the view. */
+  answered(view: StoredView, payload: JsonObject): void;
+  /** The open modals of a person, the one on top last. */
+  stack(person: Person): StoredView[];
+  home(person: Person): StoredView | undefined;
+}
+
+export function createViews(state: SlackState): Views {
+  const triggers = new Map<string, { userId: string; until: number; isUsed: boolean }>();
+
+  function take(triggerId: string): string {
+    const trigger = triggers.get(triggerId);
+    if (trigger === undefined) throw new SlackRefusal("invalid_trigger_id");
+    if (trigger.isUsed) throw new SlackRefusal("exchanged_trigger_id");
+    if (state.clock.now() > trigger.until) throw new SlackRefusal("expired_trigger_id");
+    trigger.isUsed = true;
+    return trigger.userId;
+  }
+
+  function stackOf(userId: string): StoredView[] {
+    return [...state.views.values()].filter(
+      (view) => view.type === "modal" && view.userId === userId && view.state === "open",
+    );
+  }
+
+  function open(userId: string, view: JsonObject, type: StoredView["type"], below?: StoredView): StoredView {
+    const id = state.id("V");
+    const stored: StoredView = {
+      id,
+      type,
+      userId,
+      view: withIds(view),
+      hash: newHash(),
+      rootId: below?.rootId ?? id,
+      ...(below === undefined ? {} : { previousId: below.id }),
+      state: "open",
+      errors: {},
+    };
+    state.views.set(id, stored);
+    state.changed();
+    return stored;
+  }
+
+  function replace(stored: StoredView, view: JsonObject): void {
+    Object.assign(stored, { view: withIds(view), hash: newHash(), errors: {} });
+    state.changed();
+  }
+
+  function newHash(): string {
+    return `${Math.floor(state.clock.now() / 1000)}.${state.id("h")}`;
+  }
+
+  function json(stored: StoredView): JsonObject {
+    const view = stored.view;
+    return {
+      id: stored.id,
+      team_id: state.team.id,
+      app_id: state.app.id,
+      app_installed_team_id: state.team.id,
+      bot_id: state.app.botId,
+      type: stored.type,
+      title: view.title ?? { type: "plain_text", text: "View Title", emoji: true },
+      submit: view.submit ?? null,
+      close: view.close ?? null,
+      blocks: view.blocks ?? [],
+      callback_id: view.callback_id ?? "",
+      external_id: view.external_id ?? "",
+      private_metadata: view.private_metadata ?? "",
+      state: { values: {} },
+      hash: stored.hash,
+      clear_on_close: view.clear_on_close === true,
+      notify_on_close: view.notify_on_close === true,
+      root_view_id: stored.rootId,
+      previous_view_id: stored.previousId ?? null,
+    };
+  }
+
+  function openModal(triggerId: string, value: unknown, isPush: boolean): StoredView {
+    const view = checkView(value, "modal");
+    const userId = take(triggerId);
+    const stack = stackOf(userId);
+    if (isPush && stack.length >= 3) throw new SlackRefusal("push_limit_reached");
+    if (!isPush) for (const other of stack) other.state = "closed";
+    return open(userId, view, "modal", isPush ? stack.at(-1) : undefined);
+  }
+
+  const views: Views = {
+    methods: {
+      "views.open": ({ args }) => ({
+        view: json(openModal(args.required("trigger_id"), args.json("view"), false)),
+      }),
+      "views.push": ({ args }) => ({
+        view: json(openModal(args.required("trigger_id"), args.json("view"), true)),
+      }),
+      "views.update"({ args }) {
+        const view = checkView(args.json("view"), "modal");
+        const externalId = args.text("external_id");
+        const stored =
+          externalId === undefined
+            ? state.views.get(args.required("view_id"))
+            : [...state.views.values()].find((one) => one.view.external_id === externalId);
+        if (stored === undefined || stored.state === "closed") throw new SlackRefusal("not_found");
+        if (args.has("hash") && args.text("hash") !== stored.hash) throw new SlackRefusal("hash_conflict");
+        replace(stored, view);
+        return { view: json(stored) };
+      },
+      "views.publish"({ args }) {
+        const userId = args.required("user_id");
+        if (!state.people.has(userId)) throw new SlackRefusal("invalid_arguments");
+        const view = checkView(args.json("view"), "home");
+        const known = [...state.views.values()].find((one) => one.type === "home" && one.userId === userId);
+        if (known !== undefined && args.has("hash") && args.text("hash") !== known.hash) {
+          throw new SlackRefusal("hash_conflict");
+        }
+        if (known === undefined) return { view: json(open(userId, view, "home")) };
+        replace(known, view);
+        return { view: json(known) };
+      },
+    },
+    trigger(person) {
+      const id = `${state.clock.now()}.${state.id("tr")}.${state.id("x")}`;
+      triggers.set(id, { userId: person.id, until: state.clock.now() + triggerMs, isUsed: false });
+      return id;
+    },
+    json,
+    close(view) {
+      view.state = "closed";
+      if (view.view.clear_on_close === true) for (const other of stackOf(view.userId)) other.state = "closed";
+      state.changed();
+    },
+    answered(view, payload) {
+      switch (payload.response_action) {
+        case "errors":
+          view.errors = isObject(payload.errors) ? (payload.errors as Record<string, string>) : {};
+          break;
+        case "update":
+          replace(view, checkView(payload.view, "modal"));
+          break;
+        case "push":
+          open(view.userId, checkView(payload.view, "modal"), "modal", view);
+          break;
+        case "clear":
+          for (const other of stackOf(view.userId)) other.state = "closed";
+          break;
+        default:
+          view.state = "closed";
+      }
+      state.changed();
+    },
+    stack: (person) => stackOf(person.id),
+    home: (person) => [...state.views.values()].find((one) => one.type === "home" && one.userId === person.id),
+  };
+  return views;
+}
+
+function withIds(view: JsonObject): JsonObject {
+  const blocks = objectsIn(view.blocks).map((block, index) =>
+    block.block_id === undefined ? { ...block, block_id: `v${index}` } : block,
+  );
+  return { ...view, blocks };
+}
+
+/** `state.values` of a submission: what was typed, else what the inputs began with. */
+export function collectState(blocks: JsonObject[], values: Record<string, string | JsonObject>): JsonObject {
+  const collected: Record<string, JsonObject> = {};
+  for (const { element, blockId } of elementsOf(blocks)) {
+    const actionId = String(element.action_id ?? "");
+    if (element.type === "button" || element.type === "image") continue;
+    const given = values[actionId];
+    const value =
+      typeof given === "object" ? given : { type: String(element.type), value: given ?? element.initial_value ?? null };
+    collected[blockId] = { ...collected[blockId], [actionId]: value };
+  }
+  return collected;
+}
