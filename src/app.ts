@@ -24,7 +24,7 @@ import { createAccess } from "./core/access.ts";
 import type { ApprovalDesk } from "./core/approval.ts";
 import { conversationCommands, createCommands } from "./core/commands.ts";
 import { createConversations } from "./core/conversations.ts";
-import { createSoleBus } from "./core/coordination.ts";
+import { createSoleBus, createSoleLeases } from "./core/coordination.ts";
 import { grantCommand, skillsCommand } from "./core/desk-commands.ts";
 import { messageOf, RemoraError } from "./core/errors.ts";
 import { createEventLog } from "./core/event-log.ts";
@@ -119,6 +119,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const ledger = createSqliteLedger({ path: join(data, "ledger.db") });
   const store = createKeyvStore({ path: join(data, "store.db") });
   const bus = createSoleBus();
+  const leases = createSoleLeases();
   const corpus = join(workspace, "brain", "corpus");
   const eventLog = createEventLog({ events, folder: corpus, retentionDays: config.events.retentionDays, redact, log });
   const metrics = createMetrics(events);
@@ -282,6 +283,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     ledger,
     events,
     log,
+    leases,
+    bus,
+    takesTurns: true,
     overlap: config.turns.overlap,
     concurrency: config.turns.concurrency,
     run: (turn, signal) => runTurn(turn, stages, signal).finally(() => underWay.delete(turn.id)),

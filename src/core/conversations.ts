@@ -8,8 +8,14 @@
  *
  * A lane is the order of work in one conversation. While a turn is parked its lane is free. Nothing is dropped: a message
  * leaves the ledger's queue only by becoming part of a turn or by being deleted by its author.
+ *
+ * Several processes may work on one ledger. A conversation's lane runs where its lease is held; whoever takes up a turn
+ * makes itself its owner, so that a process that lost its lease without noticing can't write into it any more. Words on the
+ * bus save waiting for the next sweep, and nothing depends on them.
  */
-import { TurnAbort } from "./abort.ts";
+import { randomUUID } from "node:crypto";
+import { type AbortCause, TurnAbort } from "./abort.ts";
+import type { Bus, BusMessage, Leases } from "./coordination.ts";
 import { messageOf } from "./errors.ts";
 import type { Events } from "./events.ts";
 import { fieldsOf, saveTurn, TurnLost } from "./journal.ts";
@@ -18,8 +24,8 @@ import type { Ledger } from "./ledger.ts";
 import type { Log } from "./log.ts";
 import type { InboundMessage, Scope } from "./message.ts";
 import { consistsOf, createMessageQueue, turnIdFor } from "./message-queue.ts";
-import type { TurnEnd } from "./run-turn.ts";
-import type { TurnRecord } from "./turn.ts";
+import { isLedgerAway, type TurnEnd } from "./run-turn.ts";
+import type { TurnRecord, TurnState } from "./turn.ts";
 
 /** What happens to a message that comes while a turn runs: the next turn, the running turn's next step, or instead of it. */
 export type Overlap = "queue" | "steer" | "interrupt";
@@ -28,6 +34,10 @@ export interface ConversationsOptions {
   ledger: Ledger;
   events: Events;
   log: Log;
+  leases: Leases;
+  bus: Bus;
+  /** False: this process keeps messages and wakes turns, and others work on them. */
+  takesTurns: boolean;
   overlap: Overlap;
   /** Turns that run at once, over all conversations. */
   concurrency: number;
@@ -59,8 +69,8 @@ export interface Conversations {
   edit(messageKey: string, text: string): Promise<void>;
   remove(messageKey: string): Promise<void>;
   recover(): Promise<void>;
-  /** Sees to conversations whose messages could not be worked on before, as when the disk was full. */
-  sweep(): Promise<void>;
+  /** Sees to what nobody works on: messages that could not be before, as when the disk was full, and turns of a process that died. */
+  sweep(now?: number): Promise<void>;
   /** Ids of the turns that have not ended. */
   goingOn(): Promise<ReadonlySet<string>>;
   status(conversationId?: string): Promise<ConversationsStatus>;
@@ -70,29 +80,69 @@ export interface Conversations {
   close(graceMs: number): Promise<void>;
 }
 
+/** Looking through all that goes on costs more than looking for messages. */
+const takeUpEveryMs = 5_000;
+
 export function createConversations(options: ConversationsOptions): Conversations {
-  const { ledger, events, log } = options;
+  const { ledger, events, log, leases, bus } = options;
   const messages = createMessageQueue(ledger);
   const lanes = createLanes(options.concurrency, work);
-  /** Parked turns that were stopped and have not ended yet. */
-  const stopping = new Set<string>();
+  const unlisten = bus.listen(hear);
+  let tookUpAt = 0;
+
+  function hear(message: BusMessage): void {
+    if (!options.takesTurns) return;
+    if (message.type === "work") {
+      if (message.turnId === undefined) lanes.pump(message.conversationId);
+      else lanes.wake(message.conversationId, message.turnId);
+    }
+    if (message.type === "abort") {
+      const running = lanes.running(message.conversationId);
+      if (running === undefined || running.turn.id !== message.turnId) return;
+      running.controller.abort(new TurnAbort(message.cause));
+    }
+  }
 
   async function work(conversationId: string, lane: Lane): Promise<boolean> {
     try {
+      if (!(await holds(conversationId, lane))) return false;
       const turn = (await nextWoken(lane)) ?? (await nextNew(conversationId));
-      if (turn === undefined) return false;
-      await runIn(lane, turn);
-      return true;
+      if (turn !== undefined) {
+        await runIn(lane, turn);
+        return true;
+      }
+      await giveBack(lane);
+      // What came in before the lease was free again could not be taken up by anybody.
+      return (await messages.queued(conversationId)).length > 0;
     } catch (thrown) {
       log.error({ conversationId, error: messageOf(thrown) }, "a conversation's work failed; its messages stay kept");
+      await giveBack(lane);
       return false;
     }
   }
 
+  /** False when the conversation is worked on elsewhere; whoever does has heard of what there is to do. */
+  async function holds(conversationId: string, lane: Lane): Promise<boolean> {
+    if (lane.lease?.signal.aborted === true) await giveBack(lane);
+    if (lane.lease !== undefined) return true;
+    const lease = await leases.acquire(`conversation:${conversationId}`);
+    if (lease === undefined) lane.wakes.length = 0;
+    else lane.lease = lease;
+    return lease !== undefined;
+  }
+
+  async function giveBack(lane: Lane): Promise<void> {
+    const { lease } = lane;
+    delete lane.lease;
+    await lease?.release();
+  }
+
   async function runIn(lane: Lane, turn: TurnRecord): Promise<void> {
     const controller = new AbortController();
-    if (stopping.delete(turn.id)) controller.abort(new TurnAbort("stopped"));
+    if (turn.abort !== undefined) controller.abort(new TurnAbort(turn.abort));
     lane.running = { turn, controller };
+    const leave = () => controller.abort(new TurnAbort("shutdown"));
+    lane.lease?.signal.addEventListener("abort", leave, { once: true });
     try {
       const end = await options.run(turn, controller.signal);
       if (end === "done" || end === "failed" || end === "stopped") await messages.answered(turn.messages);
@@ -100,12 +150,13 @@ export function createConversations(options: ConversationsOptions): Conversation
     } catch (thrown) {
       await crashed(turn, thrown);
     } finally {
+      lane.lease?.signal.removeEventListener("abort", leave);
       delete lane.running;
     }
   }
 
   async function crashed(turn: TurnRecord, thrown: unknown): Promise<void> {
-    if (thrown instanceof TurnLost) return;
+    if (thrown instanceof TurnLost || isLedgerAway(thrown)) return;
     log.error(
       { turnId: turn.id, error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : "" },
       "a turn crashed",
@@ -127,7 +178,7 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   async function nextWoken(lane: Lane): Promise<TurnRecord | undefined> {
     for (let turnId = lane.wakes.shift(); turnId !== undefined; turnId = lane.wakes.shift()) {
-      const entry = await ledger.transition("turn", turnId, ["parked", "running"], "running");
+      const entry = await ledger.transition("turn", turnId, ["parked", "running"], "running", owned);
       if (entry !== undefined) return entry.body;
     }
     return undefined;
@@ -167,7 +218,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     const taken = await messages.take(entry?.body.messages ?? []);
     const state = taken.length === 0 ? "stopped" : "running";
     const kept = await ledger.transition("turn", turnId, ["running"], state, (turn) =>
-      taken.length === 0 ? { ...turn, endedAt: Date.now() } : { ...turn, messages: taken },
+      taken.length === 0 ? { ...turn, endedAt: Date.now() } : { ...owned(turn), messages: taken },
     );
     if (kept?.state === "running") return kept.body;
     await messages.answered(taken);
@@ -184,26 +235,53 @@ export function createConversations(options: ConversationsOptions): Conversation
     const entry = await ledger.get("turn", turnId);
     if (entry === undefined || (entry.state !== "parked" && entry.state !== "running")) return;
     events.emit("turn.resumed", { ...fieldsOf(entry.body), because: "answer" });
-    lanes.wake(entry.body.conversationId, turnId);
+    bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId });
   }
 
-  async function sweep(): Promise<void> {
+  /** Turns that nobody works on although somebody should: their process died, or the word that woke them was lost. */
+  async function takeUp(because: "answer" | "restart"): Promise<void> {
+    for (const { body } of await ledger.list("turn", { states: ["running"] })) {
+      if (lanes.isBusy(body.conversationId)) continue;
+      // Also where a crash came between the writing of the turn and the taking of its messages.
+      await messages.take(body.messages);
+      if (because === "restart") events.emit("turn.resumed", { ...fieldsOf(body), because });
+      lanes.wake(body.conversationId, body.id);
+    }
+    for (const { body } of await ledger.list("turn", { states: ["parked"] })) {
+      if (body.abort !== undefined || !(await isStillWaiting(body))) await wake(body.id);
+    }
+  }
+
+  async function sweep(now = Date.now()): Promise<void> {
+    if (!options.takesTurns) return;
     for (const conversationId of await messages.waitingConversations()) lanes.pump(conversationId);
+    if (now - tookUpAt < takeUpEveryMs) return;
+    tookUpAt = now;
+    await takeUp("answer");
   }
 
-  /** It ends in its lane, as a running one does: `run` gets a signal that is aborted already. */
-  async function stopParked(turn: TurnRecord): Promise<void> {
-    stopping.add(turn.id);
-    await options.cancelApprovals(turn.id);
-    lanes.wake(turn.conversationId, turn.id);
+  /** The ledger says so for whoever runs the turn, or takes it up next; the bus says it at once. */
+  async function end({ id: turnId, conversationId }: TurnRecord, cause: AbortCause): Promise<boolean> {
+    const marked = (turn: TurnRecord) => ({ ...turn, abort: cause });
+    if ((await ledger.transition("turn", turnId, ["running"], "running", marked)) !== undefined) {
+      bus.publish({ type: "abort", conversationId, turnId, cause });
+      return true;
+    }
+    if ((await ledger.transition("turn", turnId, ["parked"], "parked", marked)) === undefined) return false;
+    await options.cancelApprovals(turnId);
+    // It ends in its lane, as a running one does.
+    bus.publish({ type: "work", conversationId, turnId });
+    return true;
   }
 
-  async function stop(conversationId: string): Promise<number> {
-    const running = lanes.running(conversationId);
-    running?.controller.abort(new TurnAbort("stopped"));
-    const parked = await ledger.list("turn", { states: ["parked"], group: conversationId });
-    await Promise.all(parked.map((entry) => stopParked(entry.body)));
-    return parked.length + (running === undefined ? 0 : 1);
+  async function endAll(turns: readonly TurnRecord[], cause: AbortCause): Promise<number> {
+    const ended = await Promise.all(turns.map((turn) => end(turn, cause)));
+    return ended.filter(Boolean).length;
+  }
+
+  async function turnsOf(conversationId: string, states: TurnState[] = ["running", "parked"]): Promise<TurnRecord[]> {
+    const entries = await ledger.list("turn", { states, group: conversationId });
+    return entries.map((entry) => entry.body);
   }
 
   return {
@@ -216,10 +294,9 @@ export function createConversations(options: ConversationsOptions): Conversation
         userId: message.author.id,
         characters: message.text.length,
       });
-      if (options.overlap === "interrupt") {
-        lanes.running(message.conversationId)?.controller.abort(new TurnAbort("interrupted"));
-      }
-      lanes.pump(message.conversationId);
+      const { conversationId } = message;
+      if (options.overlap === "interrupt") await endAll(await turnsOf(conversationId, ["running"]), "interrupted");
+      bus.publish({ type: "work", conversationId });
     },
     async takeSteering(turnId, conversationId) {
       if (options.overlap !== "steer") return [];
@@ -232,32 +309,27 @@ export function createConversations(options: ConversationsOptions): Conversation
       return await messages.take(said);
     },
     wake,
-    stop,
+    stop: async (conversationId) => await endAll(await turnsOf(conversationId), "stopped"),
     async stopScope(scope) {
       const entries = await ledger.list("turn", { states: ["running", "parked"] });
-      const inScope = entries.filter((entry) => entry.body.scope === scope);
-      const counts = await Promise.all([...new Set(inScope.map((entry) => entry.group))].map(stop));
-      return counts.reduce((sum, count) => sum + count, 0);
+      const inScope = entries.map((entry) => entry.body).filter((turn) => turn.scope === scope);
+      return await endAll(inScope, "stopped");
     },
     edit: messages.edit,
     async remove(key) {
       const message = await messages.withdraw(key);
       if (message === undefined) return;
-      const running = lanes.running(message.conversationId);
-      if (running !== undefined && consistsOf(running.turn, key)) running.controller.abort(new TurnAbort("stopped"));
-      const parked = await ledger.list("turn", { states: ["parked"], group: message.conversationId });
-      for (const { body } of parked) if (consistsOf(body, key)) await stopParked(body);
+      const turns = await turnsOf(message.conversationId);
+      await endAll(
+        turns.filter((turn) => consistsOf(turn, key)),
+        "stopped",
+      );
     },
     async recover() {
-      for (const { body } of await ledger.list("turn", { states: ["running"] })) {
-        await messages.take(body.messages);
-        events.emit("turn.resumed", { ...fieldsOf(body), because: "restart" });
-        lanes.wake(body.conversationId, body.id);
-      }
-      for (const { body } of await ledger.list("turn", { states: ["parked"] })) {
-        if (!(await isStillWaiting(body))) await wake(body.id);
-      }
-      await sweep();
+      if (!options.takesTurns) return;
+      await takeUp("restart");
+      tookUpAt = Date.now();
+      await sweep(tookUpAt);
     },
     sweep,
     async goingOn() {
@@ -274,6 +346,14 @@ export function createConversations(options: ConversationsOptions): Conversation
       return { running: running.length, parked: parked.length, queued: queued.length };
     },
     whenIdle: lanes.whenIdle,
-    close: lanes.close,
+    async close(graceMs) {
+      unlisten();
+      await lanes.close(graceMs);
+    },
   };
+}
+
+/** A claim: from now on nobody else's run of it counts. */
+function owned(turn: TurnRecord): TurnRecord {
+  return { ...turn, owner: randomUUID() };
 }

@@ -1,8 +1,8 @@
 /**
  * The journal of one running turn: the record in hand, and the only way to write it.
  *
- * `save` is a compare-and-set on `running`: when someone else has ended or taken over the turn meanwhile, it throws
- * `TurnLost`, and the holder must stop touching it.
+ * `save` is a compare-and-set on `running` and on the turn's owner: when someone else has ended or taken over the turn
+ * meanwhile, it throws `TurnLost`, and the holder must stop touching it.
  */
 import type { TurnFields } from "./events.ts";
 import type { Ledger } from "./ledger.ts";
@@ -30,8 +30,12 @@ export function fieldsOf(turn: TurnRecord): TurnFields {
   return { turnId: turn.id, conversationId: turn.conversationId, userId: requesterOf(turn).id };
 }
 
-/** Writes the record as it is now and moves it to `state`. */
+/** Writes the record as it is now and moves it to `state`. What others may write into a running turn is kept. */
 export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnState = "running"): Promise<void> {
-  const kept = await ledger.transition("turn", turn.id, ["running"], state, () => turn);
+  const kept = await ledger.transition("turn", turn.id, ["running"], state, (stored) => {
+    if (stored.owner !== turn.owner) return undefined;
+    return stored.abort === undefined ? turn : { ...turn, abort: stored.abort };
+  });
   if (kept === undefined) throw new TurnLost(turn.id);
+  if (kept.body.abort !== undefined) turn.abort = kept.body.abort;
 }

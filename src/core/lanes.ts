@@ -6,11 +6,14 @@
  */
 import PQueue from "p-queue";
 import { TurnAbort } from "./abort.ts";
+import type { Lease } from "./coordination.ts";
 import type { TurnRecord } from "./turn.ts";
 
 export interface Lane {
   /** Turns to go on with before anything new, oldest first. */
   wakes: string[];
+  /** What says that the conversation is worked on here and nowhere else. */
+  lease?: Lease;
   running?: { turn: TurnRecord; controller: AbortController };
 }
 
@@ -20,6 +23,8 @@ export interface Lanes {
   /** Puts a turn that goes on in front of anything new. */
   wake(conversationId: string, turnId: string): void;
   running(conversationId: string): Lane["running"];
+  /** There is or was a moment ago something to do. */
+  isBusy(conversationId: string): boolean;
   whenIdle(): Promise<void>;
   /** Starts nothing new; what still runs after `graceMs` is aborted as `shutdown`. */
   close(graceMs: number): Promise<void>;
@@ -64,6 +69,7 @@ export function createLanes(
       if (!lane.wakes.includes(turnId)) lane.wakes.push(turnId);
       pump(conversationId);
     },
+    isBusy: (conversationId) => lanes.has(conversationId),
     running: (conversationId) => lanes.get(conversationId)?.running,
     whenIdle: () => pool.onIdle(),
     async close(graceMs) {

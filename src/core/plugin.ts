@@ -1,14 +1,15 @@
 /**
  * What a skill's code looks like: the default export of `plugin.ts|js|mjs` beside its SKILL.md.
  *
- * A plugin is loaded at its first call, never while skills are read. `init` runs once before the first `execute`;
- * `destroy` runs once when the plugin is replaced or the process ends, and never while a call is running.
+ * A plugin is loaded at its first call, never while skills are read; one whose SKILL.md says `provides_tools: true` in the
+ * background as soon as its skill is in force. `init` runs once before the first `execute`; `destroy` runs once when the plugin is replaced or the process ends, and never while a call is running.
  * What it throws is a failed attempt: a network or system error that may pass is tried again, any other is not.
  */
 import type { ChatLine } from "./chat.ts";
 import type { Log } from "./log.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
 import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "./schedules.ts";
+import type { Skill, SkillDiagnostic } from "./skill.ts";
 import type { ToolFile } from "./tool.ts";
 
 /** What belongs to the skill, whatever the call. All paths are absolute. */
@@ -22,6 +23,35 @@ export interface PluginHome {
   log: Log;
   /** The skill's settings from the config file; empty when there are none. */
   config: JsonObject;
+  /**
+   * Absent unless SKILL.md says `provides_tools: true`. What is offered is in force at once, as tools of the skill. A plugin
+   * may have several sources of tools; each offer stands in place of the earlier one of its source. Never throws.
+   */
+  offer?(source: string, offer: ToolOffer): void;
+}
+
+/** What a source offers from now on. */
+export interface ToolOffer {
+  /** Absent: those it offered before stay. */
+  tools?: OfferedTool[];
+  /** One sentence each, for people: shown as findings about the skill until the source's next offer. */
+  problems?: string[];
+}
+
+/** A tool that turned up while the plugin runs. Somebody else may have described it, so that nothing of it is believed. */
+export interface OfferedTool {
+  /**
+   * What `execute` is given. The model sees a name that providers take and no other tool has: `hub/list issues` is called
+   * `hub_list_issues`. A name goes on meaning the same tool as long as the process lives.
+   */
+  name: string;
+  description: string;
+  /** A JSON Schema; what can't be used of it is left out. */
+  parameters: unknown;
+  /** Milliseconds; the default of all tools when absent. */
+  timeoutMs?: number;
+  /** The operator's settings say that it need not be asked about: confirm patterns with `{offered_tool}` leave it out. */
+  isTrusted?: boolean;
 }
 
 /** A passage of memory, as `recall` finds it. */
@@ -73,8 +103,23 @@ export interface PluginSchedules {
   remove(id: string): Promise<boolean>;
 }
 
+/** The skills, and what the loader makes of a text before it is written anywhere. */
+export interface PluginSkills {
+  /** Those that the conversation of the call may use, later ones going before earlier ones. */
+  list(): readonly Skill[];
+  /** By name or folder name, also one that the conversation may not use. */
+  find(name: string): Skill | undefined;
+  /** What is wrong with files of skills, all of them. */
+  diagnostics(): readonly SkillDiagnostic[];
+  /** The text as the SKILL.md at this path; no skill: the diagnostics say why. */
+  read(text: string, path: string): { skill?: Skill; diagnostics: SkillDiagnostic[] };
+  /** Resolves when what was written before the call is in force. */
+  reload(): Promise<void>;
+}
+
 /** What a call may use of Remora; each is absent where the process that runs the call does not have it. */
 export interface PluginServices {
+  skills?: PluginSkills;
   memory?: PluginMemory;
   chat?: PluginChat;
   schedules?: PluginSchedules;

@@ -8,7 +8,7 @@
  *
  * It may be called for the same turn again at any time after a crash or a park, in any process.
  */
-import { abortCauseOf } from "./abort.ts";
+import { abortCauseOf, TurnAbort } from "./abort.ts";
 import { messageOf, RemoraError } from "./errors.ts";
 import { fieldsOf, saveTurn, TurnLost, type TurnRun } from "./journal.ts";
 import type { ModelEvent, ModelRequest } from "./provider.ts";
@@ -18,15 +18,25 @@ import type { ToolSpec } from "./tool.ts";
 import { callsOf, openSegment, type ParsedCall, type ReadAnswer, type TurnRecord, textOf } from "./turn.ts";
 import type { Permit } from "./usage.ts";
 
-/** How a run came to its end; `suspended` leaves the turn running in the ledger, for the next start. */
+/** How a run came to its end; `suspended` leaves the turn running in the ledger, for whoever takes it up next. */
 export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended";
 
 const brokenText =
   "Something went wrong inside Remora while it worked on this. The log has the details; please ask again.";
 
-export async function runTurn(turn: TurnRecord, stages: TurnStages, signal: AbortSignal): Promise<TurnEnd> {
+export async function runTurn(turn: TurnRecord, stages: TurnStages, outer: AbortSignal): Promise<TurnEnd> {
   const delivery = await stages.deliver(turn.target);
-  const save: TurnRun["save"] = (state) => saveTurn(stages.ledger, turn, state);
+  const wanted = new AbortController();
+  const signal = AbortSignal.any([outer, wanted.signal]);
+  /** An end that was asked for in another process, and whose word was lost on the way, is found with the next step. */
+  const endIfWanted = () => {
+    if (turn.abort !== undefined && !signal.aborted) wanted.abort(new TurnAbort(turn.abort));
+  };
+  const save: TurnRun["save"] = async (state) => {
+    await saveTurn(stages.ledger, turn, state);
+    if (state === undefined) endIfWanted();
+  };
+  endIfWanted();
   const run: TurnRun = { turn, stages, delivery, signal, fields: fieldsOf(turn), save };
   try {
     if (signal.aborted) return await endAborted(run);
@@ -35,9 +45,15 @@ export async function runTurn(turn: TurnRecord, stages: TurnStages, signal: Abor
     return await takeSteps(run);
   } catch (thrown) {
     if (thrown instanceof TurnLost) throw thrown;
+    if (isLedgerAway(thrown)) return "suspended";
     if (signal.aborted) return await endAborted(run);
     return await endBroken(run, thrown);
   }
+}
+
+/** The ledger can't be reached and will be again: the turn waits there as it is, like everything else. */
+export function isLedgerAway(thrown: unknown): boolean {
+  return thrown instanceof RemoraError && thrown.code === "storage.unreachable" && thrown.isRetryable;
 }
 
 async function takeSteps(run: TurnRun): Promise<TurnEnd> {

@@ -25,6 +25,16 @@ export interface GateTest {
   line: number;
 }
 
+/** Names of offered tools. Rules go on holding for a tool that is gone: it may come back while a call of it waits. */
+export interface OfferedNames {
+  /** Those that are in `tools` now. */
+  current: string[];
+  /** All that were ever offered; danger patterns with `{offered_tool}` hold for each. */
+  ever: string[];
+  /** Of those, the ones that confirm patterns with `{offered_tool}` hold for: all but the trusted. */
+  asking: string[];
+}
+
 export interface Skill {
   name: string;
   /** Other names it is found under: its folder's. */
@@ -37,6 +47,10 @@ export interface Skill {
   tools: ToolSpec[];
   /** From the tool name in force to the one in the file, for tools whose written name providers refuse. */
   renamedTools: { [name: string]: string };
+  /** Its plugin offers tools while it runs; they are in `tools` beside those of the file. */
+  providesTools: boolean;
+  /** Absent until its plugin has offered something. */
+  offered?: OfferedNames;
   rules: GateRule[];
   readOnly: ReadOnlyRule[];
   gateTests: GateTest[];

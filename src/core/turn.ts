@@ -4,6 +4,7 @@
  * The record is a journal. Every model step, verdict, approval and result is written before the next thing happens, so
  * that `runTurn` (run-turn.ts) can always do the next undone step, in any process, also after a crash.
  */
+import type { AbortCause } from "./abort.ts";
 import type { RemoraError } from "./errors.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
 import type { InboundMessage, Json, Scope } from "./message.ts";
@@ -57,6 +58,10 @@ export interface TurnRecord {
   steps: StepRecord[];
   startedAt: number;
   endedAt?: number;
+  /** Whose run of it counts: made anew each time somebody takes it up, so that a run that was given up for dead writes nothing more. */
+  owner?: string;
+  /** It is to end because of this; whoever runs it, or takes it up next, sees to that. */
+  abort?: AbortCause;
   /** The final text has been handed to the platform and taken. */
   isDelivered: boolean;
   /** What people saw of a last step that did not come to its end; it stays in the reply. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { abortCauseOf } from "../../src/core/abort.ts";
 import { type Conversations, type ConversationsOptions, createConversations } from "../../src/core/conversations.ts";
+import { createSoleBus, createSoleLeases } from "../../src/core/coordination.ts";
 import { createEvents } from "../../src/core/events.ts";
 import { saveTurn } from "../../src/core/journal.ts";
 import type { Ledger } from "../../src/core/ledger.ts";
@@ -21,6 +22,9 @@ function create(changes: Partial<ConversationsOptions> = {}): Conversations {
     ledger,
     events: createEvents(),
     log: silentLog,
+    leases: createSoleLeases(),
+    bus: createSoleBus(),
+    takesTurns: true,
     overlap: "queue",
     concurrency: 10,
     run: (turn) => endTurn(turn, "done"),
@@ -126,7 +130,7 @@ describe("parking", () => {
     const ran: string[] = [];
     const conversations = create({
       async run(turn) {
-        const isFirst = textsOf(turn)[0] === "risky" && !ran.includes("risky");
+        const isFirst = ran.length === 0;
         ran.push(textsOf(turn).join());
         if (isFirst) await keepApproval(turn.id);
         return endTurn(turn, isFirst ? "parked" : "done");
@@ -396,6 +400,151 @@ describe("closing", () => {
     await conversations.close(1);
     expect(ends).toEqual(["shutdown"]);
     expect(await conversations.status()).toEqual({ running: 1, parked: 0, queued: 1 });
+  });
+});
+
+describe("several processes on one ledger", () => {
+  const doingNothing = { run: async () => "suspended" as const };
+
+  /** What processes share: here the same objects, as Redis is for real ones. */
+  function shared() {
+    return { leases: createSoleLeases(), bus: createSoleBus() };
+  }
+
+  test("one conversation is worked on in one of them, in order, and many are shared out", async () => {
+    const common = shared();
+    const ran: string[] = [];
+    let inOne = 0;
+    let mostInOne = 0;
+    const run: ConversationsOptions["run"] = async (turn) => {
+      if (turn.conversationId === "test:c0") mostInOne = Math.max(mostInOne, ++inOne);
+      await new Promise((resolve) => setImmediate(resolve));
+      if (turn.conversationId === "test:c0") inOne--;
+      ran.push(...textsOf(turn).map((text) => `${turn.conversationId} ${text}`));
+      return endTurn(turn, "done");
+    };
+    const workers = [create({ ...common, run }), create({ ...common, run })];
+    for (let index = 0; index < 60; index++) {
+      const message = inboundMessage({ id: `m${index}`, conversationId: `test:c${index % 6}`, text: `${index}` });
+      await workers[index % 2]?.accept(message);
+    }
+    await expect.poll(async () => (await workers[0]?.status())?.queued).toBe(0);
+    await Promise.all(workers.map((worker) => worker.whenIdle()));
+    expect(mostInOne).toBe(1);
+    expect(ran).toHaveLength(60);
+    const ofOne = ran.filter((line) => line.startsWith("test:c0 ")).map((line) => Number(line.slice(8)));
+    expect(ofOne).toEqual(ofOne.toSorted((one, other) => one - other));
+  });
+
+  test("one that takes no turns keeps messages, and another one answers them", async () => {
+    const common = shared();
+    const ran: string[] = [];
+    const front = create({ ...common, takesTurns: false, run: async () => expect.fail("it takes no turns") });
+    const worker = create({
+      ...common,
+      run: async (turn) => {
+        ran.push(...textsOf(turn));
+        return endTurn(turn, "done");
+      },
+    });
+    await front.accept(inboundMessage({ text: "hello" }));
+    await expect.poll(() => ran).toEqual(["hello"]);
+    await worker.whenIdle();
+    await front.sweep();
+    expect(await front.status()).toEqual({ running: 0, parked: 0, queued: 0 });
+  });
+
+  test("a stop in one reaches the turn that runs in another", async () => {
+    const common = shared();
+    const causes: string[] = [];
+    const worker = create({
+      ...common,
+      run: async (turn, signal) => {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        causes.push(abortCauseOf(signal));
+        return endTurn(turn, "stopped");
+      },
+    });
+    const front = create({ ...common, takesTurns: false, ...doingNothing });
+    const message = inboundMessage({ id: "1" });
+    await front.accept(message);
+    await expect.poll(async () => (await front.status()).running).toBe(1);
+    expect(await front.stop(message.conversationId)).toBe(1);
+    await worker.whenIdle();
+    expect(causes).toEqual(["stopped"]);
+  });
+
+  test("a stop whose word is lost ends the turn when it writes next", async () => {
+    const { leases } = shared();
+    const front = create({ leases, takesTurns: false, ...doingNothing });
+    const seen: (string | undefined)[] = [];
+    const latch = createLatch();
+    const worker = create({
+      leases,
+      run: async (turn) => {
+        await latch.opened;
+        await saveTurn(ledger, turn);
+        seen.push(turn.abort);
+        return endTurn(turn, "stopped");
+      },
+    });
+    const message = inboundMessage({ id: "1" });
+    await front.accept(message);
+    await worker.sweep();
+    await expect.poll(async () => (await front.status()).running).toBe(1);
+    await front.stop(message.conversationId);
+    latch.open();
+    await worker.whenIdle();
+    expect(seen).toEqual(["stopped"]);
+  });
+
+  test("a turn whose process died goes on in another one once its lease has expired", async () => {
+    const common = shared();
+    const message = inboundMessage({ id: "1", text: "left behind" });
+    const dead = await common.leases.acquire(`conversation:${message.conversationId}`);
+    const turn = turnRecord({ messages: [message], conversationId: message.conversationId });
+    await ledger.create("turn", turn.id, { state: "running", body: turn, group: turn.conversationId });
+    const ran: string[] = [];
+    const worker = create({
+      ...common,
+      run: async (found) => {
+        ran.push(...textsOf(found));
+        return endTurn(found, "done");
+      },
+    });
+    await worker.sweep(10_000);
+    await worker.whenIdle();
+    expect(ran).toEqual([]);
+    await dead?.release();
+    await worker.sweep(20_000);
+    await worker.whenIdle();
+    expect(ran).toEqual(["left behind"]);
+  });
+
+  test("a run that was given up for dead can't write into the turn any more", async () => {
+    const turn = turnRecord();
+    await ledger.create("turn", turn.id, { state: "running", body: { ...turn, owner: "the new one" }, group: "c" });
+    await expect(saveTurn(ledger, { ...turn, owner: "the old one" })).rejects.toThrow("no longer running here");
+    expect((await ledger.get("turn", turn.id))?.body.owner).toBe("the new one");
+  });
+
+  test("a lost lease suspends what runs under it", async () => {
+    const lost = new AbortController();
+    const leases = { ...createSoleLeases(), acquire: async () => ({ signal: lost.signal, release: async () => {} }) };
+    const causes: string[] = [];
+    const worker = create({
+      leases,
+      run: async (_turn, signal) => {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        causes.push(abortCauseOf(signal));
+        return "suspended";
+      },
+    });
+    await worker.accept(inboundMessage({ id: "1" }));
+    await expect.poll(async () => (await worker.status()).running).toBe(1);
+    lost.abort();
+    await worker.whenIdle();
+    expect(causes).toEqual(["shutdown"]);
   });
 });
 
