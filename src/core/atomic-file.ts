@@ -23,13 +23,15 @@ export interface FileWriter {
 /** Runs `work` after all earlier work of the same path has ended, well or badly; other paths are not held up. */
 export type PathOrder = <T>(path: string, work: () => Promise<T>) => Promise<T>;
 
-export function createPathOrder(): PathOrder {
+/** `alone` keeps other processes out as well, where there are any; it is given the path as it was asked for. */
+export function createPathOrder(alone: PathOrder = (_path, work) => work()): PathOrder {
   const lastByPath = new Map<string, Promise<unknown>>();
   return (path, work) => {
     const key = resolve(path);
     const previous = lastByPath.get(key) ?? Promise.resolve();
     // One failed write must not fail those behind it: its own caller has heard of it.
-    const mine = previous.then(work, work);
+    const begin = () => alone(path, work);
+    const mine = previous.then(begin, begin);
     lastByPath.set(key, mine);
     const forget = () => {
       if (lastByPath.get(key) === mine) lastByPath.delete(key);

@@ -3,6 +3,8 @@
  * bus, so that nobody has to wait for the next sweep. Both are for speed and order; what must hold holds by the ledger.
  */
 import type { AbortCause } from "./abort.ts";
+import { RemoraError } from "./errors.ts";
+import { pause } from "./retry.ts";
 
 /** A name that this process alone holds, for as long as it renews it. */
 export interface Lease {
@@ -41,6 +43,43 @@ export interface Bus {
   listen(listener: (message: BusMessage) => void): () => void;
   close(): Promise<void>;
 }
+
+/** Runs `work` while nobody else, in any process, runs any under this name. */
+export type Alone = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+
+/** Short work, such as rewriting a file: whoever waits asks again every few milliseconds. Rejects when it is held too long. */
+export function createAlone(leases: Leases): Alone {
+  return async (name, work) => {
+    const lease = await acquiredInTime(leases, name);
+    try {
+      return await work();
+    } finally {
+      await lease.release();
+    }
+  };
+}
+
+const aloneWaitMs = 30_000;
+const askAgainMs = 15;
+
+async function acquiredInTime(leases: Leases, name: string): Promise<Lease> {
+  const until = Date.now() + aloneWaitMs;
+  for (;;) {
+    const lease = await leases.acquire(name);
+    if (lease !== undefined) return lease;
+    if (Date.now() >= until) {
+      throw new RemoraError({
+        code: "coordination.busy",
+        place: name,
+        message: `another process has had it for more than ${aloneWaitMs / 1000} s, so nothing was changed. Try again.`,
+        isRetryable: true,
+      });
+    }
+    await pause(askAgainMs * (1 + Math.random()), never);
+  }
+}
+
+const never = new AbortController().signal;
 
 /** For one process that is alone on its ledger. */
 export function createSoleLeases(): Leases {

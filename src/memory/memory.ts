@@ -5,6 +5,7 @@
  */
 import { relative, sep } from "node:path";
 import { createPathOrder } from "../core/atomic-file.ts";
+import type { Alone } from "../core/coordination.ts";
 import type { Events } from "../core/events.ts";
 import type { Log } from "../core/log.ts";
 import type { Memory } from "../core/memory.ts";
@@ -30,6 +31,8 @@ export interface MemoryOptions {
   redact: Redact;
   /** Days after which episodes and feedback are removed; absent or null: kept until they are forgotten. */
   retentionDays?: number | null;
+  /** Keeps other processes out while a file is rewritten; absent: there are none. */
+  alone?: Alone;
   now?: () => number;
 }
 
@@ -51,8 +54,17 @@ export interface OwnedMemory extends Memory {
 }
 
 export function createMemory(options: MemoryOptions): OwnedMemory {
-  const { workspace, events, log, redact, retentionDays = null, now = Date.now } = options;
-  const inOrder = createPathOrder();
+  const {
+    workspace,
+    events,
+    log,
+    redact,
+    retentionDays = null,
+    now = Date.now,
+    alone = (_name, work) => work(),
+  } = options;
+  // Machines may have the workspace at different places.
+  const inOrder = createPathOrder((path, work) => alone(`file:${relative(workspace, path)}`, work));
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });
   const feedback = createFeedbackWriter({ days, redact });
