@@ -74,6 +74,12 @@ export function resultOf(
   return { callId: job.call.id, name: job.call.name, status, text, attempts: body.attempts, durationMs, files };
 }
 
+/** For a process that goes down; the entry stays as it is for the next start. */
+export function suspended(job: ToolJob, entry: CallRecordEntry): ToolResult {
+  const text = entry.state === "started" ? textOf.unknown : textOf.notRun(true, entry.body.failure);
+  return resultOf(job, entry, "interrupted", text);
+}
+
 /** The result of a job that never came as far as an entry. */
 export function unstarted(job: ToolJob, status: ToolStatus, text: string): ToolResult {
   return { callId: job.call.id, name: job.call.name, status, text, attempts: 0, durationMs: 0, files: [] };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Ledger } from "../../src/core/ledger.ts";
 import type { ToolJob, ToolResult } from "../../src/core/tool.ts";
-import { createCallRecord } from "../../src/queue/call-record.ts";
+import { createCallRecord, runnerOf } from "../../src/queue/call-record.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 
 const requester = { id: "ann", name: "Ann", isBot: false, roles: [] };
@@ -41,15 +41,16 @@ describe("the record of a call", () => {
   test("does not move for a step that was decided on an earlier attempt", async () => {
     const record = createCallRecord(ledger);
     const first = (await record.start(await record.plan(job))).entry;
-    const waiting = await record.postpone(first, 5, "503");
+    const { entry: waiting, isMine } = await record.postpone(first, 5, "503");
+    expect(isMine).toBe(true);
     expect(waiting).toMatchObject({ state: "waiting", body: { attempts: 1, retryAt: 5, failure: "503" } });
     const second = (await record.start(waiting)).entry;
     expect(second).toMatchObject({ state: "started", body: { attempts: 2, startedAt: first.body.startedAt } });
 
-    expect(await record.postpone(first, 9, "late")).toEqual(second);
-    expect(await record.finish(first, "unknown", result("late"))).toEqual(second);
+    expect(await record.postpone(first, 9, "late")).toEqual({ entry: second, isMine: false });
+    expect(await record.finish(first, "unknown", result("late"))).toEqual({ entry: second, isMine: false });
     expect(await record.start(first)).toEqual({ entry: second, isMine: false });
-    const again = await record.postpone(second, 7, "504");
+    const { entry: again } = await record.postpone(second, 7, "504");
     expect(await record.start(waiting)).toEqual({ entry: again, isMine: false });
   });
 
@@ -57,9 +58,10 @@ describe("the record of a call", () => {
     const record = createCallRecord(ledger);
     const first = (await record.start(await record.plan(job))).entry;
     const second = (await record.start(first)).entry;
-    const done = await record.finish(first, "done", result("first"));
+    const { entry: done, isMine } = await record.finish(first, "done", result("first"));
+    expect(isMine).toBe(true);
     expect(done).toMatchObject({ state: "done", body: { result: result("first") } });
-    expect(await record.finish(second, "done", result("second"))).toEqual(done);
+    expect(await record.finish(second, "done", result("second"))).toEqual({ entry: done, isMine: false });
     expect((await record.start(second)).isMine).toBe(false);
   });
 
@@ -68,5 +70,65 @@ describe("the record of a call", () => {
     const seen = await record.plan(job);
     await ledger.prune("call", ["planned"], Date.now() + 1_000);
     await expect(record.start(seen)).rejects.toMatchObject({ code: "queue.record-missing" });
+  });
+
+  test("is proposed by one; the others get what is there", async () => {
+    const record = createCallRecord(ledger);
+    expect(await record.look(job.id)).toBeUndefined();
+    expect(await record.propose(job)).toBeUndefined();
+    expect(await record.propose(job)).toEqual(await record.look(job.id));
+  });
+});
+
+describe("the record of a call among several processes", () => {
+  /** A ledger that makes each step, and whose answer never arrives: what it says when it is asked again is another matter. */
+  function losingAnswers(): Ledger {
+    return {
+      ...ledger,
+      async transition(kind, id, from, to, change) {
+        await ledger.transition(kind, id, from, to, change);
+        return await ledger.transition(kind, id, from, to, change);
+      },
+    };
+  }
+
+  test("knows a step whose answer got lost as its own, and whose it is", async () => {
+    const record = createCallRecord(losingAnswers(), "one");
+    await record.propose(job);
+    const started = await record.start({ id: job.id, state: "planned", body: { attempts: 0 } });
+    expect(started).toMatchObject({ isMine: true, entry: { state: "started", body: { attempts: 1 } } });
+    expect(runnerOf(started.entry)).toBe("one");
+    const waiting = await record.postpone(started.entry, 5, "503");
+    expect(waiting).toMatchObject({ isMine: true, entry: { state: "waiting" } });
+    const again = await record.start(waiting.entry);
+    expect(again).toMatchObject({ isMine: true, entry: { body: { attempts: 2 } } });
+    expect(await record.finish(again.entry, "done", result("fine"))).toMatchObject({ isMine: true });
+    expect(await record.finish(again.entry, "done", result("fine"))).toMatchObject({ isMine: false });
+  });
+
+  test("does not take an attempt of its own process for another one's to begin", async () => {
+    const record = createCallRecord(ledger, "one");
+    const seen = await record.plan(job);
+    await record.start(seen);
+    expect(await record.start(seen)).toMatchObject({ isMine: false, entry: { state: "started" } });
+  });
+
+  test("that was let go of has no runner, and stays started", async () => {
+    const record = createCallRecord(ledger, "one");
+    const { entry } = await record.start(await record.plan(job));
+    const released = await record.release(entry);
+    expect(released).toMatchObject({ state: "started", body: { attempts: 1 } });
+    expect(runnerOf(released)).toBeUndefined();
+  });
+
+  test("that is to end gets no further attempt", async () => {
+    const record = createCallRecord(ledger, "one");
+    const { entry } = await record.start(await record.plan(job));
+    const asked = await record.requestStop(entry, "stopped");
+    expect(asked).toMatchObject({ state: "started", body: { stop: "stopped" } });
+    expect(await createCallRecord(ledger, "other").start(asked)).toMatchObject({ isMine: false });
+    const { entry: waiting } = await record.postpone(entry, 0, "503");
+    expect(waiting).toMatchObject({ state: "waiting", body: { stop: "stopped" } });
+    expect(await record.start(waiting)).toMatchObject({ isMine: false, entry: { state: "waiting" } });
   });
 });

@@ -1,0 +1,136 @@
+/**
+ * What every queue does with a call, whoever waits for it: one attempt with all that follows from its end, and the end of a
+ * call that gets no attempt any more. Each step gives back the entry as it is afterwards; what happened is told as events by
+ * whoever made it happen, once.
+ */
+import { abortCauseOf } from "../core/abort.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Events } from "../core/events.ts";
+import type { Log } from "../core/log.ts";
+import type { Redact } from "../core/redact.ts";
+import type { Backoff } from "../core/retry.ts";
+import type { Toolbox, ToolJob, ToolResult } from "../core/tool.ts";
+import { runAttempt } from "./attempt.ts";
+import type { CallRecord, CallRecordEntry, SeenCall } from "./call-record.ts";
+import { type AfterAttempt, afterAttempt, fieldsOf, firstLine, resultOf, textOf } from "./outcome.ts";
+import { limitOutput } from "./output.ts";
+
+export interface CallStepsOptions {
+  toolbox: Toolbox;
+  events: Events;
+  backoff: Backoff;
+  /** Characters of a tool's output that the model reads; the whole of it goes to `.outputs/` in the working folder. */
+  outputLimit: number;
+  /** Everything a tool says goes through it before it is kept or read. */
+  redact: Redact;
+  log: Log;
+}
+
+export interface CallSteps {
+  /**
+   * Makes an attempt if it is still to be had; `begun` is called just before the tool runs. Afterwards the call has ended or
+   * waits for its next attempt; after an abort as `shutdown` it is left as `started`.
+   */
+  attempt(job: ToolJob, seen: SeenCall, signal: AbortSignal, begun: () => void): Promise<CallRecordEntry>;
+  /** Ends a call without another attempt: as not run, or, when one was under way, with an unknown outcome. */
+  giveUp(job: ToolJob, entry: CallRecordEntry): Promise<CallRecordEntry>;
+  finish(job: ToolJob, entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallRecordEntry>;
+  /** Whether an attempt that was cut off may be made again. Bounded, because the tool itself may be what ends the process. */
+  mayRunAgain(job: ToolJob, entry: CallRecordEntry): boolean;
+  /** Tells of an attempt that nobody runs any more. */
+  reportStalled(job: ToolJob, entry: CallRecordEntry): void;
+}
+
+export function createCallSteps(record: CallRecord, options: CallStepsOptions): CallSteps {
+  const { toolbox, events, log } = options;
+
+  async function retryLater(
+    job: ToolJob,
+    entry: CallRecordEntry,
+    { waitMs, text }: Extract<AfterAttempt, { type: "retry" }>,
+  ): Promise<CallRecordEntry> {
+    const message = firstLine(options.redact(text));
+    try {
+      const waiting = await record.postpone(entry, Date.now() + waitMs, message);
+      if (waiting.isMine) {
+        log.info({ jobId: job.id, attempts: entry.body.attempts, waitMs }, "a tool call failed and is tried again");
+        events.emit("tool.retried", { ...fieldsOf(job), attempt: entry.body.attempts + 1, waitMs, message });
+      }
+      return waiting.entry;
+    } catch (thrown) {
+      log.error({ jobId: job.id, error: messageOf(thrown) }, "a retry could not be kept, so there is none");
+      return await settle(job, entry, { type: "end", status: "failed", text, files: [] });
+    }
+  }
+
+  async function settle(
+    job: ToolJob,
+    entry: CallRecordEntry,
+    { status, text, files }: Extract<AfterAttempt, { type: "end" }>,
+  ): Promise<CallRecordEntry> {
+    const limit = { characters: options.outputLimit, workingFolder: job.scope.workingFolder, jobId: job.id };
+    const readable = await limitOutput(options.redact(text), limit);
+    const result = resultOf(job, entry, status, readable, files);
+    return await finish(job, entry, status === "interrupted" ? "unknown" : "done", result);
+  }
+
+  async function finish(
+    job: ToolJob,
+    seen: CallRecordEntry,
+    state: "done" | "unknown",
+    result: ToolResult,
+  ): Promise<CallRecordEntry> {
+    try {
+      const { entry, isMine } = await record.finish(seen, state, result);
+      if (isMine) report(job, result);
+      return entry;
+    } catch (thrown) {
+      // What is known about the outcome must reach the model, even if nobody can look it up later.
+      log.error({ jobId: job.id, error: messageOf(thrown) }, "the result of a tool call could not be kept");
+      report(job, result);
+      return { ...seen, state, body: { ...seen.body, result } };
+    }
+  }
+
+  function report(job: ToolJob, { status, attempts, durationMs, text }: ToolResult): void {
+    if (status === "ok") events.emit("tool.completed", { ...fieldsOf(job), attempts, durationMs });
+    else events.emit("tool.failed", { ...fieldsOf(job), status, attempts, durationMs, message: firstLine(text) });
+  }
+
+  function mayRunAgain(job: ToolJob, { body }: CallRecordEntry): boolean {
+    return job.isIdempotent && body.stop === undefined && body.attempts <= options.backoff.length;
+  }
+
+  return {
+    async attempt(job, seen, signal, begun) {
+      const { entry, isMine } = await record.start(seen);
+      if (!isMine) return entry;
+      begun();
+      const { attempts } = entry.body;
+      if (attempts === 1) {
+        events.emit("tool.called", { ...fieldsOf(job), input: options.redact(JSON.stringify(job.call.input)) });
+      }
+      const end = await runAttempt(toolbox, job, signal);
+      // The process goes down: for the next start it must look like what it is, an attempt that was cut off.
+      if (end.type === "aborted" && abortCauseOf(signal) === "shutdown") return entry;
+      const next = afterAttempt(job, end, attempts, options.backoff);
+      return next.type === "retry" ? await retryLater(job, entry, next) : await settle(job, entry, next);
+    },
+    async giveUp(job, entry) {
+      const { state, body } = entry;
+      if (state === "started") {
+        return await finish(job, entry, "unknown", resultOf(job, entry, "interrupted", textOf.unknown));
+      }
+      const text = textOf.notRun(false, body.failure);
+      return await finish(job, entry, "done", resultOf(job, entry, "interrupted", text));
+    },
+    finish,
+    mayRunAgain,
+    reportStalled(job, entry) {
+      const fate = mayRunAgain(job, entry) ? "it runs again" : "its outcome is unknown";
+      const message = `${job.call.name} was under way when its process ended: ${fate}`;
+      log.warn({ jobId: job.id, attempts: entry.body.attempts }, message);
+      events.emit("queue.stalled", { jobId: job.id, message });
+    },
+  };
+}
