@@ -1,0 +1,95 @@
+/**
+ * ioredis clients by what they are for. All of them connect again for ever, at most 2 s apart; they differ in what becomes
+ * of a command while Redis is away.
+ */
+import { Cluster, type CommonRedisOptions, Redis } from "ioredis";
+import type { RedisAddress } from "./redis-url.ts";
+
+export type RedisClient = Redis | Cluster;
+
+/**
+ * - `commands`: nothing waits inside the client. What can't be sent, or was under way when the connection was cut, is
+ *   rejected at once; whoever sent it decides (redis-wait.ts).
+ * - `subscriber`: subscribes again by itself.
+ * - `queue`: adds jobs; rejects at once while Redis is away.
+ * - `worker`: waits for jobs with commands that block, for as long as it takes.
+ */
+export type RedisRole = "commands" | "subscriber" | "queue" | "worker";
+
+type Options = Omit<CommonRedisOptions, "replyMapping">;
+
+const longestDelayMs = 2_000;
+const connectTimeoutMs = 5_000;
+/** A connection that was cut without a word shows by a command that is not answered. */
+const silenceMs = 10_000;
+const keepAliveMs = 10_000;
+/** A replica in a primary's place: look again where the primary is, but not with every refused write. */
+const lookAgainMs = 2_000;
+
+const byRole: Record<RedisRole, Options> = {
+  commands: {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    socketTimeout: silenceMs,
+  },
+  subscriber: { maxRetriesPerRequest: null, socketTimeout: silenceMs },
+  queue: { enableOfflineQueue: false, maxRetriesPerRequest: 1, socketTimeout: silenceMs },
+  worker: { maxRetriesPerRequest: null },
+};
+
+/** Connects at once. The caller listens for `error`. */
+export function openRedisClient(address: RedisAddress, role: RedisRole): RedisClient {
+  const options = optionsFor(address, role);
+  const tls = address.isTls ? { tls: {} } : {};
+  switch (address.type) {
+    case "single":
+      return new Redis({ ...options, ...tls, ...address.node, db: address.database, retryStrategy: delayBefore });
+    case "sentinel":
+      return new Redis({
+        ...options,
+        ...tls,
+        ...(address.isTls ? { sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
+        ...(address.password === undefined ? {} : { sentinelPassword: address.password }),
+        sentinels: address.sentinels,
+        name: address.masterName,
+        db: address.database,
+        retryStrategy: delayBefore,
+        sentinelRetryStrategy: delayBefore,
+      });
+    case "cluster": {
+      const { enableOfflineQueue = true, ...redisOptions } = options;
+      return new Cluster(address.nodes, {
+        enableOfflineQueue,
+        redisOptions: { ...redisOptions, ...tls },
+        clusterRetryStrategy: delayBefore,
+        slotsRefreshTimeout: connectTimeoutMs,
+        // A certificate is made out to a name, so with TLS the name stays.
+        ...(address.isTls ? { dnsLookup: (name, done) => done(null, name) } : {}),
+      });
+    }
+    default:
+      return address satisfies never;
+  }
+}
+
+function optionsFor({ username, password }: RedisAddress, role: RedisRole): Options {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  return {
+    ...byRole[role],
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    connectionName: `remora-${role}`,
+    connectTimeout: connectTimeoutMs,
+    keepAlive: keepAliveMs,
+    reconnectOnError(error) {
+      if (!error.message.startsWith("READONLY") || performance.now() - lookedAt < lookAgainMs) return false;
+      lookedAt = performance.now();
+      return true;
+    },
+  };
+}
+
+function delayBefore(attempt: number): number {
+  return Math.min(50 * 2 ** Math.min(attempt - 1, 10), longestDelayMs);
+}

@@ -1,0 +1,222 @@
+/**
+ * The ledger in Redis, for any number of processes on any number of machines.
+ *
+ * Every step is one Lua script (redis-ledger-scripts.ts), so that of several callers exactly one moves an entry from a
+ * state. A step with a change of the body is optimistic: read, change here, and write if nobody else has written since;
+ * else again with what they wrote. A resolved promise means that Redis has done it; what Redis keeps over its own restart
+ * is its setting (`appendonly`).
+ *
+ * A step whose answer was lost is sent again with the same token and is answered as if nothing had happened.
+ */
+import { randomBytes } from "node:crypto";
+import { RemoraError } from "../core/errors.ts";
+import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../core/ledger.ts";
+import type { RedisConnection } from "./redis-connection.ts";
+import {
+  changeEntryScript,
+  checkScript,
+  createEntryScript,
+  getEntryScript,
+  listEntriesScript,
+  moveEntryScript,
+  pruneEntriesScript,
+} from "./redis-ledger-scripts.ts";
+import { checkPrefix, defaultPrefix, type RedisScript, runScript, type ScriptAnswer } from "./redis-script.ts";
+import { closedError } from "./redis-wait.ts";
+
+export interface RedisLedgerOptions {
+  connection: RedisConnection;
+  /** Of all keys, with a part in braces; default `{remora}:`. */
+  prefix?: string;
+  /** How long a step waits while Redis is away, in milliseconds; default the connection's. */
+  waitMs?: number;
+}
+
+/** Entries in one answer, so that no answer keeps Redis from others for long. */
+const pageSize = 200;
+/** A race is lost because somebody else has won it, so only an entry that everybody hammers on comes near this. */
+const mostRaces = 1_000;
+
+/** As a script gives them: state, body, group, sequence, version, created, updated. */
+type Fields = [string, string, string, string, string, string, string];
+
+/** Rejects with a RemoraError when Redis is away, or holds the ledger of a newer Remora. */
+export async function createRedisLedger(options: RedisLedgerOptions): Promise<Ledger> {
+  const { connection } = options;
+  const prefix = `${checkPrefix(options.prefix ?? defaultPrefix)}ledger:`;
+  const place = `ledger ${connection.address.name}`;
+  const bound = options.waitMs ?? connection.waitMs;
+  /** Longer than anybody asks again. */
+  const keepMs = bound + 10_000;
+  const self = randomBytes(9).toString("base64url");
+  let steps = 0;
+  let isClosed = false;
+
+  const entryKey = (kind: LedgerKind, id: string) => `${prefix}entry:${kind}:${id}`;
+  const newToken = () => {
+    steps += 1;
+    return `${self}:${steps}`;
+  };
+
+  /** `values` are made again for each sending; it is told which one it is, from 0 on. */
+  function step(
+    script: RedisScript,
+    kind: LedgerKind,
+    key: string,
+    values: (sending: number) => (string | number)[],
+    waitMs = bound,
+  ): Promise<ScriptAnswer> {
+    if (isClosed) return Promise.reject(closedError(place));
+    let sending = 0;
+    return connection.run({ place: "ledger", waitMs }, (client) =>
+      runScript(client, script, [key], [prefix, kind, ...values(sending++)]),
+    );
+  }
+
+  async function get<K extends LedgerKind>(kind: K, id: string, waitMs = bound): Promise<Fields | undefined> {
+    return fieldsOf(await step(getEntryScript, kind, entryKey(kind, id), () => [], waitMs));
+  }
+
+  async function changed<K extends LedgerKind>(
+    kind: K,
+    id: string,
+    from: string[],
+    to: string,
+    change: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
+  ): Promise<LedgerEntry<K> | undefined> {
+    const until = performance.now() + bound;
+    const token = newToken();
+    let found = await get(kind, id);
+    for (let race = 0; race < mostRaces; race += 1) {
+      if (found === undefined || !from.includes(found[0])) return undefined;
+      const changedBody = change(entryOf<K>(kind, id, found, place).body);
+      if (changedBody === undefined) return undefined;
+      const body = JSON.stringify(changedBody);
+      const values = [id, to, token, keepMs, found[4], body];
+      const left = until - performance.now();
+      if (left <= 0) break;
+      const answer = await step(changeEntryScript, kind, entryKey(kind, id), () => values, left);
+      if (typeof answer === "string")
+        return entryOf<K>(kind, id, [to, body, found[2], found[3], "", found[5], answer], place);
+      found = fieldsOf(answer);
+    }
+    throw contended(place, kind, id);
+  }
+
+  await step(checkScript, "call", `${prefix}version`, () => []);
+
+  return {
+    async create(kind, id, { state, body, group }) {
+      const values = [id, state, group, JSON.stringify(body), newToken()];
+      return (await step(createEntryScript, kind, entryKey(kind, id), () => values)) === 1;
+    },
+    async get(kind, id) {
+      const found = await get(kind, id);
+      return found && entryOf(kind, id, found, place);
+    },
+    async transition<K extends LedgerKind>(
+      kind: K,
+      id: string,
+      from: LedgerKinds[K]["state"][],
+      to: LedgerKinds[K]["state"],
+      change?: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
+    ) {
+      if (change !== undefined) return await changed(kind, id, from, to, change);
+      const token = newToken();
+      const answer = await step(moveEntryScript, kind, entryKey(kind, id), (sending) => [
+        ...[id, to, token, keepMs, sending === 0 ? 0 : 1],
+        ...from,
+      ]);
+      const found = fieldsOf(answer);
+      return found && entryOf<K>(kind, id, found, place);
+    },
+    async list<K extends LedgerKind>(kind: K, { states, group, order = "oldest", limit }: ListOptions<K>) {
+      const entries: LedgerEntry<K>[] = [];
+      const wanted = limit ?? Number.POSITIVE_INFINITY;
+      for (let after = ""; entries.length < wanted; ) {
+        const count = Math.min(pageSize, wanted - entries.length);
+        const values = [order, after, count, group === undefined ? 0 : 1, group ?? "", states === undefined ? 1 : 0];
+        const page = rowsOf(
+          await step(listEntriesScript, kind, `${prefix}version`, () => [...values, ...new Set(states)]),
+        );
+        for (const { id, fields } of page) {
+          if (fields !== undefined) entries.push(entryOf(kind, id, fields, place));
+        }
+        const last = page.at(-1);
+        if (page.length < count || last === undefined) break;
+        after = last.sequence;
+      }
+      return entries;
+    },
+    async prune(kind, states, before) {
+      let removed = 0;
+      for (const state of new Set(states)) {
+        let after = "";
+        do {
+          const values = [state, before, after, pageSize, newToken(), keepMs];
+          const answer = await step(pruneEntriesScript, kind, `${prefix}version`, () => values);
+          const [count, last] = Array.isArray(answer) ? answer : [];
+          removed += Number(count ?? 0);
+          after = String(last ?? "");
+        } while (after !== "");
+      }
+      return removed;
+    },
+    async close() {
+      isClosed = true;
+    },
+  };
+}
+
+function entryOf<K extends LedgerKind>(kind: K, id: string, fields: Fields, place: string): LedgerEntry<K> {
+  const [state, body, group, sequence, , created, updated] = fields;
+  return {
+    id,
+    // Entries are written by this file alone, from values of these very types.
+    state: state as LedgerKinds[K]["state"],
+    body: parseBody(kind, id, body, place) as LedgerKinds[K]["body"],
+    group,
+    sequence: Number(sequence),
+    createdAt: Number(created),
+    updatedAt: Number(updated),
+  };
+}
+
+function parseBody(kind: string, id: string, body: string, place: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (cause) {
+    throw new RemoraError({
+      code: "storage.corrupt",
+      place,
+      message: `has an entry that can't be read (${kind} ${id}). Somebody else writes below Remora's prefix; put a backup back, or delete that key.`,
+      cause,
+    });
+  }
+}
+
+/** Undefined for an entry that is not there. */
+function fieldsOf(answer: ScriptAnswer | undefined): Fields | undefined {
+  if (!Array.isArray(answer) || answer.length !== 7 || !answer.every((field) => typeof field === "string"))
+    return undefined;
+  return answer as Fields;
+}
+
+/** An id without fields is one whose entry somebody else has removed. */
+function rowsOf(answer: ScriptAnswer): { id: string; sequence: string; fields: Fields | undefined }[] {
+  if (!Array.isArray(answer)) return [];
+  return answer.flatMap((row) => {
+    if (!Array.isArray(row)) return [];
+    const [id, sequence, ...fields] = row;
+    return [{ id: String(id), sequence: String(sequence), fields: fieldsOf(fields) }];
+  });
+}
+
+function contended(place: string, kind: string, id: string): RemoraError {
+  return new RemoraError({
+    code: "storage.contended",
+    place,
+    message: `could not change ${kind} ${id}: others changed it first, each time. Try again.`,
+    isRetryable: true,
+  });
+}

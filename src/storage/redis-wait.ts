@@ -1,0 +1,95 @@
+/**
+ * Sending a command that may find Redis away:
+ *
+ *   1. wait until the connection is up, within the bound
+ *   2. send it, and wait for the answer within the bound
+ *   3. when the connection was cut in between, it may have happened or not: send it again, within the bound. So every
+ *      command that is sent this way must be one that may be repeated; the ledger's carry a token for that
+ *
+ * After the bound nothing is sent any more.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { RemoraError } from "../core/errors.ts";
+import { asRedisError, isAnswer, isWorthWaiting, unreachable } from "./redis-errors.ts";
+
+/** A connection as whoever waits for it sees it. */
+export interface Line {
+  isUp(): boolean;
+  isClosed(): boolean;
+  /** Redis won't let us in, so waiting is in vain. */
+  refusal(): Error | undefined;
+  /** Why it is not up, for people; empty when that is not known. */
+  trouble(): string;
+  /** A refused write may be a failover that is under way. */
+  isReadOnlyPassing: boolean;
+  /** Called when anything of the above may have changed. Returns the way to stop hearing. */
+  onChange(listener: () => void): () => void;
+}
+
+export interface WaitOptions {
+  /** What the messages begin with: `ledger redis://…`. */
+  place: string;
+  /** How long a command waits, in milliseconds, from its first try on. */
+  waitMs: number;
+}
+
+const betweenTriesMs = 50;
+
+/** Rejects with a RemoraError when Redis is away for longer than the bound, or answers with an error. */
+export async function patiently<T>(line: Line, options: WaitOptions, send: () => Promise<T>): Promise<T> {
+  const { place, waitMs } = options;
+  const until = performance.now() + waitMs;
+  for (;;) {
+    await untilUp(line, options, until);
+    try {
+      return await before(until, send(), () => unreachable(place, waitMs, line.trouble()));
+    } catch (thrown) {
+      const isPassing = isWorthWaiting(thrown) || (line.isReadOnlyPassing && isReadOnly(thrown));
+      if (!isPassing) throw asRedisError(thrown, place);
+      if (performance.now() + betweenTriesMs >= until) {
+        throw isAnswer(thrown) ? asRedisError(thrown, place) : unreachable(place, waitMs, line.trouble());
+      }
+      await pause(betweenTriesMs);
+    }
+  }
+}
+
+/** Resolves when the connection is up; rejects when it is refused or closed, or after `until`. */
+function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Promise<void> {
+  if (line.isUp() && !line.isClosed()) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const settle = (finish: () => void) => {
+      clearTimeout(timer);
+      stop();
+      finish();
+    };
+    const look = () => {
+      const refusal = line.refusal();
+      if (line.isClosed()) settle(() => reject(closedError(place)));
+      else if (line.isUp()) settle(resolve);
+      else if (refusal !== undefined) settle(() => reject(asRedisError(refusal, place)));
+    };
+    const timer = setTimeout(
+      () => settle(() => reject(unreachable(place, waitMs, line.trouble()))),
+      Math.max(0, until - performance.now()),
+    );
+    const stop = line.onChange(look);
+    look();
+  });
+}
+
+/** The promise's outcome, or a rejection when there is none by then. */
+export function before<T>(until: number, promise: Promise<T>, late: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), Math.max(0, until - performance.now()));
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+export function closedError(place: string): RemoraError {
+  return new RemoraError({ code: "storage.closed", place, message: "is already closed." });
+}
+
+function isReadOnly(thrown: unknown): boolean {
+  return isAnswer(thrown) && thrown.message.startsWith("READONLY");
+}
