@@ -21,7 +21,10 @@ export interface Settings {
   configFile: string;
   workspace: string;
   data: string;
-  /** In precedence order, later wins: shipped, the workspace's own, REMORA_SKILLS, `skills.folders`. */
+  /**
+   * In precedence order, later wins: shipped, the workspace's own, `.agents/skills` of the project and of the workspace (they
+   * need not be there), `skills.folders`, REMORA_SKILLS.
+   */
   skillRoots: string[];
   /** Null where the environment has no token for it. */
   discord: DiscordAccess | null;
@@ -248,8 +251,10 @@ function settingsOf(config: Config, configFile: string, env: Environment, root: 
     skillRoots: [
       resolve(root, "skills"),
       resolve(workspace, "skills"),
-      ...extra.map((folder) => resolve(root, folder)),
+      resolve(root, ".agents", "skills"),
+      resolve(workspace, ".agents", "skills"),
       ...config.skills.folders.map((folder) => resolve(root, folder)),
+      ...extra.map((folder) => resolve(root, folder)),
     ],
     discord: discordAccess(env),
     slack: slackAccess(env),

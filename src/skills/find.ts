@@ -48,6 +48,7 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   const top = resolve(root);
   const realRoot = await realpath(top).catch(() => undefined);
   if (realRoot === undefined) {
+    if (isConventional(top)) return found;
     const notes = createNotes(top);
     notes.warn(0, "no-folder", "there is no such folder of skills: create it, or take it out of the settings");
     return { files: [], diagnostics: notes.list };
@@ -73,6 +74,11 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   }
   found.files.sort((one, other) => (one.path < other.path ? -1 : 1));
   return found;
+}
+
+/** `.agents/skills`, where other programs keep skills too: it is looked for in places that need not have one. */
+function isConventional(root: string): boolean {
+  return root.endsWith(join(sep, ".agents", "skills"));
 }
 
 function note(found: FoundSkills, folder: string, code: string, message: string): void {

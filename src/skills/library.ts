@@ -3,7 +3,8 @@
  *
  *   1. `reload` builds a whole new set aside and swaps it in; if that fails the old set stays
  *   2. `watch` reloads shortly after a file below a root has changed
- *   3. what is new in a set is said once: in the log, as an event, and to the listeners
+ *   3. what plugins offer while they run becomes part of the set as if their files had said so
+ *   4. what is new in a set is said once: in the log, as an event, and to the listeners
  *
  * A file that a change has broken keeps what it said before, with a diagnostic; a file that is gone is gone.
  */
@@ -17,6 +18,8 @@ import type { Log } from "../core/log.ts";
 import type { Skill, SkillDiagnostic, SkillSet } from "../core/skill.ts";
 import { loadSkills, type RememberedFile } from "./load.ts";
 import { describeDiagnostic } from "./notes.ts";
+import { createOffers, type FitOffer } from "./offers.ts";
+import { offeredToolMark } from "./patterns.ts";
 
 export interface SkillLibraryOptions {
   /** Later ones go before earlier ones. */
@@ -32,6 +35,8 @@ export interface SkillLibrary {
   reload(): Promise<SkillSet>;
   /** Resolves when changes from now on are seen. */
   watch(): Promise<void>;
+  /** From now on, as tools of the skill whose SKILL.md is at `path`. Kept for a skill that comes later. */
+  offer(path: string, source: string, offer: Partial<FitOffer>): void;
   /** Hears every new set; returns the way to stop hearing. */
   onChange(listener: (set: SkillSet) => void): () => void;
   close(): Promise<void>;
@@ -45,18 +50,25 @@ const watchedDepth = 6;
 export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions): SkillLibrary {
   const memory = new Map<string, RememberedFile>();
   const listeners = new Set<(set: SkillSet) => void>();
-  let current: SkillSet = { skills: [], diagnostics: [] };
+  const offers = createOffers();
+  /** What the files say. */
+  let files: SkillSet = { skills: [], diagnostics: [] };
+  /** The same with what plugins offer. */
+  let current = files;
   let loading: Promise<unknown> = Promise.resolve();
   let watcher: FSWatcher | undefined;
   let timer: NodeJS.Timeout | undefined;
 
+  const putInForce = (set: SkillSet) => {
+    const before = current;
+    current = offers.merge(set);
+    files = set;
+    announce(before, current, { log, events });
+    for (const listener of listeners) tell(listener, current, log);
+  };
   const load = async () => {
     try {
-      const next = await loadSkills(roots, { memory });
-      const before = current;
-      current = next;
-      announce(before, next, { log, events });
-      for (const listener of listeners) tell(listener, next, log);
+      putInForce(await loadSkills(roots, { memory }));
     } catch (thrown) {
       log.error({ error: messageOf(thrown) }, "the skills could not be read again; the old ones stay in force");
     }
@@ -77,6 +89,9 @@ export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions):
     reload,
     async watch() {
       watcher ??= await startWatching(roots, soon, log);
+    },
+    offer(path, source, offer) {
+      if (offers.set(path, source, offer)) putInForce(files);
     },
     onChange(listener) {
       listeners.add(listener);
@@ -140,7 +155,10 @@ function announce(
   log.info({ skills: next.skills.length, changed: fresh.length, gone }, "the skills in force have changed");
 }
 
-/** What the gate is built from. Patterns of every skill in force count for every tool. */
+/**
+ * What the gate is built from. Patterns of every skill in force count for every tool; one with `{offered_tool}` becomes one
+ * for each tool that its skill's plugin offers or has offered, so that a grant for one of them is for none of the others.
+ */
 export function gateRules({ skills }: SkillSet): GateRules {
   const shellParameters = new Map<string, readonly string[]>();
   for (const tool of skills.flatMap((skill) => skill.tools)) {
@@ -150,15 +168,30 @@ export function gateRules({ skills }: SkillSet): GateRules {
     shellParameters.set(tool.name, [...new Set([...others, ...tool.shellParameters])]);
   }
   return {
-    rules: skills.flatMap((skill) => [...skill.rules, ...rulesForRenamed(skill)]),
+    rules: skills.flatMap((skill) => [
+      ...skill.rules.flatMap((rule) => inForce(rule, skill)),
+      ...rulesForRenamed(skill),
+    ]),
     readOnly: skills.flatMap((skill) => skill.readOnly),
     shellParameters,
   };
 }
 
-/** A pattern that names a tool by a name providers refuse must also hold for the name it has here. */
-function rulesForRenamed({ rules, renamedTools }: Skill): GateRule[] {
-  return Object.entries(renamedTools).flatMap(([name, written]) =>
+function inForce(rule: GateRule, { providesTools, offered }: Skill): GateRule[] {
+  if (!providesTools || !rule.pattern.includes(offeredToolMark)) return [rule];
+  const names = (rule.kind === "danger" ? offered?.ever : offered?.asking) ?? [];
+  // Names are of letters, digits, _ and -, which mean themselves in a pattern.
+  return names.map((name) => {
+    const pattern = rule.pattern.replaceAll(offeredToolMark, name);
+    const reason = rule.reason?.replaceAll(offeredToolMark, name);
+    return { ...rule, pattern, ...(reason === undefined ? {} : { reason }) };
+  });
+}
+
+/** A pattern that names a tool of the file by a name providers refuse must also hold for the name it has here. */
+function rulesForRenamed({ rules, renamedTools, offered }: Skill): GateRule[] {
+  const ofFile = Object.entries(renamedTools).filter(([name]) => offered?.current.includes(name) !== true);
+  return ofFile.flatMap(([name, written]) =>
     rules.flatMap((rule) => {
       const escaped = written.replace(/[^\w\s]/g, "\\$&");
       const pattern = rule.pattern.replaceAll(escaped, name).replaceAll(written, name);
@@ -169,15 +202,23 @@ function rulesForRenamed({ rules, renamedTools }: Skill): GateRule[] {
 
 /** What the context shows of each skill. */
 export function briefs({ skills }: SkillSet): SkillBrief[] {
-  return skills.map(({ name, description, triggers, tools, body }) => {
-    return { name, description, triggers, isCapability: tools.length > 0, body };
+  return skills.map(({ name, description, triggers, tools, providesTools, body }) => {
+    return { name, description, triggers, isCapability: tools.length > 0 || providesTools, body };
   });
 }
 
-/** Changes when the skill that owns the tool does: an approval given under other rules does not count any more. */
+/**
+ * Changes when the skill that owns the tool does: an approval given under other rules does not count any more. Of an offered
+ * tool only its own description counts, because the others come and go with their servers.
+ */
 export function contentOf({ skills }: SkillSet, tool: string): string | undefined {
   const owner = skills.findLast((skill) => skill.tools.some((spec) => spec.name === tool));
-  return owner === undefined ? undefined : JSON.stringify([owner.path, owner.version, owner.tools, owner.rules]);
+  if (owner === undefined) return undefined;
+  const { path, version, tools, rules, offered, renamedTools } = owner;
+  const isOffered = (name: string) => offered?.current.includes(name) === true;
+  return isOffered(tool)
+    ? JSON.stringify([path, version, tools.find(({ name }) => name === tool), renamedTools[tool], rules])
+    : JSON.stringify([path, version, tools.filter(({ name }) => !isOffered(name)), rules]);
 }
 
 /** How many skills are in force, and how many files have something wrong with them. */

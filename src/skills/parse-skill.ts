@@ -3,12 +3,13 @@
  * Total: any bytes give a skill, or an error that says why there is none. Touches no disk and runs no code.
  */
 import { basename, dirname } from "node:path";
-import { isSeq } from "yaml";
+import { isScalar, isSeq } from "yaml";
+import type { GateRule } from "../core/gate.ts";
 import type { Skill, SkillDiagnostic } from "../core/skill.ts";
 import { splitFrontmatter } from "./frontmatter.ts";
 import { readGateTests } from "./gate-tests.ts";
 import { createNotes, type Notes } from "./notes.ts";
-import { readReadOnly, readRules } from "./patterns.ts";
+import { offeredToolMark, readReadOnly, readRules } from "./patterns.ts";
 import { cleanLine, hasMarkup, hasUnseen } from "./text.ts";
 import { readTools } from "./tools.ts";
 import { textOf, textsOf } from "./values.ts";
@@ -50,15 +51,18 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
   if (name === undefined || description === undefined) return undefined;
   checkBody(parts.body, notes);
   const { tools, renamedTools } = readTools(fields, name, notes);
+  const rules = readRules(fields, name, path, notes);
+  const providesTools = readProvidesTools(fields, rules, plugin, notes);
   return {
     name,
     aliases: basename(folder) === name ? [] : [basename(folder)],
     description,
     version: textOf(fields.first("version"), "version", notes) ?? null,
-    triggers: readTriggers(fields, tools.length > 0, notes),
+    triggers: readTriggers(fields, tools.length > 0 || providesTools, notes),
     tools,
     renamedTools,
-    rules: readRules(fields, name, path, notes),
+    providesTools,
+    rules,
     readOnly: readReadOnly(fields, name, path, notes),
     gateTests: readGateTests(fields, notes),
     requires: readRequires(fields, notes),
@@ -137,6 +141,28 @@ function readTriggers(fields: Fields, isCapability: boolean, notes: Notes): stri
     );
   }
   return ["*"];
+}
+
+/** Its tools are not known yet, so that what has to be said about rules for them is said here. */
+function readProvidesTools(fields: Fields, rules: GateRule[], plugin: string | null, notes: Notes): boolean {
+  const field = fields.first("provides_tools");
+  const value = isScalar(field?.node) ? field.node.value : undefined;
+  const line = field?.line ?? 0;
+  if (field !== undefined && typeof value !== "boolean")
+    notes.warn(line, "provides-tools", "provides_tools must be true or false, and counts as false");
+  const isAsked = rules.some(({ kind, pattern }) => kind === "confirm" && pattern.includes(offeredToolMark));
+  if (value !== true) {
+    const marked = rules.find(({ pattern }) => pattern.includes(offeredToolMark));
+    if (marked !== undefined)
+      notes.warn(marked.line, "provides-tools", `${offeredToolMark} means nothing without provides_tools: true`);
+    return false;
+  }
+  if (plugin === null) notes.warn(line, "provides-tools", "provides_tools does nothing: the skill has no plugin");
+  if (!isAsked) {
+    const message = `nothing asks about the tools that its plugin will offer: add the confirm pattern '^${offeredToolMark} '`;
+    notes.warn(line, "provides-tools", message);
+  }
+  return true;
 }
 
 function readRequires(fields: Fields, notes: Notes): string[] {

@@ -10,6 +10,9 @@ import type { GateRule, ReadOnlyRule } from "../core/gate.ts";
 import type { Notes } from "./notes.ts";
 import { type FieldName, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
+/** In the patterns of a skill with `provides_tools: true`, and in their reasons: each tool that its plugin offers. */
+export const offeredToolMark = "{offered_tool}";
+
 interface Pattern {
   pattern: string;
   reason?: string;

@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 import { messageOf, RemoraError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { JsonObject } from "../core/message.ts";
-import type { Plugin, PluginContext, PluginHome, PluginServices } from "../core/plugin.ts";
+import type { Plugin, PluginContext, PluginHome, PluginServices, ToolOffer } from "../core/plugin.ts";
 import { pause } from "../core/retry.ts";
 import type { Skill } from "../core/skill.ts";
 import type { ToolAttempt, ToolScope } from "../core/tool.ts";
@@ -31,6 +31,8 @@ export interface PluginHostOptions {
   /** By name of the skill. */
   settings: { [skill: string]: JsonObject };
   servicesFor: ServicesFor | undefined;
+  /** What a plugin in force offers, as it came; only those of skills that say so can. */
+  onOffer(skill: Skill, source: string, offer: ToolOffer): void;
   guard: PluginGuard;
   log: Log;
 }
@@ -46,6 +48,8 @@ interface PluginCall {
 
 export interface PluginHost {
   run(call: PluginCall, signal: AbortSignal): Promise<ToolAttempt>;
+  /** Loads a plugin without a call, if it is new or its file has changed. Rejects when it can't be; not again for the same file. */
+  start(skill: Skill): Promise<void>;
   /** Lets go of plugins whose skills are not among these any more. */
   keepOnly(skills: Skill[]): void;
   /** Waits a moment for running calls, then destroys every plugin. */
@@ -71,6 +75,9 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { guard, log } = options;
   const inForce = new Map<string, Loaded>();
   const all = new Set<Loaded>();
+  /** By path: the version that could not be started. */
+  const broken = new Map<string, string>();
+  let isClosing = false;
 
   const end = (loaded: Loaded) => {
     loaded.ended ??= destroy(loaded, guard, log).finally(() => all.delete(loaded));
@@ -83,10 +90,10 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     loaded.isRetired = true;
     if (loaded.running === 0) void end(loaded);
   };
-  const take = async (skill: Skill, path: string): Promise<Loaded> => {
-    const { mtimeMs } = await stat(path);
+  const versionOf = async ({ name, providesTools }: Skill, path: string) =>
+    `${(await stat(path)).mtimeMs} ${name}${providesTools ? " provides" : ""}`;
+  const take = (skill: Skill, path: string, version: string): Loaded => {
     const known = inForce.get(path);
-    const version = `${mtimeMs} ${skill.name}`;
     if (known?.version === version) return known;
     retire(path);
     const loaded = load(skill, path, version, options);
@@ -111,7 +118,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       if (skill.plugin === null)
         return failed(`${place} can't run: the skill has no plugin.ts, plugin.js or plugin.mjs.`);
       try {
-        const loaded = await take(skill, skill.plugin);
+        const loaded = take(skill, skill.plugin, await versionOf(skill, skill.plugin));
         loaded.running += 1;
         const work = execute(loaded, call, options, signal).finally(() => release(loaded));
         const returned = await untilAborted(work, signal);
@@ -123,11 +130,23 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         return attemptOf(thrown, place);
       }
     },
+    async start(skill) {
+      if (skill.plugin === null || isClosing) return;
+      const version = await versionOf(skill, skill.plugin);
+      if (isClosing || broken.get(skill.plugin) === version) return;
+      try {
+        await take(skill, skill.plugin, version).ready;
+      } catch (thrown) {
+        broken.set(skill.plugin, version);
+        throw thrown;
+      }
+    },
     keepOnly(skills) {
       const paths = new Set(skills.map(({ plugin }) => plugin));
       for (const path of [...inForce.keys()]) if (!paths.has(path)) retire(path);
     },
     async close() {
+      isClosing = true;
       for (const path of [...inForce.keys()]) retire(path);
       const timeUp = new AbortController();
       const idle = Promise.all([...all].map((loaded) => loaded.ended));
@@ -140,12 +159,16 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
 
 function load(skill: Skill, path: string, version: string, options: PluginHostOptions): Loaded {
   const { workspace, guard, settings } = options;
+  const offer: PluginHome["offer"] = (source, offered) => {
+    if (!loaded.isRetired) options.onOffer(skill, source, offered);
+  };
   const home: PluginHome = {
     workspace,
     skillFolder: skill.folder,
-    dataFolder: join(options.dataFolder, encodeURIComponent(skill.name).replace(/^\.+/, "_")),
+    dataFolder: join(options.dataFolder, folderNameOf(skill)),
     log: guard.logFor(skill.name),
     config: Object.hasOwn(settings, skill.name) ? (settings[skill.name] ?? {}) : {},
+    ...(skill.providesTools ? { offer } : {}),
   };
   const start = async () => {
     await mkdir(home.dataFolder, { recursive: true });
@@ -157,7 +180,14 @@ function load(skill: Skill, path: string, version: string, options: PluginHostOp
     await plugin.init?.(home);
     return plugin;
   };
-  return { skill, version, home, ready: guard.run(skill.name, start), running: 0, isRetired: false, ended: undefined };
+  const ready = guard.run(skill.name, start);
+  const loaded: Loaded = { skill, version, home, ready, running: 0, isRetired: false, ended: undefined };
+  return loaded;
+}
+
+/** Of the folder with a skill's data; never begins with a dot. */
+export function folderNameOf({ name }: Skill): string {
+  return encodeURIComponent(name).replace(/^\.+/, "_");
 }
 
 /** Takes the other common shape too: `{ name, tools, init?, execute(tool, args, signal?), destroy? }`. */

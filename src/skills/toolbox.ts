@@ -4,6 +4,7 @@
  *   1. the tools are those of the skills in force that the conversation may use, and the built-in `load_skill`
  *   2. a call goes to the plugin of the skill that owns the tool, or is answered here
  *   3. what comes back is redacted
+ *   4. plugins that provide tools of their own are started in the background (providers.ts)
  *
  * Patterns of a skill hold wherever it is loaded, also in conversations that may not use it: the gate is not asked to forget.
  * Brain name: cerebellum.
@@ -13,7 +14,7 @@ import { resolve } from "node:path";
 import type { Log } from "../core/log.ts";
 import type { JsonObject } from "../core/message.ts";
 import type { Redact } from "../core/redact.ts";
-import type { Skill } from "../core/skill.ts";
+import type { Skill, SkillSet } from "../core/skill.ts";
 import type { ToolAttempt, Toolbox, ToolCall, ToolScope, ToolSpec } from "../core/tool.ts";
 import { createSkillAccess, type SkillAccess } from "./allowed.ts";
 import { attemptOf, failed } from "./failure.ts";
@@ -22,7 +23,9 @@ import type { SkillLibrary } from "./library.ts";
 import { loadSkillSpec, runLoadSkill } from "./load-skill.ts";
 import { createPluginGuard } from "./plugin-guard.ts";
 import { createPluginHost, type ServicesFor } from "./plugin-host.ts";
+import { createPluginSkills } from "./plugin-skills.ts";
 import { toolsInForce } from "./precedence.ts";
+import { createProviders } from "./providers.ts";
 
 export interface ToolboxConfig extends SkillAccess {
   /** Settings of single skills, by name; a plugin finds its own in `context.config`. */
@@ -49,22 +52,48 @@ interface Owned {
   skill: Skill;
 }
 
-export function createToolbox(options: ToolboxOptions): Toolbox & { close(): Promise<void> } {
+export interface SkillToolbox extends Toolbox {
+  /** What a conversation may use; the findings are those about all skills. */
+  skillsFor(conversationId: string): SkillSet;
+  close(): Promise<void>;
+}
+
+/** Of no conversation: what only single conversations are denied passes. */
+const anywhere = "";
+
+export function createToolbox(options: ToolboxOptions): SkillToolbox {
   const { library, log, workspace, dataFolder, config, redact = (text: string) => text } = options;
+  const { settings = {} } = config;
   const guard = createPluginGuard(log);
+  const isAllowed = createSkillAccess(config);
+  const skillsOf = (conversationId: string) =>
+    library.current().skills.filter((skill) => isAllowed(skill, conversationId));
   const host = createPluginHost({
     workspace,
     dataFolder,
-    settings: config.settings ?? {},
+    settings,
     guard,
     log,
-    servicesFor: options.servicesFor,
+    servicesFor: (call, signal) => ({
+      ...options.servicesFor?.(call, signal),
+      skills: createPluginSkills(library, () => skillsOf(call.scope.conversationId)),
+    }),
+    onOffer: (skill, source, offer) => providers.onOffer(skill, source, offer),
   });
-  const isAllowed = createSkillAccess(config);
-  const forgetChanges = library.onChange(({ skills }) => host.keepOnly(skills));
+  const providers = createProviders({
+    library,
+    dataFolder,
+    settings,
+    isAllowed: (skill) => isAllowed(skill, anywhere),
+    start: host.start,
+    log,
+  });
+  const forgetChanges = library.onChange(({ skills }) => {
+    host.keepOnly(skills);
+    providers.startAll();
+  });
+  providers.startAll();
 
-  const skillsOf = (conversationId: string) =>
-    library.current().skills.filter((skill) => isAllowed(skill, conversationId));
   const ownersOf = (conversationId: string): Map<string, Owned> => toolsInForce(skillsOf(conversationId));
 
   const attempt = async (call: ToolCall, scope: ToolScope, signal: AbortSignal): Promise<ToolAttempt> => {
@@ -79,6 +108,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox & { close(): Pro
   };
 
   return {
+    skillsFor: (conversationId) => ({ ...library.current(), skills: skillsOf(conversationId) }),
     specs: (conversationId) => [loadSkillSpec, ...[...ownersOf(conversationId).values()].map(({ spec }) => spec)],
     async run(call, scope, signal) {
       try {
@@ -91,6 +121,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox & { close(): Pro
     },
     async close() {
       forgetChanges();
+      await providers.close();
       await host.close();
       guard.close();
     },

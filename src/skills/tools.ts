@@ -20,14 +20,14 @@ export interface SkillTools {
 /** The toolbox's own tool; no skill can take its name. */
 export const loadSkillName = "load_skill";
 
-const defaultTimeoutMs = 120_000;
-const maxTimeoutMs = 24 * 60 * 60 * 1000;
+export const defaultTimeoutMs = 120_000;
+export const maxTimeoutMs = 24 * 60 * 60 * 1000;
 const maxNameLength = 64;
 
 export function readTools(fields: Fields, skill: string, notes: Notes): SkillTools {
   const tools: ToolSpec[] = [];
   const renamed: [string, string][] = [];
-  const nameOf = createNames();
+  const nameOf = createNames((name) => name === loadSkillName);
   for (const { written, line } of entriesOf(fields, notes)) {
     const writtenName = typeof written.name === "string" ? written.name.trim() : "";
     if (writtenName === "") {
@@ -126,20 +126,20 @@ function timeoutOf(written: Json | undefined, name: string, line: number, notes:
   return defaultTimeoutMs;
 }
 
-/** Makes names that providers take, each given once. */
-function createNames(): (written: string) => string {
-  const taken = new Set([loadSkillName]);
+/** Makes names that providers take, each given once; what is taken already gets a number. */
+export function createNames(isTaken: (name: string) => boolean): (written: string) => string {
+  const given = new Set<string>();
   const counts = new Map<string, number>();
   return (written) => {
     const valid = written.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, maxNameLength);
     let name = valid;
     let count = counts.get(valid) ?? 1;
-    while (taken.has(name)) {
+    while (given.has(name) || isTaken(name)) {
       count += 1;
       name = `${valid.slice(0, maxNameLength - String(count).length - 1)}_${count}`;
     }
     counts.set(valid, count);
-    taken.add(name);
+    given.add(name);
     return name;
   };
 }

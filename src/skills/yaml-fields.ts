@@ -41,13 +41,15 @@ const fieldNames = [
   "requires",
   "read_only",
   "gate_tests",
+  "provides_tools",
 ] as const;
 export type FieldName = (typeof fieldNames)[number];
 
 const maxAliases = 100;
 const bySpelling = new Map<string, FieldName>(fieldNames.map((name) => [plainSpelling(name), name]));
 /** Rather found once too often: in doubt the file has them. */
-const safetyField = /(?:danger|confirm)[_-]?patterns|^[ \t{,?"']*(?:tools|read[_-]?only|gate[_-]?tests)["']?[ \t]*:/im;
+const safetyField =
+  /(?:danger|confirm)[_-]?patterns|^[ \t{,?"']*(?:tools|provides[_-]?tools|read[_-]?only|gate[_-]?tests)["']?[ \t]*:/im;
 
 /** Undefined when the file must not be loaded; `notes` says why. */
 export function readFields(yaml: string, linesAbove: number, notes: Notes): Fields | undefined {

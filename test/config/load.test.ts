@@ -129,10 +129,21 @@ describe("the environment", () => {
     expect(secrets).toEqual(["key-one-two-three", "token-four-five"]);
   });
 
-  test("skill folders come after the shipped ones, in the order given", () => {
-    const { skillRoots } = settingsOf("skills:\n  folders: [/c]\n", { REMORA_SKILLS: "/a:/b" });
-    expect(skillRoots.slice(-3)).toEqual(["/a", "/b", "/c"]);
-    expect(skillRoots[0]).toBe(join(project, "skills"));
+  test("skill folders come after the shipped ones, and those of the environment last", () => {
+    const { skillRoots } = settingsOf("skills:\n  folders: [/c, more]\n", {
+      REMORA_SKILLS: "/a:/b",
+      REMORA_WORKSPACE: "/home",
+    });
+    expect(skillRoots).toEqual([
+      join(project, "skills"),
+      "/home/skills",
+      join(project, ".agents/skills"),
+      "/home/.agents/skills",
+      "/c",
+      join(project, "more"),
+      "/a",
+      "/b",
+    ]);
   });
 });
 

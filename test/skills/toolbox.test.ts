@@ -59,7 +59,7 @@ describe("routing", () => {
   test("a call reaches the plugin with its input and who asks, where", async () => {
     const { run, home, root } = await openToolbox(
       acting(
-        "const { signal, log, ...rest } = context; return JSON.stringify({ tool, input, rest, isLive: !signal.aborted && typeof log.info });",
+        "const { signal, log, skills, ...rest } = context; return JSON.stringify({ tool, input, rest, isLive: !signal.aborted && typeof log.info });",
       ),
       { settings: { demo: { key: "value" } } },
     );
