@@ -66,7 +66,7 @@ function postEphemeral({ state, posting }: ChatTools, call: Call): JsonObject {
 function update({ state, posting }: ChatTools, call: Call): JsonObject {
   const channel = channelFor(state, call.args.required("channel"));
   const message = ownMessage(state, channel, call.args.required("ts"), "cant_update_message");
-  if (channel.isArchived) throw new SlackRefusal("is_archived");
+  if (channel.isArchived) throw new SlackRefusal("is_inactive");
   if (message.stream?.state === "in_progress") throw new SlackRefusal("streaming_state_conflict");
   const content = readContent(call.args);
   const text = call.args.text("text") ?? "";

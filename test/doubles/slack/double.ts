@@ -31,11 +31,13 @@ import {
   type RateLimits,
   type Token,
 } from "./api-call.ts";
+import { type Assistant, createAssistant } from "./assistant.ts";
 import { chatMethods } from "./chat-methods.ts";
 import { createRunningClock, type SlackClock } from "./clock.ts";
 import { conversationMethods } from "./conversation-methods.ts";
 import { type Courier, createCourier, type Delivery, type Redelivery } from "./delivery.ts";
 import { createEvents, type Events } from "./events.ts";
+import { createFiles } from "./file-methods.ts";
 import { createHttpDelivery, type HttpDelivery } from "./http-delivery.ts";
 import { createInteractions, type Interactions } from "./interactions.ts";
 import { allBotScopes } from "./method-rules.ts";
@@ -47,6 +49,7 @@ import { type Looking, type SeenMessage, seenMessages } from "./see.ts";
 import { startServer } from "./server.ts";
 import { createSocketMode, type Sockets } from "./socket-mode.ts";
 import { type Channel, createState, type Person, type SlackState } from "./state.ts";
+import { createStreams, type Streams } from "./stream-methods.ts";
 import { createViews, type Views } from "./views.ts";
 import type { JsonObject } from "./wire.ts";
 import { createWorkspace, type Workspace } from "./workspace.ts";
@@ -88,10 +91,15 @@ export interface SlackDouble {
   calls: LoggedCall[];
   /** Calls of one method, oldest first. */
   callsOf(method: string): LoggedCall[];
-  /** The next calls of the method end so, one failure a call, in order; `*` is any method. */
+  /**
+   * The next calls of the method end so, one failure a call, in order. `*` is any method; `upload`, `download` and
+   * `response_url` are those.
+   */
   failNext(method: string, ...failures: Failure[]): void;
   see(looking: Looking): SeenMessage[];
   views: Pick<Views, "stack" | "home">;
+  assistant: Omit<Assistant, "methods">;
+  streams: Omit<Streams, "methods">;
   /** Posts to response URLs. */
   responses: JsonObject[];
   /** Resolves with the first truthy answer, asked again after every change; rejects after `timeoutMs` of real time. */
@@ -121,11 +129,17 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
   const posting = createPosting(state, events);
   const views = createViews(state);
   const responseUrls = createResponseUrls(state, posting);
+  const streams = createStreams(state, posting);
+  const files = createFiles(state, posting, tokens);
+  const assistant = createAssistant(state, events, (person) => workspace.direct(person));
   const methods = new Map<string, Method>(
     Object.entries({
       ...chatMethods({ state, posting, directMessage: (id) => workspace.direct(personOf(state, id)) }),
       ...conversationMethods(state, workspace.direct),
       ...peopleMethods(state),
+      ...streams.methods,
+      ...files.methods,
+      ...assistant.methods,
       ...views.methods,
       "apps.connections.open": ({ args }) => ({ url: sockets.ticketUrl(args.flag("debug_reconnects") === true) }),
     } satisfies Record<string, Method>),
@@ -138,8 +152,8 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     caller,
     takeFailure: failures.take,
     log: calls,
-    upload: () => ({ status: 404, body: "not found" }),
-    download: () => ({ status: 404, body: "not found" }),
+    upload: files.upload,
+    download: files.download,
     respond: responseUrls.respond,
     upgrade: sockets.upgrade,
   });
@@ -185,11 +199,13 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     failNext: failures.add,
     see: (looking) => seenMessages(state, looking),
     views,
+    assistant,
+    streams,
     responses: responseUrls.log,
     until: (look, timeoutMs = 10_000) => until(state, look, timeoutMs),
     async stop() {
       clock.stop();
-      sockets.stop();
+      await sockets.stop();
       await server.stop();
     },
   };

@@ -27,10 +27,10 @@ const bot = (rate: Rate, ...scopes: string[]): MethodRule => ({ token: "bot", sc
 
 /** Methods whose scope depends on the kind of conversation have none here; see `scopeFor`. */
 export const methodRules: Record<string, MethodRule> = {
-  "apps.connections.open": { token: "app", scopes: ["connections:write"], rate: { perMinute: 10, burst: 10 } },
-  "assistant.threads.setStatus": bot({ perMinute: 600, burst: 600 }, "assistant:write", "chat:write"),
-  "assistant.threads.setSuggestedPrompts": bot(tier3, "assistant:write"),
-  "assistant.threads.setTitle": bot(tier2, "assistant:write"),
+  "apps.connections.open": { token: "app", scopes: ["connections:write"], rate: tier3 },
+  "assistant.threads.setStatus": bot({ perMinute: 600, burst: 600 }, "chat:write", "assistant:write"),
+  "assistant.threads.setSuggestedPrompts": bot(tier4, "assistant:write"),
+  "assistant.threads.setTitle": bot(tier4, "assistant:write"),
   "auth.test": bot({ perMinute: 600, burst: 600 }),
   "bots.info": bot(tier3, "users:read"),
   "chat.appendStream": bot(tier4, "chat:write"),

@@ -26,7 +26,7 @@ export function peopleMethods(state: SlackState): Record<string, Method> {
     "users.info"({ args, hasScope }) {
       const person = state.people.get(args.required("user"));
       if (person === undefined) throw new SlackRefusal("user_not_found");
-      return { user: userJson(person, hasScope("users:read.email")) };
+      return { user: userJson(state, person, hasScope("users:read.email")) };
     },
     "bots.info"({ args }) {
       const id = args.text("bot");

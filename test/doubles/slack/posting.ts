@@ -97,6 +97,7 @@ export function createPosting(state: SlackState, events: Events): Posting {
   return {
     post(message, mentionFirst) {
       state.messages.push(message);
+      if (message.user === state.app.botUserId) clearStatus(state, message);
       // Only the person sees an ephemeral message; there is no event.
       const sent = message.onlyFor === undefined ? events.message(message, mentionFirst) : [];
       state.changed();
@@ -137,4 +138,11 @@ export function createPosting(state: SlackState, events: Events): Posting {
       };
     },
   };
+}
+
+/** The app's answer takes the place of its status in the thread. */
+function clearStatus(state: SlackState, message: StoredMessage): void {
+  for (const thread of state.assistantThreads) {
+    if (thread.channel === message.channel && thread.threadTs === message.threadTs) thread.status = "";
+  }
 }

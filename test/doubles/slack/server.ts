@@ -20,7 +20,7 @@ export interface Routes {
   /** The failure that is due for the method, used up by asking. */
   takeFailure(method: string): Failure | undefined;
   log: LoggedCall[];
-  upload(path: string, request: IncomingMessage, body: Buffer): Page;
+  upload(path: string, request: IncomingMessage, body: Buffer): Promise<Page>;
   download(path: string, authorization: string | undefined): Page;
   respond(path: string, body: string): Page;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
@@ -70,13 +70,40 @@ async function serve(
     await serveCall(state, routes, pathname.slice("/api/".length), query, request, body, response);
     return;
   }
-  const page = servePage(routes, pathname, request, body);
-  response.writeHead(page.status, { "content-type": "text/plain; charset=utf-8", ...page.headers }).end(page.body);
+  await servePage(state, routes, pathname, request, body, response);
+}
+
+/** What is no method fails by these names: `upload`, `download`, `response_url`. */
+function pageName(path: string): string {
+  if (path.startsWith("/upload/")) return "upload";
+  return path.startsWith("/response/") ? "response_url" : "download";
+}
+
+async function servePage(
+  state: SlackState,
+  routes: Routes,
+  path: string,
+  request: IncomingMessage,
+  body: Buffer,
+  response: ServerResponse,
+): Promise<void> {
+  const failure = routes.takeFailure(pageName(path));
+  if (failure?.type === "delay") await new Promise<void>((resolve) => state.clock.after(failure.ms, resolve));
+  const isCut = failure?.type === "cut";
+  const refusal = given(failure);
+  const page = refusal ?? (isCut && failure.after !== true ? undefined : await pageOf(routes, path, request, body));
+  if (isCut || page === undefined) {
+    request.socket.destroy();
+  } else {
+    const isText = typeof page.body === "string" || Buffer.isBuffer(page.body);
+    const text = isText ? page.body : JSON.stringify(page.body);
+    response.writeHead(page.status, { "content-type": "text/plain; charset=utf-8", ...page.headers }).end(text);
+  }
   state.changed();
 }
 
-function servePage(routes: Routes, path: string, request: IncomingMessage, body: Buffer): Page {
-  if (path.startsWith("/upload/") && request.method === "POST") return routes.upload(path, request, body);
+async function pageOf(routes: Routes, path: string, request: IncomingMessage, body: Buffer): Promise<Page> {
+  if (path.startsWith("/upload/") && request.method === "POST") return await routes.upload(path, request, body);
   if (path.startsWith("/files-pri/")) return routes.download(path, request.headers.authorization);
   if (path.startsWith("/response/") && request.method === "POST") return routes.respond(path, body.toString());
   return { status: 404, body: "not found" };

@@ -2,7 +2,15 @@
 import type { Channel, Person, SlackState, StoredFile, StoredMessage } from "./state.ts";
 import type { JsonObject } from "./wire.ts";
 
-export function userJson(person: Person, hasEmailScope: boolean): JsonObject {
+/** Of another organisation, and in no conversation that the app is in: the field says so, and only then. */
+function isUnknown(state: SlackState, person: Person): boolean {
+  const isMet = [...state.channels.values()].some(
+    (channel) => channel.members.has(person.id) && channel.members.has(state.app.botUserId),
+  );
+  return person.isStranger && !isMet;
+}
+
+export function userJson(state: SlackState, person: Person, hasEmailScope: boolean): JsonObject {
   return {
     id: person.id,
     team_id: person.teamId,
@@ -29,7 +37,7 @@ export function userJson(person: Person, hasEmailScope: boolean): JsonObject {
     is_bot: person.isBot,
     is_app_user: false,
     updated: 0,
-    ...(person.isStranger ? { is_stranger: true } : {}),
+    ...(person.isStranger ? { is_stranger: isUnknown(state, person) } : {}),
   };
 }
 
@@ -114,6 +122,7 @@ export function messageJson(state: SlackState, message: StoredMessage, withMetad
     ...(message.clientMessageId === undefined ? {} : { client_msg_id: message.clientMessageId }),
     text: message.text,
     team: author?.teamId ?? state.team.id,
+    ...(author?.isStranger === true ? foreignFields(author) : {}),
     ts: message.ts,
     ...(message.blocks.length === 0 ? {} : { blocks: message.blocks }),
     ...(message.attachments.length === 0 ? {} : { attachments: message.attachments }),
@@ -126,6 +135,22 @@ export function messageJson(state: SlackState, message: StoredMessage, withMetad
       : { reactions: message.reactions.map((reaction) => ({ ...reaction, count: reaction.users.length })) }),
     ...threadFields(state, message),
     ...message.extra,
+  };
+}
+
+/** What messages from other organisations carry besides. */
+function foreignFields(author: Person): JsonObject {
+  return {
+    user_team: author.teamId,
+    source_team: author.teamId,
+    user_profile: {
+      name: author.name,
+      real_name: author.displayName,
+      display_name: author.displayName,
+      team: author.teamId,
+      is_restricted: false,
+      is_ultra_restricted: false,
+    },
   };
 }
 
@@ -147,9 +172,12 @@ function botFields(state: SlackState, message: StoredMessage, isOurs: boolean): 
 
 function filesField(state: SlackState, message: StoredMessage): JsonObject {
   if (message.fileIds.length === 0) return {};
+  // In channels shared with other organisations the app gets the id alone, and asks files.info for the rest.
+  const isShared = state.channels.get(message.channel)?.isShared === true;
   const files = message.fileIds.flatMap((id) => {
     const file = state.files.get(id);
-    return file === undefined ? [] : [fileJson(state, file)];
+    if (file === undefined) return [];
+    return [isShared ? { id, mode: "file_access", file_access: "check_file_info" } : fileJson(state, file)];
   });
   return { files, upload: false, display_as_bot: false };
 }

@@ -52,13 +52,13 @@ export interface SocketMode {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** False when there is no socket to send it on. */
   send(delivery: Delivery, attempt: Attempt, settle: (outcome: Outcome) => void): boolean;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 export interface SocketOptions {
   /** Slack pings each socket this often, in real time; 0 never. */
   pingIntervalMs: number;
-  /** More are refused with `too_many_websockets`. */
+  /** One more is told `too_many_websockets` and closed. */
   maximum: number;
 }
 
@@ -76,6 +76,13 @@ export function createSocketMode(state: SlackState, options: SocketOptions, cour
     options.pingIntervalMs > 0 ? setInterval(() => controls.ping(), options.pingIntervalMs).unref() : undefined;
 
   function accept(socket: WebSocket): void {
+    if (open.length >= options.maximum) {
+      socket.send(
+        JSON.stringify({ type: "disconnect", reason: "too_many_websockets", debug_info: { host: "applink" } }),
+      );
+      socket.close(1000);
+      return;
+    }
     opened += 1;
     const one: OpenSocket = { id: opened, socket, isSilent: false, isLeaving: false, unacknowledged: new Map() };
     open.push(one);
@@ -165,7 +172,7 @@ export function createSocketMode(state: SlackState, options: SocketOptions, cour
     upgrade(request, socket, head) {
       const ticket = new URL(request.url ?? "/", "http://slack").searchParams.get("ticket") ?? "";
       // A ticket is good for one connection.
-      if (controls.refuse || !tickets.delete(ticket) || open.length >= options.maximum) {
+      if (controls.refuse || !tickets.delete(ticket)) {
         socket.end("HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n\r\n");
         return;
       }
@@ -179,9 +186,13 @@ export function createSocketMode(state: SlackState, options: SocketOptions, cour
       say(one, envelope(delivery, attempt));
       return true;
     },
-    stop() {
+    async stop() {
       clearInterval(pinger);
-      for (const one of open) one.socket.terminate();
+      // Clients in the middle of a close handshake are let finish it.
+      for (const one of open) one.socket.close(1001);
+      const deadline = setTimeout(() => controls.cut(), 250);
+      await Promise.all(open.map(({ socket }) => new Promise((resolve) => socket.once("close", resolve))));
+      clearTimeout(deadline);
       server.close();
     },
   };
