@@ -8,6 +8,7 @@
 import type { Hono } from "hono";
 import type { Log } from "../../core/log.ts";
 import type { Platform, PlatformHandlers } from "../../core/platform.ts";
+import { createLocalChatActions } from "./chat-actions.ts";
 import { createChatStore } from "./chat-store.ts";
 import type { LocalConversation } from "./conversation-id.ts";
 import { createInbox } from "./inbox.ts";
@@ -59,6 +60,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       signal.addEventListener("abort", disconnect, { once: true });
       await inbox.redeliver();
     },
+    chat: createLocalChatActions(store, channels),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
     health() {
       const isConnected = connected !== undefined;

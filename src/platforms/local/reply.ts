@@ -165,9 +165,9 @@ function agentsMessage(
 }
 
 /** The chat keeps its own copy: what a tool wrote may change later. What can't be attached is said, not left out. */
-async function attach(
+export async function attach(
   store: ChatStore,
-  turnId: string,
+  ownerId: string,
   files: ToolFile[],
 ): Promise<{ files: ChatFile[]; notes: string[] }> {
   const attached: ChatFile[] = [];
@@ -176,7 +176,7 @@ async function attach(
     try {
       const { size } = await stat(path);
       if (size > fileCapBytes) throw new Error(`it has ${size} bytes, more than ${fileCapBytes}`);
-      const file: ChatFile = { id: `r.${turnId}.file.${index}`, name, mimeType, bytes: size };
+      const file: ChatFile = { id: `r.${ownerId}.file.${index}`, name, mimeType, bytes: size };
       store.saveFile(file, await readFile(path));
       attached.push(file);
     } catch (thrown) {

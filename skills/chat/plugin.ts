@@ -1,0 +1,128 @@
+/** The chat tools: reading and writing where the person who asks can, through the chat that the call is given. */
+import { randomUUID } from "node:crypto";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { basename, extname, join } from "node:path";
+import type { ChatLine } from "../../src/core/chat.ts";
+import { RemoraError } from "../../src/core/errors.ts";
+import type { JsonObject } from "../../src/core/message.ts";
+import type { Plugin, PluginChat, PluginContext, PluginResult } from "../../src/core/plugin.ts";
+import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/core/working-folder.ts";
+
+const usualLimit = 30;
+const fileCapBytes = 10 * 1024 * 1024;
+/** Of one message in a listing. */
+const shownCharacters = 2_000;
+const mimeTypes: Readonly<Record<string, string>> = {
+  ...{ ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp" },
+  ...{ ".csv": "text/csv", ".txt": "text/plain", ".md": "text/markdown", ".json": "application/json" },
+  ".pdf": "application/pdf",
+};
+
+async function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> {
+  const { chat } = context;
+  if (chat === undefined) return failure("There is no chat here that tools could read or write.");
+  try {
+    return await run(tool, input, chat, context);
+  } catch (thrown) {
+    const problem = tool === "chat_upload" ? explainFileProblem(thrown, textOf(input.path)) : undefined;
+    // What the service or the rules refuse is an answer; what may pass is tried again.
+    if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
+    if (problem !== undefined) return failure(problem);
+    throw thrown;
+  }
+}
+
+async function run(tool: string, input: JsonObject, chat: PluginChat, context: PluginContext): Promise<PluginResult> {
+  const where = optional("channel", input.channel);
+  switch (tool) {
+    case "chat_history": {
+      const limit = typeof input.limit === "number" ? input.limit : usualLimit;
+      return listing(await chat.history({ ...where, ...optional("before", input.before), limit }));
+    }
+    case "chat_post": {
+      const { messageId } = await chat.post({ ...where, text: textOf(input.text), files: [] });
+      return `Posted (message ${messageId}).`;
+    }
+    case "chat_react":
+      await chat.react({ ...where, ...optional("messageId", input.messageId), emoji: textOf(input.emoji) });
+      return "Done.";
+    case "chat_open_thread": {
+      const { name, text, messageId } = input;
+      const thread = { ...where, ...optional("messageId", messageId), name: textOf(name), text: textOf(text) };
+      return `The thread is open (${(await chat.openThread(thread)).threadId}).`;
+    }
+    case "chat_upload":
+      return await upload(input, chat, context);
+    default:
+      return failure(`The chat skill has no tool ${tool}.`);
+  }
+}
+
+async function upload(input: JsonObject, chat: PluginChat, context: PluginContext): Promise<PluginResult> {
+  const { workingFolder } = context;
+  return await atPlace({ workingFolder, path: textOf(input.path) }, async (place) => {
+    await using handle = await openForReading(place, "file");
+    const { size } = await handle.stat();
+    if (size > fileCapBytes)
+      throw fileProblem(place.shown, `has ${size} bytes, and at most ${fileCapBytes} can be shared`);
+    const name = basename(place.shown);
+    const mimeType = mimeTypes[extname(name).toLowerCase()] ?? "application/octet-stream";
+    if (input.channel === undefined) {
+      const path = join(workingFolder, place.shown);
+      return { success: true, output: `${name} goes out with the answer.`, files: [{ name, path, mimeType }] };
+    }
+    return await shareElsewhere(input, chat, context, { name, mimeType, content: await handle.readFile() });
+  });
+}
+
+/** A copy is shared: nobody can put another file in its place between the check and the sending. */
+async function shareElsewhere(
+  input: JsonObject,
+  chat: PluginChat,
+  { dataFolder }: PluginContext,
+  { name, mimeType, content }: { name: string; mimeType: string; content: Buffer },
+): Promise<PluginResult> {
+  const folder = join(dataFolder, "uploads", randomUUID());
+  const path = join(folder, "file");
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeFile(path, content);
+    const text = textOf(input.text) || name;
+    const message = { ...optional("channel", input.channel), text, files: [{ name, path, mimeType }] };
+    return `Shared ${name} (message ${(await chat.post(message)).messageId}).`;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function listing(lines: ChatLine[]): string {
+  if (lines.length === 0) return "Nothing was said there.";
+  return lines.map(lineText).join("\n");
+}
+
+function lineText({ id, author, text, at, files, replies }: ChatLine): string {
+  const when = new Date(at).toISOString().slice(0, 16).replace("T", " ");
+  const short = text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters).toWellFormed()} […]`;
+  const more = [
+    ...(files.length === 0 ? [] : [`files: ${files.join(", ")}`]),
+    ...(replies === undefined || replies === 0 ? [] : [`${replies} replies`]),
+  ];
+  const notes = more.length === 0 ? "" : ` (${more.join("; ")})`;
+  return `[${when} UTC] ${author.name} (${author.id}), message ${id}${notes}: ${short}`;
+}
+
+function optional<K extends string>(key: K, value: unknown): { [P in K]?: string } {
+  return typeof value === "string" && value !== "" ? ({ [key]: value } as { [P in K]?: string }) : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function failure(error: string): PluginResult {
+  return { success: false, output: "", error };
+}
+
+const plugin: Plugin = { execute };
+
+export default plugin;

@@ -1,0 +1,77 @@
+/** The schedule tools: what the person who asks wants said or done later, in the conversation they ask in. */
+import { RemoraError } from "../../src/core/errors.ts";
+import type { JsonObject } from "../../src/core/message.ts";
+import type { Plugin, PluginContext, PluginResult, PluginSchedules } from "../../src/core/plugin.ts";
+import type { ShownSchedule } from "../../src/core/schedules.ts";
+import { readTime, shownTime } from "./time.ts";
+
+const shownCharacters = 120;
+
+async function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> {
+  const { schedules } = context;
+  if (schedules === undefined) return failure("Nothing can be scheduled here.");
+  try {
+    return await run(tool, input, schedules, zoneOf(input, context));
+  } catch (thrown) {
+    if (thrown instanceof RemoraError && thrown.code === "schedule.invalid") return failure(thrown.message);
+    throw thrown;
+  }
+}
+
+async function run(
+  tool: string,
+  input: JsonObject,
+  schedules: PluginSchedules,
+  timeZone: string,
+): Promise<PluginResult> {
+  switch (tool) {
+    case "schedule_add":
+      return await add(schedules, input, timeZone);
+    case "schedule_list": {
+      const all = await schedules.list();
+      return all.length === 0 ? "Nothing is scheduled here by this person." : all.map(line(timeZone)).join("\n");
+    }
+    case "schedule_remove":
+      return (await schedules.remove(textOf(input.id)))
+        ? "It is taken back."
+        : failure("This person has no such schedule here. schedule_list shows what there is.");
+    default:
+      return failure(`The schedule skill has no tool ${tool}.`);
+  }
+}
+
+async function add(schedules: PluginSchedules, input: JsonObject, timeZone: string): Promise<PluginResult> {
+  const read = readTime(textOf(input.when), timeZone, Date.now());
+  if (read.type === "unclear") return failure(read.problem);
+  const purpose = input.kind === "do" ? "do" : "remind";
+  const { id, time, nextAt } = await schedules.add({ purpose, text: textOf(input.text), time: read.time });
+  const again = time.type === "cron" ? `, and then again (cron ${time.expression})` : "";
+  return `Scheduled as ${id}: ${shownTime(nextAt, timeZone)}${again}.`;
+}
+
+function line(timeZone: string): (schedule: ShownSchedule) => string {
+  return ({ id, purpose, text, time, nextAt }) => {
+    const zone = time.type === "cron" ? time.timeZone : timeZone;
+    const again = time.type === "cron" ? `, cron ${time.expression}` : "";
+    const short = text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters).toWellFormed()}…`;
+    return `- ${id}: ${purpose} — ${short.replaceAll("\n", " ")} — next ${shownTime(nextAt, zone)}${again}`;
+  };
+}
+
+/** What the person says, else what the operator has set, else this machine's. */
+function zoneOf(input: JsonObject, { config }: PluginContext): string {
+  const machine = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return textOf(input.timeZone) || textOf(config.timeZone) || machine || "UTC";
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function failure(error: string): PluginResult {
+  return { success: false, output: "", error };
+}
+
+const plugin: Plugin = { execute };
+
+export default plugin;

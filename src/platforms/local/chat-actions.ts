@@ -1,0 +1,103 @@
+/** What tools may do in the local chat. Its channels are open to everybody on the page; a DM is its person's alone. */
+import { createHash } from "node:crypto";
+import type { ChatActions, ChatLine, ChatPlace } from "../../core/chat.ts";
+import { RemoraError } from "../../core/errors.ts";
+import type { Scope } from "../../core/message.ts";
+import type { ToolFile } from "../../core/tool.ts";
+import { agent, type ChatMessage, type StoredMessage } from "./chat-message.ts";
+import type { ChatStore } from "./chat-store.ts";
+import { parseConversationId, scopeOf } from "./conversation-id.ts";
+import { attach } from "./reply.ts";
+
+const threadSize = 500;
+
+interface Spot {
+  place: Scope;
+  thread: string | null;
+}
+
+export function createLocalChatActions(store: ChatStore, channels: readonly string[]): ChatActions {
+  function spotOf({ conversationId, channel }: ChatPlace): Spot {
+    if (channel !== undefined) {
+      const name = channel.replace(/^#/, "");
+      if (!channels.includes(name)) throw noAccess(`there is no channel ${channel} on the local page`);
+      return { place: `channel:${name}`, thread: null };
+    }
+    const conversation = parseConversationId(conversationId);
+    if (conversation === undefined) throw noAccess(`there is no conversation ${conversationId} on the local page`);
+    return { place: scopeOf(conversation), thread: conversation.type === "channel" ? conversation.thread : null };
+  }
+
+  async function post(
+    { place, thread }: Spot,
+    { text, files, key }: { text: string; files: ToolFile[]; key: string },
+  ): Promise<string> {
+    const id = `t.${createHash("sha256").update(key).digest("hex").slice(0, 20)}`;
+    const attached = await attach(store, id, files);
+    const message: ChatMessage = {
+      ...{ id, type: "message", place, thread, author: agent, at: Date.now(), state: "done" },
+      ...{ isAddressed: false, isDeleted: false, activity: "", files: attached.files },
+      text: [text, ...attached.notes].join("\n\n"),
+    };
+    store.insert(message, true);
+    return id;
+  }
+
+  return {
+    async history(chatPlace, { limit, before }) {
+      const { place, thread } = spotOf(chatPlace);
+      const viewer = chatPlace.requester.id;
+      const end = before === undefined ? undefined : messageIn(store, before, place).sequence;
+      const said =
+        thread === null
+          ? store.page(viewer, place, end ?? Number.MAX_SAFE_INTEGER, limit)
+          : store.thread(viewer, thread, threadSize).filter(({ sequence }) => end === undefined || sequence < end);
+      return said
+        .filter((message) => message.type === "message" && !message.isDeleted)
+        .slice(-limit)
+        .map(lineOf);
+    },
+    async post(chatPlace, message) {
+      return { messageId: await post(spotOf(chatPlace), message) };
+    },
+    async react() {
+      throw new RemoraError({
+        code: "platform.unsupported",
+        place: "platform local",
+        message: "the local page has no reactions",
+      });
+    },
+    async openThread(chatPlace, { messageId, name, text, key }) {
+      const { place } = spotOf(chatPlace);
+      if (place.startsWith("dm:")) throw noAccess("a DM on the local page has no threads");
+      const root =
+        messageId === undefined
+          ? await post({ place, thread: null }, { text: `**${name}**`, files: [], key: `${key}:root` })
+          : messageIn(store, messageId, place).id;
+      await post({ place, thread: root }, { text, files: [], key });
+      return { threadId: root };
+    },
+  };
+}
+
+function messageIn(store: ChatStore, id: string, place: Scope): StoredMessage {
+  const message = store.get(id);
+  if (message === undefined || message.place !== place || message.isDeleted)
+    throw noAccess(`there is no message ${id} in that place`);
+  return message;
+}
+
+function lineOf({ id, author, text, at, files, replies }: StoredMessage): ChatLine {
+  return {
+    id,
+    author: { id: author.id, name: author.name, isBot: author.isBot, roles: [] },
+    text,
+    at,
+    files: files.map((file) => file.name),
+    replies,
+  };
+}
+
+function noAccess(message: string): RemoraError {
+  return new RemoraError({ code: "platform.no-access", place: "platform local", message });
+}

@@ -1,0 +1,145 @@
+/** The chat skill for real: SKILL.md, gate, plugin, and the local chat. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import plugin from "../../skills/chat/plugin.ts";
+import { silentLog } from "../../src/core/log.ts";
+import type { JsonObject } from "../../src/core/message.ts";
+import type { PluginContext } from "../../src/core/plugin.ts";
+import { createGate } from "../../src/gate/gate.ts";
+import { createLocalChatActions } from "../../src/platforms/local/chat-actions.ts";
+import { createChatStore } from "../../src/platforms/local/chat-store.ts";
+import { gateRules } from "../../src/skills/library.ts";
+import { loadSkills } from "../../src/skills/load.ts";
+import { isOk, makePlace, skillsFolder, textOf } from "./place.ts";
+
+const set = await loadSkills([join(skillsFolder, "chat")]);
+const gate = createGate({ rules: gateRules(set), matching: "extended" });
+const ann = { id: "ann", name: "Ann", isBot: false, roles: [] };
+
+test("it loads without a word to say about it", () => {
+  expect(set.diagnostics).toEqual([]);
+  expect(gate.diagnostics()).toEqual([]);
+});
+
+test.each(set.skills.flatMap((skill) => skill.gateTests))("$tool $args is $want", ({ tool, args, want }) => {
+  expect(gate.classify(tool, args).class).toBe(want);
+});
+
+test("what others wrote taints: from then on also a reaction asks", () => {
+  expect(gate.classify("chat_react", { emoji: "👍" }, ["#taint:untrusted"]).class).toBe("confirm");
+  expect(gate.classify("chat_history", {}, ["#taint:untrusted"]).class).toBe("safe");
+  expect(set.skills[0]?.tools.find((tool) => tool.name === "chat_history")?.readsUntrusted).toBe(true);
+});
+
+async function open(conversationId = "local:channel:general:root") {
+  const place = await makePlace();
+  const store = createChatStore(":memory:");
+  for (const person of [ann, { ...ann, id: "ben", name: "Ben" }]) store.addPerson(person);
+  onTestFinished(async () => {
+    store.close();
+    await place.remove();
+  });
+  const actions = createLocalChatActions(store, ["general", "random"]);
+  const base = place.context("chat", { conversationId });
+  const at = { conversationId, requester: ann };
+  const where = (channel?: string) => (channel === undefined ? at : { ...at, channel });
+  const key = "turn-call";
+  const context: PluginContext = {
+    ...base,
+    chat: {
+      history: ({ channel, ...options }) => actions.history(where(channel), options),
+      post: ({ channel, ...message }) => actions.post(where(channel), { ...message, key }),
+      react: ({ channel, messageId = "root", emoji }) => actions.react(where(channel), messageId, emoji),
+      openThread: ({ channel, ...thread }) => actions.openThread(where(channel), { ...thread, key }),
+    },
+  };
+  const say = (id: string, said: string, thread: string | null = null, channel = "general") =>
+    store.insert(
+      {
+        ...{ id, type: "message", place: `channel:${channel}`, thread, author: ann, text: said, at: 1_800_000_000_000 },
+        ...{ state: "done", isAddressed: false, isDeleted: false, activity: "", files: [] },
+      },
+      true,
+    );
+  say("root", "@remora what did we decide?");
+  const run = async (tool: string, input: JsonObject) => await plugin.execute(tool, input, context);
+  return { run, say, store, place };
+}
+
+describe("history", () => {
+  test("is the thread, or another channel, with ids and authors, and pages back", async () => {
+    const { run, say } = await open();
+    for (let index = 0; index < 5; index++) say(`m${index}`, `line ${index}`, null, "random");
+    expect(textOf(await run("chat_history", {}))).toContain("Ann (ann), message root: @remora what did we decide?");
+    const newest = textOf(await run("chat_history", { channel: "#random", limit: 2 }));
+    expect(newest).toMatch(/line 3[^]*line 4/);
+    expect(newest).not.toContain("line 2");
+    expect(textOf(await run("chat_history", { channel: "random", limit: 2, before: "m3" }))).toMatch(
+      /line 1[^]*line 2/,
+    );
+  });
+
+  test("of a channel or message that is not there is an answer that says so", async () => {
+    const { run } = await open();
+    const missing = await run("chat_history", { channel: "#nowhere" });
+    expect([isOk(missing), textOf(missing)]).toEqual([false, expect.stringContaining("#nowhere")]);
+    expect(isOk(await run("chat_history", { before: "nothing" }))).toBe(false);
+  });
+
+  test("a DM is no channel that could be named", async () => {
+    const { run } = await open();
+    expect(isOk(await run("chat_history", { channel: "dm:ben" }))).toBe(false);
+  });
+});
+
+describe("posting", () => {
+  test("puts a message into another channel, once for a call", async () => {
+    const { run, store } = await open();
+    const [first, again] = [
+      await run("chat_post", { text: "Green.", channel: "#random" }),
+      await run("chat_post", { text: "Green.", channel: "#random" }),
+    ];
+    expect(textOf(first)).toBe(textOf(again));
+    expect(store.page("ann", "channel:random", 99, 10).map((message) => message.text)).toEqual(["Green."]);
+  });
+
+  test("a thread is opened on a message, or by itself with its name", async () => {
+    const { run, store } = await open();
+    await run("chat_open_thread", { name: "Retro", text: "What went well?", channel: "random" });
+    const [root] = store.page("ann", "channel:random", 99, 10);
+    expect(root?.text).toBe("**Retro**");
+    expect(store.thread("ann", root?.id ?? "", 10).map((message) => message.text)).toEqual([
+      "**Retro**",
+      "What went well?",
+    ]);
+  });
+
+  test("a file goes out with the answer, or with a message elsewhere", async () => {
+    const { run, store, place } = await open();
+    await writeFile(join(place.workingFolder, "report.csv"), "a,b\n");
+    expect(await run("chat_upload", { path: "report.csv" })).toMatchObject({
+      files: [{ name: "report.csv", path: join(place.workingFolder, "report.csv"), mimeType: "text/csv" }],
+    });
+    await run("chat_upload", { path: "report.csv", channel: "random", text: "The report" });
+    const [shared] = store.page("ann", "channel:random", 99, 10);
+    expect(shared).toMatchObject({ text: "The report", files: [{ name: "report.csv", bytes: 4 }] });
+    expect(Buffer.from(store.file(shared?.files[0]?.id ?? "")?.content ?? []).toString()).toBe("a,b\n");
+  });
+
+  test("only files of the working folder are shared", async () => {
+    const { run, place } = await open();
+    await writeFile(join(place.root, "secret.txt"), "no");
+    await mkdir(join(place.workingFolder, "folder"));
+    for (const path of ["../../../secret.txt", join(place.root, "secret.txt"), "folder", "missing.txt"]) {
+      const refused = await run("chat_upload", { path, channel: "random" });
+      expect([path, isOk(refused)]).toEqual([path, false]);
+    }
+  });
+
+  test("what the page can't do is an answer that says so", async () => {
+    const { run } = await open();
+    const refused = await run("chat_react", { emoji: "👍" });
+    expect([isOk(refused), textOf(refused)]).toEqual([false, expect.stringContaining("no reactions")]);
+  });
+});

@@ -1,0 +1,35 @@
+/** Said on Saturday, 21 November 2026, 15:00 in Berlin. */
+export const timeCases: [words: string, wanted: string][] = [
+  ["in 20 minutes", "2026-11-21T14:20:00Z"],
+  ["in 2 days", "2026-11-23T14:00:00Z"],
+  ["tomorrow", "2026-11-22T14:00:00Z"],
+  ["tomorrow at 9", "2026-11-22T08:00:00Z"],
+  ["tomorrow noon", "2026-11-22T11:00:00Z"],
+  ["tonight", "2026-11-21T21:00:00Z"],
+  ["18:30", "2026-11-21T17:30:00Z"],
+  ["at 9am", "2026-11-22T08:00:00Z"],
+  ["monday", "2026-11-23T08:00:00Z"],
+  ["next monday at 10am", "2026-11-23T09:00:00Z"],
+  ["24 December at 18:00", "2026-12-24T17:00:00Z"],
+  ["2027-03-27 10:00", "2027-03-27T09:00:00Z"],
+  // The clocks have changed by then.
+  ["2027-03-28 10:00", "2027-03-28T08:00:00Z"],
+  ["2027-07-01T10:00:00", "2027-07-01T08:00:00Z"],
+  ["2027-07-01T10:00:00Z", "2027-07-01T10:00:00Z"],
+  ["2027-07-01T10:00:00-05:00", "2027-07-01T15:00:00Z"],
+  ["tomorrow at 9 am UTC", "2026-11-22T09:00:00Z"],
+];
+
+export const recurrenceCases: [words: string, expression: string][] = [
+  ["every weekday at 9:30", "30 9 * * 1-5"],
+  ["Every Monday and Thursday at 10am", "0 10 * * 1,4"],
+  ["mondays at 9", "0 9 * * 1"],
+  ["tuesdays and thursdays at 5pm", "0 17 * * 2,4"],
+  ["on weekends", "0 9 * * 0,6"],
+  ["every day at noon", "0 12 * * *"],
+  ["daily at 8", "0 8 * * *"],
+  ["every 2 hours", "0 */2 * * *"],
+  ["every 15 minutes", "*/15 * * * *"],
+  ["every month on the 1st at 9", "0 9 1 * *"],
+  ["0 9 * * 1", "0 9 * * 1"],
+];

@@ -1,0 +1,154 @@
+/** The schedule skill for real: SKILL.md, gate, plugin, and schedules on a ledger. */
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, onTestFinished, test } from "vitest";
+import plugin from "../../skills/schedule/plugin.ts";
+import { readTime } from "../../skills/schedule/time.ts";
+import { silentLog } from "../../src/core/log.ts";
+import type { InboundMessage, JsonObject } from "../../src/core/message.ts";
+import type { PluginContext } from "../../src/core/plugin.ts";
+import { createSchedules } from "../../src/core/schedules.ts";
+import { createGate } from "../../src/gate/gate.ts";
+import { gateRules } from "../../src/skills/library.ts";
+import { loadSkills } from "../../src/skills/load.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import { isOk, makePlace, skillsFolder, textOf } from "./place.ts";
+import { recurrenceCases, timeCases } from "./schedule-cases.ts";
+
+const set = await loadSkills([join(skillsFolder, "schedule")]);
+const gate = createGate({ rules: gateRules(set), matching: "extended" });
+/** A Saturday afternoon in Berlin, 14:00 UTC. */
+const now = Date.parse("2026-11-21T14:00:00Z");
+
+test("it loads without a word to say about it", () => {
+  expect(set.diagnostics).toEqual([]);
+  expect(gate.diagnostics()).toEqual([]);
+});
+
+test.each(set.skills.flatMap((skill) => skill.gateTests))("$tool $args is $want", ({ tool, args, want }) => {
+  expect(gate.classify(tool, args).class).toBe(want);
+});
+
+describe("times as people say them", () => {
+  test.each(timeCases)("%s is %s", (words, wanted) => {
+    const read = readTime(words, "Europe/Berlin", now);
+    expect(read).toEqual({ type: "time", time: { type: "once", at: Date.parse(wanted) } });
+  });
+
+  test.each(recurrenceCases)("%s recurs as %s", (words, expression) => {
+    const read = readTime(words, "Europe/Berlin", now);
+    expect(read).toEqual({ type: "time", time: { type: "cron", expression, timeZone: "Europe/Berlin" } });
+  });
+
+  test.each([
+    ["yesterday", "has passed"],
+    ["2020-01-01 10:00", "has passed"],
+    ["every fortnight", "not understood"],
+    ["every 7 minutes", "not understood"],
+    ["tomorrow at 9 with Bob", "not understood"],
+    ["soonish", "not understood"],
+    ["", "not understood"],
+    ["99 99 * * *", "not understood"],
+  ])("%j is refused with what to say instead", (words, problem) => {
+    expect(readTime(words, "Europe/Berlin", now)).toMatchObject({
+      type: "unclear",
+      problem: expect.stringContaining(problem),
+    });
+  });
+
+  test("a wrong time zone is named", () => {
+    expect(readTime("tomorrow", "Mars/Olympus", now)).toMatchObject({
+      problem: expect.stringContaining("Mars/Olympus"),
+    });
+  });
+
+  test("whatever is said, it is a time ahead or a problem", () => {
+    const word = fc.constantFrom(
+      "every",
+      "at",
+      "9",
+      "25:00",
+      "monday",
+      "in",
+      "2",
+      "hours",
+      "on",
+      "the",
+      "31st",
+      "*",
+      "noon",
+    );
+    const words = fc.oneof(
+      fc.string(),
+      fc.array(word, { maxLength: 6 }).map((parts) => parts.join(" ")),
+    );
+    fc.assert(
+      fc.property(words, (text) => {
+        const read = readTime(text, "America/New_York", now);
+        if (read.type === "time" && read.time.type === "once") expect(read.time.at).toBeGreaterThan(now);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("the tools", () => {
+  async function open() {
+    const place = await makePlace();
+    const ledger = createSqliteLedger({ path: ":memory:" });
+    const accepted: InboundMessage[] = [];
+    const schedules = createSchedules({ ledger, accept: async (message) => accepted.push(message), log: silentLog });
+    onTestFinished(async () => {
+      await ledger.close();
+      await place.remove();
+    });
+    const contextOf = (person: string): PluginContext => {
+      const context = place.context("schedule", { config: { timeZone: "Europe/Berlin" } });
+      const owner = { ...context.requester, id: person, name: person };
+      const spot = { platform: "local", conversationId: context.conversationId, scope: context.scope, owner };
+      return {
+        ...context,
+        schedules: {
+          add: (schedule) => schedules.add({ ...spot, ...schedule }),
+          list: () => schedules.list(owner, context.scope),
+          remove: (id) => schedules.remove(id, owner, context.scope),
+        },
+      };
+    };
+    const run = async (tool: string, input: JsonObject, person = "ann") =>
+      await plugin.execute(tool, input, contextOf(person));
+    return { run, schedules, accepted };
+  }
+
+  test("a reminder is listed, said when it is due, and gone then", async () => {
+    const { run, schedules, accepted } = await open();
+    const added = await run("schedule_add", { text: "Call the dentist", when: "in 20 minutes", kind: "remind" });
+    expect(textOf(added)).toMatch(/^Scheduled as [0-9a-f]{8}: .*\(Europe\/Berlin\)\.$/);
+    expect(textOf(await run("schedule_list", {}))).toContain("Call the dentist");
+    await schedules.sweep(Date.now() + 19 * 60_000);
+    expect(accepted).toEqual([]);
+    await schedules.sweep(Date.now() + 21 * 60_000);
+    await schedules.sweep(Date.now() + 21 * 60_000);
+    expect(accepted).toMatchObject([{ author: { id: "ann" }, conversationId: "local:dm:ann", isAddressed: true }]);
+    expect(accepted[0]?.text).toContain("Call the dentist");
+    expect(textOf(await run("schedule_list", {}))).toContain("Nothing is scheduled");
+  });
+
+  test("others neither see nor remove it", async () => {
+    const { run } = await open();
+    const added = textOf(await run("schedule_add", { text: "Mine", when: "tomorrow", kind: "remind" }));
+    const [, id = ""] = /as (\w+):/.exec(added) ?? [];
+    expect(textOf(await run("schedule_list", {}, "ben"))).toContain("Nothing is scheduled");
+    expect(isOk(await run("schedule_remove", { id }, "ben"))).toBe(false);
+    expect(isOk(await run("schedule_remove", { id }))).toBe(true);
+    expect(isOk(await run("schedule_remove", { id }))).toBe(false);
+  });
+
+  test("what can't be scheduled is an answer that says why", async () => {
+    const { run } = await open();
+    const often = await run("schedule_add", { text: "x", when: "every 1 minute", kind: "do" });
+    expect([isOk(often), textOf(often)]).toEqual([false, expect.stringContaining("every 5 minutes")]);
+    const late = await run("schedule_add", { text: "x", when: "yesterday", kind: "remind" });
+    expect([isOk(late), textOf(late)]).toEqual([false, expect.stringContaining("has passed")]);
+  });
+});
