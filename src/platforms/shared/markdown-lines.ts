@@ -1,0 +1,102 @@
+/**
+ * What each line of a Markdown text is, as far as a cut must know: fences with their bodies, tables, beginnings of blocks.
+ *
+ * Fences are read as models write them: indented in list items, behind list markers, inside quotes. A quoted fence ends with
+ * its quote. An opening line longer than `longestOpening`, which could not be repeated in every part, is plain text.
+ */
+
+export interface Fence {
+  /** Blanks and quote marks in front of the fence; a list marker counts as blanks of its width. */
+  prefix: string;
+  /** The backticks or tildes. */
+  marks: string;
+  /** What follows them, with the blanks around it. */
+  info: string;
+}
+
+export type LineType =
+  | "blank"
+  | "text"
+  /** A heading, list item, rule or quote: a good place to begin a part with. */
+  | "block"
+  | "table-head"
+  | "table-delimiter"
+  | "table-row"
+  | "fence-open"
+  | "fence-body"
+  | "fence-close";
+
+export interface Line {
+  type: LineType;
+  /** Offsets in the text; `end` is that of the line feed, or of the end of the text. */
+  start: number;
+  end: number;
+  /** With the three types of fence. */
+  fence?: Fence;
+}
+
+const opening = /^((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(`{3,}|~{3,})(.*)$/;
+const closing = /^(?:[ \t]*>)*[ \t]*(`{3,}|~{3,})[ \t\r]*$/;
+const blockStart = /^[ \t]*(?:#{1,6}[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t]|>|-{3,}[ \t\r]*$|\*{3,}[ \t\r]*$)/;
+const tableDelimiter = /^[ \t>]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?[ \t]*)?\r?$/;
+/** A delimiter row is short; nothing longer is looked at. */
+const longestDelimiter = 2_000;
+
+export function scanLines(text: string, longestOpening: number): Line[] {
+  const lines: Line[] = [];
+  let fence: Fence | undefined;
+  let isTable = false;
+  for (const { start, end } of offsetsOf(text)) {
+    const line = text.slice(start, end);
+    if (fence !== undefined && quoteDepth(line) < quoteDepth(fence.prefix)) fence = undefined;
+    if (fence !== undefined) {
+      const isEnd = closes(line, fence);
+      lines.push({ type: isEnd ? "fence-close" : "fence-body", start, end, fence });
+      if (isEnd) fence = undefined;
+      continue;
+    }
+    fence = openedBy(line, longestOpening);
+    const previous = lines.at(-1);
+    const type: LineType = fence === undefined ? typeOf(line, isTable, previous, text) : "fence-open";
+    if (type === "table-delimiter" && previous !== undefined) previous.type = "table-head";
+    isTable = type === "table-delimiter" || type === "table-row";
+    lines.push({ type, start, end, ...(fence === undefined ? {} : { fence }) });
+  }
+  return lines;
+}
+
+/** The fence that a line opens outside any other. */
+export function openedBy(line: string, longestOpening: number): Fence | undefined {
+  const found = opening.exec(line);
+  if (found === null || line.length > longestOpening) return undefined;
+  const [, prefix = "", marks = "", info = ""] = found;
+  // Backticks behind backticks are a code span.
+  if (marks.startsWith("`") && info.includes("`")) return undefined;
+  return { prefix: prefix.replace(/[^\s>]/g, " "), marks, info: info.trimEnd() };
+}
+
+export function closes(line: string, { marks }: Fence): boolean {
+  const [, found] = closing.exec(line) ?? [];
+  return found?.[0] === marks[0] && (found?.length ?? 0) >= marks.length;
+}
+
+function typeOf(line: string, isTable: boolean, previous: Line | undefined, text: string): LineType {
+  if (line.trim() === "") return "blank";
+  if (isTable && line.includes("|")) return "table-row";
+  const isBelowText = previous?.type === "text" && text.slice(previous.start, previous.end).includes("|");
+  if (isBelowText && line.length <= longestDelimiter && tableDelimiter.test(line)) return "table-delimiter";
+  return blockStart.test(line) ? "block" : "text";
+}
+
+function quoteDepth(line: string): number {
+  return /^[ \t>]*/.exec(line)?.[0].replace(/[^>]/g, "").length ?? 0;
+}
+
+function* offsetsOf(text: string): Generator<{ start: number; end: number }> {
+  for (let start = 0; start <= text.length; ) {
+    const found = text.indexOf("\n", start);
+    const end = found === -1 ? text.length : found;
+    yield { start, end };
+    start = end + 1;
+  }
+}

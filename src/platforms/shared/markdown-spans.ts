@@ -1,0 +1,67 @@
+/**
+ * What must not be cut within a line: code spans, links and images, addresses, `<…>` marks such as mentions, and short
+ * emphasis. Each pattern is bounded, so that no text is slow to read.
+ */
+
+export interface Span {
+  start: number;
+  end: number;
+}
+
+const patterns = [
+  /!?\[[^\]\n]{0,500}\]\([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?(?:[ \t]+"[^"\n]{0,300}")?\)/g,
+  /<[^<>\s]{1,500}>/g,
+  /\bhttps?:\/\/[^\s<>]{1,2000}/g,
+  /(\*\*|__|~~|\|\|)(?=\S)[^\n]{1,300}?(?<=\S)\1/g,
+];
+
+/** Spans that begin in `text`, by their offsets in it, in order; those that overlap are one. */
+export function unbreakableSpans(text: string): Span[] {
+  const spans = codeSpans(text);
+  for (const pattern of patterns) {
+    for (const found of text.matchAll(pattern)) {
+      spans.push({ start: found.index, end: found.index + found[0].length });
+    }
+  }
+  return merged(spans);
+}
+
+function merged(spans: Span[]): Span[] {
+  const result: Span[] = [];
+  for (const span of spans.toSorted((one, other) => one.start - other.start)) {
+    const last = result.at(-1);
+    if (last !== undefined && span.start < last.end) last.end = Math.max(last.end, span.end);
+    else result.push(span);
+  }
+  return result;
+}
+
+/** From a run of backticks to the next run of the same length in the same line. */
+function codeSpans(text: string): Span[] {
+  const spans: Span[] = [];
+  for (const line of text.matchAll(/[^\n]+/g)) {
+    const runs = [...line[0].matchAll(/`+/g)].map((run) => ({ start: line.index + run.index, length: run[0].length }));
+    const next = nextOfSameLength(runs);
+    for (let index = 0; index < runs.length; ) {
+      const [run, partner] = [runs[index], next[index]];
+      const close = partner === undefined ? undefined : runs[partner];
+      if (run === undefined || partner === undefined || close === undefined) {
+        index++;
+        continue;
+      }
+      spans.push({ start: run.start, end: close.start + close.length });
+      index = partner + 1;
+    }
+  }
+  return spans;
+}
+
+function nextOfSameLength(runs: { length: number }[]): (number | undefined)[] {
+  const seen = new Map<number, number>();
+  const next: (number | undefined)[] = [];
+  for (const [index, { length }] of [...runs.entries()].reverse()) {
+    next[index] = seen.get(length);
+    seen.set(length, index);
+  }
+  return next;
+}
