@@ -1,0 +1,74 @@
+/** Bad days on request: answers that are not the real ones, connections that break, waits. */
+import type { LoggedRequest } from "./request-log.ts";
+
+export type Fault =
+  /** Another answer; with `isDone` the request takes effect all the same. */
+  | { type: "answer"; status: number; body?: unknown; headers?: Record<string, string>; isDone?: boolean }
+  /** 429 as from the service; without `scope` the route's own. */
+  | { type: "rate-limit"; retryAfterSeconds: number; scope?: "user" | "global" | "shared" }
+  /** The connection breaks: `before` anything is done, or in the middle of the answer to what was done. */
+  | { type: "cut"; when: "before" | "during" }
+  /** The answer comes this much later, what was asked for is done at once. */
+  | { type: "delay"; milliseconds: number }
+  /** No answer ever, and nothing done. */
+  | { type: "hang" };
+
+export interface FaultRule {
+  method?: string;
+  /** A route's name, as `messages.create`; see the request log. */
+  route?: string;
+  /** A pattern of the path behind `/api/v10`. */
+  path?: RegExp;
+  /** How many requests; default 1. */
+  times?: number;
+  /** The first matching requests that go through untouched. */
+  after?: number;
+}
+
+export interface InjectedFault {
+  /** The requests that it has hit. */
+  hits: LoggedRequest[];
+  /** It hits nothing more. */
+  remove(): void;
+}
+
+export interface Faults {
+  inject(rule: FaultRule, fault: Fault): InjectedFault;
+  /** The fault for this request, used up by one. */
+  take(request: LoggedRequest): Fault | undefined;
+}
+
+export function createFaults(): Faults {
+  const rules: { rule: FaultRule; fault: Fault; skipped: number; hits: LoggedRequest[]; isOn: boolean }[] = [];
+  return {
+    inject(rule, fault) {
+      const entry = { rule, fault, skipped: 0, hits: [] as LoggedRequest[], isOn: true };
+      rules.push(entry);
+      return {
+        hits: entry.hits,
+        remove() {
+          entry.isOn = false;
+        },
+      };
+    },
+    take(request) {
+      for (const entry of rules) {
+        const { rule } = entry;
+        if (!entry.isOn || entry.hits.length >= (rule.times ?? 1) || !matches(rule, request)) continue;
+        if (entry.skipped < (rule.after ?? 0)) {
+          entry.skipped += 1;
+          continue;
+        }
+        entry.hits.push(request);
+        return entry.fault;
+      }
+      return undefined;
+    },
+  };
+}
+
+function matches(rule: FaultRule, request: LoggedRequest): boolean {
+  if (rule.method !== undefined && rule.method !== request.method) return false;
+  if (rule.route !== undefined && rule.route !== request.route) return false;
+  return rule.path === undefined || rule.path.test(request.path);
+}

@@ -1,0 +1,166 @@
+/** A message as Discord writes it, empty where the application may not read what people say. */
+import { createHash } from "node:crypto";
+import type { APIAttachment, APIMessage, APIReaction } from "discord.js";
+import { timeOfId, timestampOf } from "./clock.ts";
+import { channelPayload, partialMember, userPayload } from "./payloads.ts";
+import { type AttachmentRecord, type MessageRecord, memberOf, userOf, type World } from "./world.ts";
+
+const dayMs = 86_400_000;
+
+/** Links to files carry when they expire and a signature. */
+export function attachmentUrl(world: World, message: MessageRecord, attachment: AttachmentRecord): string {
+  const folder = attachment.isEphemeral ? "ephemeral-attachments" : "attachments";
+  const path = `/${folder}/${message.channelId}/${attachment.id}/${encodeURIComponent(attachment.filename)}`;
+  const now = world.clock.now();
+  const issued = Math.floor(now / 1000).toString(16);
+  const expires = Math.floor((now + dayMs) / 1000).toString(16);
+  return `${world.url}${path}?ex=${expires}&is=${issued}&hm=${signatureOf(world, path, expires, issued)}&`;
+}
+
+export function signatureOf(world: World, path: string, expires: string, issued: string): string {
+  return createHash("sha256").update(`${world.application.id} ${path} ${expires} ${issued}`).digest("hex");
+}
+
+function attachmentPayload(world: World, message: MessageRecord, attachment: AttachmentRecord): APIAttachment {
+  const url = attachmentUrl(world, message, attachment);
+  return {
+    id: attachment.id,
+    filename: attachment.filename,
+    size: attachment.bytes.length,
+    url,
+    proxy_url: url,
+    ...(attachment.description === undefined ? {} : { description: attachment.description }),
+    ...(attachment.contentType === undefined ? {} : { content_type: attachment.contentType }),
+    ...(attachment.isEphemeral ? { ephemeral: true } : {}),
+  };
+}
+
+/** The exceptions of the message content intent: own messages, DMs, and those that mention the application. */
+function isReadable(world: World, message: MessageRecord, readsContent: boolean): boolean {
+  const botId = world.application.id;
+  if (readsContent || message.authorId === botId || message.mentions.users.includes(botId)) return true;
+  return world.channels.get(message.channelId)?.guildId === undefined;
+}
+
+function reactionPayload(world: World, { emoji, userIds }: MessageRecord["reactions"][number]): APIReaction {
+  return {
+    emoji,
+    count: userIds.length,
+    count_details: { burst: 0, normal: userIds.length },
+    burst_colors: [],
+    me: userIds.includes(world.application.id),
+    me_burst: false,
+    burst_me: false,
+    burst_count: 0,
+  } as APIReaction;
+}
+
+/**
+ * As REST answers it. `withNonce`: to the one who sent it, at once. A message that a reply answers stands in it, and is
+ * `null` where it is gone.
+ */
+export function messagePayload(
+  world: World,
+  message: MessageRecord,
+  options: { readsContent: boolean; withNonce?: boolean; isInner?: boolean },
+): APIMessage {
+  const isRead = isReadable(world, message, options.readsContent);
+  const thread = message.threadId === undefined ? undefined : world.channels.get(message.threadId);
+  return {
+    id: message.id,
+    type: message.type,
+    channel_id: message.channelId,
+    author: authorPayload(world, message),
+    content: isRead ? message.content : "",
+    embeds: isRead ? message.embeds.map((embed) => withLinks(world, message, embed)) : [],
+    attachments: isRead ? message.attachments.map((file) => attachmentPayload(world, message, file)) : [],
+    components: isRead ? message.components : [],
+    timestamp: timestampOf(timeOfId(message.id)),
+    edited_timestamp: message.editedAt === undefined ? null : timestampOf(message.editedAt),
+    tts: message.isTts,
+    mention_everyone: message.mentions.everyone,
+    mentions: message.mentions.users.map((id) => userPayload(userOf(world, id))),
+    mention_roles: message.mentions.roles,
+    pinned: message.isPinned,
+    flags: message.flags,
+    ...(message.reactions.length === 0
+      ? {}
+      : { reactions: message.reactions.map((reaction) => reactionPayload(world, reaction)) }),
+    ...(options.withNonce && message.nonce !== undefined ? { nonce: message.nonce } : {}),
+    ...(message.webhook === undefined ? {} : { webhook_id: message.webhook.id }),
+    ...(message.applicationId === undefined ? {} : { application_id: message.applicationId }),
+    ...(message.interaction === undefined ? {} : { interaction_metadata: message.interaction }),
+    ...(thread === undefined ? {} : { thread: channelPayload(world, thread) }),
+    ...referenceFields(world, message, options),
+  } as APIMessage;
+}
+
+function authorPayload(world: World, message: MessageRecord): APIMessage["author"] {
+  const { webhook } = message;
+  if (webhook === undefined) return userPayload(userOf(world, message.authorId));
+  return {
+    id: webhook.id,
+    username: webhook.name,
+    discriminator: "0000",
+    global_name: null,
+    avatar: null,
+    bot: true,
+  };
+}
+
+/** Pictures that an embed takes from the message's own files. */
+function withLinks(world: World, message: MessageRecord, embed: APIMessage["embeds"][number]): typeof embed {
+  const resolve = (url: string): string => {
+    const name = url.startsWith("attachment://") ? url.slice("attachment://".length) : undefined;
+    const file = message.attachments.find(({ filename }) => filename === name);
+    return file === undefined ? url : attachmentUrl(world, message, file);
+  };
+  return {
+    ...embed,
+    ...(embed.image === undefined ? {} : { image: { ...embed.image, url: resolve(embed.image.url) } }),
+    ...(embed.thumbnail === undefined ? {} : { thumbnail: { ...embed.thumbnail, url: resolve(embed.thumbnail.url) } }),
+  };
+}
+
+function referenceFields(
+  world: World,
+  message: MessageRecord,
+  options: { readsContent: boolean; isInner?: boolean },
+): Partial<APIMessage> {
+  const { reference } = message;
+  if (reference === undefined) return {};
+  const message_reference = {
+    type: reference.type,
+    channel_id: reference.channelId,
+    ...(reference.messageId === undefined ? {} : { message_id: reference.messageId }),
+    ...(reference.guildId === undefined ? {} : { guild_id: reference.guildId }),
+  };
+  const isReply = message.type === 19 || message.type === 21;
+  if (!isReply || options.isInner || reference.messageId === undefined) return { message_reference };
+  const answered = world.channels.get(reference.channelId)?.messages.get(reference.messageId);
+  const inner = answered && messagePayload(world, answered, { readsContent: options.readsContent, isInner: true });
+  return { message_reference, referenced_message: inner ?? null };
+}
+
+/** As MESSAGE_CREATE and MESSAGE_UPDATE carry it: with the guild, the author's membership and those of the mentioned. */
+export function messageEvent(
+  world: World,
+  message: MessageRecord,
+  options: { readsContent: boolean; withNonce?: boolean },
+): object {
+  const channel = world.channels.get(message.channelId);
+  const payload = messagePayload(world, message, options);
+  const place = { channel_type: channel?.type };
+  if (channel?.guildId === undefined) return { ...payload, ...place };
+  const author = message.webhook === undefined ? memberOf(world, channel.guildId, message.authorId) : undefined;
+  return {
+    ...payload,
+    ...place,
+    guild_id: channel.guildId,
+    ...(author === undefined ? {} : { member: partialMember(author) }),
+    mentions: payload.mentions.map((user) => {
+      const member = memberOf(world, channel.guildId, user.id);
+      return member === undefined ? user : { ...user, member: partialMember(member) };
+    }),
+  };
+}

@@ -1,0 +1,73 @@
+/** Checks a modal: its title, its ids, and one to five text inputs, in rows or under labels. */
+import type { APIModalInteractionResponseCallbackData } from "discord.js";
+import { createForm, type FieldPath, type Form } from "./api-error.ts";
+import { choice, type Fields, fieldsOf, flag, integer, list, text } from "./fields.ts";
+
+interface Reading {
+  form: Form;
+  customIds: Set<string>;
+}
+
+/** Refuses what Discord would; the modal as the person is shown it. */
+export function readModal(data: Fields): APIModalInteractionResponseCallbackData {
+  const form = createForm();
+  const reading: Reading = { form, customIds: new Set() };
+  const at = (...path: FieldPath) => ["data", ...path];
+  const customId = text(form, data.custom_id, at("custom_id"), { min: 1, max: 100 }) ?? "";
+  const title = text(form, data.title, at("title"), { min: 1, max: 45 }) ?? "";
+  const rows = Array.isArray(data.components) ? data.components : list(form, data.components, at("components"), 5);
+  if (rows.length < 1 || rows.length > 5) {
+    form.wrong(at("components"), "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.");
+  }
+  const components = rows.slice(0, 5).map((row, index) => readPart(reading, row, at("components", index)));
+  form.check();
+  return { custom_id: customId, title, components } as unknown as APIModalInteractionResponseCallbackData;
+}
+
+function readPart(reading: Reading, value: unknown, path: FieldPath): object {
+  const { form } = reading;
+  const fields = fieldsOf(form, value, path) ?? {};
+  const type = choice(form, fields.type, [...path, "type"], [1, 10, 18]);
+  if (type === 10) return { type, content: text(form, fields.content, [...path, "content"], { min: 1, max: 4000 }) };
+  if (type === 18) {
+    return {
+      type,
+      label: text(form, fields.label, [...path, "label"], { min: 1, max: 45 }),
+      description: text(form, fields.description, [...path, "description"], { max: 100 }),
+      component: readInput(reading, fields.component, [...path, "component"], false),
+    };
+  }
+  const inner = list(form, fields.components, [...path, "components"], 5);
+  if (inner.length !== 1) {
+    form.wrong([...path, "components"], "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 1 in length.");
+  }
+  return {
+    type: 1,
+    components: inner.map((one, index) => readInput(reading, one, [...path, "components", index], true)),
+  };
+}
+
+/** In a row an input has its own label, under a label it has none. */
+function readInput(reading: Reading, value: unknown, path: FieldPath, hasLabel: boolean): object {
+  const { form, customIds } = reading;
+  const at = (key: string) => [...path, key];
+  const fields = fieldsOf(form, value, path) ?? {};
+  choice(form, fields.type, at("type"), [4]);
+  const customId = text(form, fields.custom_id, at("custom_id"), { min: 1, max: 100 }) ?? "";
+  if (customIds.has(customId)) {
+    form.wrong(at("custom_id"), "COMPONENT_CUSTOM_ID_DUPLICATED", "Component custom id cannot be duplicated");
+  }
+  customIds.add(customId);
+  const label = text(form, fields.label, at("label"), hasLabel ? { min: 1, max: 45 } : { max: 45 });
+  return {
+    type: 4,
+    custom_id: customId,
+    style: choice(form, fields.style, at("style"), [1, 2]),
+    min_length: integer(form, fields.min_length, at("min_length"), { min: 0, max: 4000 }),
+    max_length: integer(form, fields.max_length, at("max_length"), { min: 1, max: 4000 }),
+    required: flag(form, fields.required, at("required")) ?? true,
+    value: text(form, fields.value, at("value"), { max: 4000 }),
+    placeholder: text(form, fields.placeholder, at("placeholder"), { max: 100 }),
+    ...(label === undefined ? {} : { label }),
+  };
+}

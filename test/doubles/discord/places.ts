@@ -1,0 +1,191 @@
+/** Guilds and channels as tests hold them: what is in them, and what their moderators do. */
+import { PermissionFlagsBits, type PermissionsString } from "discord.js";
+import { announceChannel, announceGuild, announceGuildGone, announceRole } from "./events.ts";
+import { idOf, type MessageRef, type Ref } from "./handles.ts";
+import { defaultMentions, mentionsOf, pingsOf } from "./mentions.ts";
+import { addMessage, removeMessages } from "./messages.ts";
+import { defaultPermissions } from "./permissions.ts";
+import { dropChannel } from "./routes-threads.ts";
+import { joinThread } from "./threads.ts";
+import { type SeenMessage, seen, seenIn } from "./view.ts";
+import {
+  type ChannelRecord,
+  type GuildRecord,
+  isThread,
+  noPings,
+  type RoleRecord,
+  threadsOf,
+  type World,
+} from "./world.ts";
+
+export interface ChannelHandle {
+  id: string;
+  name: string;
+  /** `<#id>` */
+  mention: string;
+  guildId?: string;
+  /** What everybody sees, oldest first; what is for one person alone shows in `person.sees`. */
+  messages(): SeenMessage[];
+  threads(): ChannelHandle[];
+  /** The state of a thread; absent for channels. */
+  thread():
+    | { isArchived: boolean; isLocked: boolean; memberIds: string[]; ownerId: string; parentId: string }
+    | undefined;
+  /** When the bot showed that it is typing, by the service's clock. */
+  typing(): number[];
+  /** Overwrites for a role (`guild.everyone` too) or a person, in place of those before. */
+  permit(who: { id: string }, change: { allow?: PermissionsString[]; deny?: PermissionsString[] }): void;
+  webhookSays(name: string, text: string): SeenMessage;
+  /** A message of the service itself, e.g. 7 for "somebody joined". */
+  systemMessage(type: number, userId: string, content?: string): SeenMessage;
+  bulkDelete(messages: MessageRef[]): void;
+  /** Into a thread, also a private one. */
+  addToThread(...people: Ref[]): void;
+  delete(): void;
+}
+
+export interface RoleHandle {
+  id: string;
+  name: string;
+  mention: string;
+  setPermissions(permissions: PermissionsString[]): void;
+}
+
+export interface GuildHandle {
+  id: string;
+  name: string;
+  everyone: { id: string };
+  addChannel(name: string, options?: { type?: 0 | 2 | 4 | 5 | 15; isPrivate?: boolean }): ChannelHandle;
+  addRole(name: string, options?: { permissions?: PermissionsString[]; isMentionable?: boolean }): RoleHandle;
+  /** The bot is added or thrown out. */
+  addBot(): void;
+  removeBot(): void;
+  /** An outage: the guild is away and comes back. */
+  setAvailable(isAvailable: boolean): void;
+}
+
+export function bitsOf(names: PermissionsString[] = []): bigint {
+  return names.reduce((sum, name) => sum | PermissionFlagsBits[name], 0n);
+}
+
+export function createChannelHandle(world: World, channel: ChannelRecord): ChannelHandle {
+  const { id, name, guildId } = channel;
+  return {
+    id,
+    name,
+    mention: `<#${id}>`,
+    ...(guildId === undefined ? {} : { guildId }),
+    messages: () => seenIn(world, channel),
+    threads: () => threadsOf(world, id).map((thread) => createChannelHandle(world, thread)),
+    thread() {
+      if (!isThread(channel)) return undefined;
+      const { thread, ownerId = "", parentId } = channel;
+      const { isArchived, isLocked, members } = thread;
+      return { isArchived, isLocked, memberIds: [...members.keys()], ownerId, parentId };
+    },
+    typing: () => channel.typing.map(({ at }) => at),
+    permit(who, { allow, deny }) {
+      const isRole = guildId !== undefined && world.guilds.get(guildId)?.roles.has(who.id);
+      const rest = channel.overwrites.filter((overwrite) => overwrite.id !== who.id);
+      channel.overwrites = [...rest, { id: who.id, type: isRole ? 0 : 1, allow: bitsOf(allow), deny: bitsOf(deny) }];
+      announceChannel(world, "CHANNEL_UPDATE", channel);
+    },
+    webhookSays(author, content) {
+      const webhook = { id: world.nextId(), name: author };
+      const mentions = mentionsOf(world, channel, { id: webhook.id }, content, defaultMentions(false));
+      const pings = pingsOf(world, channel, webhook.id, mentions);
+      const message = addMessage(world, channel, { authorId: webhook.id, webhook, content, mentions, pings });
+      return seen(world, channel, message);
+    },
+    systemMessage: (type, authorId, content = "") =>
+      seen(world, channel, addMessage(world, channel, { authorId, type, content, mentions: noPings })),
+    bulkDelete: (messages) => removeMessages(world, channel, messages.map(idOf)),
+    addToThread(...people) {
+      if (!isThread(channel)) throw new Error(`${name} is no thread`);
+      joinThread(world, channel, people.map(idOf));
+    },
+    delete: () => dropChannel(world, channel),
+  };
+}
+
+export function createGuildHandle(world: World, guild: GuildRecord): GuildHandle {
+  const botId = world.application.id;
+  return {
+    id: guild.id,
+    name: guild.name,
+    everyone: { id: guild.id },
+    addChannel(name, { type = 0, isPrivate = false } = {}) {
+      const channel = newChannel(world, guild, name, type);
+      const { ViewChannel } = PermissionFlagsBits;
+      if (isPrivate) channel.overwrites.push({ id: guild.id, type: 0, allow: 0n, deny: ViewChannel });
+      announceChannel(world, "CHANNEL_CREATE", channel);
+      return createChannelHandle(world, channel);
+    },
+    addRole(name, { permissions = [], isMentionable = false } = {}) {
+      const role: RoleRecord = {
+        id: world.nextId(),
+        name,
+        permissions: bitsOf(permissions),
+        position: guild.roles.size,
+        isMentionable,
+      };
+      guild.roles.set(role.id, role);
+      announceRole(world, "GUILD_ROLE_CREATE", guild, role);
+      return {
+        id: role.id,
+        name,
+        mention: `<@&${role.id}>`,
+        setPermissions(names) {
+          role.permissions = bitsOf(names);
+          announceRole(world, "GUILD_ROLE_UPDATE", guild, role);
+        },
+      };
+    },
+    addBot() {
+      joinBot(world, guild);
+      announceGuild(world, guild);
+    },
+    removeBot() {
+      guild.members.delete(botId);
+      announceGuildGone(world, guild.id, false);
+    },
+    setAvailable(isAvailable) {
+      guild.isUnavailable = !isAvailable;
+      if (isAvailable) announceGuild(world, guild);
+      else announceGuildGone(world, guild.id, true);
+    },
+  };
+}
+
+function newChannel(world: World, guild: GuildRecord, name: string, type: number): ChannelRecord {
+  const channel: ChannelRecord = {
+    id: world.nextId(),
+    type,
+    guildId: guild.id,
+    name,
+    topic: null,
+    position: world.channels.size,
+    overwrites: [],
+    slowmodeSeconds: 0,
+    messages: new Map(),
+    lastMessageId: null,
+    typing: [],
+  };
+  world.channels.set(channel.id, channel);
+  return channel;
+}
+
+/** The bot comes with a role of its own. */
+export function joinBot(world: World, guild: GuildRecord): void {
+  const botId = world.application.id;
+  const role: RoleRecord = {
+    id: world.nextId(),
+    name: world.application.name,
+    permissions: defaultPermissions,
+    position: guild.roles.size,
+    isMentionable: false,
+    botId,
+  };
+  guild.roles.set(role.id, role);
+  guild.members.set(botId, { userId: botId, nick: null, roleIds: [role.id], joinedAt: world.clock.now() });
+}

@@ -1,0 +1,22 @@
+/** Every request that came, and what was answered. */
+
+export interface LoggedRequest {
+  method: string;
+  /** Behind `/api/v10`, without the query. */
+  path: string;
+  query: URLSearchParams;
+  /** The route's name, as `messages.create`; empty where there is none. */
+  route: string;
+  headers: Record<string, string | string[] | undefined>;
+  /** The JSON body, or `payload_json` of a form. */
+  body: unknown;
+  files: { name: string; bytes: number }[];
+  /** By the service's clock. */
+  at: number;
+  /** Absent while it is under way, and where the connection broke before. */
+  status?: number;
+  /** What was answered. */
+  answer?: unknown;
+  /** Discord's code of a refusal. */
+  code?: number;
+}

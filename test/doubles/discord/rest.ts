@@ -1,0 +1,149 @@
+/** The REST API over HTTP: each request is logged, met by faults and limits, and answered by its route. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { ApiError, refusal } from "./api-error.ts";
+import type { Fault, Faults } from "./faults.ts";
+import type { RateLimits } from "./rate-limits.ts";
+import { parseBody, readBytes } from "./read-body.ts";
+import type { LoggedRequest } from "./request-log.ts";
+import type { Match, Router } from "./router.ts";
+import type { World } from "./world.ts";
+
+export interface Rest {
+  requests: LoggedRequest[];
+  handle(request: IncomingMessage, response: ServerResponse, path: string, query: URLSearchParams): Promise<void>;
+}
+
+interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body?: unknown;
+}
+
+/** Interactions are not bound to the limit over all routes. */
+const freeOfGlobal = /^\/(interactions|webhooks)\//;
+
+export function createRest(world: World, router: Router, limits: RateLimits, faults: Faults): Rest {
+  const requests: LoggedRequest[] = [];
+
+  async function answer(
+    entry: LoggedRequest,
+    bytes: Buffer,
+    match: Match | "wrong-method" | undefined,
+  ): Promise<Answer> {
+    let headers: Record<string, string> = {};
+    try {
+      if (match === undefined) throw refusal("notFound");
+      if (match === "wrong-method") throw refusal("methodNotAllowed");
+      if (!match.route.isOpen && entry.headers.authorization !== `Bot ${world.application.token}`) {
+        throw refusal("unauthorized");
+      }
+      const allowance = limits.take(
+        match.route.limit ?? match.route.name,
+        match.resource,
+        !freeOfGlobal.test(entry.path),
+      );
+      headers = allowance.headers;
+      if (allowance.refused !== undefined) return tooMany(headers, allowance.refused);
+      const { json, files } = await parseBody(bytes, String(entry.headers["content-type"] ?? ""));
+      const { status, body } = match.route.handle({ world, parts: match.parts, query: entry.query, json, files });
+      return { status: status ?? (body === undefined ? 204 : 200), headers, ...(body === undefined ? {} : { body }) };
+    } catch (thrown) {
+      if (thrown instanceof ApiError) return { status: thrown.status, headers, body: thrown.body };
+      throw thrown;
+    }
+  }
+
+  return {
+    requests,
+    async handle(request, response, path, query) {
+      const bytes = await readBytes(request);
+      const method = request.method ?? "GET";
+      const match = router.find(method, path);
+      const entry: LoggedRequest = {
+        method,
+        path,
+        query,
+        route: typeof match === "object" ? match.route.name : "",
+        headers: request.headers,
+        ...(await bodyForLog(bytes, request)),
+        at: world.clock.now(),
+      };
+      requests.push(entry);
+      const fault = faults.take(entry);
+      if (fault?.type === "hang") return;
+      if (fault?.type === "cut" && fault.when === "before") {
+        request.socket.resetAndDestroy();
+        return;
+      }
+      const given = instead(fault) ?? (await answer(entry, bytes, match));
+      if (fault?.type === "answer" && fault.isDone) await answer(entry, bytes, match);
+      if (fault?.type === "delay") await new Promise((resolve) => setTimeout(resolve, fault.milliseconds));
+      write(response, given, fault);
+      entry.status = given.status;
+      entry.answer = given.body;
+      const code = (given.body as { code?: unknown } | undefined)?.code;
+      if (given.status >= 400 && typeof code === "number") entry.code = code;
+      world.changed();
+    },
+  };
+}
+
+/** What a fault answers in the route's place. */
+function instead(fault: Fault | undefined): Answer | undefined {
+  if (fault?.type === "rate-limit") {
+    const { retryAfterSeconds: retryAfter, scope = "user" } = fault;
+    const global = scope === "global" ? { "x-ratelimit-global": "true" } : {};
+    return tooMany({ "x-ratelimit-scope": scope, ...global }, { retryAfter, isGlobal: scope === "global" });
+  }
+  if (fault?.type !== "answer") return undefined;
+  return {
+    status: fault.status,
+    headers: fault.headers ?? {},
+    ...(fault.body === undefined ? {} : { body: fault.body }),
+  };
+}
+
+function tooMany(headers: Record<string, string>, refused: { retryAfter: number; isGlobal: boolean }): Answer {
+  const { retryAfter, isGlobal } = refused;
+  return {
+    status: 429,
+    headers: { ...headers, "retry-after": String(Math.max(1, Math.ceil(retryAfter))) },
+    body: {
+      message: "You are being rate limited.",
+      retry_after: Number(retryAfter.toFixed(3)),
+      global: isGlobal,
+      code: 0,
+    },
+  };
+}
+
+function write(response: ServerResponse, { status, headers, body }: Answer, fault: Fault | undefined): void {
+  const text = body === undefined ? "" : JSON.stringify(body);
+  const type = text === "" ? {} : { "content-type": "application/json" };
+  const isCut = fault?.type === "cut";
+  response.writeHead(status, {
+    ...type,
+    ...headers,
+    "content-length": String(Buffer.byteLength(text) + (isCut ? 1 : 0)),
+  });
+  if (!isCut) {
+    response.end(text);
+    return;
+  }
+  response.write(text.slice(0, Math.floor(text.length / 2)), () => response.socket?.resetAndDestroy());
+  response.flushHeaders();
+}
+
+/** What can be read of a body, before anybody judges it. */
+async function bodyForLog(bytes: Buffer, request: IncomingMessage): Promise<Pick<LoggedRequest, "body" | "files">> {
+  try {
+    const { json, files } = await parseBody(bytes, String(request.headers["content-type"] ?? ""));
+    return {
+      body: json,
+      files: files.map(({ filename, bytes: content }) => ({ name: filename, bytes: content.length })),
+    };
+  } catch (thrown) {
+    if (thrown instanceof ApiError) return { body: bytes.toString(), files: [] };
+    throw thrown;
+  }
+}

@@ -1,0 +1,101 @@
+/** Gateway sessions: each numbers what it is sent and keeps it, so that a client that comes back gets what it missed. */
+import { randomUUID } from "node:crypto";
+import { GatewayIntentBits, PermissionFlagsBits } from "discord.js";
+import type { WebSocket } from "ws";
+import { can } from "./permissions.ts";
+import type { Dispatch, World } from "./world.ts";
+
+export interface Session {
+  id: string;
+  shard: [id: number, count: number];
+  intents: number;
+  sequence: number;
+  /** Everything sent since READY. */
+  sent: { s: number; frame: string }[];
+  socket?: WebSocket;
+  /** Nothing of it reaches the client any more, acknowledgements of heartbeats neither. */
+  isSilent: boolean;
+  lostAt?: number;
+}
+
+export interface Sessions {
+  all(): Session[];
+  open(socket: WebSocket, shard: Session["shard"], intents: number): Session;
+  /** A session that can be gone on with: not ended, and not left alone for too long. */
+  find(id: string): Session | undefined;
+  of(socket: WebSocket): Session | undefined;
+  end(session: Session): void;
+  /** Sends an event of the session's own: READY, RESUMED, its guilds. */
+  send(session: Session, type: string, data: unknown): void;
+  replay(session: Session, after: number): void;
+  publish(dispatch: Dispatch): void;
+}
+
+/** How long a session waits for its client to come back. */
+const patienceMs = 180_000;
+
+export function createSessions(world: World): Sessions {
+  const sessions = new Map<string, Session>();
+
+  function send(session: Session, type: string, data: unknown): void {
+    session.sequence += 1;
+    const frame = JSON.stringify({ op: 0, t: type, s: session.sequence, d: data });
+    session.sent.push({ s: session.sequence, frame });
+    if (!session.isSilent) session.socket?.send(frame);
+  }
+
+  return {
+    all: () => [...sessions.values()],
+    open(socket, shard, intents) {
+      const id = randomUUID().replaceAll("-", "");
+      const session: Session = { id, shard, intents, sequence: 0, sent: [], socket, isSilent: false };
+      sessions.set(session.id, session);
+      return session;
+    },
+    find(id) {
+      const session = sessions.get(id);
+      const isLate = session?.lostAt !== undefined && world.clock.now() - session.lostAt > patienceMs;
+      if (!isLate) return session;
+      sessions.delete(id);
+      return undefined;
+    },
+    of: (socket) => [...sessions.values()].find((session) => session.socket === socket),
+    end: (session) => {
+      sessions.delete(session.id);
+    },
+    send,
+    replay(session, after) {
+      for (const { s, frame } of session.sent) {
+        if (s > after) session.socket?.send(frame);
+      }
+    },
+    publish(dispatch) {
+      if (!isSeen(world, dispatch)) return;
+      for (const session of sessions.values()) {
+        if (!isFor(session, dispatch)) continue;
+        const readsContent = (session.intents & GatewayIntentBits.MessageContent) !== 0;
+        send(session, dispatch.type, dispatch.payload(readsContent, session.intents));
+      }
+    },
+  };
+}
+
+/** `(guild_id >> 22) % count`; what belongs to no guild goes to shard 0. */
+export function shardOf(guildId: string | undefined, count: number): number {
+  return guildId === undefined ? 0 : Number((BigInt(guildId) >> 22n) % BigInt(count));
+}
+
+function isFor(session: Session, dispatch: Dispatch): boolean {
+  if (dispatch.intents !== 0 && (session.intents & dispatch.intents) === 0) return false;
+  return shardOf(dispatch.guildId, session.shard[1]) === session.shard[0];
+}
+
+/** The bot hears of nothing that happens where it may not look, nor in guilds it is not in. */
+function isSeen(world: World, dispatch: Dispatch): boolean {
+  const botId = world.application.id;
+  const guild = dispatch.guildId === undefined ? undefined : world.guilds.get(dispatch.guildId);
+  if (guild?.isUnavailable && dispatch.type !== "GUILD_DELETE") return false;
+  if (guild !== undefined && !guild.members.has(botId) && dispatch.type !== "GUILD_DELETE") return false;
+  const channel = dispatch.channelId === undefined ? undefined : world.channels.get(dispatch.channelId);
+  return channel === undefined || can(world, botId, channel, PermissionFlagsBits.ViewChannel);
+}

@@ -1,0 +1,85 @@
+/** New threads: of a message, or by themselves; with the service's own messages that come with them. */
+import { ApiError, refusal } from "./api-error.ts";
+import { announceMessage, announceThread } from "./events.ts";
+import { addMessage } from "./messages.ts";
+import { joinThread } from "./threads.ts";
+import type { ChannelRecord, MessageRecord, ThreadRecord, World } from "./world.ts";
+
+export interface NewThread {
+  name: string;
+  ownerId: string;
+  /** 11 public, 12 private. */
+  type: 11 | 12;
+  autoArchiveMinutes: number;
+  isInvitable: boolean;
+  /** The message it comes of, whose id it shares. */
+  starter?: MessageRecord;
+}
+
+export function startThread(
+  world: World,
+  parent: ChannelRecord,
+  wanted: NewThread,
+): ChannelRecord & { thread: ThreadRecord } {
+  const { starter } = wanted;
+  if (![0, 5].includes(parent.type)) throw refusal("invalidChannelType");
+  if (starter !== undefined && world.channels.has(starter.id)) throw refusal("threadExists");
+  if (starter !== undefined && ![0, 19, 20, 23].includes(starter.type)) {
+    throw new ApiError(400, 50024, "Cannot execute action on this channel type");
+  }
+  const channel = {
+    id: starter?.id ?? world.nextId(),
+    type: wanted.type,
+    ...(parent.guildId === undefined ? {} : { guildId: parent.guildId }),
+    name: wanted.name,
+    topic: null,
+    position: 0,
+    parentId: parent.id,
+    ownerId: wanted.ownerId,
+    overwrites: [],
+    slowmodeSeconds: 0,
+    messages: new Map(),
+    lastMessageId: null,
+    typing: [],
+    thread: {
+      members: new Map([[wanted.ownerId, { joinedAt: world.clock.now() }]]),
+      isArchived: false,
+      isLocked: false,
+      isInvitable: wanted.isInvitable,
+      autoArchiveMinutes: wanted.autoArchiveMinutes,
+      archiveChangedAt: world.clock.now(),
+      messageCount: 0,
+      totalSent: 0,
+    },
+  } satisfies ChannelRecord;
+  world.channels.set(channel.id, channel);
+  announceThread(world, "THREAD_CREATE", channel, { newly_created: true });
+  if (starter !== undefined) markStarter(world, parent, channel, starter);
+  else if (wanted.type === 11) tellParent(world, parent, channel);
+  // Whoever wrote the message that a thread is about is in it.
+  if (starter !== undefined && starter.webhook === undefined) joinThread(world, channel, [starter.authorId]);
+  world.changed();
+  return channel;
+}
+
+function markStarter(world: World, parent: ChannelRecord, channel: ChannelRecord, starter: MessageRecord): void {
+  const hasThread = 1 << 5;
+  starter.threadId = channel.id;
+  starter.flags |= hasThread;
+  announceMessage(world, "MESSAGE_UPDATE", parent, starter);
+  addMessage(world, channel, {
+    authorId: starter.authorId,
+    type: 21,
+    reference: { type: 0, messageId: starter.id, channelId: parent.id, guildId: parent.guildId ?? "" },
+    ...(starter.webhook === undefined ? {} : { webhook: starter.webhook }),
+  });
+}
+
+function tellParent(world: World, parent: ChannelRecord, channel: ChannelRecord): void {
+  addMessage(world, parent, {
+    authorId: channel.ownerId ?? "",
+    type: 18,
+    content: channel.name,
+    reference: { type: 0, channelId: channel.id, guildId: parent.guildId ?? "" },
+  });
+}

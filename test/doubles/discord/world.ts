@@ -1,0 +1,269 @@
+/** Everything the service knows: people, guilds, channels, messages, the application. Plain records; rules are elsewhere. */
+import type {
+  APIApplicationCommand,
+  APIEmbed,
+  APIMessageInteractionMetadata,
+  APIMessageTopLevelComponent,
+  APIModalInteractionResponseCallbackData,
+} from "discord.js";
+import { refusal } from "./api-error.ts";
+import { type Clock, createSnowflakes } from "./clock.ts";
+
+export interface UserRecord {
+  id: string;
+  username: string;
+  displayName: string | null;
+  isBot: boolean;
+  acceptsDms: boolean;
+}
+
+export interface RoleRecord {
+  id: string;
+  name: string;
+  permissions: bigint;
+  position: number;
+  isMentionable: boolean;
+  /** Of the bot that the role came with. */
+  botId?: string;
+}
+
+export interface MemberRecord {
+  userId: string;
+  nick: string | null;
+  roleIds: string[];
+  joinedAt: number;
+}
+
+export interface GuildRecord {
+  id: string;
+  name: string;
+  ownerId: string;
+  roles: Map<string, RoleRecord>;
+  members: Map<string, MemberRecord>;
+  isUnavailable: boolean;
+}
+
+export interface Overwrite {
+  /** A role's or a person's id. */
+  id: string;
+  type: 0 | 1;
+  allow: bigint;
+  deny: bigint;
+}
+
+export interface ThreadRecord {
+  members: Map<string, { joinedAt: number }>;
+  isArchived: boolean;
+  isLocked: boolean;
+  isInvitable: boolean;
+  autoArchiveMinutes: number;
+  archiveChangedAt: number;
+  messageCount: number;
+  totalSent: number;
+}
+
+export interface ChannelRecord {
+  id: string;
+  type: number;
+  /** Absent in DMs. */
+  guildId?: string;
+  name: string;
+  topic: string | null;
+  position: number;
+  /** Of a thread: the channel it is in. */
+  parentId?: string;
+  ownerId?: string;
+  overwrites: Overwrite[];
+  /** Of a DM: the person the bot talks with. */
+  recipientId?: string;
+  slowmodeSeconds: number;
+  thread?: ThreadRecord;
+  /** In the order of their ids, deleted ones left out. */
+  messages: Map<string, MessageRecord>;
+  lastMessageId: string | null;
+  typing: { userId: string; at: number }[];
+}
+
+export interface AttachmentRecord {
+  id: string;
+  filename: string;
+  description?: string;
+  contentType?: string;
+  bytes: Buffer;
+  isEphemeral: boolean;
+}
+
+/** Whom a message calls. */
+export interface Pings {
+  users: string[];
+  roles: string[];
+  everyone: boolean;
+}
+
+export interface ReactionRecord {
+  emoji: { id: string | null; name: string };
+  userIds: string[];
+}
+
+export interface MessageRecord {
+  id: string;
+  channelId: string;
+  authorId: string;
+  type: number;
+  content: string;
+  embeds: APIEmbed[];
+  components: APIMessageTopLevelComponent[];
+  attachments: AttachmentRecord[];
+  flags: number;
+  isTts: boolean;
+  isPinned: boolean;
+  nonce?: string | number;
+  editedAt?: number;
+  /** What it said before each edit, oldest first. */
+  earlierContents: string[];
+  reference?: { type: 0 | 1; messageId?: string; channelId: string; guildId?: string };
+  /** The text as it is now calls these; an edit changes it and pings nobody. */
+  mentions: Pings;
+  /** Those who were called when it was sent. */
+  pings: Pings;
+  reactions: ReactionRecord[];
+  threadId?: string;
+  webhook?: { id: string; name: string };
+  applicationId?: string;
+  interaction?: APIMessageInteractionMetadata;
+  /** An ephemeral message: the one person who sees it. */
+  onlyFor?: string;
+}
+
+/** How far an interaction has come; the deadline is looked at when somebody asks. */
+export interface InteractionRecord {
+  id: string;
+  token: string;
+  type: 2 | 3 | 5;
+  /** `/remora status`, or the custom id. */
+  name: string;
+  userId: string;
+  channelId: string;
+  openedAt: number;
+  /** Callback type of the answer; absent until there is one. */
+  answeredWith?: number;
+  /** The answer's message, or the one that a component belongs to. */
+  originalId?: string;
+  /** The message whose button or select it was. */
+  sourceId?: string;
+  /** A deferred answer that shows "is thinking". */
+  isLoading: boolean;
+  modal?: APIModalInteractionResponseCallbackData;
+  /** Of a modal: the interaction that opened it. */
+  opener?: InteractionRecord;
+  followupIds: string[];
+  metadata: APIMessageInteractionMetadata;
+}
+
+export interface Portal {
+  messageContent: boolean;
+  guildMembers: boolean;
+  presence: boolean;
+}
+
+export interface ApplicationRecord {
+  id: string;
+  name: string;
+  token: string;
+  portal: Portal;
+  /** By the guild they are for, or `global`. */
+  commands: Map<string, APIApplicationCommand[]>;
+}
+
+/** One event as it happens, before each session gets it in its own way. */
+export interface Dispatch {
+  type: string;
+  /** Any of these intents; 0: everybody gets it. */
+  intents: number;
+  /** Absent: a DM, which is shard 0's. */
+  guildId?: string;
+  /** The bot must see this channel. */
+  channelId?: string;
+  /** The payload for a session that may or may not read what people wrote. */
+  payload(readsContent: boolean, intents: number): unknown;
+}
+
+export interface World {
+  clock: Clock;
+  nextId(): string;
+  application: ApplicationRecord;
+  users: Map<string, UserRecord>;
+  guilds: Map<string, GuildRecord>;
+  /** Threads and DMs too. */
+  channels: Map<string, ChannelRecord>;
+  interactions: Map<string, InteractionRecord>;
+  /** By author and nonce: the message that was sent with it. */
+  nonces: Map<string, { messageId: string; channelId: string; at: number }>;
+  /** The service's own address, for links. */
+  url: string;
+  /** Sends an event to every session that gets it. */
+  publish(dispatch: Dispatch): void;
+  /** Something happened that somebody may wait for. */
+  changed(): void;
+}
+
+export function createWorld(clock: Clock, application: Omit<ApplicationRecord, "id" | "commands">): World {
+  const nextId = createSnowflakes(clock);
+  const id = nextId();
+  const bot: UserRecord = { id, username: application.name, displayName: null, isBot: true, acceptsDms: true };
+  return {
+    clock,
+    nextId,
+    application: { ...application, id, commands: new Map() },
+    users: new Map([[id, bot]]),
+    guilds: new Map(),
+    channels: new Map(),
+    interactions: new Map(),
+    nonces: new Map(),
+    url: "",
+    publish: () => {},
+    changed: () => {},
+  };
+}
+
+export const noPings: Pings = { users: [], roles: [], everyone: false };
+
+export function isThread(
+  channel: ChannelRecord,
+): channel is ChannelRecord & { thread: ThreadRecord; parentId: string } {
+  return channel.thread !== undefined;
+}
+
+export function userOf(world: World, id: string): UserRecord {
+  const user = world.users.get(id);
+  if (user === undefined) throw refusal("unknownUser");
+  return user;
+}
+
+export function guildOf(world: World, id: string): GuildRecord {
+  const guild = world.guilds.get(id);
+  if (guild === undefined) throw refusal("unknownGuild");
+  return guild;
+}
+
+export function channelOf(world: World, id: string): ChannelRecord {
+  const channel = world.channels.get(id);
+  if (channel === undefined) throw refusal("unknownChannel");
+  return channel;
+}
+
+/** A message that anybody but its one reader can find. */
+export function messageOf(channel: ChannelRecord, id: string): MessageRecord {
+  const message = channel.messages.get(id);
+  if (message === undefined || message.onlyFor !== undefined) throw refusal("unknownMessage");
+  return message;
+}
+
+export function memberOf(world: World, guildId: string | undefined, userId: string): MemberRecord | undefined {
+  return guildId === undefined ? undefined : world.guilds.get(guildId)?.members.get(userId);
+}
+
+/** Threads of a channel, oldest first. */
+export function threadsOf(world: World, channelId: string): (ChannelRecord & { thread: ThreadRecord })[] {
+  return [...world.channels.values()].filter(isThread).filter((channel) => channel.parentId === channelId);
+}
