@@ -1,0 +1,183 @@
+/**
+ * Named instants at which a test lets the process die, as by `kill -9`. Every part is wrapped from outside, at its port, and
+ * only when a test asks for it: without, none of this is loaded.
+ *
+ * The spec is `<point>` or `<point>:<count>`: at the count-th time (first: 1) that the point is passed.
+ */
+import type { ContextBuilder } from "./context.ts";
+import { RemoraError } from "./errors.ts";
+import type { Gate } from "./gate.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Memory } from "./memory.ts";
+import type { Posts } from "./platform.ts";
+import type { ModelEvent, Provider } from "./provider.ts";
+import type { Delivery, ReadModel } from "./stages.ts";
+import type { Toolbox } from "./tool.ts";
+
+/** In the order in which a turn with an approved call passes them. */
+export const killPoints = [
+  "before-accept",
+  "accepted",
+  "turn-written",
+  "messages-taken",
+  "context-built",
+  "mid-stream",
+  "call-parsed",
+  "call-judged",
+  "approval-written",
+  "card-posted",
+  "card-kept",
+  "parked",
+  "click-taken",
+  "approval-consumed",
+  "before-started",
+  "started",
+  "effect-done",
+  "call-done",
+  "before-reply",
+  "reply-posted",
+  "after-reply",
+  "in-memory-write",
+  "after-memory",
+  "turn-ended",
+  "message-answered",
+] as const;
+
+export type KillPoint = (typeof killPoints)[number];
+
+export interface KillPoints {
+  ledger(ledger: Ledger): Ledger;
+  context(context: ContextBuilder): ContextBuilder;
+  provider(provider: Provider): Provider;
+  readModel(readModel: ReadModel): ReadModel;
+  gate(gate: Gate): Gate;
+  toolbox<T extends Toolbox>(toolbox: T): T;
+  delivery(delivery: Delivery): Delivery;
+  posts(posts: Posts): Posts;
+  memory<T extends Memory>(memory: T): T;
+}
+
+const textsBeforeDeath = 2;
+
+export function createKillPoints(spec: string): KillPoints {
+  const [name = "", countText = "1"] = spec.split(":");
+  const count = Number(countText);
+  const point = killPoints.find((known) => known === name);
+  if (point === undefined || !Number.isInteger(count) || count < 1) {
+    throw new RemoraError({
+      code: "start.kill-point",
+      place: "REMORA_KILL_AT",
+      message: `"${spec}" is no point to die at. It is for tests: <point>:<count>, with one of ${killPoints.join(", ")}`,
+    });
+  }
+  let passed = 0;
+
+  function at(here: KillPoint): void {
+    if (here === point && ++passed === count) die();
+  }
+
+  /** After the last of these, and never twice, whatever of them happens. */
+  async function after<T>(here: KillPoint, work: Promise<T>, isMeant: (result: T) => boolean = () => true): Promise<T> {
+    const result = await work;
+    if (isMeant(result)) at(here);
+    return result;
+  }
+
+  const afterCreate: { [kind: string]: KillPoint } = {
+    message: "accepted",
+    turn: "turn-written",
+    approval: "approval-written",
+  };
+  const afterMove: { [kindAndState: string]: KillPoint } = {
+    "message taken": "messages-taken",
+    "approval approved": "click-taken",
+    "approval consumed": "approval-consumed",
+    "call started": "started",
+    "call done": "call-done",
+    "turn parked": "parked",
+    "turn done": "turn-ended",
+    "message answered": "message-answered",
+  };
+
+  return {
+    ledger: (ledger) => ({
+      ...ledger,
+      async create(kind, id, entry) {
+        if (kind === "message") at("before-accept");
+        const isNew = await ledger.create(kind, id, entry);
+        const here = afterCreate[kind];
+        if (isNew && here !== undefined) at(here);
+        if (isNew && kind === "post" && id.includes(":card:")) at("card-kept");
+        return isNew;
+      },
+      async transition(kind, id, from, to, change) {
+        if (kind === "call" && to === "started") at("before-started");
+        const moved = await ledger.transition(kind, id, from, to, change);
+        const here = afterMove[`${kind} ${to}`];
+        if (moved !== undefined && here !== undefined) at(here);
+        return moved;
+      },
+    }),
+    context: (context) => ({
+      ...context,
+      build: (request) => after("context-built", context.build(request)),
+    }),
+    provider: (provider) => ({
+      ...provider,
+      async *stream(request, signal): AsyncGenerator<ModelEvent> {
+        let texts = 0;
+        for await (const event of provider.stream(request, signal)) {
+          yield event;
+          if (event.type === "text-delta" && ++texts === textsBeforeDeath) at("mid-stream");
+        }
+      },
+    }),
+    readModel: (readModel) => (events, tools, usedIds, onText) =>
+      after(
+        "call-parsed",
+        readModel(events, tools, usedIds, onText),
+        (answer) => answer.type === "answer" && answer.calls.length > 0,
+      ),
+    gate: (gate) => ({
+      ...gate,
+      classify(...call) {
+        const verdict = gate.classify(...call);
+        at("call-judged");
+        return verdict;
+      },
+    }),
+    toolbox: (toolbox) => ({
+      ...toolbox,
+      run: (call, scope, signal) => after("effect-done", toolbox.run(call, scope, signal)),
+    }),
+    delivery: (delivery) => ({
+      ...delivery,
+      async finish(text, files) {
+        at("before-reply");
+        await after("after-reply", delivery.finish(text, files));
+      },
+    }),
+    posts: (posts) => ({
+      ...posts,
+      async keep(key, messageId) {
+        at(key.startsWith("card:") ? "card-posted" : "reply-posted");
+        await posts.keep(key, messageId);
+      },
+    }),
+    memory: (memory) => ({
+      ...memory,
+      async saveEpisode(episode) {
+        const saving = memory.saveEpisode(episode);
+        // Reading the file and writing its new text take more than one round of the event loop.
+        setImmediate(() => at("in-memory-write"));
+        await after("after-memory", saving);
+      },
+    }),
+  };
+}
+
+/** Nothing runs after it, no handler and no other turn of the event loop. */
+function die(): never {
+  process.kill(process.pid, "SIGKILL");
+  for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}
