@@ -1,99 +1,369 @@
-/** Slack's double, driven by the real Bolt. */
-import { App, LogLevel } from "@slack/bolt";
+/** Slack's double delivers to the real Bolt, over sockets and over HTTP. The Web API's rules are in slack/*.test.ts. */
+import type { App } from "@slack/bolt";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createSlackDouble, type SlackDouble } from "./slack/double.ts";
+import { type BoltApp, connectHttpApp, connectSocketApp } from "./slack/bolt-app.ts";
+import { createRunningClock, createStandingClock } from "./slack/clock.ts";
+import { createSlackDouble, type SlackDouble, type SlackDoubleOptions } from "./slack/double.ts";
+import type { JsonObject } from "./slack/wire.ts";
 
 let slack: SlackDouble;
-let apps: App[] = [];
-beforeEach(async () => {
-  slack = await createSlackDouble();
-});
+let apps: BoltApp[] = [];
+
+async function begin(options: SlackDoubleOptions = {}): Promise<void> {
+  slack = await createSlackDouble(options);
+}
 afterEach(async () => {
-  for (const app of apps) await app.stop().catch(() => {});
+  for (const app of apps) await app.stop();
   apps = [];
   await slack.stop();
 });
 
-async function connect(prepare: (app: App) => void = () => {}): Promise<App> {
-  const app = new App({
-    token: slack.botToken,
-    appToken: slack.appToken,
-    socketMode: true,
-    logLevel: LogLevel.ERROR,
-    clientOptions: { slackApiUrl: slack.apiUrl },
-  });
-  prepare(app);
-  apps.push(app);
-  await app.start();
-  return app;
+const transports = { sockets: connectSocketApp, HTTP: connectHttpApp };
+
+async function connect(transport: keyof typeof transports, prepare: (app: App) => void): Promise<App> {
+  const connected = await transports[transport](slack, prepare);
+  apps.push(connected);
+  return connected.app;
 }
 
-describe("over sockets", () => {
-  test("a mention is heard as a message and as a mention, and its answer is seen in the thread", async () => {
-    await connect((app) => {
+const eventOf = (delivery: { payload: JsonObject } | undefined) => delivery?.payload.event as JsonObject;
+const plain = (text: string) => ({ type: "plain_text" as const, text });
+
+const card = [
+  { type: "section" as const, text: { type: "mrkdwn" as const, text: "Run it?" } },
+  {
+    type: "actions" as const,
+    block_id: "choices",
+    elements: [
+      {
+        type: "button" as const,
+        action_id: "approve:1",
+        text: plain("Approve"),
+        style: "primary" as const,
+        value: "1",
+      },
+      { type: "button" as const, action_id: "deny:1", text: plain("Deny"), value: "1" },
+    ],
+  },
+];
+
+describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
+  beforeEach(() => begin());
+
+  test("a mention comes as a message and as a mention of the same ts, and its answer is seen in the thread", async () => {
+    const heard: JsonObject[] = [];
+    await connect(transport, (app) => {
+      app.message(async ({ message }) => void heard.push(message as unknown as JsonObject));
       app.event("app_mention", async ({ event, say }) => {
+        heard.push(event as unknown as JsonObject);
         await say({ text: `you said ${event.text}`, thread_ts: event.ts });
       });
     });
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora is 1 < 2?" });
     await said.acknowledged();
     const answer = await slack.until(() => slack.see({ in: slack.general, thread: said.ts })[1]);
+    expect(answer).toMatchObject({ isAgents: true, threadTs: said.ts });
     expect(answer.readable).toContain("is 1 < 2?");
-    expect(said.deliveries.map((delivery) => (delivery.payload.event as { type: string }).type)).toEqual([
-      "message",
-      "app_mention",
+    const mentioned = `<@${slack.workspace.app.id}> is 1 &lt; 2?`;
+    expect(said.deliveries.map((delivery) => eventOf(delivery))).toMatchObject([
+      { type: "message", channel_type: "channel", text: mentioned, ts: said.ts, user: slack.ann.id },
+      { type: "app_mention", text: mentioned, ts: said.ts },
     ]);
+    expect(new Set(said.deliveries.map((delivery) => delivery.eventId)).size).toBe(2);
+    expect(heard.map((event) => event.type).sort()).toEqual(["app_mention", "message"]);
   });
 
-  test("a button opens a modal, whose answers come back", async () => {
+  test("a button, its modal and the submission go round, and the card is rewritten", async () => {
     const submitted: unknown[] = [];
-    await connect((app) => {
-      app.event("app_mention", async ({ say }) => {
-        await say({
-          text: "well?",
-          blocks: [
-            {
-              type: "actions",
-              elements: [{ type: "button", action_id: "go", text: { type: "plain_text", text: "Go" }, value: "x" }],
-            },
-          ],
-        });
-      });
-      app.action("go", async ({ ack, body, client }) => {
+    await connect(transport, (app) => {
+      app.event("app_mention", async ({ say }) => void (await say({ text: "Run it?", blocks: card })));
+      app.action("approve:1", async ({ ack, body, client }) => {
         await ack();
+        if (body.type !== "block_actions") return;
         await client.views.open({
-          trigger_id: (body as { trigger_id: string }).trigger_id,
+          trigger_id: body.trigger_id,
           view: {
             type: "modal",
             callback_id: "edit",
-            title: { type: "plain_text", text: "Edit" },
-            submit: { type: "plain_text", text: "OK" },
+            private_metadata: body.container.message_ts,
+            title: plain("Edit"),
+            submit: plain("Run"),
             blocks: [
               {
                 type: "input",
-                block_id: "b",
-                label: { type: "plain_text", text: "Arguments" },
+                block_id: "arguments",
+                label: plain("Arguments"),
                 element: { type: "plain_text_input", action_id: "json", initial_value: "{}" },
               },
             ],
           },
         });
       });
-      app.view("edit", async ({ ack, view }) => {
-        submitted.push(view.state.values.b?.json?.value);
+      app.view("edit", async ({ ack, view, client }) => {
+        const value = view.state.values.arguments?.json?.value;
+        submitted.push(value);
+        if (value === "{") {
+          await ack({ response_action: "errors", errors: { arguments: "not JSON" } });
+          return;
+        }
         await ack();
+        await client.chat.update({ channel: slack.general.id, ts: view.private_metadata, text: "Done" });
       });
     });
     slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora go" });
-    const card = await slack.until(() =>
-      slack.see({ in: slack.general }).find((message) => message.buttons.length > 0),
+    const { ts } = await slack.until(() => slack.see({ in: slack.general }).find((one) => one.buttons.length === 2));
+    const click = slack.interactions.click({ as: slack.ben, on: { channel: slack.general, ts }, button: "Approve" });
+    await click.acknowledged();
+    expect(click.delivery.payload).toMatchObject({
+      type: "block_actions",
+      user: { id: slack.ben.id, username: "ben", team_id: slack.ben.teamId },
+      container: { type: "message", message_ts: ts, channel_id: slack.general.id, is_ephemeral: false },
+      actions: [{ action_id: "approve:1", block_id: "choices", value: "1", type: "button", style: "primary" }],
+      message: { ts, text: "Run it?" },
+    });
+    const view = await slack.until(() => slack.views.stack(slack.ben)[0]);
+    await slack.interactions.submit({ as: slack.ben, view, values: { json: "{" } }).acknowledged();
+    expect(view).toMatchObject({ state: "open", errors: { arguments: "not JSON" } });
+    await slack.interactions.submit({ as: slack.ben, view }).acknowledged();
+    expect(submitted).toEqual(["{", "{}"]);
+    expect(slack.views.stack(slack.ben)).toEqual([]);
+    const rewritten = await slack.until(() => slack.see({ in: slack.general }).find((one) => one.text === "Done"));
+    expect(rewritten).toMatchObject({ ts, isEdited: true, blocks: [], buttons: [] });
+  });
+
+  test("a command is answered to its person alone, and its response URL speaks to all", async () => {
+    await connect(transport, (app) => {
+      app.command("/remora", async ({ ack, respond, command }) => {
+        await ack(`only you see this, ${command.user_name}`);
+        await respond({ response_type: "in_channel", text: `status: ${command.text}` });
+      });
+    });
+    const command = { as: slack.ann, in: slack.general, command: "/remora", text: "fine" };
+    await slack.interactions.command(command).acknowledged();
+    await slack.until(() => slack.see({ in: slack.general }).length === 1);
+    expect(slack.see({ in: slack.general, as: slack.ann }).map((one) => [one.text, one.isEphemeral])).toEqual([
+      ["only you see this, ann", true],
+      ["status: fine", false],
+    ]);
+    expect(slack.see({ in: slack.general, as: slack.ben }).map((one) => one.text)).toEqual(["status: fine"]);
+  });
+
+  test("a command that nobody acknowledges is told to its person as failed, and is not sent again", async () => {
+    await connect(transport, () => {});
+    const command = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/other" });
+    await slack.until(() => slack.calls.length > 0 || slack.sockets.opened() > 0);
+    slack.clock.advance(3001);
+    await expect(command.acknowledged()).rejects.toThrow("not acknowledged");
+    await slack.until(() => slack.see({ in: slack.general, as: slack.ann }).length === 1);
+    expect(slack.see({ in: slack.general, as: slack.ann })[0]?.text).toBe(
+      '/other failed with the error "operation_timeout"',
     );
-    await slack.interactions
-      .click({ as: slack.ann, on: { channel: slack.general, ts: card.ts }, button: "Go" })
-      .acknowledged();
-    const view = await slack.until(() => slack.views.stack(slack.ann)[0]);
-    await slack.interactions.submit({ as: slack.ann, view, values: { json: '{"a":1}' } }).acknowledged();
-    expect(submitted).toEqual(['{"a":1}']);
-    expect(slack.views.stack(slack.ann)).toEqual([]);
+    expect(command.delivery.attempts).toHaveLength(1);
+  });
+
+  test("the same event delivered twice carries the same id", async () => {
+    const ids: unknown[] = [];
+    await connect(transport, (app) => {
+      app.message(async ({ body }) => void ids.push(body.event_id));
+    });
+    await slack.people.say({ as: slack.ann, in: slack.general, text: "hello" }).acknowledged();
+    const again = slack.repeat();
+    await again.acknowledged();
+    expect(ids).toEqual([again.eventId, again.eventId]);
+    expect(again.attempts[0]?.number).toBe(1);
+  });
+
+  test("an event that is not acknowledged comes three times more: at once, after a minute, after five", async () => {
+    await slack.stop();
+    await begin({ clock: createStandingClock() });
+    const retries: unknown[] = [];
+    await connect(transport, (app) => {
+      // Bolt acknowledges events before any listener runs, so the refusal comes before Bolt.
+      app.processEvent = async ({ retryNum, retryReason }) => {
+        retries.push([retryNum ?? 0, retryReason ?? ""]);
+        throw new Error("the disk is full");
+      };
+    });
+    const [delivery] = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" }).deliveries;
+    for (const [pause, count] of [
+      [0, 1],
+      [0, 2],
+      [60_000, 3],
+      [300_000, 4],
+    ] as const) {
+      slack.clock.advance(pause);
+      await slack.until(() => retries.length >= count);
+      // Over HTTP the refusal is an answer; over a socket it is silence.
+      if (transport === "sockets") slack.clock.advance(3000);
+      await slack.until(() => delivery?.attempts[count - 1]?.outcome !== undefined);
+    }
+    await expect(delivery?.acknowledged()).rejects.toThrow("not acknowledged");
+    slack.clock.advance(3_600_000);
+    expect(delivery?.attempts).toHaveLength(4);
+    const reason = transport === "HTTP" ? "http_error" : "timeout";
+    expect(retries.map(String)).toEqual(["0,", `1,${reason}`, `2,${reason}`, `3,${reason}`]);
+  });
+});
+
+describe("sockets", () => {
+  beforeEach(() => begin());
+
+  async function listen(pingMs = 50) {
+    const heard: string[] = [];
+    const connected = await connectSocketApp(
+      slack,
+      (app) => app.message(async ({ message }) => void ("text" in message && heard.push(message.text ?? ""))),
+      pingMs,
+    );
+    apps.push(connected);
+    return heard;
+  }
+
+  test("after a cut the app is back, and hears what was said meanwhile", async () => {
+    slack.redelivery.afterLostSocket = "reconnect";
+    const heard = await listen();
+    slack.sockets.cut();
+    await slack.until(() => slack.sockets.count() === 0);
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "meanwhile" });
+    await said.acknowledged();
+    expect(heard).toEqual(["meanwhile"]);
+    expect(slack.sockets.opened()).toBe(2);
+    expect(said.deliveries[0]?.attempts.map((attempt) => attempt.outcome?.type)).toEqual(["gone", "acknowledged"]);
+  });
+
+  test("without that, what was missed comes a minute later", async () => {
+    const heard = await listen();
+    slack.sockets.cut();
+    await slack.until(() => slack.sockets.count() === 0);
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "meanwhile" });
+    await slack.until(() => slack.sockets.count() === 1);
+    slack.clock.advance(59_000);
+    expect(said.deliveries[0]?.attempts).toHaveLength(1);
+    slack.clock.advance(1_001);
+    await said.acknowledged();
+    expect(heard).toEqual(["meanwhile"]);
+  });
+
+  test("a silent socket is found out by the app's pings", async () => {
+    slack.redelivery.afterLostSocket = "reconnect";
+    const heard = await listen();
+    slack.sockets.silence();
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "anyone?" });
+    await slack.until(() => slack.sockets.opened() === 2);
+    slack.clock.advance(3000);
+    await said.acknowledged();
+    expect(heard).toEqual(["anyone?"]);
+  });
+
+  test.each(["warning", "refresh_requested", "link_disabled"] as const)(
+    "asked to leave (%s) the app opens another socket, and what it did not acknowledge comes again",
+    async (reason) => {
+      slack.redelivery.afterLostSocket = "reconnect";
+      const heard = await listen();
+      slack.sockets.disconnect(reason);
+      const said = slack.people.say({ as: slack.ann, in: slack.general, text: "still there?" });
+      await said.acknowledged();
+      expect(slack.sockets.opened()).toBe(2);
+      expect(heard).toEqual(["still there?"]);
+    },
+  );
+
+  test("with several sockets an event goes to one of them", async () => {
+    const first = await listen();
+    const second = await listen();
+    expect(slack.sockets.count()).toBe(2);
+    for (const text of ["one", "two", "three"]) {
+      await slack.people.say({ as: slack.ann, in: slack.general, text }).acknowledged();
+    }
+    expect([...first, ...second].sort()).toEqual(["one", "three", "two"]);
+    expect(first.length).toBeGreaterThan(0);
+    expect(second.length).toBeGreaterThan(0);
+  });
+
+  test("pings are answered both ways, and what is no acknowledgement is noted", async () => {
+    await listen(200);
+    slack.sockets.ping();
+    await slack.until(() => slack.sockets.pings.pongsFromApp === 1);
+    await slack.until(() => slack.sockets.pings.fromApp > 0, 20_000);
+    slack.sockets.sendRaw("{ this is no JSON");
+    await slack.people.say({ as: slack.ann, in: slack.general, text: "survived" }).acknowledged();
+    expect(slack.sockets.strange).toEqual([]);
+  });
+
+  test("an app token alone opens sockets", async () => {
+    const token = slack.tokens.get(slack.appToken);
+    if (token !== undefined) token.state = "inactive";
+    await expect(listen()).rejects.toThrow("account_inactive");
+    expect(slack.sockets.opened()).toBe(0);
+  });
+});
+
+describe("HTTP", () => {
+  beforeEach(() => begin());
+
+  async function listen(): Promise<string[]> {
+    const heard: string[] = [];
+    await connect("HTTP", (app) =>
+      app.message(async ({ message }) => void ("text" in message && heard.push(message.text ?? ""))),
+    );
+    return heard;
+  }
+
+  test("the URL is verified with a challenge", async () => {
+    await listen();
+    expect(await slack.http.verifyUrl()).toBe(true);
+  });
+
+  test.each(["bad", "stale", "missing", "wrong-version"] as const)("a %s signature is refused", async (signature) => {
+    const heard = await listen();
+    await slack.people.say({ as: slack.ann, in: slack.general, text: "genuine" }).acknowledged();
+    const body = slack.http.log.at(-1)?.body ?? "";
+    const answer = await slack.http.sendRaw({ body, signature });
+    expect(answer.status).toBe(401);
+    expect((await slack.http.sendRaw({ body })).status).toBe(200);
+    expect(heard).toEqual(["genuine", "genuine"]);
+  });
+
+  test("a body that is no JSON is refused, and the next event is heard", async () => {
+    const heard = await listen();
+    expect((await slack.http.sendRaw({ body: "{ this is no JSON" })).status).toBeGreaterThanOrEqual(400);
+    await slack.people.say({ as: slack.ann, in: slack.general, text: "after" }).acknowledged();
+    expect(heard).toEqual(["after"]);
+  });
+
+  test("an app that is down is asked again a minute later", async () => {
+    const heard = await listen();
+    const target = slack.http.target;
+    slack.http.target = "http://127.0.0.1:9/slack/events";
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    await slack.until(() => said.deliveries[0]?.attempts[0]?.outcome?.type === "gone");
+    slack.http.target = target;
+    slack.clock.advance(60_000);
+    await said.acknowledged();
+    expect(heard).toEqual(["hello"]);
+    expect(slack.http.log.at(-1)?.headers).toMatchObject({
+      "x-slack-retry-num": "1",
+      "x-slack-retry-reason": "connection_failed",
+    });
+  });
+});
+
+describe("the clock", () => {
+  beforeEach(() => begin());
+
+  test.each([createRunningClock, () => createStandingClock(0)])("rings in order when it is moved ahead", (create) => {
+    const clock = create();
+    const rung: string[] = [];
+    clock.after(200, () => rung.push("b"));
+    clock.after(100, () => {
+      rung.push("a");
+      clock.after(50, () => rung.push("a2"));
+    });
+    clock.after(300, () => rung.push("c"))();
+    clock.advance(199);
+    expect(rung).toEqual(["a", "a2"]);
+    clock.advance(101);
+    expect(rung).toEqual(["a", "a2", "b"]);
+    clock.stop();
   });
 });

@@ -41,8 +41,13 @@ export interface Delivery {
   firstAttempt(): Promise<JsonObject>;
 }
 
-/** Sends one attempt; the outcome may come at any time, only the first one counts. */
-export type Transport = (delivery: Delivery, attempt: Attempt, settle: (outcome: Outcome) => void) => void;
+/** Sends one attempt; the outcome may come at any time. `signal` is aborted when Slack stops waiting for it. */
+export type Transport = (
+  delivery: Delivery,
+  attempt: Attempt,
+  settle: (outcome: Outcome) => void,
+  signal: AbortSignal,
+) => void;
 
 export interface Redelivery {
   isEnabled: boolean;
@@ -66,7 +71,7 @@ export interface Courier {
 
 export function createCourier(state: SlackState, transport: () => Transport): Courier {
   const sent: Delivery[] = [];
-  const waiting = new Set<() => void>();
+  const untilReconnected = new Set<() => void>();
   const redelivery: Redelivery = {
     isEnabled: true,
     acknowledgeWithinMs: 3000,
@@ -83,7 +88,11 @@ export function createCourier(state: SlackState, transport: () => Transport): Co
       outcome: undefined,
     };
     delivery.attempts.push(made);
-    const cancel = state.clock.after(redelivery.acknowledgeWithinMs, () => settle({ type: "timeout" }));
+    const waiting = new AbortController();
+    const cancel = state.clock.after(redelivery.acknowledgeWithinMs, () => {
+      settle({ type: "timeout" });
+      waiting.abort();
+    });
     const settle = (outcome: Outcome) => {
       if (made.outcome !== undefined) {
         // An acknowledgement after the 3 s still ends the redelivery.
@@ -97,7 +106,7 @@ export function createCourier(state: SlackState, transport: () => Transport): Co
       else if (delivery.state === "pending") again(delivery, outcome);
       state.changed();
     };
-    transport()(delivery, made, settle);
+    transport()(delivery, made, settle, waiting.signal);
     state.changed();
   }
 
@@ -111,7 +120,7 @@ export function createCourier(state: SlackState, transport: () => Transport): Co
       if (delivery.state === "pending") attempt(delivery, reasonOf(outcome));
     };
     const lost = outcome.type === "gone" ? redelivery.afterLostSocket : undefined;
-    if (lost === "reconnect") waiting.add(next);
+    if (lost === "reconnect") untilReconnected.add(next);
     else state.clock.after(lost ?? (retry === 1 ? 0 : (redelivery.laterMs[retry - 2] ?? 0)), next);
   }
 
@@ -137,8 +146,8 @@ export function createCourier(state: SlackState, transport: () => Transport): Co
     repeat: (delivery, reason = "timeout") =>
       create(delivery.kind, structuredClone(delivery.payload), reason, (delivery.attempts.at(-1)?.number ?? 0) + 1),
     reconnected() {
-      const due = [...waiting];
-      waiting.clear();
+      const due = [...untilReconnected];
+      untilReconnected.clear();
       for (const next of due) next();
     },
   };

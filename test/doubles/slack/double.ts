@@ -102,7 +102,7 @@ export interface SlackDouble {
   streams: Omit<Streams, "methods">;
   /** Posts to response URLs. */
   responses: JsonObject[];
-  /** Resolves with the first truthy answer, asked again after every change; rejects after `timeoutMs` of real time. */
+  /** Resolves with the first truthy answer, asked again after every change and every 10 ms; rejects after `timeoutMs` of real time. */
   until<Value>(look: () => Value, timeoutMs?: number): Promise<NonNullable<Value>>;
   stop(): Promise<void>;
 }
@@ -116,8 +116,8 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
   const tokens = new Map([bot, app].map((token) => [token.value, token]));
   const signingSecret = randomBytes(16).toString("hex");
   const http = createHttpDelivery(state, signingSecret);
-  const courier: Courier = createCourier(state, () => (delivery, attempt, settle) => {
-    if (http.target !== undefined) http.send(delivery, attempt, settle);
+  const courier: Courier = createCourier(state, () => (delivery, attempt, settle, signal) => {
+    if (http.target !== undefined) http.send(delivery, attempt, settle, signal);
     else if (!sockets.send(delivery, attempt, settle)) settle({ type: "gone" });
   });
   const sockets = createSocketMode(
@@ -248,12 +248,15 @@ function until<Value>(state: SlackState, look: () => Value, timeoutMs: number): 
     const end = () => {
       leave();
       clearTimeout(timer);
+      clearInterval(poll);
     };
     const timer = setTimeout(() => {
       end();
       reject(new Error(`slack double: waited ${timeoutMs} ms in vain for ${String(look)}`));
     }, timeoutMs);
     const leave = state.onChange(check);
+    // For what happens in the app alone.
+    const poll = setInterval(check, 10);
     check();
   });
 }

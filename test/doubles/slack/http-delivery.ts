@@ -3,7 +3,8 @@
  * in headers. Requests that Slack would never send (unsigned, badly signed, stale, malformed) go out through `sendRaw`.
  */
 import { createHmac } from "node:crypto";
-import type { Attempt, Delivery, Outcome } from "./delivery.ts";
+import { type IncomingHttpHeaders, request } from "node:http";
+import type { Delivery, Outcome, Transport } from "./delivery.ts";
 import type { SlackState } from "./state.ts";
 import { isObject, type JsonObject } from "./wire.ts";
 
@@ -18,7 +19,7 @@ export interface RawRequest {
 
 export interface HttpAnswer {
   status: number;
-  headers: Headers;
+  headers: IncomingHttpHeaders;
   body: string;
 }
 
@@ -30,8 +31,9 @@ export interface HttpDelivery {
   log: { headers: Record<string, string>; body: string; answer: HttpAnswer | undefined }[];
   /** The handshake that Slack makes when the URL is entered; resolves to whether the challenge came back. */
   verifyUrl(): Promise<boolean>;
-  sendRaw(request: RawRequest): Promise<HttpAnswer>;
-  send(delivery: Delivery, attempt: Attempt, settle: (outcome: Outcome) => void): void;
+  /** Rejects when there is no answer. */
+  sendRaw(raw: RawRequest, signal?: AbortSignal): Promise<HttpAnswer>;
+  send: Transport;
 }
 
 export function createHttpDelivery(state: SlackState, signingSecret: string): HttpDelivery {
@@ -45,18 +47,17 @@ export function createHttpDelivery(state: SlackState, signingSecret: string): Ht
     return { "x-slack-request-timestamp": timestamp, "x-slack-signature": `${version}=${hash}` };
   }
 
-  async function sendRaw(request: RawRequest): Promise<HttpAnswer> {
+  async function sendRaw(raw: RawRequest, signal?: AbortSignal): Promise<HttpAnswer> {
     if (delivery.target === undefined) throw new Error("slack double: http.target is not set");
     const headers = {
-      "content-type": request.contentType ?? "application/json",
+      "content-type": raw.contentType ?? "application/json",
       "user-agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
-      ...signed(request.body, request.signature ?? "good"),
-      ...request.headers,
+      ...signed(raw.body, raw.signature ?? "good"),
+      ...raw.headers,
     };
-    const entry: HttpDelivery["log"][number] = { headers, body: request.body, answer: undefined };
+    const entry: HttpDelivery["log"][number] = { headers, body: raw.body, answer: undefined };
     delivery.log.push(entry);
-    const response = await fetch(delivery.target, { method: "POST", headers, body: request.body, redirect: "manual" });
-    entry.answer = { status: response.status, headers: response.headers, body: await response.text() };
+    entry.answer = await post(delivery.target, headers, raw.body, signal);
     state.changed();
     return entry.answer;
   }
@@ -73,18 +74,44 @@ export function createHttpDelivery(state: SlackState, signingSecret: string): Ht
       const parsed = parse(answer.body);
       return answer.status === 200 && (answer.body === challenge || parsed?.challenge === challenge);
     },
-    send(sent, attempt, settle) {
+    send(sent, attempt, settle, signal) {
       const retry: Record<string, string> =
         attempt.number === 0
           ? {}
           : { "x-slack-retry-num": String(attempt.number), "x-slack-retry-reason": httpReason(attempt.reason) };
-      sendRaw({ ...requestFor(sent), headers: retry }).then(
+      sendRaw({ ...requestFor(sent), headers: retry }, signal).then(
         (answer) => settle(outcomeOf(answer)),
         () => settle({ type: "gone" }),
       );
     },
   };
   return delivery;
+}
+
+/** One connection a request, as Slack's many machines do it. */
+function post(
+  url: string,
+  headers: Record<string, string>,
+  body: string,
+  signal: AbortSignal | undefined,
+): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const options = { method: "POST", headers, agent: false, ...(signal === undefined ? {} : { signal }) };
+    const sent = request(url, options, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(chunks).toString(),
+        });
+      });
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
 }
 
 function requestFor(delivery: Delivery): RawRequest {

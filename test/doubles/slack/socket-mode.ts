@@ -144,7 +144,11 @@ export function createSocketMode(state: SlackState, options: SocketOptions, cour
       for (const one of [...open]) one.socket.terminate();
     },
     silence() {
-      for (const one of open) one.isSilent = true;
+      for (const one of open) {
+        one.isSilent = true;
+        // Nothing is read any more, not even a close frame.
+        one.socket.pause();
+      }
     },
     disconnect(reason, graceMs = 0) {
       for (const one of live()) {

@@ -1,0 +1,49 @@
+/** The real Bolt on the double, over a socket or over HTTP, and quiet in the log. */
+import type { AddressInfo } from "node:net";
+import { App, HTTPReceiver, type Logger, LogLevel, SocketModeReceiver } from "@slack/bolt";
+import type { SlackDouble } from "./double.ts";
+
+const quiet: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  setLevel() {},
+  getLevel: () => LogLevel.ERROR,
+  setName() {},
+};
+
+export interface BoltApp {
+  app: App;
+  stop(): Promise<void>;
+}
+
+/** `pingMs` is how long the client waits for pongs and between attempts to connect again. */
+export async function connectSocketApp(
+  slack: SlackDouble,
+  prepare: (app: App) => void,
+  pingMs = 5000,
+): Promise<BoltApp> {
+  const clientOptions = { slackApiUrl: slack.apiUrl };
+  const receiver = new SocketModeReceiver({
+    appToken: slack.appToken,
+    logger: quiet,
+    clientPingTimeout: pingMs,
+    installerOptions: { clientOptions },
+  });
+  const app = new App({ token: slack.botToken, receiver, logger: quiet, clientOptions });
+  prepare(app);
+  await app.start();
+  return { app, stop: async () => void (await app.stop()) };
+}
+
+/** Listens on a free port and makes it the double's target. */
+export async function connectHttpApp(slack: SlackDouble, prepare: (app: App) => void): Promise<BoltApp> {
+  const receiver = new HTTPReceiver({ signingSecret: slack.signingSecret, logger: quiet });
+  const clientOptions = { slackApiUrl: slack.apiUrl };
+  const app = new App({ token: slack.botToken, receiver, logger: quiet, clientOptions });
+  prepare(app);
+  const server = (await app.start(0)) as { address(): AddressInfo };
+  slack.http.target = `http://127.0.0.1:${server.address().port}/slack/events`;
+  return { app, stop: async () => void (await app.stop()) };
+}
