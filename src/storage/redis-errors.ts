@@ -66,7 +66,8 @@ export function isAnswer(thrown: unknown): thrown is Error {
  * JavaScript itself throws, and what Redis answers about the command.
  */
 export function isWorthWaiting(thrown: unknown): boolean {
-  if (thrown instanceof RemoraError || thrown instanceof TypeError || thrown instanceof RangeError) return false;
+  const bugs = [RemoraError, TypeError, RangeError, ReferenceError, SyntaxError];
+  if (bugs.some((bug) => thrown instanceof bug)) return false;
   return thrown instanceof Error && (!isAnswer(thrown) || passing.includes(firstWord(thrown)));
 }
 

@@ -1,0 +1,14 @@
+import { createSoleBus, createSoleLeases } from "../../src/core/coordination.ts";
+import { coordinationConformance } from "../conformance/coordination.ts";
+
+coordinationConformance("the sole leases and bus", { isSole: true }, async () => {
+  const leases = createSoleLeases();
+  const bus = createSoleBus();
+  return {
+    open: () => ({ leases, bus }),
+    async dispose() {
+      await leases.close();
+      await bus.close();
+    },
+  };
+});
