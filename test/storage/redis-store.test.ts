@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe } from "vitest";
 import { silentLog } from "../../src/core/log.ts";
 import type { Store } from "../../src/core/store.ts";
 import { createRedisConnection } from "../../src/storage/redis-connection.ts";
