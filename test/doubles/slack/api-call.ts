@@ -112,6 +112,7 @@ export function createCaller(
       const args = createArguments(values);
       const rate = limits.rates[name] ?? rule.rate;
       spend([name, token.value, rate.perChannel === true ? (args.text("channel") ?? "") : ""].join(" "), rate);
+      if (rule.scopes.length > 0) Object.assign(headers, { "x-accepted-oauth-scopes": rule.scopes.join(",") });
       const body = await method({ method: name, args, token, needScope, hasScope });
       return { status: 200, headers, body: { ok: true, ...body } };
     } catch (error) {

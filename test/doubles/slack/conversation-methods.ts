@@ -55,10 +55,9 @@ const typeNames: Record<string, Channel["type"]> = {
 function open(state: SlackState, direct: (...people: Person[]) => Channel, call: Call): JsonObject {
   const channelId = call.args.text("channel");
   if (channelId !== undefined) return { channel: { id: channelFor(state, channelId).id } };
-  const ids = call.args
-    .required("users")
-    .split(",")
-    .map((id) => id.trim());
+  const users = call.args.text("users");
+  if (users === undefined || users === "") throw new SlackRefusal("users_list_not_supplied");
+  const ids = users.split(",").map((id) => id.trim());
   if (ids.length > 8) throw new SlackRefusal("too_many_users");
   call.needScope(ids.length === 1 ? "im:write" : "mpim:write");
   const people = ids.map((id) => {
@@ -108,6 +107,8 @@ function replies(state: SlackState, call: Call): JsonObject {
 function inRange(call: Call): (message: StoredMessage) => boolean {
   const oldest = Number(call.args.text("oldest") ?? 0);
   const latest = Number(call.args.text("latest") ?? Number.POSITIVE_INFINITY);
+  if (Number.isNaN(oldest)) throw new SlackRefusal("invalid_ts_oldest");
+  if (Number.isNaN(latest)) throw new SlackRefusal("invalid_ts_latest");
   const isInclusive = call.args.flag("inclusive") === true;
   return ({ ts }) => {
     const at = Number(ts);

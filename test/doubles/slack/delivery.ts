@@ -15,8 +15,8 @@ export type Outcome =
   | { type: "acknowledged"; payload: JsonObject }
   /** No answer within 3 s. */
   | { type: "timeout" }
-  /** HTTP: any answer but 2xx. */
-  | { type: "refused"; status: number; body: string }
+  /** HTTP: any answer but 2xx; final with `x-slack-no-retry: 1`. */
+  | { type: "refused"; status: number; body: string; isFinal: boolean }
   /** The connection went away, or there was none. */
   | { type: "gone" };
 
@@ -112,7 +112,8 @@ export function createCourier(state: SlackState, transport: () => Transport): Co
 
   function again(delivery: Delivery, outcome: Outcome): void {
     const retry = delivery.attempts.length;
-    if (delivery.kind !== "events_api" || !redelivery.isEnabled || retry > 3) {
+    const isFinal = outcome.type === "refused" && outcome.isFinal;
+    if (delivery.kind !== "events_api" || !redelivery.isEnabled || retry > 3 || isFinal) {
       delivery.state = "failed";
       return;
     }

@@ -49,7 +49,7 @@ import { type Looking, type SeenMessage, seenMessages } from "./see.ts";
 import { startServer } from "./server.ts";
 import { createSocketMode, type Sockets } from "./socket-mode.ts";
 import { type Channel, createState, type Person, type SlackState } from "./state.ts";
-import { createStreams, type Streams } from "./stream-methods.ts";
+import { createStreams } from "./stream-methods.ts";
 import { createViews, type Views } from "./views.ts";
 import type { JsonObject } from "./wire.ts";
 import { createWorkspace, type Workspace } from "./workspace.ts";
@@ -99,7 +99,6 @@ export interface SlackDouble {
   see(looking: Looking): SeenMessage[];
   views: Pick<Views, "stack" | "home">;
   assistant: Omit<Assistant, "methods">;
-  streams: Omit<Streams, "methods">;
   /** Posts to response URLs. */
   responses: JsonObject[];
   /** Resolves with the first truthy answer, asked again after every change and every 10 ms; rejects after `timeoutMs` of real time. */
@@ -181,6 +180,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
         const home = views.home(person);
         return home === undefined ? undefined : views.json(home);
       },
+      stopStream: streams.stopByPerson,
     }),
     interactions: createInteractions({ state, courier, views, responseUrls }),
     sockets: sockets.controls,
@@ -200,7 +200,6 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     see: (looking) => seenMessages(state, looking),
     views,
     assistant,
-    streams,
     responses: responseUrls.log,
     until: (look, timeoutMs = 10_000) => until(state, look, timeoutMs),
     async stop() {

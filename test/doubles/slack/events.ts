@@ -7,7 +7,7 @@ import type { Courier, Delivery } from "./delivery.ts";
 import { scopeForEvent } from "./method-rules.ts";
 import { messageJson } from "./shapes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
-import type { JsonObject } from "./wire.ts";
+import { isObject, type JsonObject } from "./wire.ts";
 
 export interface Events {
   /** Names of events the app does not subscribe to, such as `app_mention` or `message.channels`. */
@@ -33,13 +33,12 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
     send(event, teamId = state.team.id) {
       const scope = scopeForEvent(event);
       if (scope !== undefined && !token.scopes.includes(scope)) return [];
-      if (events.unsubscribed.has(subscriptionOf(event))) return [];
+      if (events.unsubscribed.has(subscriptionOf(event)) || !isThere(state, event)) return [];
       return [courier.send("events_api", envelope(state, event, teamId))];
     },
     message(message, mentionFirst = false) {
       const channel = state.channels.get(message.channel);
-      // Slack sends messages of conversations that the app is in, and of no others.
-      if (channel === undefined || !channel.members.has(state.app.botUserId)) return [];
+      if (channel === undefined) return [];
       const json = messageJson(state, message);
       const teamId = state.people.get(message.user)?.teamId ?? state.team.id;
       const event = { ...json, channel: channel.id, channel_type: channel.type, event_ts: message.ts };
@@ -49,7 +48,7 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
     },
     changed(message, previous) {
       const channel = state.channels.get(message.channel);
-      if (channel === undefined || !channel.members.has(state.app.botUserId)) return [];
+      if (channel === undefined) return [];
       const ts = state.ts();
       return events.send({
         type: "message",
@@ -65,7 +64,7 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
     },
     deleted(channelId, previous) {
       const channel = state.channels.get(channelId);
-      if (channel === undefined || !channel.members.has(state.app.botUserId)) return [];
+      if (channel === undefined) return [];
       const ts = state.ts();
       return events.send({
         type: "message",
@@ -81,6 +80,13 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
     },
   };
   return events;
+}
+
+/** Slack sends what happens in conversations that the app is in, and of no others. */
+function isThere(state: SlackState, event: JsonObject): boolean {
+  const id = isObject(event.item) ? event.item.channel : event.channel;
+  const channel = typeof id === "string" ? state.channels.get(id) : undefined;
+  return channel === undefined || event.user === state.app.botUserId || channel.members.has(state.app.botUserId);
 }
 
 function subscriptionOf(event: JsonObject): string {

@@ -132,7 +132,10 @@ function form(fields: Record<string, string>): RawRequest {
 }
 
 function outcomeOf(answer: HttpAnswer): Outcome {
-  if (answer.status < 200 || answer.status > 299) return { type: "refused", status: answer.status, body: answer.body };
+  if (answer.status < 200 || answer.status > 299) {
+    const isFinal = answer.headers["x-slack-no-retry"] === "1";
+    return { type: "refused", status: answer.status, body: answer.body, isFinal };
+  }
   const parsed = parse(answer.body);
   return { type: "acknowledged", payload: parsed ?? (answer.body === "" ? {} : { text: answer.body }) };
 }

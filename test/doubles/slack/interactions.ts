@@ -7,7 +7,7 @@ import type { Courier, Delivery } from "./delivery.ts";
 import type { ResponseUrls } from "./response-urls.ts";
 import { messageJson } from "./shapes.ts";
 import type { Channel, Person, SlackState, StoredMessage, StoredView } from "./state.ts";
-import { collectState, type Views } from "./views.ts";
+import { checkSubmission, collectState, type Views } from "./views.ts";
 import { isObject, type JsonObject, objectsIn } from "./wire.ts";
 
 export interface Interaction {
@@ -102,7 +102,7 @@ export function createInteractions(tools: InteractionTools): Interactions {
       });
       // What the app sends with its acknowledgement becomes a message, for the person alone unless it says otherwise.
       delivery.acknowledged().then(
-        (payload) => responseUrls.answer({ channel: channel.id, user: who.id }, payload),
+        (payload) => responseUrls.answer({ channel: channel.id, user: who.id }, command, payload),
         () => responseUrls.fail({ channel: channel.id, user: who.id }, command, delivery),
       );
       return send(delivery, triggerId, responseUrl);
@@ -113,7 +113,7 @@ export function createInteractions(tools: InteractionTools): Interactions {
       const message = state.messages.find((one) => one.channel === channelId && one.ts === on.ts);
       const action = forged === undefined ? actionIn(message, button) : forge(forged);
       const channel = state.channels.get(channelId);
-      const responseUrl = responseUrls.open({ channel: channelId, user: who.id, ts: on.ts, thread: message?.threadTs });
+      const responseUrl = responseUrls.open({ channel: channelId, user: who.id, ts: on.ts });
       const isEphemeral = message?.onlyFor !== undefined;
       const more: JsonObject = {
         container: {
@@ -143,6 +143,7 @@ export function createInteractions(tools: InteractionTools): Interactions {
     },
 
     submit({ as: who, view, values = {} }) {
+      checkSubmission(objectsIn(view.view.blocks), values);
       const triggerId = views.trigger(who);
       const delivery = courier.send("interactive", {
         type: "view_submission",
@@ -153,7 +154,7 @@ export function createInteractions(tools: InteractionTools): Interactions {
       });
       delivery.acknowledged().then(
         (payload) => views.answered(view, payload),
-        () => {},
+        () => views.failed(view, "not acknowledged"),
       );
       return send(delivery, triggerId);
     },

@@ -18,6 +18,8 @@ export interface Saying {
   /** Also shown in the channel. */
   isBroadcast?: boolean;
   files?: { name: string; content: string | Buffer; mimetype?: string }[];
+  /** By an incoming webhook of the bot: `bot_message`, without a user. */
+  isWebhook?: boolean;
   /** `app_mention` goes out before `message`; Slack promises no order. */
   mentionFirst?: boolean;
 }
@@ -39,6 +41,10 @@ export interface PeopleActions {
   join(person: Person, channel: Channel): Delivery[];
   leave(person: Person, channel: Channel): Delivery[];
   react(person: Person, said: { ts: string; channel: Channel }, name: string): Delivery[];
+  /** A link in it gets a preview: a change of the message that nobody made, with the same text. */
+  unfurl(said: Said, url: string): Delivery[];
+  /** Stops a streaming answer with the button below it. */
+  stopStream(person: Person, on: { ts: string; channel: Channel }): Delivery[];
   /** Slack's own line in a conversation, with a subtype such as `channel_topic`. */
   systemLine(channel: Channel, person: Person, subtype: string, text: string): Said;
   /** The tab of the app is opened. */
@@ -51,6 +57,8 @@ export interface PeopleTools {
   posting: Posting;
   direct(person: Person): Channel;
   homeView(person: Person): JsonObject | undefined;
+  /** Ends a stream for good. */
+  stopStream(message: StoredMessage): Delivery[];
 }
 
 export function createPeopleActions(tools: PeopleTools): PeopleActions {
@@ -96,6 +104,24 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
         item_user: message.user,
         event_ts: state.ts(),
       });
+    },
+    unfurl({ message }, url) {
+      const preview = { from_url: url, original_url: url, id: 1, fallback: url, title: url, title_link: url };
+      return posting.change(message, { attachments: [...message.attachments, preview] });
+    },
+    stopStream(person, { ts, channel }) {
+      const message = state.message(channel.id, ts);
+      if (message === undefined) throw new Error(`slack double: no message ${ts} in ${channel.id}`);
+      const changed = tools.stopStream(message);
+      const event = {
+        type: "agent_session_stopped",
+        channel: channel.id,
+        user: person.id,
+        thread_ts: message.threadTs ?? ts,
+        streaming_message_ts: [ts],
+        event_ts: state.ts(),
+      };
+      return [...changed, ...events.send(event)];
     },
     systemLine(channel, person, subtype, text) {
       const message = { ...emptyMessage(state, person, channel), subtype, text };
@@ -160,7 +186,7 @@ function messageOf(state: SlackState, saying: Saying): StoredMessage {
 function subtypeOf(saying: Saying): Partial<StoredMessage> {
   if ((saying.files ?? []).length > 0) return { subtype: "file_share" };
   if (saying.isBroadcast === true) return { subtype: "thread_broadcast", isBroadcast: true };
-  return saying.as.isBot ? { subtype: "bot_message" } : {};
+  return saying.isWebhook === true ? { subtype: "bot_message", isWebhook: true, username: saying.as.displayName } : {};
 }
 
 function shareFile(state: SlackState, person: Person, file: NonNullable<Saying["files"]>[number]): StoredFile {

@@ -5,7 +5,7 @@
 import { checkBlocks } from "./block-rules.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
-import { messageJson } from "./shapes.ts";
+import { messageJson, repliesOf } from "./shapes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
 import { type Arguments, invalid, isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";
 
@@ -112,6 +112,19 @@ export function createPosting(state: SlackState, events: Events): Posting {
     },
     remove(message) {
       const previous = messageJson(state, message);
+      if (repliesOf(state, message.channel, message.ts).length > 0) {
+        // A thread keeps its place: what was deleted leaves a tombstone.
+        const gone = { text: "This message was deleted.", blocks: [], attachments: [], fileIds: [] };
+        Object.assign(message, gone, {
+          subtype: "tombstone",
+          user: "USLACKBOT",
+          botId: undefined,
+          metadata: undefined,
+        });
+        const changed = events.changed(message, previous);
+        state.changed();
+        return changed;
+      }
       state.messages.splice(state.messages.indexOf(message), 1);
       const sent = message.onlyFor === undefined ? events.deleted(message.channel, previous) : [];
       state.changed();

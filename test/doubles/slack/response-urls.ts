@@ -17,14 +17,13 @@ interface Place {
   user: string;
   /** The message that was clicked. */
   ts?: string;
-  thread?: string | undefined;
 }
 
 export interface ResponseUrls {
   open(place: Place): string;
   respond(path: string, body: string): Page;
   /** What came with the acknowledgement of a command. */
-  answer(place: Place, payload: JsonObject): void;
+  answer(place: Place, command: string, payload: JsonObject): void;
   /** What the person sees when a command was not acknowledged. */
   fail(place: Place, command: string, delivery: Delivery): void;
   /** Every post to a response URL. */
@@ -51,9 +50,19 @@ export function createResponseUrls(state: SlackState, posting: Posting): Respons
       posting.change(original, { ...content, edited: { user: state.app.botUserId, ts: state.ts() } });
       return;
     }
-    const message = posting.draft(channel, content, args.text("thread_ts") ?? place.thread, args);
+    // Without `thread_ts` it appears in the channel, also when the click was in a thread.
+    const message = posting.draft(channel, content, args.text("thread_ts"), args);
     const isPublic = payload.response_type === "in_channel";
     posting.post(isPublic ? message : { ...message, onlyFor: place.user });
+  }
+
+  /** Slackbot tells the person alone. */
+  function tell(place: Place, command: string, reason: string): void {
+    const channel = state.channels.get(place.channel);
+    if (channel === undefined) return;
+    const text = `${command} failed with the error "${reason}"`;
+    const message = posting.draft(channel, { text, blocks: [], attachments: [] }, undefined);
+    posting.post({ ...message, user: "USLACKBOT", onlyFor: place.user });
   }
 
   return {
@@ -81,16 +90,18 @@ export function createResponseUrls(state: SlackState, posting: Posting): Respons
         throw error;
       }
     },
-    answer(place, payload) {
-      if (payload.text !== undefined || payload.blocks !== undefined) show(place, payload);
+    answer(place, command, payload) {
+      if (payload.text === undefined && payload.blocks === undefined) return;
+      try {
+        show(place, payload);
+      } catch (error) {
+        if (!(error instanceof SlackRefusal)) throw error;
+        tell(place, command, "invalid_command_response");
+      }
     },
     fail(place, command, delivery) {
-      const channel = state.channels.get(place.channel);
-      const reason = delivery.attempts.at(-1)?.outcome?.type === "timeout" ? "operation_timeout" : "dispatch_failed";
-      if (channel === undefined) return;
-      const text = `${command} failed with the error "${reason}"`;
-      const message = posting.draft(channel, { text, blocks: [], attachments: [] }, undefined);
-      posting.post({ ...message, user: "USLACKBOT", onlyFor: place.user });
+      const isLate = delivery.attempts.at(-1)?.outcome?.type === "timeout";
+      tell(place, command, isLate ? "operation_timeout" : "dispatch_failed");
     },
   };
 }

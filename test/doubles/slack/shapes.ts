@@ -116,7 +116,7 @@ export function messageJson(state: SlackState, message: StoredMessage, withMetad
   return {
     type: "message",
     ...(message.subtype === undefined ? {} : { subtype: message.subtype }),
-    user: message.user,
+    ...(message.isWebhook === true ? {} : { user: message.user }),
     ...(message.botId === undefined ? {} : botFields(state, message, isOurs)),
     ...(message.username === undefined ? {} : { username: message.username }),
     ...(message.clientMessageId === undefined ? {} : { client_msg_id: message.clientMessageId }),

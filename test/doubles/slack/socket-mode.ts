@@ -36,7 +36,7 @@ export interface Sockets {
   cut(): void;
   /** The connections stay open, but nothing is heard or said any more. */
   silence(): void;
-  /** A `disconnect` frame; the sockets are closed by Slack after the grace, as it is with `warning`. */
+  /** A `disconnect` frame to all; Slack closes the sockets itself after the grace. */
   disconnect(reason: DisconnectReason, graceMs?: number): void;
   /** Sends a frame as it is, for what Slack should never send. */
   sendRaw(text: string): void;
@@ -150,11 +150,11 @@ export function createSocketMode(state: SlackState, options: SocketOptions, cour
         one.socket.pause();
       }
     },
-    disconnect(reason, graceMs = 0) {
+    disconnect(reason, graceMs = 10_000) {
       for (const one of live()) {
         say(one, { type: "disconnect", reason, debug_info: { host: `applink-${one.id}` } });
         one.isLeaving = true;
-        if (graceMs > 0) state.clock.after(graceMs, () => one.socket.close(1000));
+        state.clock.after(graceMs, () => one.socket.close(1000));
       }
     },
     sendRaw(text) {

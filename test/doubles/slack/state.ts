@@ -89,6 +89,8 @@ export interface StoredMessage {
   /** As given when it was posted. */
   parse: { full: boolean; mrkdwn: boolean; unfurlLinks: boolean; unfurlMedia: boolean };
   username?: string;
+  /** Of incoming webhooks, which have no user. */
+  isWebhook?: boolean;
   extra?: JsonObject;
 }
 
@@ -103,6 +105,8 @@ export interface StoredView {
   state: "open" | "closed";
   /** What the app answered to a submission with `response_action: errors`. */
   errors: Record<string, string>;
+  /** The person sees "We had some trouble connecting": no acknowledgement, or an answer that Slack can't use. */
+  failure?: string;
 }
 
 export interface AssistantThread {

@@ -7,6 +7,7 @@
  */
 import type { Call, Method } from "./api-call.ts";
 import { checkBlocks } from "./block-rules.ts";
+import type { Delivery } from "./delivery.ts";
 import { channelFor, checkMayPost, type Posting, readMetadata, threadFor } from "./posting.ts";
 import type { Channel, SlackState, StoredMessage, Stream } from "./state.ts";
 import { type Arguments, invalid, isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";
@@ -19,17 +20,21 @@ const bytesWithTasks = 10_600;
 export interface Streams {
   methods: Record<string, Method>;
   /** The person presses stop: nothing more may be appended. */
-  stopByPerson(message: StoredMessage): void;
+  stopByPerson(message: StoredMessage): Delivery[];
 }
 
 export function createStreams(state: SlackState, posting: Posting): Streams {
   const stopped = new WeakSet<StoredMessage>();
   const ends = new WeakMap<StoredMessage, () => void>();
 
-  function end(message: StoredMessage, outcome: "completed" | "errored", change: Partial<StoredMessage> = {}): void {
+  function end(
+    message: StoredMessage,
+    outcome: "completed" | "errored",
+    change: Partial<StoredMessage> = {},
+  ): Delivery[] {
     ends.get(message)?.();
-    if (message.stream === undefined) return;
-    posting.change(message, { ...change, stream: { ...message.stream, state: outcome } });
+    if (message.stream === undefined) return [];
+    return posting.change(message, { ...change, stream: { ...message.stream, state: outcome } });
   }
 
   function start(call: Call): JsonObject {
@@ -100,7 +105,7 @@ export function createStreams(state: SlackState, posting: Posting): Streams {
     },
     stopByPerson(message) {
       stopped.add(message);
-      end(message, "completed");
+      return end(message, "completed");
     },
   };
 }

@@ -17,6 +17,7 @@ export interface Views {
   close(view: StoredView): void;
   /** `response_action`: errors, update, push, clear; nothing closes the view. */
   answered(view: StoredView, payload: JsonObject): void;
+  failed(view: StoredView, reason: string): void;
   /** The open modals of a person, the one on top last. */
   stack(person: Person): StoredView[];
   home(person: Person): StoredView | undefined;
@@ -101,6 +102,28 @@ export function createViews(state: SlackState): Views {
     return open(userId, view, "modal", isPush ? stack.at(-1) : undefined);
   }
 
+  function act(view: StoredView, payload: JsonObject): void {
+    switch (payload.response_action) {
+      case "errors":
+        view.errors = isObject(payload.errors) ? (payload.errors as Record<string, string>) : {};
+        break;
+      case "update":
+        replace(view, checkView(payload.view, "modal"));
+        break;
+      case "push":
+        open(view.userId, checkView(payload.view, "modal"), "modal", view);
+        break;
+      case "clear":
+        for (const other of stackOf(view.userId)) other.state = "closed";
+        break;
+      case undefined:
+        view.state = "closed";
+        break;
+      default:
+        throw new SlackRefusal("unknown response_action");
+    }
+  }
+
   const views: Views = {
     methods: {
       "views.open": ({ args }) => ({
@@ -146,22 +169,16 @@ export function createViews(state: SlackState): Views {
       state.changed();
     },
     answered(view, payload) {
-      switch (payload.response_action) {
-        case "errors":
-          view.errors = isObject(payload.errors) ? (payload.errors as Record<string, string>) : {};
-          break;
-        case "update":
-          replace(view, checkView(payload.view, "modal"));
-          break;
-        case "push":
-          open(view.userId, checkView(payload.view, "modal"), "modal", view);
-          break;
-        case "clear":
-          for (const other of stackOf(view.userId)) other.state = "closed";
-          break;
-        default:
-          view.state = "closed";
+      try {
+        act(view, payload);
+      } catch (error) {
+        if (!(error instanceof SlackRefusal)) throw error;
+        view.failure = error.error;
       }
+      state.changed();
+    },
+    failed(view, reason) {
+      view.failure = reason;
       state.changed();
     },
     stack: (person) => stackOf(person.id),
@@ -189,4 +206,18 @@ export function collectState(blocks: JsonObject[], values: Record<string, string
     collected[blockId] = { ...collected[blockId], [actionId]: value };
   }
   return collected;
+}
+
+/** What the client does not let anyone submit: an empty input that is not optional, a text that is too long. */
+export function checkSubmission(blocks: JsonObject[], values: Record<string, string | JsonObject>): void {
+  for (const block of blocks) {
+    const element = isObject(block.element) ? block.element : undefined;
+    if (element?.type !== "plain_text_input") continue;
+    const given = values[String(element.action_id)] ?? element.initial_value ?? "";
+    if (typeof given !== "string") continue;
+    const most = typeof element.max_length === "number" ? element.max_length : 3000;
+    if (given === "" && block.optional !== true)
+      throw new Error(`slack double: ${element.action_id} must be filled in`);
+    if (given.length > most) throw new Error(`slack double: ${element.action_id} takes ${most} characters at most`);
+  }
 }
