@@ -63,6 +63,14 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
     }
   }
 
+  /** Aborted while the ledger was asked: the attempt counts as made, and the tool is known not to have run. */
+  async function leaveOut(job: ToolJob, entry: CallRecordEntry, signal: AbortSignal): Promise<CallRecordEntry> {
+    if (abortCauseOf(signal) === "shutdown") {
+      return (await record.postpone(entry, Date.now(), "it was cut off before it began")).entry;
+    }
+    return await finish(job, entry, "done", resultOf(job, entry, "interrupted", textOf.notRun(false)));
+  }
+
   async function settle(
     job: ToolJob,
     entry: CallRecordEntry,
@@ -105,11 +113,12 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
     async attempt(job, seen, signal, begun) {
       const { entry, isMine } = await record.start(seen);
       if (!isMine) return entry;
-      begun();
       const { attempts } = entry.body;
       if (attempts === 1) {
         events.emit("tool.called", { ...fieldsOf(job), input: options.redact(JSON.stringify(job.call.input)) });
       }
+      if (signal.aborted) return await leaveOut(job, entry, signal);
+      begun();
       const end = await runAttempt(toolbox, job, signal);
       // The process goes down: for the next start it must look like what it is, an attempt that was cut off.
       if (end.type === "aborted" && abortCauseOf(signal) === "shutdown") return entry;

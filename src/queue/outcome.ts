@@ -26,6 +26,9 @@ export const textOf = {
       : `Not tried again: ${why}. The last attempt had failed: ${failure}`;
   },
   unkept: (reason: string) => `Not run: the call could not be recorded, and nothing runs unrecorded. ${reason}`,
+  unqueued: (reason: string) => `Not run: the call could not be put into the queue. ${reason}`,
+  outOfReach:
+    "Interrupted: it was stopped while the queue was out of reach, so its outcome is unknown; it may have run, or still run. Check before you do it again.",
   timedOut(timeoutMs: number, hasEnded: boolean): string {
     const seconds = Number((timeoutMs / 1000).toFixed(1));
     const rest = hasEnded ? "It was ended" : "It was told to end and did not, so it may still be running";
