@@ -9,12 +9,14 @@
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createPageHome, createPlatforms, isPage } from "./app-platforms.ts";
 import {
   accessRules,
   approvalPolicy,
   contextSettings,
   modelsToChoose,
   providerSettings,
+  redisSettings,
   toolboxSettings,
 } from "./config/derive.ts";
 import type { Settings } from "./config/load.ts";
@@ -24,7 +26,6 @@ import { createAccess } from "./core/access.ts";
 import type { ApprovalDesk } from "./core/approval.ts";
 import { conversationCommands, createCommands } from "./core/commands.ts";
 import { createConversations } from "./core/conversations.ts";
-import { createSoleBus, createSoleLeases } from "./core/coordination.ts";
 import { grantCommand, skillsCommand } from "./core/desk-commands.ts";
 import { messageOf, RemoraError } from "./core/errors.ts";
 import { createEventLog } from "./core/event-log.ts";
@@ -47,6 +48,7 @@ import { runTurn } from "./core/run-turn.ts";
 import { probeSandbox, type SandboxProbe } from "./core/sandbox.ts";
 import { createSchedules } from "./core/schedules.ts";
 import type { Delivery, TurnStages } from "./core/stages.ts";
+import type { ToolQueue } from "./core/tool.ts";
 import type { TurnRecord } from "./core/turn.ts";
 import { createUsageMeter } from "./core/usage.ts";
 import { usageCommand } from "./core/usage-command.ts";
@@ -57,33 +59,39 @@ import { createGate } from "./gate/gate.ts";
 import { createMemory } from "./memory/memory.ts";
 import { folderNameOf } from "./memory/places.ts";
 import { createScopedMemory } from "./memory/scoped.ts";
-import { createLocalPlatform, type LocalPlatform } from "./platforms/local/platform.ts";
 import { createCascade } from "./providers/cascade.ts";
 import { createProviders, type ProviderStatus } from "./providers/select.ts";
-import { createEmbeddedQueue } from "./queue/execute.ts";
+import { createEmbeddedQueue, type EmbeddedQueueOptions } from "./queue/execute.ts";
 import { createTaskFiles } from "./queue/task-file.ts";
 import { createDelivery } from "./response/deliver.ts";
 import { readModel } from "./response/parse.ts";
 import { describeMisfit } from "./response/schema-check.ts";
 import { briefs, contentOf, countSkills, createSkillLibrary, gateRules } from "./skills/library.ts";
 import { createToolbox } from "./skills/toolbox.ts";
-import { lockData } from "./storage/data-lock.ts";
 import { makeFolders } from "./storage/folders.ts";
-import { createKeyvStore } from "./storage/keyv-store.ts";
-import { createSqliteLedger } from "./storage/sqlite-ledger.ts";
+import { type DurableState, openState } from "./storage/open-state.ts";
 import { mountDashboard } from "./web/dashboard.ts";
 import { createMetrics } from "./web/metrics.ts";
 import { createWebServer } from "./web/server.ts";
 import { createSnapshot, statusLines } from "./web/snapshot.ts";
+import { serveWhileWaiting } from "./web/waiting.ts";
+
+/** `platforms` takes messages in, `worker` works on them and answers; one process alone does both. */
+export type Role = "all" | "platforms" | "worker";
 
 export interface AppOptions {
   settings: Settings;
+  role: Role;
   /** What the page's link, its cookie and API clients must carry. */
   token: string;
   log: Log;
   redact: Redact;
+  /** Ends a start that waits. */
+  signal: AbortSignal;
   /** Instead of those that the settings select; for tests and benchmarks. */
   providers?: Provider[];
+  /** For tests: where the process dies (core/kill-points.ts). */
+  killAt?: string | undefined;
 }
 
 export interface App {
@@ -108,18 +116,17 @@ const { version } = createRequire(import.meta.url)("../package.json") as { versi
 const weekMs = 7 * 86_400_000;
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const { settings, token, log, redact } = options;
+  const { settings, role, token, log, redact } = options;
   const { config, workspace, data } = settings;
   await makeFolders(workspace, data);
-  const lock = lockData(data);
+  const kill = await killPoints(options.killAt);
+  const state = await openStateFor(options);
+  const { store, leases, bus } = state;
+  const ledger = kill?.ledger(state.ledger) ?? state.ledger;
   const ended = new AbortController();
   const isOwner = createOwnerCheck(config.safety.owners);
 
   const events = createEvents((thrown) => log.error({ error: messageOf(thrown) }, "a listener of events failed"));
-  const ledger = createSqliteLedger({ path: join(data, "ledger.db") });
-  const store = createKeyvStore({ path: join(data, "store.db") });
-  const bus = createSoleBus();
-  const leases = createSoleLeases();
   const corpus = join(workspace, "brain", "corpus");
   const eventLog = createEventLog({ events, folder: corpus, retentionDays: config.events.retentionDays, redact, log });
   const metrics = createMetrics(events);
@@ -134,13 +141,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   library.onChange((set) => gate.replace(gateRules(set)));
   const memory = createMemory({
     workspace,
-    indexFile: join(data, "memory.db"),
+    indexFile: join(state.ownFolder, "memory.db"),
     events,
     log,
     redact,
     retentionDays: config.memory.retentionDays,
+    ...(state.alone === undefined ? {} : { alone: state.alone }),
   });
-  const toolbox = createToolbox({
+  const tools = createToolbox({
     library,
     log,
     workspace,
@@ -150,6 +158,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     redact,
     servicesFor: (call, signal) => servicesFor(call, signal),
   });
+  const toolbox = kill?.toolbox(tools) ?? tools;
   const provider = createCascade({ providers: selected.providers, events });
   const usage = createUsageMeter({ ledger, prices: config.models.prices, limits: config.limits, log });
   const known = createKnownConversations(ledger);
@@ -171,7 +180,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     preferredModel: modelChoice.preferred,
   });
 
-  const queue = createEmbeddedQueue({
+  const queue = await createQueue(state, role, {
     ledger,
     toolbox,
     events,
@@ -182,8 +191,6 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
   });
   const taskFiles = createTaskFiles({ workspace, redact, log });
-  const platforms = new Map<string, Platform>();
-
   /** Where something is remembered is known before it is, so that it can be forgotten. */
   async function remember(turn: TurnRecord): Promise<void> {
     await known.note(turn);
@@ -214,7 +221,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     const posts = createPosts(ledger, target.turnId, async (key, messageId) => {
       if (key.startsWith("card:")) await approvals.posted(key.slice("card:".length), target.turnId, messageId);
     });
-    return createDelivery({ reply: platform.reply(target, posts), redact, log });
+    const reply = platform.reply(target, kill?.posts(posts) ?? posts);
+    const delivery = createDelivery({ reply, redact, log });
+    return kill?.delivery(delivery) ?? delivery;
   }
 
   const approvals: ApprovalDesk = createApprovals({
@@ -257,22 +266,23 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   const access = createAccess({ rules: accessRules(settings), ledger, isOwner });
 
+  const builder = { ...context, remember };
   const stages: TurnStages = {
     ledger,
     events,
-    context: { ...context, remember },
-    provider,
-    readModel,
+    context: kill?.context(builder) ?? builder,
+    provider: kill?.provider(provider) ?? provider,
+    readModel: kill?.readModel(readModel) ?? readModel,
     async deliver(target) {
       const delivery = await deliver(target);
       underWay.set(target.turnId, delivery);
       return delivery;
     },
     toolbox,
-    gate,
+    gate: kill?.gate(gate) ?? gate,
     approvals,
     queue,
-    memory,
+    memory: kill?.memory(memory) ?? memory,
     taskFiles,
     usage,
     takeSteering: (turnId, conversationId) => conversations.takeSteering(turnId, conversationId),
@@ -285,7 +295,11 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     leases,
     bus,
-    takesTurns: true,
+    takesTurns: role !== "platforms",
+    serves: async (conversationId) => {
+      const [platform = ""] = conversationId.split(":", 1);
+      return platforms.has(platform) && (state.redis === undefined || platform !== "local" || (await home.isHere()));
+    },
     overlap: config.turns.overlap,
     concurrency: config.turns.concurrency,
     run: (turn, signal) => runTurn(turn, stages, signal).finally(() => underWay.delete(turn.id)),
@@ -316,24 +330,29 @@ export async function createApp(options: AppOptions): Promise<App> {
     ],
     log,
   );
-  if (config.local.enabled) {
-    const dataFile = join(data, "local.db");
-    platforms.set("local", createLocalPlatform({ dataFile, commands: commands.list, log }));
-  }
+  const platforms = await createPlatforms({ settings, store, commands: commands.list, log });
+  const home = createPageHome({ data, store, leases });
   const handlers = createHandlers({ conversations, approvals, questions, commands, context, access, log });
 
   const server = createWebServer({ ...config.web, token, readiness, metrics, log });
-  for (const platform of platforms.values()) if (isPage(platform)) platform.mount(server.app);
+  if (takesMessages(role)) for (const platform of platforms.values()) if (isPage(platform)) platform.mount(server.app);
   const skills = () => library.current();
   const status = () => statusLines([...platforms.values()], selected.statuses, sandbox);
   const snapshot = createSnapshot({ version, ledger, approvals, queue, skills, status });
   mountDashboard(server.app, snapshot, (decision) => approvals.decide(decision));
   let url: string | null = null;
+  let isStarted = false;
+  /** Those that messages come in by. */
+  const connected = new Set<Platform>();
 
   function readiness() {
-    const down = [...platforms.values()].filter((platform) => !platform.health().isConnected);
-    const detail = down.map((platform) => `${platform.name}: ${platform.health().detail}`).join("\n");
-    return { isReady: url !== null && down.length === 0, detail: detail === "" ? "ready" : detail };
+    const down = [...connected].filter((platform) => !platform.health().isConnected);
+    const redis = state.redis?.connection.health();
+    const lines = [
+      ...(redis === undefined || redis.isConnected ? [] : [`Redis: ${redis.detail}`]),
+      ...down.map((platform) => `${platform.name}: ${platform.health().detail}`),
+    ];
+    return { isReady: isStarted && lines.length === 0, detail: lines.length === 0 ? "ready" : lines.join("\n") };
   }
 
   const housekeeping = createHousekeeping({
@@ -364,13 +383,22 @@ export async function createApp(options: AppOptions): Promise<App> {
       url = (await server.start()).url;
       await taskFiles.markInterrupted(await conversations.goingOn());
       await library.watch();
-      for (const platform of platforms.values()) {
-        await platform.connect(handlers, ended.signal);
-        events.emit("platform.connected", { platform: platform.name });
-      }
+      const inUse = takesMessages(role) ? [...platforms.values()] : [];
+      await Promise.all(
+        inUse.map(async (platform) => {
+          if (isPage(platform) && !(await home.claim())) {
+            log.warn({}, "the page is not served here: another process serves its own");
+            return;
+          }
+          connected.add(platform);
+          await platform.connect(handlers, ended.signal);
+          events.emit("platform.connected", { platform: platform.name });
+        }),
+      );
       await conversations.recover();
-      void memory.warmUp();
+      if (role !== "platforms") void memory.warmUp();
       housekeeping.start();
+      isStarted = true;
     },
     async close() {
       housekeeping.stop();
@@ -386,9 +414,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       await memory.close();
       await eventLog.close();
       metrics.close();
-      await store.close();
-      await ledger.close();
-      lock.release();
+      await state.close();
     },
   };
 }
@@ -396,8 +422,40 @@ export async function createApp(options: AppOptions): Promise<App> {
 const crashText =
   "⚠️ Something went wrong inside Remora while it worked on this. The log has the details; please ask again.";
 
-function isPage(platform: Platform): platform is LocalPlatform {
-  return "mount" in platform;
+function takesMessages(role: Role): boolean {
+  return role !== "worker";
+}
+
+async function killPoints(spec: string | undefined) {
+  if (spec === undefined) return undefined;
+  const { createKillPoints } = await import("./core/kill-points.ts");
+  return createKillPoints(spec);
+}
+
+async function openStateFor({ settings, token, role, log, signal }: AppOptions): Promise<DurableState> {
+  const redis = redisSettings(settings);
+  if (redis === null && role !== "all") {
+    throw new RemoraError({
+      code: "start.role",
+      place: "--role",
+      message: `"${role}" shares its work with other processes, and they need Redis for that. Set REDIS_URL, or leave --role out`,
+    });
+  }
+  const waiting = (detail: () => string) => serveWhileWaiting({ ...settings.config.web, token, log }, detail);
+  return await openState({ data: settings.data, redis, log }, waiting, signal);
+}
+
+async function createQueue(state: DurableState, role: Role, options: EmbeddedQueueOptions): Promise<ToolQueue> {
+  if (state.redis === undefined) return createEmbeddedQueue(options);
+  const { createBullQueue } = await import("./queue/bull-queue.ts");
+  const { connection, prefix } = state.redis;
+  return createBullQueue({
+    ...options,
+    connect: connection.forBullMq,
+    prefix: prefix.slice(0, -1),
+    bus: state.bus,
+    runs: role !== "platforms",
+  });
 }
 
 async function probeFor(mode: Settings["config"]["safety"]["sandbox"]): Promise<SandboxProbe> {

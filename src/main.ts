@@ -18,7 +18,12 @@ const program = new Command("remora")
 program
   .command("start")
   .description("start the agent: its platforms, its page, and everything behind them")
-  .action(async () => (await import("./cli/start.ts")).start(process.env, root));
+  .addOption(
+    new Option("--role <role>", "with Redis: take messages in, work on them, or both")
+      .choices(["all", "platforms", "worker"])
+      .default("all"),
+  )
+  .action(async (options) => (await import("./cli/start.ts")).start(process.env, root, options));
 
 const skills = program.command("skills").description("look after skills");
 skills

@@ -21,7 +21,7 @@ function importsOf(file: string): string[] {
 const files = filesIn(source);
 const mayCross = (file: string) => {
   const path = relative(source, file);
-  return path === "main.ts" || path === "app.ts" || path.startsWith(`cli${sep}`);
+  return path === "main.ts" || /^app(?:-[a-z]+)?\.ts$/.test(path) || path.startsWith(`cli${sep}`);
 };
 
 test("the rules are looked for where the code is", () => {

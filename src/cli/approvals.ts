@@ -6,12 +6,12 @@
  * before a call runs is checked there.
  */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { approvalPolicy } from "../config/derive.ts";
+import { approvalPolicy, redisSettings } from "../config/derive.ts";
 import type { Environment, Settings } from "../config/load.ts";
 import type { ApprovalCard, ApprovalDesk, CardItem } from "../core/approval.ts";
 import { RemoraError } from "../core/errors.ts";
 import { createEvents } from "../core/events.ts";
+import type { Ledger } from "../core/ledger.ts";
 import { silentLog } from "../core/log.ts";
 import { createRedactor } from "../core/redact.ts";
 import { createApprovals } from "../gate/approvals.ts";
@@ -19,7 +19,7 @@ import { escapeHidden } from "../gate/card-text.ts";
 import { createGate } from "../gate/gate.ts";
 import { contentOf, gateRules } from "../skills/library.ts";
 import { loadSkills } from "../skills/load.ts";
-import { createSqliteLedger } from "../storage/sqlite-ledger.ts";
+import { ledgerFile, openLedger } from "../storage/open-state.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface ListOptions {
@@ -56,8 +56,9 @@ export async function approvalsDecideCommand(
 }
 
 async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Promise<T>): Promise<T> {
-  const path = join(settings.data, "ledger.db");
-  if (!existsSync(path)) {
+  const path = ledgerFile(settings.data);
+  const redis = redisSettings(settings);
+  if (redis === null && !existsSync(path)) {
     throw new RemoraError({
       code: "approvals.no-ledger",
       place: path,
@@ -65,7 +66,7 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
         "there is no ledger, so no agent has run with this data folder. Set REMORA_DATA as it is set for the agent",
     });
   }
-  const ledger = createSqliteLedger({ path });
+  const ledger = await openLedger({ data: settings.data, redis, log: silentLog });
   try {
     return await work(await createDesk(settings, ledger));
   } finally {
@@ -74,7 +75,7 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
 }
 
 /** Shows, records and wakes nothing by itself: that is the agent's, who has the platforms and the memory. */
-async function createDesk(settings: Settings, ledger: ReturnType<typeof createSqliteLedger>): Promise<ApprovalDesk> {
+async function createDesk(settings: Settings, ledger: Ledger): Promise<ApprovalDesk> {
   const set = await loadSkills(skillRootsOf(settings));
   return createApprovals({
     ledger,

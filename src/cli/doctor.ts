@@ -4,13 +4,14 @@
  */
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { providerSettings } from "../config/derive.ts";
+import { providerSettings, redisSettings } from "../config/derive.ts";
 import { type Environment, formatProblems, loadSettings, type Settings } from "../config/load.ts";
 import { messageOf } from "../core/errors.ts";
+import { silentLog } from "../core/log.ts";
 import { probeSandbox } from "../core/sandbox.ts";
 import { createProviders } from "../providers/select.ts";
 import { checkSkills } from "../skills/load.ts";
-import { createSqliteLedger } from "../storage/sqlite-ledger.ts";
+import { openLedger } from "../storage/open-state.ts";
 import { openMemory } from "./open-memory.ts";
 import { skillRootsOf } from "./settings.ts";
 
@@ -64,10 +65,10 @@ async function checkFolder(name: string, folder: string): Promise<Check> {
   }
 }
 
-async function checkLedger({ data }: Settings): Promise<Check> {
+async function checkLedger(settings: Settings): Promise<Check> {
   const name = "ledger";
   try {
-    const ledger = createSqliteLedger({ path: join(data, "ledger.db") });
+    const ledger = await openLedger({ data: settings.data, redis: redisSettings(settings), log: silentLog });
     const [running, parked] = await Promise.all([
       ledger.list("turn", { states: ["running"] }),
       ledger.list("turn", { states: ["parked"] }),

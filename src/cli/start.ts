@@ -1,6 +1,6 @@
 /** `remora start`: starts the agent, says where it is and what is on, and stops it on SIGINT and SIGTERM. */
 import { join } from "node:path";
-import { type App, type AppReport, createApp } from "../app.ts";
+import { type App, type AppReport, createApp, type Role } from "../app.ts";
 import type { Environment, Settings } from "../config/load.ts";
 import { createLog } from "../core/create-log.ts";
 import { messageOf } from "../core/errors.ts";
@@ -9,18 +9,21 @@ import { createRedactor } from "../core/redact.ts";
 import { readToken } from "../core/token.ts";
 import { settingsFor } from "./settings.ts";
 
-export async function start(env: Environment, root: string): Promise<void> {
+export async function start(env: Environment, root: string, { role }: { role: Role }): Promise<void> {
   const settings = settingsFor(env, root);
   const token = await readToken(join(settings.data, "page-token"));
   const redact = createRedactor([...settings.secrets, token]);
   const log = await createLog(settings.config.log.level, redact);
-  const app = await createApp({ settings, token, redact, log });
+  const starting = new AbortController();
+  const stopper = stopOnSignals(starting, log);
+  const killAt = env.REMORA_KILL_AT;
+  const app = await createApp({ settings, role, token, redact, log, killAt, signal: starting.signal });
+  stopper.use(app);
   await app.start();
-  process.stdout.write(describe(app.report(), token, settings, env));
-  stopOnSignals(app, log);
+  process.stdout.write(describe(app.report(), token, settings, role));
 }
 
-function describe(report: AppReport, token: string, settings: Settings, env: Environment): string {
+function describe(report: AppReport, token: string, settings: Settings, role: Role): string {
   const inUse = report.providers.filter((provider) => provider.isReady).map((provider) => provider.model);
   const others = report.providers.filter((provider) => !provider.isReady);
   const platforms = report.platforms.filter((platform) => platform.name !== "local");
@@ -31,9 +34,9 @@ function describe(report: AppReport, token: string, settings: Settings, env: Env
     ...(settings.config.local.enabled ? [`  Page      ${report.url}/?token=${token}`] : []),
     `  Models    ${inUse.join(", ")}`,
     ...others.map((provider) => `            ${provider.name} is off: ${provider.hint}`),
-    `  Platforms the page${platforms.length === 0 ? "; Discord and Slack are not in this version yet" : ""}`,
+    ...(platforms.length === 0 ? [`  Platforms ${offText}`] : []),
     ...platforms.map((platform) => `  Platform  ${platform.name}: ${platform.detail}`),
-    ...unsupported(env),
+    ...(role === "all" ? [] : [`  Role      ${role}`]),
     `  Skills    ${report.skills.loaded}${report.skills.withProblems === 0 ? "" : `, ${report.skills.withProblems} files with problems: npm run -s remora -- skills check`}`,
     `  Sandbox   ${report.sandbox.holds ? "holds for shell commands" : `does not hold: ${report.sandbox.detail}. Only safety.owners may approve shell commands`}`,
     `  Brain     ${settings.workspace}`,
@@ -42,18 +45,19 @@ function describe(report: AppReport, token: string, settings: Settings, env: Env
   return `${lines.join("\n")}\n`;
 }
 
-/** A token that turns nothing on must not look as if it did. */
-function unsupported(env: Environment): string[] {
-  const names = ["DISCORD_TOKEN", "SLACK_BOT_TOKEN", "REDIS_URL"].filter((name) => env[name]);
-  return names.map((name) => `  Note      ${name} is set, and this version does not use it yet`);
-}
+const offText =
+  "the page alone. DISCORD_TOKEN, or SLACK_BOT_TOKEN and SLACK_APP_TOKEN, turn on more (docs/discord.md, docs/slack.md)";
 
-function stopOnSignals(app: App, log: Log): void {
+/** Also while it is still starting, when there is no app to close yet. */
+function stopOnSignals(starting: AbortController, log: Log): { use(app: App): void } {
   let isStopping = false;
+  let app: App | undefined;
   const stop = (signal: NodeJS.Signals) => {
     if (isStopping) process.exit(130);
     isStopping = true;
     log.info({ signal }, "stopping; a second signal stops at once");
+    starting.abort();
+    if (app === undefined) process.exit(0);
     app.close().then(
       () => process.exit(0),
       (thrown: unknown) => {
@@ -64,4 +68,9 @@ function stopOnSignals(app: App, log: Log): void {
   };
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
+  return {
+    use(created) {
+      app = created;
+    },
+  };
 }

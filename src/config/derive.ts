@@ -48,6 +48,10 @@ export function contextSettings({ config: { context, models } }: Settings) {
   };
 }
 
+export function redisSettings({ redisUrl, config: { redis } }: Settings) {
+  return redisUrl === null ? null : { url: redisUrl, ...redis };
+}
+
 /** By platform. The page is the operator's own: whoever has its token may talk. */
 export function accessRules({ config: { discord, slack } }: Settings) {
   const { guilds, ...ofDiscord } = discord.access;

@@ -178,6 +178,15 @@ export const configSchema = z.strictObject({
     .prefault({}),
   discord,
   slack,
+  redis: z
+    .strictObject({
+      prefix: z
+        .string()
+        .regex(/^[\w.-]{1,50}$/, "use letters, digits, dots, dashes and underscores")
+        .default("remora"),
+      lockMs: z.number().int().min(1_000).max(300_000).default(10_000),
+    })
+    .prefault({}),
   local: z.strictObject({ enabled: z.boolean().default(true) }).prefault({}),
   log: z.strictObject({ level: z.enum(["trace", "debug", "info", "warn", "error"]).default("info") }).prefault({}),
   shutdown: z.strictObject({ graceMs: milliseconds.default(10_000) }).prefault({}),

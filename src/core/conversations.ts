@@ -38,6 +38,8 @@ export interface ConversationsOptions {
   bus: Bus;
   /** False: this process keeps messages and wakes turns, and others work on them. */
   takesTurns: boolean;
+  /** Whether this process can answer there; false leaves the conversation to others. */
+  serves(conversationId: string): Promise<boolean>;
   overlap: Overlap;
   /** Turns that run at once, over all conversations. */
   concurrency: number;
@@ -125,6 +127,7 @@ export function createConversations(options: ConversationsOptions): Conversation
   async function holds(conversationId: string, lane: Lane): Promise<boolean> {
     if (lane.lease?.signal.aborted === true) await giveBack(lane);
     if (lane.lease !== undefined) return true;
+    if (!(await options.serves(conversationId))) return false;
     const lease = await leases.acquire(`conversation:${conversationId}`);
     if (lease === undefined) lane.wakes.length = 0;
     else lane.lease = lease;

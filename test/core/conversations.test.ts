@@ -25,6 +25,7 @@ function create(changes: Partial<ConversationsOptions> = {}): Conversations {
     leases: createSoleLeases(),
     bus: createSoleBus(),
     takesTurns: true,
+    serves: async () => true,
     overlap: "queue",
     concurrency: 10,
     run: (turn) => endTurn(turn, "done"),

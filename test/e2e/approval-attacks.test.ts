@@ -647,7 +647,15 @@ async function withModel(steps: ScriptStep[], work: (played: Played) => Promise<
   const provider = createScriptedProvider(steps);
   const token = randomUUID();
   const redact = (text: string) => text;
-  const app = await createApp({ settings: loaded.settings, token, redact, log: silentLog, providers: [provider] });
+  const app = await createApp({
+    settings: loaded.settings,
+    role: "all",
+    signal: new AbortController().signal,
+    token,
+    redact,
+    log: silentLog,
+    providers: [provider],
+  });
   await app.start();
   const client = await createChatClient(app.report().url ?? "", token);
   try {

@@ -41,7 +41,15 @@ async function start(yaml = ""): Promise<void> {
   const loaded = loadSettings(env, project);
   if (loaded.type === "invalid") throw new Error(JSON.stringify(loaded.problems));
   const providers = [speaking("anthropic"), speaking("openai")];
-  app = await createApp({ settings: loaded.settings, token, log: silentLog, redact: (text) => text, providers });
+  app = await createApp({
+    settings: loaded.settings,
+    role: "all",
+    signal: new AbortController().signal,
+    token,
+    log: silentLog,
+    redact: (text) => text,
+    providers,
+  });
   await app.start();
   ann = await createChatClient(app.report().url ?? "", token);
 }

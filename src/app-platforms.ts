@@ -1,0 +1,72 @@
+/**
+ * The platforms of a process: those that the settings turn on. Their libraries are loaded only then.
+ *
+ * Every process can write replies; one that takes no messages in (a worker) never connects them.
+ */
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Settings } from "./config/load.ts";
+import type { Leases } from "./core/coordination.ts";
+import { codeOf } from "./core/errors.ts";
+import type { Log } from "./core/log.ts";
+import type { Platform } from "./core/platform.ts";
+import type { Store } from "./core/store.ts";
+import type { LocalPlatform } from "./platforms/local/platform.ts";
+
+export interface PlatformsOptions {
+  settings: Settings;
+  store: Store;
+  commands(): { usage: string; description: string }[];
+  log: Log;
+}
+
+export async function createPlatforms(options: PlatformsOptions): Promise<Map<string, Platform>> {
+  const { settings, commands, log } = options;
+  const platforms = new Map<string, Platform>();
+  if (settings.config.local.enabled) {
+    const { createLocalPlatform } = await import("./platforms/local/platform.ts");
+    platforms.set("local", createLocalPlatform({ dataFile: join(settings.data, "local.db"), commands, log }));
+  }
+  return platforms;
+}
+
+export function isPage(platform: Platform): platform is LocalPlatform {
+  return "mount" in platform;
+}
+
+/**
+ * The page's chat is a file in the data folder, so that of several processes only those with the same folder can answer on it,
+ * and only one folder's page is served at a time.
+ */
+export interface PageHome {
+  /** Whether this process is to serve the page; then others with another folder are not. */
+  claim(): Promise<boolean>;
+  /** Whether what this process writes on the page is seen. */
+  isHere(): Promise<boolean>;
+}
+
+const homeKey = "page-home";
+
+export function createPageHome(options: { data: string; store: Store; leases: Leases }): PageHome {
+  const { data, store, leases } = options;
+  return {
+    async claim() {
+      if ((await leases.acquire("page")) === undefined) return false;
+      await store.set(homeKey, await idOf(data));
+      return true;
+    },
+    isHere: async () => (await store.get(homeKey)) === (await idOf(data)),
+  };
+}
+
+/** Of the data folder; made by the first process that asks. */
+async function idOf(data: string): Promise<string> {
+  const file = join(data, "page-home");
+  try {
+    await writeFile(file, randomBytes(12).toString("base64url"), { flag: "wx", mode: 0o600 });
+  } catch (thrown) {
+    if (codeOf(thrown) !== "EEXIST") throw thrown;
+  }
+  return await readFile(file, "utf8");
+}
