@@ -20,27 +20,16 @@ type Options = Omit<CommonRedisOptions, "replyMapping">;
 
 const longestDelayMs = 2_000;
 const connectTimeoutMs = 5_000;
-/** A connection that was cut without a word shows by a command that is not answered. */
-const silenceMs = 10_000;
 const keepAliveMs = 10_000;
 /** A replica in a primary's place: look again where the primary is, but not with every refused write. */
 const lookAgainMs = 2_000;
 
-const byRole: Record<RedisRole, Options> = {
-  commands: {
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    socketTimeout: silenceMs,
-  },
-  subscriber: { maxRetriesPerRequest: null, socketTimeout: silenceMs },
-  queue: { enableOfflineQueue: false, maxRetriesPerRequest: 1, socketTimeout: silenceMs },
-  worker: { maxRetriesPerRequest: null },
-};
-
-/** Connects at once. The caller listens for `error`. */
-export function openRedisClient(address: RedisAddress, role: RedisRole): RedisClient {
-  const options = optionsFor(address, role);
+/**
+ * Connects at once. The caller listens for `error`. A connection that was cut without a word shows by a command that is
+ * not answered for `silenceMs`.
+ */
+export function openRedisClient(address: RedisAddress, role: RedisRole, silenceMs: number): RedisClient {
+  const options = { connectionName: `remora-${role}`, ...commonOf(address), ...patienceOf(role, silenceMs) };
   const tls = address.isTls ? { tls: {} } : {};
   switch (address.type) {
     case "single":
@@ -73,13 +62,31 @@ export function openRedisClient(address: RedisAddress, role: RedisRole): RedisCl
   }
 }
 
-function optionsFor({ username, password }: RedisAddress, role: RedisRole): Options {
+function patienceOf(role: RedisRole, silenceMs: number): Options {
+  switch (role) {
+    case "commands":
+      return {
+        enableOfflineQueue: false,
+        autoResendUnfulfilledCommands: false,
+        maxRetriesPerRequest: 0,
+        socketTimeout: silenceMs,
+      };
+    case "subscriber":
+      return { maxRetriesPerRequest: null, socketTimeout: silenceMs };
+    case "queue":
+      return { enableOfflineQueue: false, maxRetriesPerRequest: 1, socketTimeout: silenceMs };
+    case "worker":
+      return { maxRetriesPerRequest: null };
+    default:
+      return role satisfies never;
+  }
+}
+
+function commonOf({ username, password }: RedisAddress): Options {
   let lookedAt = Number.NEGATIVE_INFINITY;
   return {
-    ...byRole[role],
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    connectionName: `remora-${role}`,
     connectTimeout: connectTimeoutMs,
     keepAlive: keepAliveMs,
     reconnectOnError(error) {

@@ -54,10 +54,13 @@ export interface RedisConnectionOptions {
   waitMs?: number;
   /** How often the log says that Redis is still away. */
   reminderMs?: number;
+  /** How long a command may stay unanswered before its connection counts as cut. */
+  silenceMs?: number;
 }
 
 const defaultWaitMs = 20_000;
 const defaultReminderMs = 30_000;
+const defaultSilenceMs = 10_000;
 
 /** Connects at once, and goes on trying. Throws a RemoraError when the address can't be read. */
 export function createRedisConnection(url: string, log: Log, options: RedisConnectionOptions = {}): RedisConnection {
@@ -72,7 +75,7 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
 
   function open(role: RedisRole): RedisClient {
     if (isClosed) throw closedError(place);
-    const client = openRedisClient(address, role);
+    const client = openRedisClient(address, role, options.silenceMs ?? defaultSilenceMs);
     // Each error is either followed by another try to connect or given to whoever sent the command.
     client.on("error", (error: Error) => log.debug({ role, error: error.message }, "a Redis connection has trouble"));
     opened.push(client);

@@ -20,6 +20,8 @@ export interface RedisProxy {
   open(): void;
   /** Passes nothing on any more, and does not say so; new connections work. */
   stall(): void;
+  /** In what the server answers from now on. Both of one length, because answers carry theirs. */
+  replace(text: string, by: string): void;
   close(): Promise<void>;
 }
 
@@ -33,6 +35,7 @@ export async function startRedisProxy(target: Pick<RedisServer, "host" | "port">
   const pairs = new Set<{ client: Socket; server: Socket; isStalled: boolean; isHeld: boolean }>();
   let isShut = false;
   let plan: Plan | undefined;
+  let replaced: [string, string] | undefined;
 
   const listener = createServer((client) => {
     if (isShut) return void client.destroy();
@@ -72,7 +75,8 @@ export async function startRedisProxy(target: Pick<RedisServer, "host" | "port">
       }
     });
     server.on("data", (chunk) => {
-      if (!pair.isStalled && !isAnswerLost && !client.destroyed) client.write(chunk);
+      if (pair.isStalled || isAnswerLost || client.destroyed) return;
+      client.write(replaced === undefined ? chunk : chunk.toString("latin1").replaceAll(...replaced), "latin1");
     });
     client.on("close", end);
     server.on("close", end);
@@ -107,6 +111,9 @@ export async function startRedisProxy(target: Pick<RedisServer, "host" | "port">
     },
     stall() {
       for (const pair of pairs) pair.isStalled = true;
+    },
+    replace(text, by) {
+      replaced = [text, by];
     },
     async close() {
       cut(() => true);
