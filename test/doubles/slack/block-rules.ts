@@ -13,17 +13,20 @@ const blockOverhead = 125;
 
 export type Surface = "message" | "modal" | "home";
 
-/** Throws `invalid_blocks`, or `msg_blocks_too_long` for what is too long only together. */
+/** Throws `invalid_blocks` (of views: `invalid_arguments`), or `msg_blocks_too_long` for what is too long only together. */
 export function checkBlocks(value: unknown, surface: Surface = "message"): JsonObject[] {
-  if (!Array.isArray(value)) throw invalid("invalid_blocks_format", "must be an array [json-pointer:/blocks]");
-  const place = surface === "message" ? "/blocks" : "/view/blocks";
-  const limit = surface === "message" ? 50 : 100;
-  if (value.length > limit)
-    throw invalid("invalid_blocks", `no more than ${limit} items allowed [json-pointer:${place}]`);
-  const problems = value.flatMap((block, index) => blockProblems(block, `${place}/${index}`, surface));
+  const [place, limit, error] =
+    surface === "message" ? ["/blocks", 50, "invalid_blocks"] : ["/view/blocks", 100, "invalid_arguments"];
+  if (!Array.isArray(value)) {
+    throw invalid(surface === "message" ? "invalid_blocks_format" : error, `must be an array [json-pointer:${place}]`);
+  }
   const blocks = objectsIn(value);
-  problems.push(...duplicates(blocks, place));
-  if (problems.length > 0) throw invalid(surface === "message" ? "invalid_blocks" : "invalid_arguments", ...problems);
+  const problems = [
+    ...itemProblems(value, 0, limit, place),
+    ...value.flatMap((block, index) => blockProblems(block, `${place}/${index}`, surface)),
+    ...duplicates(blocks, place),
+  ];
+  if (problems.length > 0) throw invalid(error, ...problems);
   if (surface === "message") checkTotal(blocks);
   return blocks;
 }

@@ -1,7 +1,9 @@
-/** The real Bolt on the double, over a socket or over HTTP, and quiet in the log. */
+/** The real Bolt and the real Web API client on the double, quiet in the log. */
 import type { AddressInfo } from "node:net";
 import { App, HTTPReceiver, type Logger, LogLevel, SocketModeReceiver } from "@slack/bolt";
+import { WebClient } from "@slack/web-api";
 import type { SlackDouble } from "./double.ts";
+import type { JsonObject } from "./wire.ts";
 
 const quiet: Logger = {
   debug() {},
@@ -46,4 +48,26 @@ export async function connectHttpApp(slack: SlackDouble, prepare: (app: App) => 
   const server = (await app.start(0)) as { address(): AddressInfo };
   slack.http.target = `http://127.0.0.1:${server.address().port}/slack/events`;
   return { app, stop: async () => void (await app.stop()) };
+}
+
+/** Calls a method once and gives the answer as Slack gave it, refusals too. */
+export function createDirectClient(slack: SlackDouble, token = slack.botToken) {
+  const client = new WebClient(token, {
+    slackApiUrl: slack.apiUrl,
+    logger: quiet,
+    retryConfig: { retries: 0 },
+    rejectRateLimitedCalls: true,
+  });
+  return {
+    client,
+    async call(method: string, args: Record<string, unknown> = {}): Promise<JsonObject> {
+      try {
+        return (await client.apiCall(method, args)) as unknown as JsonObject;
+      } catch (error) {
+        const data = (error as { data?: JsonObject }).data;
+        if (data === undefined) throw error;
+        return data;
+      }
+    },
+  };
 }
