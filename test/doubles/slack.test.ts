@@ -1,7 +1,9 @@
 /** Slack's double delivers to the real Bolt, over sockets and over HTTP. The Web API's rules are in slack/*.test.ts. */
+import { once } from "node:events";
 import type { App } from "@slack/bolt";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type BoltApp, connectHttpApp, connectSocketApp } from "./slack/bolt-app.ts";
+import { WebSocket } from "ws";
+import { type BoltApp, connectHttpApp, connectSocketApp, createDirectClient } from "./slack/bolt-app.ts";
 import { createRunningClock, createStandingClock } from "./slack/clock.ts";
 import { createSlackDouble, type SlackDouble, type SlackDoubleOptions } from "./slack/double.ts";
 import type { JsonObject } from "./slack/wire.ts";
@@ -161,6 +163,83 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     expect(command.delivery.attempts).toHaveLength(1);
   });
 
+  test("an answer that Slack can't use is told to the person as such", async () => {
+    await connect(transport, (app) => {
+      app.command(
+        "/remora",
+        async ({ ack }) => void (await ack({ blocks: [{ type: "divider", block_id: "a".repeat(256) }] })),
+      );
+      app.view(
+        "edit",
+        async ({ ack }) => void (await ack({ response_action: "update", view: { type: "home", blocks: [] } })),
+      );
+    });
+    const command = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora" });
+    await command.acknowledged();
+    const told = await slack.until(() => slack.see({ in: slack.general, as: slack.ann })[0]);
+    expect(told.text).toBe('/remora failed with the error "invalid_command_response"');
+    const { client } = createDirectClient(slack);
+    const modal = { type: "modal" as const, callback_id: "edit", title: plain("Edit"), blocks: [{ type: "divider" }] };
+    await client.views.open({ trigger_id: command.triggerId, view: modal });
+    const view = await slack.until(() => slack.views.stack(slack.ann)[0]);
+    await slack.interactions.submit({ as: slack.ann, view }).acknowledged();
+    await slack.until(() => view.failure !== undefined);
+    expect(view).toMatchObject({ state: "open", failure: "invalid_arguments", view: { callback_id: "edit" } });
+  });
+
+  test("modals are pushed on each other, rewritten, and cleared; their buttons are heard", async () => {
+    const modal = (title: string) => ({
+      type: "modal" as const,
+      callback_id: "edit",
+      title: plain(title),
+      submit: plain("OK"),
+      blocks: [{ ...card[1], type: "actions" as const, elements: card[1]?.elements ?? [] }],
+    });
+    const titles = () => slack.views.stack(slack.ann).map((view) => (view.view.title as JsonObject).text);
+    await connect(transport, (app) => {
+      app.action("approve:1", async ({ ack, body, client }) => {
+        await ack();
+        if (body.type === "block_actions") await client.views.push({ trigger_id: body.trigger_id, view: modal("Two") });
+      });
+      app.view("edit", async ({ ack, view }) => {
+        await ack(
+          view.title.text === "Three"
+            ? { response_action: "clear" }
+            : { response_action: "update", view: modal("Three") },
+        );
+      });
+    });
+    const { client } = createDirectClient(slack);
+    const { triggerId } = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/x" });
+    await client.views.open({ trigger_id: triggerId, view: modal("One") });
+    const [one] = slack.views.stack(slack.ann);
+    if (one === undefined) throw new Error("no view");
+    await slack.interactions.clickInView({ as: slack.ann, view: one, actionId: "approve:1" }).acknowledged();
+    const two = await slack.until(() => slack.views.stack(slack.ann)[1]);
+    expect(titles()).toEqual(["One", "Two"]);
+    await slack.interactions.submit({ as: slack.ann, view: two }).acknowledged();
+    await slack.until(() => titles()[1] === "Three");
+    await slack.interactions.submit({ as: slack.ann, view: two }).acknowledged();
+    await slack.until(() => titles().length === 0);
+  });
+
+  test("a button on an ephemeral message comes without the message, and its URL replaces it", async () => {
+    await connect(transport, (app) => {
+      app.action("approve:1", async ({ ack, respond, body }) => {
+        await ack();
+        await respond({ replace_original: true, text: "message" in body ? "with a message" : "without one" });
+      });
+    });
+    const { client } = createDirectClient(slack);
+    await client.chat.postEphemeral({ channel: slack.general.id, user: slack.ann.id, text: "Run it?", blocks: card });
+    const [shown] = slack.see({ in: slack.general, as: slack.ann });
+    const on = { channel: slack.general, ts: shown?.ts ?? "" };
+    await slack.interactions.click({ as: slack.ann, on, button: "Approve" }).acknowledged();
+    await slack.until(() => slack.see({ in: slack.general, as: slack.ann })[0]?.text === "without one");
+    expect(slack.see({ in: slack.general, as: slack.ann })).toHaveLength(1);
+    expect(slack.see({ in: slack.general, as: slack.ben })).toEqual([]);
+  });
+
   test("the same event delivered twice carries the same id", async () => {
     const ids: unknown[] = [];
     await connect(transport, (app) => {
@@ -184,7 +263,8 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
         throw new Error("the disk is full");
       };
     });
-    const [delivery] = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" }).deliveries;
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    const [delivery] = said.deliveries;
     for (const [pause, count] of [
       [0, 1],
       [0, 2],
@@ -197,7 +277,8 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
       if (transport === "sockets") slack.clock.advance(3000);
       await slack.until(() => delivery?.attempts[count - 1]?.outcome !== undefined);
     }
-    await expect(delivery?.acknowledged()).rejects.toThrow("not acknowledged");
+    await expect(said.acknowledged()).rejects.toThrow("not acknowledged");
+    await expect(said.acknowledgedAtOnce()).rejects.toThrow("not acknowledged");
     slack.clock.advance(3_600_000);
     expect(delivery?.attempts).toHaveLength(4);
     const reason = transport === "HTTP" ? "http_error" : "timeout";
@@ -288,6 +369,34 @@ describe("sockets", () => {
     slack.sockets.sendRaw("{ this is no JSON");
     await slack.people.say({ as: slack.ann, in: slack.general, text: "survived" }).acknowledged();
     expect(slack.sockets.strange).toEqual([]);
+  });
+
+  test("more sockets than ten are told to go", async () => {
+    for (let count = 0; count < 10; count += 1) await listen();
+    expect(slack.sockets.count()).toBe(10);
+    const url = String((await createDirectClient(slack, slack.appToken).call("apps.connections.open")).url);
+    const eleventh = new WebSocket(url);
+    const [frame] = await once(eleventh, "message");
+    expect(JSON.parse(String(frame))).toMatchObject({ type: "disconnect", reason: "too_many_websockets" });
+    await once(eleventh, "close");
+    expect(slack.sockets.count()).toBe(10);
+  });
+
+  test("a ticket opens one socket, and the first frame says hello", async () => {
+    const url = String((await createDirectClient(slack, slack.appToken).call("apps.connections.open")).url);
+    const socket = new WebSocket(url);
+    const [frame] = await once(socket, "message");
+    expect(JSON.parse(String(frame))).toMatchObject({
+      type: "hello",
+      num_connections: 1,
+      connection_info: { app_id: expect.stringMatching(/^A/) },
+      debug_info: { approximate_connection_time: expect.any(Number) },
+    });
+    socket.send('{"envelope_id":"made up"}');
+    await slack.until(() => slack.sockets.strange.length === 1);
+    await expect(once(new WebSocket(url), "open")).rejects.toThrow("408");
+    socket.close();
+    await once(socket, "close");
   });
 
   test("an app token alone opens sockets", async () => {

@@ -80,6 +80,10 @@ function duplicateActions(blocks: JsonObject[], place: string): Problem[] {
 
 const onSurface: Record<string, Surface[]> = {
   actions: ["message", "modal", "home"],
+  card: ["message"],
+  carousel: ["message"],
+  container: ["message"],
+  data_table: ["message"],
   alert: ["message", "modal", "home"],
   context: ["message", "modal", "home"],
   context_actions: ["message"],

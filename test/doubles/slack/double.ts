@@ -50,6 +50,7 @@ import { startServer } from "./server.ts";
 import { createSocketMode, type Sockets } from "./socket-mode.ts";
 import { type Channel, createState, type Person, type SlackState } from "./state.ts";
 import { createStreams } from "./stream-methods.ts";
+import { createFailures, until } from "./support.ts";
 import { createViews, type Views } from "./views.ts";
 import type { JsonObject } from "./wire.ts";
 import { createWorkspace, type Workspace } from "./workspace.ts";
@@ -219,43 +220,4 @@ function personOf(state: SlackState, id: string): Person {
   const person = state.people.get(id);
   if (person === undefined) throw new Error(`slack double: nobody has the id ${id}`);
   return person;
-}
-
-function createFailures() {
-  const due = new Map<string, Failure[]>();
-  return {
-    add(method: string, ...failures: Failure[]) {
-      due.set(method, [...(due.get(method) ?? []), ...failures]);
-    },
-    take: (method: string) => due.get(method)?.shift() ?? due.get("*")?.shift(),
-  };
-}
-
-function until<Value>(state: SlackState, look: () => Value, timeoutMs: number): Promise<NonNullable<Value>> {
-  return new Promise((resolve, reject) => {
-    const check = () => {
-      try {
-        const value = look();
-        if (!value) return;
-        end();
-        resolve(value);
-      } catch (error) {
-        end();
-        reject(error);
-      }
-    };
-    const end = () => {
-      leave();
-      clearTimeout(timer);
-      clearInterval(poll);
-    };
-    const timer = setTimeout(() => {
-      end();
-      reject(new Error(`slack double: waited ${timeoutMs} ms in vain for ${String(look)}`));
-    }, timeoutMs);
-    const leave = state.onChange(check);
-    // For what happens in the app alone.
-    const poll = setInterval(check, 10);
-    check();
-  });
 }

@@ -2,13 +2,14 @@
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createDirectClient } from "./bolt-app.ts";
+import { createStandingClock } from "./clock.ts";
 import type { Delivery } from "./delivery.ts";
 import { createSlackDouble, type SlackDouble } from "./double.ts";
 import { escapeText, type JsonObject, unescapeText } from "./wire.ts";
 
 let slack: SlackDouble;
 beforeEach(async () => {
-  slack = await createSlackDouble();
+  slack = await createSlackDouble({ clock: createStandingClock() });
 });
 afterEach(() => slack.stop());
 

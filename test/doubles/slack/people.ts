@@ -32,6 +32,8 @@ export interface Said {
   deliveries: Delivery[];
   /** When everything is acknowledged; rejects when Slack gives up. */
   acknowledged(): Promise<void>;
+  /** When everything is acknowledged at the first attempt; rejects as soon as one of them is not. */
+  acknowledgedAtOnce(): Promise<void>;
 }
 
 export interface PeopleActions {
@@ -74,6 +76,9 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
       deliveries,
       async acknowledged() {
         await Promise.all(deliveries.map((delivery) => delivery.acknowledged()));
+      },
+      async acknowledgedAtOnce() {
+        await Promise.all(deliveries.map((delivery) => delivery.firstAttempt()));
       },
     };
   }

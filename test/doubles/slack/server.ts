@@ -35,6 +35,8 @@ export async function startServer(state: SlackState, routes: Routes): Promise<Sl
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
     serve(state, routes, request, response).catch((error: unknown) => {
+      // The client has gone in the middle of its request.
+      if (request.destroyed && !request.complete) return;
       // A fault of the double itself: loud, so that it is never taken for an answer of Slack.
       console.error("slack double:", error);
       response.writeHead(500).end(String(error));

@@ -2,6 +2,7 @@
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createDirectClient } from "./bolt-app.ts";
+import { createStandingClock } from "./clock.ts";
 import type { Delivery } from "./delivery.ts";
 import { createSlackDouble, type SlackDouble } from "./double.ts";
 import type { JsonObject } from "./wire.ts";
@@ -9,7 +10,7 @@ import type { JsonObject } from "./wire.ts";
 let slack: SlackDouble;
 let call: ReturnType<typeof createDirectClient>["call"];
 beforeEach(async () => {
-  slack = await createSlackDouble();
+  slack = await createSlackDouble({ clock: createStandingClock() });
   call = createDirectClient(slack).call;
 });
 afterEach(() => slack.stop());
