@@ -8,6 +8,7 @@ import { createGate } from "../gate/gate.ts";
 import { lintRules } from "../gate/lint.ts";
 import { gateRules } from "../skills/library.ts";
 import { checkSkills, loadSkills, type SkillReport } from "../skills/load.ts";
+import { withStandIns } from "../skills/offers.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 export async function checkSkillsCommand(
@@ -17,7 +18,8 @@ export async function checkSkillsCommand(
   options: { json?: boolean },
 ): Promise<void> {
   const roots = folders.length > 0 ? folders.map((folder) => resolve(folder)) : skillRootsOf(settingsFor(env, root));
-  const [reports, set] = await Promise.all([checkSkills(roots), loadSkills(roots)]);
+  const [reports, loaded] = await Promise.all([checkSkills(roots), loadSkills(roots)]);
+  const set = withStandIns(loaded);
   const rules = gateRules(set);
   const gate = createGate({ rules, matching: "extended" });
   const failures = set.skills.flatMap((skill) =>

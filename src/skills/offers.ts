@@ -9,7 +9,7 @@
 import type { OfferedNames, Skill, SkillSet } from "../core/skill.ts";
 import type { JsonSchema, ToolSpec } from "../core/tool.ts";
 import { createNotes } from "./notes.ts";
-import { createNames, loadSkillName } from "./tools.ts";
+import { createNames, defaultTimeoutMs, loadSkillName } from "./tools.ts";
 
 /** An offered tool that can be shown as it is. */
 export interface FitTool {
@@ -82,6 +82,19 @@ export function createOffers(): Offers {
       return { skills, diagnostics };
     },
   };
+}
+
+/** For checks, which run no code: in place of what its plugin will offer each skill that provides tools has `offered_tool`. */
+export function withStandIns(set: SkillSet): SkillSet {
+  const name = "offered_tool";
+  const names: OfferedNames = { current: [name], ever: [name], asking: [name] };
+  const tool = { written: name, description: "", parameters: { type: "object" }, timeoutMs: defaultTimeoutMs };
+  const skills = set.skills.map((skill): Skill => {
+    if (!skill.providesTools) return skill;
+    const spec = toSpec({ ...tool, isTrusted: false }, name, skill.name);
+    return { ...skill, tools: [...skill.tools, spec], offered: names };
+  });
+  return { ...set, skills };
 }
 
 function newlyKnown(): Known {

@@ -1,0 +1,212 @@
+/**
+ * One server, for as long as the process lives:
+ *
+ *   1. connect; what keeps it from that is a problem for people to see, and it is tried again, ever more seldom
+ *   2. offer its tools, and again when it says that they have changed
+ *   3. when it is gone, connect again; its tools stay for a while, so that a restart of it changes nothing
+ *
+ * Nothing waits for it but the calls of its own tools, and those not long.
+ */
+import { messageOf } from "../../src/core/errors.ts";
+import type { Log } from "../../src/core/log.ts";
+import type { JsonObject } from "../../src/core/message.ts";
+import type { OfferedTool, ToolOffer } from "../../src/core/plugin.ts";
+import { pause } from "../../src/core/retry.ts";
+import { type CallOutcome, type ListedTool, openSession, type Session, type SessionOptions } from "./session.ts";
+import type { ServerSettings } from "./settings.ts";
+
+export interface ConnectionOptions {
+  name: string;
+  server: ServerSettings;
+  transports: SessionOptions["transports"];
+  /** Lines that the server has written lately and that may say why it is not there. */
+  lastLines(): string[];
+  onOffer(offer: ToolOffer): void;
+  log: Log;
+  times?: Partial<ConnectionTimes>;
+}
+
+/** All in milliseconds. */
+export interface ConnectionTimes {
+  firstWait: number;
+  longestWait: number;
+  /** After a connection that lasted so long the waits begin anew. */
+  stable: number;
+  /** Without a connection the tools are offered for so long. */
+  forgetAfter: number;
+  /** A call waits so long for a connection. */
+  callWaits: number;
+  /** Between two looks at the tools. */
+  betweenLists: number;
+}
+
+export interface Connection {
+  call(tool: string, input: JsonObject, signal: AbortSignal): Promise<CallOutcome>;
+  close(): Promise<void>;
+}
+
+const defaultTimes: ConnectionTimes = {
+  firstWait: 1_000,
+  longestWait: 60_000,
+  stable: 30_000,
+  forgetAfter: 10 * 60_000,
+  callWaits: 10_000,
+  betweenLists: 1_000,
+};
+
+export function createConnection(options: ConnectionOptions): Connection {
+  const { name, server, log } = options;
+  const times = { ...defaultTimes, ...options.times };
+  const closed = new AbortController();
+  const waiting = new Set<() => void>();
+  let session: Session | undefined;
+  let tools = new Map<string, ListedTool>();
+  let whyNot = "it has not connected yet";
+  /** Ends the wait between two attempts. */
+  let nudge = new AbortController();
+  let isStale = false;
+
+  async function attempt(): Promise<Session> {
+    isStale = false;
+    const opened = await openSession(
+      {
+        transports: options.transports,
+        connectMs: server.connectSeconds * 1_000,
+        onChanged: () => void changed(),
+        onError: (message) => log.debug({ server: name, error: message }, "a server of tools did something odd"),
+      },
+      closed.signal,
+    );
+    try {
+      await look(opened);
+    } catch (thrown) {
+      await opened.close();
+      throw thrown;
+    }
+    return opened;
+  }
+
+  async function look(from: Session): Promise<void> {
+    const listed = await from.list(closed.signal);
+    tools = new Map(listed.tools.map((tool) => [tool.name, tool]));
+    options.onOffer(offerOf(name, server, listed));
+  }
+
+  let looking: Promise<void> | undefined;
+  async function changed(): Promise<void> {
+    isStale = true;
+    looking ??= lookAgain().finally(() => {
+      looking = undefined;
+    });
+    await looking;
+  }
+
+  /** However often a server says it, it is asked once at a time and no more often than this. */
+  async function lookAgain(): Promise<void> {
+    while (isStale && session !== undefined) {
+      isStale = false;
+      const from = session;
+      try {
+        await look(from);
+      } catch (thrown) {
+        if (session === from)
+          options.onOffer({ problems: [`${name}: its tools can't be listed: ${messageOf(thrown)}`] });
+      }
+      await pause(times.betweenLists, closed.signal);
+    }
+  }
+
+  function settled(): void {
+    for (const resolve of waiting) resolve();
+    waiting.clear();
+  }
+
+  async function keepConnected(): Promise<void> {
+    let failures = 0;
+    let downSince = Date.now();
+    while (!closed.signal.aborted) {
+      nudge = new AbortController();
+      const began = Date.now();
+      try {
+        session = await attempt();
+        log.info({ server: name, tools: tools.size }, "a server of tools is connected");
+        settled();
+        if (isStale) void changed();
+        whyNot = await session.lost;
+        downSince = Date.now();
+        if (downSince - began >= times.stable) failures = 0;
+      } catch (thrown) {
+        whyNot = withLines(messageOf(thrown), options.lastLines());
+      }
+      const gone = session;
+      session = undefined;
+      await gone?.close().catch(() => {});
+      if (closed.signal.aborted) break;
+      failures += 1;
+      const isLongGone = Date.now() - downSince > times.forgetAfter;
+      options.onOffer({ problems: [`${name} is not connected: ${whyNot}`], ...(isLongGone ? { tools: [] } : {}) });
+      settled();
+      const wait = Math.min(times.firstWait * 2 ** Math.min(failures - 1, 16), times.longestWait);
+      await pause(wait, AbortSignal.any([closed.signal, nudge.signal]));
+    }
+    settled();
+  }
+
+  const kept = keepConnected();
+
+  /** The connection, or none when the next attempt fails or takes too long. */
+  async function connected(signal: AbortSignal): Promise<Session | undefined> {
+    if (session !== undefined) return session;
+    nudge.abort();
+    const outcome = new Promise<void>((resolve) => waiting.add(resolve));
+    await Promise.race([outcome, pause(times.callWaits, signal)]);
+    signal.throwIfAborted();
+    return session;
+  }
+
+  return {
+    async call(tool, input, signal) {
+      const open = await connected(signal);
+      if (open === undefined) return { type: "refused", message: `it is not connected: ${whyNot}` };
+      const known = tools.get(tool);
+      if (known === undefined) return { type: "refused", message: `it has no tool ${tool} (any more)` };
+      return await open.call(known, input, server.seconds * 1_000, signal);
+    },
+    async close() {
+      closed.abort();
+      nudge.abort();
+      await session?.close().catch(() => {});
+      await kept;
+    },
+  };
+}
+
+function offerOf(
+  name: string,
+  { allow, trust = [], seconds }: ServerSettings,
+  { tools, nameless, isCut }: Awaited<ReturnType<Session["list"]>>,
+): ToolOffer {
+  const has = new Set(tools.map((tool) => tool.name));
+  const missing = [...new Set([...(allow ?? []), ...trust])].filter((tool) => !has.has(tool));
+  const problems = [
+    ...(missing.length === 0 ? [] : [`${name} has no tool ${missing.join(", ")}, which its settings name`]),
+    ...(nameless === 0 ? [] : [`${name}: ${nameless} entries of its list are no tools and were left out`]),
+    ...(isCut ? [`${name}: its list of tools does not end; the first ${tools.length} were read`] : []),
+  ];
+  const offered = tools
+    .filter((tool) => allow === undefined || allow.includes(tool.name))
+    .map(
+      (tool): OfferedTool => ({
+        name: `${name}/${tool.name}`,
+        description: typeof tool.description === "string" ? tool.description : "",
+        parameters: tool.inputSchema,
+        timeoutMs: seconds * 1_000,
+        isTrusted: trust.includes(tool.name),
+      }),
+    );
+  return { tools: offered, problems };
+}
+
+function withLines(why: string, lines: string[]): string {
+  return lines.length === 0 ? why : `${why}. It wrote: ${lines.join(" | ")}`;
+}

@@ -1,0 +1,165 @@
+/**
+ * A server that is a program on this machine, as a transport of the protocol's client: messages as lines on standard input
+ * and output.
+ *
+ *   - it gets PATH, HOME and the like, what its settings give it, and nothing else of this process's environment
+ *   - it is ended with everything that it has started: its input ends, then it is asked, then made to; and also when this
+ *     process ends in whatever way it can still see
+ *   - what it writes too fast is read more slowly (pace.ts); what is no message is skipped
+ *   - standard error is handed on line by line
+ */
+import { StringDecoder } from "node:string_decoder";
+import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from "@modelcontextprotocol/client";
+import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
+import { execa } from "execa";
+import { createPace } from "./pace.ts";
+
+export interface ProgramOptions {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  cwd: string;
+  /** A line of standard error, cut. */
+  onLine(line: string): void;
+}
+
+/** `pid` and `stderr` are how the client knows a program, which may be silent to a question it does not know. */
+export interface ProgramTransport extends Transport {
+  readonly pid: number | null;
+  readonly stderr: null;
+}
+
+type Running = ReturnType<typeof startProgram>;
+
+/** Milliseconds for a program that was told to end, before each stronger word. */
+const patience = { beforeAsking: 300, beforeKilling: 1_000 };
+const longestLine = 500;
+
+export function createProgramTransport(options: ProgramOptions): ProgramTransport {
+  let program: Running | undefined;
+  let closing: Promise<void> | undefined;
+  const received = new ReadBuffer();
+
+  const receive = (chunk: Buffer): number => {
+    try {
+      received.append(chunk);
+    } catch (thrown) {
+      // A message without an end: there is no way back into step.
+      transport.onerror?.(asError(thrown));
+      void transport.close();
+      return 0;
+    }
+    return deliver(received, transport);
+  };
+
+  const transport: ProgramTransport = {
+    stderr: null,
+    get pid() {
+      return program?.pid ?? null;
+    },
+    async start() {
+      const started = startProgram(options);
+      const spawned = new Promise<undefined>((resolve) =>
+        started.nodeChildProcess.once("spawn", () => resolve(undefined)),
+      );
+      const failure = await Promise.race([spawned, started]);
+      if (failure !== undefined) throw notStarted(options, failure.code);
+      program = started;
+      // What it leaves running would keep its output open for ever.
+      started.nodeChildProcess.once("exit", () => started.kill("SIGKILL"));
+      void started.finally(() => transport.onclose?.());
+      started.stdin.on("error", (error) => transport.onerror?.(error));
+      readPaced(started.stdout, receive);
+      readPaced(started.stderr, lineReader(options.onLine));
+    },
+    async send(message) {
+      if (program === undefined || closing !== undefined || !program.stdin.writable) {
+        throw new SdkError(SdkErrorCode.NotConnected, "the program is not running");
+      }
+      if (!program.stdin.write(serializeMessage(message))) await drained(program);
+    },
+    async close() {
+      if (program === undefined) return;
+      closing ??= end(program);
+      await closing;
+    },
+  };
+  return transport;
+}
+
+/** Without the arguments, which may hold secrets. */
+function notStarted({ command, cwd }: ProgramOptions, code = "unknown error"): Error {
+  return new Error(`${command} can't be started (${code}): is it installed, and is there a folder ${cwd}?`);
+}
+
+function startProgram({ command, args, env, cwd }: ProgramOptions) {
+  return execa(command, args, {
+    cwd,
+    env: { ...getDefaultEnvironment(), ...env },
+    extendEnv: false,
+    stdin: "pipe",
+    buffer: false,
+    reject: false,
+    encoding: "buffer",
+    killDescendants: true,
+    // For the end of this process, when nothing can be waited for.
+    killSignal: "SIGKILL",
+  });
+}
+
+/** Hands on every whole message; says how many lines there were. */
+function deliver(received: ReadBuffer, transport: Transport): number {
+  for (let count = 0; ; count += 1) {
+    try {
+      const message = received.readMessage();
+      if (message === null) return count;
+      transport.onmessage?.(message);
+    } catch (thrown) {
+      transport.onerror?.(asError(thrown));
+    }
+  }
+}
+
+function readPaced(stream: NodeJS.ReadableStream, onChunk: (chunk: Buffer) => number): void {
+  const pace = createPace();
+  stream.on("data", (chunk: Buffer) => {
+    const wait = pace(chunk.length, onChunk(chunk));
+    if (wait === 0) return;
+    stream.pause();
+    setTimeout(() => stream.resume(), wait);
+  });
+}
+
+/** Lines without an end are cut as they come, so that none is ever kept whole. */
+function lineReader(onLine: (line: string) => void): (chunk: Buffer) => number {
+  const decoder = new StringDecoder();
+  let rest = "";
+  return (chunk) => {
+    const [first = "", ...others] = decoder.write(chunk).split("\n");
+    const lines = [rest + first.slice(0, longestLine), ...others];
+    rest = (lines.pop() ?? "").slice(0, longestLine);
+    for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, longestLine).trimEnd());
+    return lines.length;
+  };
+}
+
+async function drained({ stdin, nodeChildProcess }: Running): Promise<void> {
+  await new Promise<void>((resolve) => {
+    stdin.once("drain", resolve);
+    nodeChildProcess.once("exit", () => resolve());
+  });
+}
+
+/** Well-behaved servers take the end of their input as the sign; the others get signals. */
+async function end(program: Running): Promise<void> {
+  program.stdin.end();
+  const ask = setTimeout(() => program.kill("SIGTERM"), patience.beforeAsking);
+  const force = setTimeout(() => program.kill("SIGKILL"), patience.beforeKilling);
+  await program;
+  clearTimeout(ask);
+  clearTimeout(force);
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

@@ -1,0 +1,105 @@
+/**
+ * What a server answered, as the model reads it: texts as they are, everything else named, and pictures, sounds and other
+ * bytes saved as files of the working folder. Total: servers answer what they like.
+ */
+import { randomBytes } from "node:crypto";
+import type { PluginResult } from "../../src/core/plugin.ts";
+import { replaceFile } from "../../src/core/replace-file.ts";
+import type { ToolFile } from "../../src/core/tool.ts";
+import { atPlace, explainFileProblem } from "../../src/core/working-folder.ts";
+
+/** More is no answer that anybody reads; the queue cuts again. */
+const longestText = 1_000_000;
+const mostFiles = 10;
+
+const endings: { [mimeType: string]: string } = {
+  "image/png": "png",
+  "image/jpeg": "jpg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+  "image/svg+xml": "svg",
+  "audio/wav": "wav",
+  "audio/mpeg": "mp3",
+  "audio/ogg": "ogg",
+  "application/pdf": "pdf",
+  "application/json": "json",
+  "application/zip": "zip",
+  "text/plain": "txt",
+  "text/csv": "csv",
+  "text/html": "html",
+  "text/markdown": "md",
+};
+
+export interface ResultPlace {
+  workingFolder: string;
+  /** What the names of saved files begin with. */
+  fileName: string;
+}
+
+interface Fields {
+  [field: string]: unknown;
+}
+
+export async function readResult(answer: Fields, place: ResultPlace): Promise<PluginResult> {
+  const files: ToolFile[] = [];
+  const parts: string[] = [];
+  for (const block of Array.isArray(answer.content) ? answer.content.map(asFields) : []) {
+    parts.push(await readBlock(block, files, place));
+  }
+  const said = parts.filter((part) => part !== "").join("\n\n");
+  const structured = answer.structuredContent;
+  const text = said === "" && structured !== undefined ? JSON.stringify(structured, null, 1) : said;
+  const output = text.length <= longestText ? text : `${text.slice(0, longestText).toWellFormed()}\n\n(Cut here.)`;
+  if (answer.isError === true)
+    return { success: false, output: "", error: output || "The tool failed and did not say why." };
+  return { success: true, output, files };
+}
+
+async function readBlock(block: Fields, files: ToolFile[], place: ResultPlace): Promise<string> {
+  switch (block.type) {
+    case "text":
+      return textOf(block.text);
+    case "image":
+    case "audio":
+      return await save(block.data, textOf(block.mimeType), files, place);
+    case "resource":
+      return await readResource(asFields(block.resource), files, place);
+    case "resource_link":
+      return `(A link: ${textOf(block.title) || textOf(block.name)} ${textOf(block.uri)} ${textOf(block.description)})`;
+    default:
+      return `(Something of the kind ${JSON.stringify(textOf(block.type))}, which can't be shown.)`;
+  }
+}
+
+async function readResource(resource: Fields, files: ToolFile[], place: ResultPlace): Promise<string> {
+  const uri = textOf(resource.uri);
+  if (typeof resource.text === "string") return uri === "" ? resource.text : `${uri}:\n${resource.text}`;
+  return await save(resource.blob, textOf(resource.mimeType), files, place, uri);
+}
+
+async function save(data: unknown, mimeType: string, files: ToolFile[], place: ResultPlace, uri = ""): Promise<string> {
+  const what = [mimeType || "data of no kind", uri].filter((part) => part !== "").join(" ");
+  if (typeof data !== "string" || data === "") return `(${what}, without content.)`;
+  if (files.length >= mostFiles) return `(${what}, left out: at most ${mostFiles} files of one answer are saved.)`;
+  const ending = Object.hasOwn(endings, mimeType) ? endings[mimeType] : "bin";
+  const path = `${place.fileName}-${randomBytes(4).toString("hex")}.${ending}`;
+  try {
+    await atPlace({ workingFolder: place.workingFolder, path }, (at) =>
+      replaceFile(at, Buffer.from(data, "base64"), 0o644),
+    );
+  } catch (thrown) {
+    const why = explainFileProblem(thrown, path);
+    if (why === undefined) throw thrown;
+    return `(${what}, not saved: ${why})`;
+  }
+  files.push({ name: path, path, mimeType: mimeType || "application/octet-stream" });
+  return `(${what}, saved as ${path})`;
+}
+
+function asFields(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,100 @@
+/** The servers of the settings, each with its connection; loaded only where there are any. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { JsonObject } from "../../src/core/message.ts";
+import type { PluginContext, PluginHome, PluginResult } from "../../src/core/plugin.ts";
+import { addressTransports } from "./address.ts";
+import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
+import { createProgramTransport } from "./program.ts";
+import { readResult } from "./result.ts";
+import type { CallOutcome } from "./session.ts";
+import type { ProgramServer, ServerSettings } from "./settings.ts";
+
+export interface Servers {
+  /** `name` is `server/tool`. */
+  call(name: string, input: JsonObject, context: PluginContext): Promise<PluginResult>;
+  close(): Promise<void>;
+}
+
+/** Of standard error: kept to say why a server is not there, and handed to the log in one minute. */
+const keptLines = 5;
+const loggedLines = 20;
+
+export function createServers(
+  settings: ReadonlyMap<string, ServerSettings>,
+  home: PluginHome,
+  times: ConnectionOptions["times"] = {},
+): Servers {
+  const connections = new Map<string, Connection>();
+  for (const [name, server] of settings) {
+    const log = home.log;
+    const lines = createLines(name, log);
+    const transports =
+      "command" in server ? [() => programTransport(name, server, home, lines.add)] : addressTransports(server);
+    const onOffer: ConnectionOptions["onOffer"] = (offer) => home.offer?.(name, offer);
+    const about = { name, server, transports, lastLines: lines.last, onOffer, log, times };
+    connections.set(name, createConnection(about));
+  }
+  return {
+    async call(name, input, context) {
+      const [server = "", ...rest] = name.split("/");
+      const tool = rest.join("/");
+      const connection = connections.get(server);
+      if (connection === undefined) return failure(`There is no server ${server} in the settings (any more).`);
+      const outcome = await connection.call(tool, input, context.signal);
+      const fileName = `${server}-${tool.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 60)}`;
+      return await toResult(outcome, server, { workingFolder: context.workingFolder, fileName });
+    },
+    async close() {
+      await Promise.all([...connections.values()].map((connection) => connection.close()));
+    },
+  };
+}
+
+function toResult(outcome: CallOutcome, server: string, place: { workingFolder: string; fileName: string }) {
+  switch (outcome.type) {
+    case "answered":
+      return readResult(outcome.result, place);
+    case "refused":
+      return failure(`The server ${server} did not do it: ${outcome.message}`);
+    case "unsent":
+      return { ...failure(`The server ${server} could not be reached: ${outcome.message}`), retryable: true };
+    case "unknown":
+      return failure(`The server ${server} gave no answer, and whether it did its work is unknown: ${outcome.message}`);
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function failure(error: string) {
+  return { success: false, output: "", error };
+}
+
+/** Where nothing else is said it works in a folder of its own: not in this process's, which holds its settings. */
+function programTransport(
+  name: string,
+  server: ProgramServer,
+  { dataFolder }: PluginHome,
+  onLine: (line: string) => void,
+) {
+  const own = join(dataFolder, name);
+  if (server.cwd === undefined) mkdirSync(own, { recursive: true });
+  const { command, args, env, cwd = own } = server;
+  return createProgramTransport({ command, args, env, cwd, onLine });
+}
+
+function createLines(server: string, log: PluginHome["log"]) {
+  let last: string[] = [];
+  let began = 0;
+  let logged = 0;
+  return {
+    last: () => [...new Set(last)],
+    add(line: string) {
+      last = [...last, line].slice(-keptLines);
+      if (Date.now() - began > 60_000) [began, logged] = [Date.now(), 0];
+      logged += 1;
+      if (logged <= loggedLines) log.info({ server, line }, "a server of tools wrote to standard error");
+      if (logged === loggedLines) log.info({ server }, "what it writes in the rest of this minute is left out");
+    },
+  };
+}

@@ -1,0 +1,224 @@
+/** One connection to a server, from its first word to its last: opened, asked for its tools, given calls. */
+import {
+  type CallToolResult,
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { z } from "zod";
+import { codeOf, messageOf } from "../../src/core/errors.ts";
+import type { JsonObject } from "../../src/core/message.ts";
+
+/** A tool as its server lists it; any part may be missing or be anything. */
+export interface ListedTool {
+  name: string;
+  description: unknown;
+  inputSchema: unknown;
+}
+
+export type CallOutcome =
+  | { type: "answered"; result: CallToolResult }
+  /** The server's own refusal, in a sentence. */
+  | { type: "refused"; message: string }
+  /** It can't have reached the server, so that it may be tried again. */
+  | { type: "unsent"; message: string; isBusy?: boolean }
+  /** Nobody knows whether the server did it. */
+  | { type: "unknown"; message: string };
+
+export interface Session {
+  /** Entries without a name are counted, not returned. */
+  list(signal: AbortSignal): Promise<{ tools: ListedTool[]; nameless: number; isCut: boolean }>;
+  call(tool: ListedTool, input: JsonObject, timeoutMs: number, signal: AbortSignal): Promise<CallOutcome>;
+  /** Resolves with why when the connection is gone; also after `close`. */
+  lost: Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface SessionOptions {
+  /** To be tried in this order; a later one only when the server does not speak the earlier. */
+  transports: (() => Transport)[];
+  connectMs: number;
+  /** The server says that its tools have changed. */
+  onChanged(): void;
+  /** Something that is no reason to end. */
+  onError(message: string): void;
+}
+
+const clientVersion = "1.0.0";
+/** For a program that does not answer a question it does not know. */
+const versionMs = 3_000;
+const listMs = 30_000;
+const longestDetail = 200;
+/**
+ * What the transports say when they go on as if nothing were lost, and something is: what tells of changes could not be got
+ * back, an answer was cut off (address.ts), or the stream of an older server with all its answers is gone.
+ */
+const endsIt = /reconnection attempts|answer is longer than|^SSE error/i;
+const maxPages = 50;
+const maxTools = 2_000;
+/** What a server answers that does not speak a way of connecting. */
+const otherWay = new Set([400, 404, 405, 406, 415, 501]);
+const neverSent = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+const pageSchema = z.looseObject({
+  tools: z.array(z.unknown()).catch([]),
+  nextCursor: z.string().optional().catch(undefined),
+});
+const toolSchema = z.looseObject({
+  name: z.string().min(1),
+  description: z.unknown().optional(),
+  inputSchema: z.unknown().optional(),
+});
+
+/** Asks for the version of the protocol first; a few old servers can't bear the question, and are met without it. */
+export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
+  const ways = options.transports.flatMap((create) => (["auto", "legacy"] as const).map((mode) => ({ create, mode })));
+  let failure: unknown = new TypeError("there is no way to connect");
+  for (const { create, mode } of ways) {
+    // Only where the question was the trouble is it left out.
+    if (mode === "legacy" && !isNegotiationFailure(failure)) continue;
+    try {
+      return await openWith(create(), mode, options, signal);
+    } catch (thrown) {
+      failure = thrown;
+      const speaksOtherwise = thrown instanceof SdkHttpError && otherWay.has(thrown.status);
+      if (!isNegotiationFailure(thrown) && !speaksOtherwise) throw thrown;
+    }
+  }
+  throw failure;
+}
+
+function isNegotiationFailure(thrown: unknown): boolean {
+  return thrown instanceof SdkError && thrown.code === SdkErrorCode.EraNegotiationFailed;
+}
+
+async function openWith(
+  transport: Transport,
+  mode: "auto" | "legacy",
+  { connectMs, onChanged, onError }: SessionOptions,
+  signal: AbortSignal,
+): Promise<Session> {
+  const probe = { timeoutMs: Math.min(versionMs, connectMs / 2) };
+  const client = new Client(
+    { name: "remora", version: clientVersion },
+    {
+      versionNegotiation: { mode, probe },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onChanged() } },
+    },
+  );
+  let lose: (why: string) => void = () => {};
+  const lost = new Promise<string>((resolve) => {
+    lose = resolve;
+  });
+  let lastError = "";
+  client.onclose = () => lose(withDetail("it ended the connection", lastError));
+  client.onerror = (error) => {
+    lastError = messageOf(error).slice(0, longestDetail);
+    onError(lastError);
+    if (endsIt.test(lastError)) lose(lastError);
+  };
+  const timeUp = AbortSignal.timeout(connectMs);
+  try {
+    await client.connect(transport, { timeout: connectMs, signal: AbortSignal.any([signal, timeUp]) });
+  } catch (thrown) {
+    // What was half open must not go on: a program would stay without anybody who speaks with it.
+    await transport.close().catch(() => {});
+    if (timeUp.aborted) throw new Error(`it was not ready within ${connectMs / 1_000} s`, { cause: thrown });
+    if (!isNegotiationFailure(thrown) && !(thrown instanceof SdkHttpError) && lastError !== "")
+      throw new Error(withDetail(messageOf(thrown), lastError), { cause: thrown });
+    throw thrown;
+  }
+  return {
+    lost,
+    list: (listSignal) => list(client, listSignal),
+    async call(tool, input, timeoutMs, callSignal) {
+      const outcome = await call(client, tool, input, timeoutMs, callSignal);
+      if (outcome.type === "unsent" && outcome.isBusy !== true) lose(outcome.message);
+      return outcome;
+    },
+    async close() {
+      lose("it was closed");
+      await client.close();
+    },
+  };
+}
+
+/** Page by page and entry by entry, so that one bad tool does not cost the others. */
+async function list(client: Client, signal: AbortSignal) {
+  const tools: ListedTool[] = [];
+  let nameless = 0;
+  let cursor: string | undefined;
+  const isWithout = client.getServerCapabilities()?.tools === undefined;
+  for (let page = 0; page < maxPages && !isWithout; page += 1) {
+    const request = { method: "tools/list", params: cursor === undefined ? {} : { cursor } };
+    const { tools: entries, nextCursor } = await client.request(request, pageSchema, { timeout: listMs, signal });
+    for (const entry of entries) {
+      const read = toolSchema.safeParse(entry);
+      if (read.success)
+        tools.push({ name: read.data.name, description: read.data.description, inputSchema: read.data.inputSchema });
+      else nameless += 1;
+    }
+    if (nextCursor === undefined || nextCursor === cursor) return { tools, nameless, isCut: false };
+    if (tools.length > maxTools) return { tools: tools.slice(0, maxTools), nameless, isCut: true };
+    cursor = nextCursor;
+  }
+  return { tools, nameless, isCut: !isWithout };
+}
+
+async function call(
+  client: Client,
+  { name, inputSchema }: ListedTool,
+  input: JsonObject,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<CallOutcome> {
+  // Some of its arguments may have to go into headers, which its own schema says; what it says about its results is left
+  // out, because a wrong promise about them is no reason to lose them.
+  const schema = z.looseObject({ type: z.literal("object") }).safeParse(inputSchema).data ?? {
+    type: "object" as const,
+  };
+  const toolDefinition = { name, inputSchema: schema };
+  try {
+    const result = await client.callTool({ name, arguments: input }, { signal, timeout: timeoutMs, toolDefinition });
+    return { type: "answered", result };
+  } catch (thrown) {
+    signal.throwIfAborted();
+    return outcomeOf(thrown);
+  }
+}
+
+function outcomeOf(thrown: unknown): CallOutcome {
+  const message = messageOf(thrown);
+  if (thrown instanceof ProtocolError) return { type: "refused", message };
+  if (thrown instanceof SdkHttpError) {
+    // 404 to a session: the server has forgotten it, as after its restart.
+    if (thrown.status === 404) return { type: "unsent", message };
+    if (thrown.status === 429) return { type: "unsent", message, isBusy: true };
+    if (thrown.status < 500) return { type: "refused", message };
+    return { type: "unknown", message };
+  }
+  if (thrown instanceof SdkError) {
+    const { code } = thrown;
+    if (code === SdkErrorCode.NotConnected || code === SdkErrorCode.SendFailed) return { type: "unsent", message };
+    if (code === SdkErrorCode.UnsupportedResultType) return { type: "refused", message };
+    return { type: "unknown", message };
+  }
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  const code = codeOf(cause) ?? codeOf(thrown);
+  const explained = withDetail(message, cause === undefined ? "" : messageOf(cause));
+  return { type: code !== undefined && neverSent.has(code) ? "unsent" : "unknown", message: explained };
+}
+
+function withDetail(message: string, detail: string): string {
+  return detail === "" || message.includes(detail) ? message : `${message} (${detail})`;
+}

@@ -1,0 +1,75 @@
+/** `skills.settings.mcp`: the servers, each checked by itself, so that a mistake in one does not cost the others. */
+import { z } from "zod";
+import type { JsonObject } from "../../src/core/message.ts";
+
+const text = z.string().min(1);
+const texts = z.record(z.string(), z.string());
+const toolNames = z.array(text).optional();
+
+/** What every server may have. `disabled` and `type` are what other programs write into the same lists. */
+const common = {
+  disabled: z.boolean().default(false),
+  /** The only tools that are offered; absent: all. */
+  allow: toolNames,
+  /** Tools that are run without asking anybody. */
+  trust: toolNames,
+  /** How long a call may take. */
+  seconds: z.number().positive().max(86_400).default(120),
+  /** How long the server may take to be ready; a first start may have to download it. */
+  connectSeconds: z.number().positive().max(3_600).default(60),
+};
+
+const program = z.strictObject({
+  type: z.literal("stdio").optional(),
+  command: text,
+  args: z.array(z.string()).default([]),
+  /** Besides PATH, HOME and the like: nothing else of this process's environment is handed on. */
+  env: texts.default({}),
+  cwd: text.optional(),
+  ...common,
+});
+
+const address = z.strictObject({
+  type: z.enum(["http", "streamable-http", "sse"]).optional(),
+  url: z.url({ protocol: /^https?$/ }),
+  headers: texts.default({}),
+  ...common,
+});
+
+export type ProgramServer = z.infer<typeof program>;
+export type AddressServer = z.infer<typeof address>;
+export type ServerSettings = ProgramServer | AddressServer;
+
+/** In the names of tools it stands before the tool's own. */
+const serverName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/;
+
+export interface ReadSettings {
+  servers: Map<string, ServerSettings>;
+  /** One sentence each; the value of a setting is never in it, because it may be a secret. */
+  problems: string[];
+}
+
+export function readSettings(config: JsonObject): ReadSettings {
+  const servers = new Map<string, ServerSettings>();
+  const problems = Object.keys(config)
+    .filter((key) => key !== "servers")
+    .map((key) => `skills.settings.mcp.${key} is unknown: there is only servers`);
+  const listed = z.record(z.string(), z.unknown()).safeParse(config.servers ?? {});
+  if (!listed.success) problems.push("skills.settings.mcp.servers must be a map from a name to { command } or { url }");
+  for (const [name, written] of Object.entries(listed.data ?? {})) {
+    const server = readServer(name, written);
+    if (typeof server === "string") problems.push(`skills.settings.mcp.servers.${name}: ${server}`);
+    else if (!server.disabled) servers.set(name, server);
+  }
+  return { servers, problems };
+}
+
+function readServer(name: string, written: unknown): ServerSettings | string {
+  if (!serverName.test(name)) return "a server's name is 1 to 32 of A-Z a-z 0-9 _ -, beginning with a letter or digit";
+  const kind = z.looseObject({ command: z.unknown().optional(), url: z.unknown().optional() }).safeParse(written).data;
+  const hasCommand = kind?.command !== undefined;
+  if (hasCommand === (kind?.url !== undefined)) return "it needs either command (a program) or url (an address)";
+  const read = hasCommand ? program.safeParse(written) : address.safeParse(written);
+  if (read.success) return read.data;
+  return read.error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim()).join("; ");
+}

@@ -1,0 +1,60 @@
+/**
+ * A server of tools as a program, for tests of what starts one: `node mcp-server.ts '{"start": …}'`. How it starts:
+ *
+ *   absent     it speaks the protocol (mcp-tools.ts)
+ *   silent     never says anything
+ *   noisy      writes what is no message to standard output, and much to standard error, and works all the same
+ *   broken     says why on standard error and ends
+ *   stubborn   neither the end of its input nor a signal that asks ends it, and it has a child; their ids go to `pids`
+ *   unbroken   writes a line that never ends
+ *   strict     ends when the first message is anything but `initialize`, as some old servers do
+ */
+import { spawn } from "node:child_process";
+import { appendFileSync } from "node:fs";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { createTestServer, type TestServerOptions } from "./mcp-tools.ts";
+
+interface ProgramOptions extends TestServerOptions {
+  start?: "silent" | "noisy" | "broken" | "stubborn" | "unbroken" | "strict";
+  pids?: string;
+}
+
+const options = JSON.parse(process.argv[2] ?? "{}") as ProgramOptions;
+
+async function speak(): Promise<void> {
+  await createTestServer(options).connect(new StdioServerTransport());
+}
+
+switch (options.start) {
+  case "silent":
+    process.stdin.resume();
+    break;
+  case "broken":
+    process.stderr.write("the database is not there\n");
+    process.exit(3);
+    break;
+  case "noisy":
+    process.stdout.write('starting up…\n{"no": "message"}\n\u0000\u0001\n[]\n');
+    process.stderr.write(`${"a line of a log\n".repeat(5_000)}${"x".repeat(2_000_000)}`);
+    await speak();
+    break;
+  case "unbroken":
+    setInterval(() => process.stdout.write("x".repeat(1_000_000)), 1);
+    break;
+  case "stubborn": {
+    process.on("SIGTERM", () => {});
+    setInterval(() => {}, 1_000);
+    const child = spawn(process.execPath, ["-e", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"]);
+    appendFileSync(options.pids ?? "", `${process.pid}\n${child.pid}\n`);
+    await speak();
+    break;
+  }
+  case "strict":
+    process.stdin.once("data", (chunk) => {
+      if (!String(chunk).includes('"initialize"')) process.exit(4);
+    });
+    await speak();
+    break;
+  default:
+    await speak();
+}
