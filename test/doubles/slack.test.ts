@@ -197,6 +197,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     });
     const titles = () => slack.views.stack(slack.ann).map((view) => (view.view.title as JsonObject).text);
     await connect(transport, (app) => {
+      app.command("/remora", async ({ ack }) => void (await ack()));
       app.action("approve:1", async ({ ack, body, client }) => {
         await ack();
         if (body.type === "block_actions") await client.views.push({ trigger_id: body.trigger_id, view: modal("Two") });
@@ -210,7 +211,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
       });
     });
     const { client } = createDirectClient(slack);
-    const { triggerId } = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/x" });
+    const { triggerId } = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora" });
     await client.views.open({ trigger_id: triggerId, view: modal("One") });
     const [one] = slack.views.stack(slack.ann);
     if (one === undefined) throw new Error("no view");

@@ -1,7 +1,6 @@
 /** The real Bolt and the real Web API client on the double, quiet in the log. */
 import type { AddressInfo } from "node:net";
-import { App, HTTPReceiver, type Logger, LogLevel, SocketModeReceiver } from "@slack/bolt";
-import { WebClient } from "@slack/web-api";
+import { App, HTTPReceiver, type Logger, LogLevel, SocketModeReceiver, webApi } from "@slack/bolt";
 import type { SlackDouble } from "./double.ts";
 import type { JsonObject } from "./wire.ts";
 
@@ -52,7 +51,7 @@ export async function connectHttpApp(slack: SlackDouble, prepare: (app: App) => 
 
 /** Calls a method once and gives the answer as Slack gave it, refusals too. */
 export function createDirectClient(slack: SlackDouble, token = slack.botToken) {
-  const client = new WebClient(token, {
+  const client = new webApi.WebClient(token, {
     slackApiUrl: slack.apiUrl,
     logger: quiet,
     retryConfig: { retries: 0 },

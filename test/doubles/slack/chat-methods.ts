@@ -78,11 +78,11 @@ function update({ state, posting }: ChatTools, call: Call): JsonObject {
 }
 
 /** Slack escapes `&`, `<` and `>` before it counts, and what is escaped already is not escaped again. */
-export function storedBytes(text: string): number {
+function storedBytes(text: string): number {
   return Buffer.byteLength(escapeText(unescapeText(text)));
 }
 
-export function ownMessage(state: SlackState, channel: Channel, ts: string, foreign: string): StoredMessage {
+function ownMessage(state: SlackState, channel: Channel, ts: string, foreign: string): StoredMessage {
   const message = state.message(channel.id, ts);
   if (message === undefined) throw new SlackRefusal("message_not_found");
   if (message.user !== state.app.botUserId) throw new SlackRefusal(foreign);
