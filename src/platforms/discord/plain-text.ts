@@ -1,0 +1,25 @@
+/** Text that is shown as it is: nothing in it formats, links, mentions or becomes an emoji. */
+
+/** Discord takes the backslash before any of these; a colon keeps `https://` from being a link. */
+const special = /[\\`*_~|<>[\]()#+\-:@.!]/g;
+
+/** For message and embed texts. */
+export function escapePlain(text: string): string {
+  return text.replace(special, "\\$&");
+}
+
+/** In a block of code nothing is read but its end; three backticks in a row are kept apart by an invisible character. */
+export function codeBlock(text: string): string {
+  return `\`\`\`\n${text.replace(/`(?=``)/g, "`\u200b")}\n\`\`\``;
+}
+
+/** Not within a surrogate pair. */
+export function cutAt(text: string, length: number): number {
+  if (length >= text.length) return text.length;
+  return /[\uDC00-\uDFFF]/.test(text[length] ?? "") ? length - 1 : length;
+}
+
+/** At most `limit` characters, with a mark where something is missing. */
+export function clip(text: string, limit: number): string {
+  return text.length <= limit ? text : `${text.slice(0, cutAt(text, Math.max(0, limit - 1)))}…`;
+}
