@@ -89,6 +89,7 @@ function commonOf({ username, password }: RedisAddress): Options {
     ...(password === undefined ? {} : { password }),
     connectTimeout: connectTimeoutMs,
     keepAlive: keepAliveMs,
+    maxLoadingRetryTime: longestDelayMs,
     reconnectOnError(error) {
       if (!error.message.startsWith("READONLY") || performance.now() - lookedAt < lookAgainMs) return false;
       lookedAt = performance.now();

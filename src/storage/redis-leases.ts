@@ -12,7 +12,7 @@ import { TurnAbort } from "../core/abort.ts";
 import type { Lease, Leases } from "../core/coordination.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { checkPrefix, createScript, defaultPrefix, runScript } from "./redis-script.ts";
-import { before, closedError } from "./redis-wait.ts";
+import { closedError } from "./redis-wait.ts";
 
 export interface RedisLeasesOptions {
   connection: RedisConnection;
@@ -103,7 +103,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     const values = [lockMs, ...batch.map(({ token }) => token)];
     const sent = runScript(connection.client(), renewScript, keys, values);
     // A later answer counts no more: the next try is sent meanwhile.
-    const answer = await before(performance.now() + lockMs / 3, sent, () => new Error("no answer"));
+    const answer = await within(lockMs / 3, sent);
     for (const [index, lease] of batch.entries()) {
       if (held.get(lease.name) !== lease) continue;
       if (Array.isArray(answer) && answer[index] === 1) {
@@ -136,7 +136,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     const keys = leases.map(({ name }) => prefix + name);
     const tokens = leases.map(({ token }) => token);
     const sent = runScript(connection.client(), releaseScript, keys, tokens);
-    await before(performance.now() + waitMs, sent, () => new Error("no answer")).catch(() => undefined);
+    await within(waitMs, sent).catch(() => undefined);
   }
 
   async function release(lease: Held): Promise<void> {
@@ -209,4 +209,12 @@ function instant(): Instant {
 /** By whichever clock says more: too early is safe, too late is not. */
 function elapsedSince({ steady, wall }: Instant): number {
   return Math.max(performance.now() - steady, Date.now() - wall);
+}
+
+/** The promise's outcome, or a rejection when it takes longer. */
+function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("no answer")), ms);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

@@ -5,6 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import KeyvRedis from "@keyv/redis";
 import { Keyv } from "keyv";
+import { RemoraError } from "../core/errors.ts";
 import type { Json } from "../core/message.ts";
 import type { Store } from "../core/store.ts";
 import type { RedisConnection } from "./redis-connection.ts";
@@ -46,7 +47,11 @@ export function createRedisStore({ connection, prefix = defaultPrefix, waitMs }:
     if (line.isClosed()) throw closedError(options.place);
     opened ??= open();
     const { keyv } = opened;
-    return await patiently(line, options, () => work(keyv));
+    try {
+      return await patiently(line, options, () => work(keyv));
+    } catch (thrown) {
+      throw thrown instanceof SyntaxError ? corrupt(options.place, thrown) : thrown;
+    }
   }
 
   return {
@@ -65,6 +70,16 @@ export function createRedisStore({ connection, prefix = defaultPrefix, waitMs }:
       await opened?.adapter.disconnect(true);
     },
   };
+}
+
+function corrupt(place: string, cause: SyntaxError): RemoraError {
+  return new RemoraError({
+    code: "storage.corrupt",
+    place,
+    message:
+      "has a value that can't be read. Somebody else writes below Remora's prefix; delete that key, or put a backup back.",
+    cause,
+  });
 }
 
 /** Follows a client: connects it until that succeeds once (from then on it does so itself), and knows what is wrong. */

@@ -42,7 +42,7 @@ export async function patiently<T>(line: Line, options: WaitOptions, send: () =>
   for (;;) {
     await untilUp(line, options, until);
     try {
-      return await before(until, send(), () => unreachable(place, waitMs, line.trouble()));
+      return await answered(line, options, until, send());
     } catch (thrown) {
       const isPassing = isWorthWaiting(thrown) || (line.isReadOnlyPassing && isReadOnly(thrown));
       if (!isPassing) throw asRedisError(thrown, place);
@@ -78,11 +78,22 @@ function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Pro
   });
 }
 
-/** The promise's outcome, or a rejection when there is none by then. */
-export function before<T>(until: number, promise: Promise<T>, late: () => Error): Promise<T> {
+/** Clients may forget a command that is under way when they are closed, so that is looked for as well. */
+function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(late()), Math.max(0, until - performance.now()));
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+    const timer = setTimeout(
+      () => reject(unreachable(place, waitMs, line.trouble())),
+      Math.max(0, until - performance.now()),
+    );
+    const stop = line.onChange(() => {
+      if (!line.isClosed()) return;
+      clearTimeout(timer);
+      reject(closedError(place));
+    });
+    answer.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      stop();
+    });
   });
 }
 
