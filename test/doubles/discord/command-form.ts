@@ -1,6 +1,6 @@
 /** Checks application commands: names, descriptions, options within options, choices, and how much text they are together. */
 import type { FieldPath, Form } from "./api-error.ts";
-import { choice, type Fields, fieldsOf, flag, integer, isAbsent, isFields, list, text } from "./fields.ts";
+import { choice, type Fields, fieldsOf, flag, integer, isAbsent, isFields, list, shown, text } from "./fields.ts";
 
 const namePattern = /^[-_'\p{L}\p{N}\p{sc=Deva}\p{sc=Thai}]{1,32}$/u;
 const maxText = 8000;
@@ -68,8 +68,8 @@ function readContexts(form: Form, value: unknown, path: FieldPath): number[] {
 
 function readPermissions(form: Form, value: unknown, path: FieldPath): string | null {
   if (isAbsent(value)) return null;
-  if (/^\d+$/.test(String(value))) return String(value);
-  form.wrong(path, "NUMBER_TYPE_COERCE", `Value "${String(value)}" is not int.`);
+  if (/^\d+$/.test(shown(value))) return shown(value);
+  form.wrong(path, "NUMBER_TYPE_COERCE", `Value "${shown(value)}" is not int.`);
   return null;
 }
 
@@ -137,7 +137,7 @@ function readChoices(
     const name = text(form, fields.name, at("name"), { min: 1, max: 100 }) ?? "";
     if (type === 3) return { name, value: text(form, fields.value, at("value"), { min: 1, max: 100 }) ?? "" };
     if (typeof fields.value !== "number") {
-      form.wrong(at("value"), "NUMBER_TYPE_COERCE", `Value "${String(fields.value)}" is not int.`);
+      form.wrong(at("value"), "NUMBER_TYPE_COERCE", `Value "${shown(fields.value)}" is not int.`);
     }
     return { name, value: Number(fields.value) };
   });

@@ -1,10 +1,22 @@
 /** Checks a message's buttons and menus: rows, lengths, and custom ids that stand once. */
 import type { APIMessageTopLevelComponent } from "discord.js";
 import type { FieldPath, Form } from "./api-error.ts";
-import { choice, type Fields, fieldsOf, flag, integer, isAbsent, link, list, text } from "./fields.ts";
+import {
+  choice,
+  type Fields,
+  fieldsOf,
+  flag,
+  integer,
+  isAbsent,
+  isEmoji,
+  link,
+  list,
+  snowflake,
+  text,
+} from "./fields.ts";
 
 /** What all components of one message share while they are read. */
-interface Reading {
+export interface Reading {
   form: Form;
   customIds: Set<string>;
   nextId: number;
@@ -12,8 +24,12 @@ interface Reading {
 
 const menuTypes = [3, 5, 6, 7, 8];
 
+export function createReading(form: Form): Reading {
+  return { form, customIds: new Set(), nextId: 1 };
+}
+
 export function readComponents(form: Form, value: unknown, path: FieldPath): APIMessageTopLevelComponent[] {
-  const reading: Reading = { form, customIds: new Set(), nextId: 1 };
+  const reading = createReading(form);
   const rows = Array.isArray(value) ? value : list(form, value, path, 5);
   if (rows.length > 5) {
     form.wrong(path, "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.");
@@ -22,7 +38,7 @@ export function readComponents(form: Form, value: unknown, path: FieldPath): API
   return rows.map((row, index) => readRow(reading, row, [...path, index])) as APIMessageTopLevelComponent[];
 }
 
-function readRow(reading: Reading, value: unknown, path: FieldPath): object {
+export function readRow(reading: Reading, value: unknown, path: FieldPath): object {
   const { form } = reading;
   const fields = fieldsOf(form, value, path) ?? {};
   choice(form, fields.type, [...path, "type"], [1]);
@@ -49,7 +65,7 @@ function readItem(reading: Reading, value: unknown, path: FieldPath): object {
   return type === undefined || type === 2 ? readButton(reading, fields, path) : readMenu(reading, fields, path, type);
 }
 
-function readButton(reading: Reading, fields: Fields, path: FieldPath): object {
+export function readButton(reading: Reading, fields: Fields, path: FieldPath): object {
   const { form } = reading;
   const at = (key: string) => [...path, key];
   const id = reading.nextId++;
@@ -125,7 +141,9 @@ function readEmoji(form: Form, value: unknown, path: FieldPath): { id?: string; 
   if (isAbsent(value)) return undefined;
   const fields = fieldsOf(form, value, path) ?? {};
   const isCustom = !isAbsent(fields.id);
-  const isUnicode = typeof fields.name === "string" && /^\p{Emoji}/u.test(fields.name);
+  const isUnicode = typeof fields.name === "string" && isEmoji(fields.name);
   if (!isCustom && !isUnicode) form.wrong([...path, "name"], "BUTTON_COMPONENT_INVALID_EMOJI", "Invalid emoji");
-  return { name: String(fields.name ?? ""), ...(isCustom ? { id: String(fields.id) } : {}) };
+  const name = text(form, fields.name, [...path, "name"], { max: 32 }) ?? "";
+  const id = snowflake(form, fields.id, [...path, "id"]);
+  return { name, ...(id === undefined ? {} : { id }) };
 }

@@ -55,8 +55,11 @@ export interface DiscordDoubleOptions {
   botName?: string;
   /** Privileged intents switched on in the developer portal; by default message content alone. */
   portal?: Partial<Portal>;
-  /** Of routes by name, of `global`, and of `default` for routes without their own. */
-  limits?: RouteLimits;
+  /**
+   * Of routes by name, of `global`, and of `default` for routes without their own; the rest as on Discord. `none`: for tests
+   * of other things, which are not to wait.
+   */
+  limits?: RouteLimits | "none";
   gateway?: Partial<GatewaySettings>;
 }
 

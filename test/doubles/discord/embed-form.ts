@@ -1,7 +1,7 @@
 /** Checks embeds against Discord's limits, each field for itself and all of them together. */
 import type { APIEmbed } from "discord.js";
 import type { FieldPath, Form } from "./api-error.ts";
-import { type Fields, fieldsOf, flag, integer, isAbsent, link, list, text } from "./fields.ts";
+import { type Fields, fieldsOf, flag, integer, isAbsent, link, list, shown, text } from "./fields.ts";
 
 const webSchemes = ["http", "https"];
 const pictureSchemes = [...webSchemes, "attachment"];
@@ -84,7 +84,7 @@ function readTimestamp(form: Form, value: unknown, path: FieldPath): string | un
   if (isAbsent(value)) return undefined;
   const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
   if (!Number.isNaN(time)) return new Date(time).toISOString().replace("Z", "000+00:00");
-  form.wrong(path, "DATE_TIME_TYPE_PARSE", `Could not parse ${String(value)}. Should be ISO8601.`);
+  form.wrong(path, "DATE_TIME_TYPE_PARSE", `Could not parse ${shown(value)}. Should be ISO8601.`);
   return undefined;
 }
 

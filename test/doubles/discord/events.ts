@@ -1,27 +1,25 @@
 /** What happened, as gateway events: which intents they need and what is in them. Who gets them is the gateway's matter. */
 import { GatewayIntentBits as Intents } from "discord.js";
+import { guildCreatePayload } from "./guild-payloads.ts";
+import { isThread, memberOf, userOf } from "./lookups.ts";
 import { messageEvent } from "./message-payload.ts";
 import {
   channelPayload,
-  guildCreatePayload,
   memberPayload,
   partialMember,
   rolePayload,
   threadMemberPayload,
   userPayload,
 } from "./payloads.ts";
-import {
-  type ChannelRecord,
-  type GuildRecord,
-  isThread,
-  type MemberRecord,
-  type MessageRecord,
-  memberOf,
-  type ReactionRecord,
-  type RoleRecord,
-  type ThreadRecord,
-  userOf,
-  type World,
+import type {
+  ChannelRecord,
+  GuildRecord,
+  MemberRecord,
+  MessageRecord,
+  ReactionRecord,
+  RoleRecord,
+  ThreadRecord,
+  World,
 } from "./world.ts";
 
 type Thread = ChannelRecord & { thread: ThreadRecord };

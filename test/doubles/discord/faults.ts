@@ -6,8 +6,11 @@ export type Fault =
   | { type: "answer"; status: number; body?: unknown; headers?: Record<string, string>; isDone?: boolean }
   /** 429 as from the service; without `scope` the route's own. */
   | { type: "rate-limit"; retryAfterSeconds: number; scope?: "user" | "global" | "shared" }
-  /** The connection breaks: `before` anything is done, or in the middle of the answer to what was done. */
-  | { type: "cut"; when: "before" | "during" }
+  /**
+   * The connection breaks: `before` anything is done, or in the middle of the answer to what was done. It is closed, or with
+   * `isReset` torn down, which clients tell apart: discord.js tries again by itself only after a reset.
+   */
+  | { type: "cut"; when: "before" | "during"; isReset?: boolean }
   /** The answer comes this much later, what was asked for is done at once. */
   | { type: "delay"; milliseconds: number }
   /** No answer ever, and nothing done. */

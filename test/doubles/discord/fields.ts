@@ -7,6 +7,11 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A value as it stands in a refusal. */
+export function shown(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
@@ -52,7 +57,7 @@ export function integer(
   if (isAbsent(value)) return undefined;
   const read = typeof value === "string" && /^-?\d+$/.test(value) ? Number(value) : value;
   if (typeof read !== "number" || !Number.isInteger(read)) {
-    form.wrong(path, "NUMBER_TYPE_COERCE", `Value "${String(value)}" is not int.`);
+    form.wrong(path, "NUMBER_TYPE_COERCE", `Value "${shown(value)}" is not int.`);
     return undefined;
   }
   if (bounds.min !== undefined && read < bounds.min) {
@@ -93,7 +98,7 @@ export function snowflake(form: Form, value: unknown, path: FieldPath): string |
   if (isAbsent(value)) return undefined;
   if ((typeof value === "string" || typeof value === "number") && /^\d{1,20}$/.test(String(value)))
     return String(value);
-  form.wrong(path, "NUMBER_TYPE_COERCE", `Value "${String(value)}" is not snowflake.`);
+  form.wrong(path, "NUMBER_TYPE_COERCE", `Value "${shown(value)}" is not snowflake.`);
   return undefined;
 }
 
@@ -128,4 +133,8 @@ export function link(form: Form, value: unknown, path: FieldPath, schemes: strin
     form.wrong(path, "URL_TYPE_INVALID_URL", "Not a well formed URL.");
   }
   return read;
+}
+
+export function isEmoji(text: string): boolean {
+  return /^(?:\p{Extended_Pictographic}|\p{Regional_Indicator}{2}|[0-9#*]\uFE0F?\u20E3)/u.test(text);
 }

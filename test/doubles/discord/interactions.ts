@@ -2,24 +2,15 @@
  * Interactions: opened by a person's command, click or modal, answered once within three seconds, and followed up through a
  * token that is good for fifteen minutes.
  */
-import { randomBytes } from "node:crypto";
-import { type APIMessageInteractionMetadata, MessageFlags } from "discord.js";
+import { MessageFlags } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";
+import { editWithDraft, isLayout } from "./edit-messages.ts";
 import { choice, isFields } from "./fields.ts";
+import { channelOf } from "./lookups.ts";
 import { type MessageDraft, readMessage, type UploadedFile } from "./message-form.ts";
-import { addMessage, editWithDraft, sendDraft } from "./messages.ts";
+import { addMessage, sendDraft } from "./messages.ts";
 import { readModal } from "./modal-form.ts";
-import { interactionChannel, partialMember, userPayload } from "./payloads.ts";
-import { permissionsIn } from "./permissions.ts";
-import {
-  type ChannelRecord,
-  channelOf,
-  type InteractionRecord,
-  type MessageRecord,
-  memberOf,
-  userOf,
-  type World,
-} from "./world.ts";
+import type { ChannelRecord, InteractionRecord, MessageRecord, World } from "./world.ts";
 
 const answerMs = 3000;
 const tokenMs = 15 * 60_000;
@@ -33,88 +24,6 @@ export const callbacks = {
   modal: 9,
 } as const;
 
-export interface OpenedInteraction {
-  type: InteractionRecord["type"];
-  name: string;
-  userId: string;
-  channel: ChannelRecord;
-  data: object;
-  source?: MessageRecord;
-  sourcePayload?: object;
-  opener?: InteractionRecord;
-}
-
-/** Records an interaction and sends it to the application. */
-export function openInteraction(world: World, opened: OpenedInteraction): InteractionRecord {
-  const { channel, userId, type, source, opener } = opened;
-  const id = world.nextId();
-  const interaction: InteractionRecord = {
-    id,
-    token: randomBytes(60).toString("base64url"),
-    type,
-    name: opened.name,
-    userId,
-    channelId: channel.id,
-    openedAt: world.clock.now(),
-    isLoading: false,
-    followupIds: [],
-    metadata: metadataOf(world, id, opened),
-    ...(source === undefined ? {} : { sourceId: source.id }),
-    ...(opener === undefined ? {} : { opener }),
-  };
-  world.interactions.set(id, interaction);
-  world.publish({
-    type: "INTERACTION_CREATE",
-    intents: 0,
-    ...(channel.guildId === undefined ? {} : { guildId: channel.guildId }),
-    payload: () => interactionPayload(world, interaction, opened),
-  });
-  return interaction;
-}
-
-function metadataOf(world: World, id: string, opened: OpenedInteraction): APIMessageInteractionMetadata {
-  return {
-    id,
-    type: opened.type,
-    user: userPayload(userOf(world, opened.userId)),
-    authorizing_integration_owners: { 0: opened.channel.guildId ?? "0" },
-    ...(opened.type === 3 && opened.source !== undefined ? { interacted_message_id: opened.source.id } : {}),
-    ...(opened.opener === undefined ? {} : { triggering_interaction_metadata: opened.opener.metadata }),
-  } as APIMessageInteractionMetadata;
-}
-
-function interactionPayload(world: World, interaction: InteractionRecord, opened: OpenedInteraction): object {
-  const { channel, userId } = opened;
-  const { guildId } = channel;
-  const user = userPayload(userOf(world, userId));
-  const member = memberOf(world, guildId, userId);
-  const permissions = String(permissionsIn(world, userId, channel));
-  const inGuild = {
-    guild_id: guildId,
-    guild: { id: guildId, locale: "en-US", features: [] },
-    guild_locale: "en-US",
-    ...(member === undefined ? {} : { member: { ...partialMember(member), user, permissions } }),
-  };
-  return {
-    id: interaction.id,
-    application_id: world.application.id,
-    type: interaction.type,
-    token: interaction.token,
-    version: 1,
-    channel_id: channel.id,
-    channel: interactionChannel(world, channel, userId),
-    ...(guildId === undefined ? { user } : inGuild),
-    locale: "en-US",
-    app_permissions: String(permissionsIn(world, world.application.id, channel)),
-    entitlements: [],
-    authorizing_integration_owners: { 0: guildId ?? "0" },
-    context: guildId === undefined ? 1 : 0,
-    attachment_size_limit: 10_485_760,
-    data: opened.data,
-    ...(opened.sourcePayload === undefined ? {} : { message: opened.sourcePayload }),
-  };
-}
-
 /** Whether the person sees "This interaction failed": nobody has answered in time. */
 export function hasFailed(world: World, interaction: InteractionRecord): boolean {
   return interaction.answeredWith === undefined && world.clock.now() - interaction.openedAt > answerMs;
@@ -123,7 +32,7 @@ export function hasFailed(world: World, interaction: InteractionRecord): boolean
 /** The interaction that a token in a path stands for. */
 export function interactionByToken(world: World, applicationId: string, token: string): InteractionRecord {
   if (applicationId !== world.application.id) throw refusal("unknownWebhook");
-  const interaction = [...world.interactions.values()].find((one) => one.token === token);
+  const interaction = world.interactions.get(world.tokens.get(token) ?? "");
   const age = interaction === undefined ? Number.POSITIVE_INFINITY : world.clock.now() - interaction.openedAt;
   if (interaction === undefined || age > tokenMs || hasFailed(world, interaction)) throw refusal("invalidWebhookToken");
   return interaction;
@@ -182,7 +91,7 @@ function take(
     case callbacks.update: {
       const { channel, message } = sourceOf(world, interaction);
       interaction.originalId = message.id;
-      return editWithDraft(world, channel, message, readMessage(data, files), {
+      return editWithDraft(world, channel, message, readMessage(data, files, isLayout(message)), {
         by: world.application.id,
         isInteraction: true,
       });
@@ -243,9 +152,8 @@ export function followUp(
   files: UploadedFile[],
 ): MessageRecord {
   if (interaction.answeredWith === undefined) throw refusal("unknownWebhook");
-  const draft = readMessage(json, files);
-  if (interaction.isLoading) return editReply(world, interaction, "@original", draft);
-  const message = say(world, interaction, draft);
+  if (interaction.isLoading) return editReply(world, interaction, "@original", json, files);
+  const message = say(world, interaction, readMessage(json, files));
   interaction.followupIds.push(message.id);
   return message;
 }
@@ -268,9 +176,11 @@ export function editReply(
   world: World,
   interaction: InteractionRecord,
   id: string,
-  draft: MessageDraft,
+  json: unknown,
+  files: UploadedFile[],
 ): MessageRecord {
   const { channel, message } = replyOf(world, interaction, id);
+  const draft = readMessage(json, files, isLayout(message));
   if (message.id === interaction.originalId) interaction.isLoading = false;
   return editWithDraft(world, channel, message, draft, { by: world.application.id, isInteraction: true });
 }

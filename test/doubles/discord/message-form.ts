@@ -4,6 +4,7 @@ import { createForm, type Form, refusal } from "./api-error.ts";
 import { readComponents } from "./component-form.ts";
 import { readEmbeds } from "./embed-form.ts";
 import { choice, type Fields, fieldsOf, flag, integer, isAbsent, isFields, list, snowflake, text } from "./fields.ts";
+import { readLayout } from "./layout-form.ts";
 import type { AllowedMentions } from "./mentions.ts";
 
 export interface UploadedFile {
@@ -35,15 +36,19 @@ const mebibyte = 1024 * 1024;
 /** A file, all files of a message, and how many. */
 export const fileLimits = { file: 10 * mebibyte, request: 25 * mebibyte, count: 10 };
 
-export function readMessage(body: unknown, files: UploadedFile[]): MessageDraft {
+/** `isLayoutAlready`: of an edit of a message that is made of components alone, and stays so. */
+export function readMessage(body: unknown, files: UploadedFile[], isLayoutAlready = false): MessageDraft {
   if (!isFields(body)) throw refusal("invalidJson");
   if (files.some(({ bytes }) => bytes.length > fileLimits.file)) throw refusal("entityTooLarge");
   const form = createForm();
   const draft: MessageDraft = { isTts: flag(form, body.tts, ["tts"]) ?? false, enforceNonce: false, files };
   readText(form, body, draft);
   if (body.embeds !== undefined) draft.embeds = readEmbeds(form, body.embeds, ["embeds"]);
-  if (body.components !== undefined) draft.components = readComponents(form, body.components, ["components"]);
   if (!isAbsent(body.flags)) draft.flags = integer(form, body.flags, ["flags"]) ?? 0;
+  const isLayout = isLayoutAlready || ((draft.flags ?? 0) & MessageFlags.IsComponentsV2) !== 0;
+  if (isLayout) refuseLegacy(form, draft);
+  const readParts = isLayout ? readLayout : readComponents;
+  if (body.components !== undefined) draft.components = readParts(form, body.components, ["components"]);
   if (!isAbsent(body.allowed_mentions)) draft.allowedMentions = readAllowed(form, body.allowed_mentions);
   readReference(form, body, draft);
   readAttachments(form, body, draft);
@@ -51,11 +56,20 @@ export function readMessage(body: unknown, files: UploadedFile[]): MessageDraft 
   return draft;
 }
 
+/** Beside components that are the whole message there is neither text nor embeds. */
+function refuseLegacy(form: Form, draft: MessageDraft): void {
+  for (const field of ["content", "embeds"] as const) {
+    if ((draft[field]?.length ?? 0) === 0) continue;
+    const message = `The '${field}' field cannot be used when using MessageFlags.IS_COMPONENTS_V2`;
+    form.wrong([field], "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", message);
+  }
+}
+
 function readText(form: Form, body: Fields, draft: MessageDraft): void {
   if (body.content !== undefined) draft.content = (text(form, body.content, ["content"], { max: 2000 }) ?? "").trim();
   if (isAbsent(body.nonce)) return;
-  if (typeof body.nonce !== "number") text(form, body.nonce, ["nonce"], { max: 25 });
-  draft.nonce = typeof body.nonce === "number" ? body.nonce : String(body.nonce);
+  const nonce = text(form, body.nonce, ["nonce"], { max: 25 }) ?? "";
+  draft.nonce = typeof body.nonce === "number" ? body.nonce : nonce;
   draft.enforceNonce = flag(form, body.enforce_nonce, ["enforce_nonce"]) ?? false;
 }
 
@@ -107,9 +121,11 @@ function readAttachments(form: Form, body: Fields, draft: MessageDraft): void {
   });
 }
 
+const always = MessageFlags.SuppressEmbeds | MessageFlags.IsComponentsV2;
+
 /** What a sender may set; everything else in `flags` is ignored. */
 export const settableFlags = {
-  create: MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications,
-  interaction: MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications | MessageFlags.Ephemeral,
+  create: always | MessageFlags.SuppressNotifications,
+  interaction: always | MessageFlags.SuppressNotifications | MessageFlags.Ephemeral,
   edit: MessageFlags.SuppressEmbeds,
 };

@@ -2,8 +2,9 @@
 import { createHash } from "node:crypto";
 import type { APIAttachment, APIMessage, APIReaction } from "discord.js";
 import { timeOfId, timestampOf } from "./clock.ts";
+import { memberOf, userOf } from "./lookups.ts";
 import { channelPayload, partialMember, userPayload } from "./payloads.ts";
-import { type AttachmentRecord, type MessageRecord, memberOf, userOf, type World } from "./world.ts";
+import type { AttachmentRecord, MessageRecord, World } from "./world.ts";
 
 const dayMs = 86_400_000;
 
@@ -87,6 +88,7 @@ export function messagePayload(
       ? {}
       : { reactions: message.reactions.map((reaction) => reactionPayload(world, reaction)) }),
     ...(options.withNonce && message.nonce !== undefined ? { nonce: message.nonce } : {}),
+    ...(message.snapshot !== undefined && isRead ? { message_snapshots: [{ message: message.snapshot }] } : {}),
     ...(message.webhook === undefined ? {} : { webhook_id: message.webhook.id }),
     ...(message.applicationId === undefined ? {} : { application_id: message.applicationId }),
     ...(message.interaction === undefined ? {} : { interaction_metadata: message.interaction }),
@@ -163,4 +165,22 @@ export function messageEvent(
       return member === undefined ? user : { ...user, member: partialMember(member) };
     }),
   };
+}
+
+/** What a forward keeps of a message: no author, and nothing that changes later. */
+export function snapshotOf(world: World, message: MessageRecord): Partial<APIMessage> {
+  const {
+    type,
+    content,
+    embeds,
+    attachments,
+    timestamp,
+    edited_timestamp,
+    flags,
+    mentions,
+    mention_roles,
+    components,
+  } = messagePayload(world, message, { readsContent: true, isInner: true });
+  const optional = { ...(flags === undefined ? {} : { flags }), ...(components === undefined ? {} : { components }) };
+  return { type, content, embeds, attachments, timestamp, edited_timestamp, mentions, mention_roles, ...optional };
 }

@@ -1,19 +1,14 @@
 /** Messages are sent, edited and deleted here, by people and by the application alike. */
-import { MessageFlags, PermissionFlagsBits } from "discord.js";
+import { PermissionFlagsBits } from "discord.js";
 import { refusal, wrongField } from "./api-error.ts";
-import { announceDeletion, announceMessage } from "./events.ts";
-import { type AllowedMentions, defaultMentions, mentionsOf, pingsOf } from "./mentions.ts";
+import { announceMessage } from "./events.ts";
+import { textsIn } from "./layout-form.ts";
+import { isThread, noPings } from "./lookups.ts";
+import { defaultMentions, mentionsOf, pingsOf } from "./mentions.ts";
 import { type MessageDraft, settableFlags } from "./message-form.ts";
 import { can, demand } from "./permissions.ts";
-import { demandActive, joinThread, openForMessage } from "./threads.ts";
-import {
-  type AttachmentRecord,
-  type ChannelRecord,
-  isThread,
-  type MessageRecord,
-  noPings,
-  type World,
-} from "./world.ts";
+import { joinThread, openForMessage } from "./threads.ts";
+import type { AttachmentRecord, ChannelRecord, MessageRecord, World } from "./world.ts";
 
 type NewMessage = Partial<MessageRecord> & Pick<MessageRecord, "authorId">;
 
@@ -21,7 +16,7 @@ type NewMessage = Partial<MessageRecord> & Pick<MessageRecord, "authorId">;
 const nonceMs = 300_000;
 
 /** Types of messages that somebody has written; the rest are the service's own. */
-const writtenTypes = [0, 19, 20, 23];
+export const writtenTypes = [0, 19, 20, 23];
 
 /** Puts a message into a channel and tells everybody. */
 export function addMessage(world: World, channel: ChannelRecord, message: NewMessage): MessageRecord {
@@ -82,7 +77,7 @@ export function sendDraft(
   const answered = answeredBy(world, channel, draft, authorId);
   if (!isInteraction) openForMessage(world, channel, authorId);
   const allowed = draft.allowedMentions ?? defaultMentions(isInteraction);
-  const mentions = mentionsOf(world, channel, { id: authorId }, draft.content ?? "", allowed, answered?.authorId);
+  const mentions = mentionsOf(world, channel, { id: authorId }, textOf(draft), allowed, answered?.authorId);
   const settable = isInteraction ? settableFlags.interaction : settableFlags.create;
   const onlyFor = options.extra?.onlyFor;
   const message = addMessage(world, channel, {
@@ -111,9 +106,15 @@ function demandSending(world: World, channel: ChannelRecord, draft: MessageDraft
   if ((draft.embeds?.length ?? 0) > 0) demand(world, authorId, channel, EmbedLinks);
   if (draft.files.length > 0) demand(world, authorId, channel, AttachFiles);
   const recipient = channel.recipientId === undefined ? undefined : world.users.get(channel.recipientId);
-  if (recipient !== undefined && authorId === world.application.id && !recipient.acceptsDms) {
-    throw refusal("cannotMessageUser");
-  }
+  if (recipient === undefined || authorId !== world.application.id) return;
+  if (!recipient.acceptsDms) throw refusal("cannotMessageUser");
+  const shared = [...world.guilds.values()].some(({ members }) => members.has(authorId) && members.has(recipient.id));
+  if (!shared) throw refusal("noMutualGuilds");
+}
+
+/** Where mentions may stand: the text, and the texts among the components. */
+export function textOf(draft: Pick<MessageDraft, "content" | "components">): string {
+  return [draft.content ?? "", ...textsIn(draft.components ?? [])].join("\n");
 }
 
 function isEmpty(draft: MessageDraft): boolean {
@@ -185,102 +186,4 @@ export function newAttachments(world: World, draft: MessageDraft, isEphemeral: b
       ...(entry?.description === undefined ? {} : { description: entry.description }),
     };
   });
-}
-
-/** Changes a message; what the form does not mention stays. `by` is the editor, whom others' words do not belong to. */
-export function editWithDraft(
-  world: World,
-  channel: ChannelRecord,
-  message: MessageRecord,
-  draft: MessageDraft,
-  options: { by: string; isInteraction?: boolean },
-): MessageRecord {
-  const { by, isInteraction = false } = options;
-  if (!isInteraction) demandEditing(world, channel, message, draft, by);
-  const attachments = editedAttachments(world, message, draft);
-  const next = {
-    content: draft.content ?? message.content,
-    embeds: draft.embeds ?? message.embeds,
-    components: draft.components ?? message.components,
-    attachments,
-  };
-  if (Object.values(next).every((part) => part.length === 0)) throw refusal("emptyMessage");
-  if (draft.content !== undefined) {
-    message.earlierContents.push(message.content);
-    const allowed = draft.allowedMentions ?? defaultMentions(isInteraction);
-    message.mentions = mentionsOf(
-      world,
-      channel,
-      { id: message.authorId },
-      next.content,
-      allowed,
-      repliedTo(world, message, allowed),
-    );
-  }
-  Object.assign(message, next);
-  if (draft.flags !== undefined) {
-    message.flags = (message.flags & ~settableFlags.edit) | (draft.flags & settableFlags.edit);
-  }
-  // The first edit of a deferred answer is the answer, not a change of it.
-  const wasLoading = (message.flags & MessageFlags.Loading) !== 0;
-  message.flags &= ~MessageFlags.Loading;
-  if (!wasLoading && touchesText(draft)) message.editedAt = world.clock.now();
-  announceMessage(world, "MESSAGE_UPDATE", channel, message);
-  world.changed();
-  return message;
-}
-
-function touchesText(draft: MessageDraft): boolean {
-  const parts = [draft.content, draft.embeds, draft.components, draft.attachments];
-  return draft.files.length > 0 || parts.some((part) => part !== undefined);
-}
-
-function demandEditing(
-  world: World,
-  channel: ChannelRecord,
-  message: MessageRecord,
-  draft: MessageDraft,
-  by: string,
-): void {
-  demand(world, by, channel);
-  if (!writtenTypes.includes(message.type)) throw refusal("systemMessage");
-  if (message.authorId !== by) {
-    if (touchesText(draft)) throw refusal("notTheAuthor");
-    demand(world, by, channel, PermissionFlagsBits.ManageMessages);
-  }
-  demandActive(channel);
-  if (draft.embeds !== undefined && draft.embeds.length > 0) demand(world, by, channel, PermissionFlagsBits.EmbedLinks);
-  if (draft.files.length > 0) demand(world, by, channel, PermissionFlagsBits.AttachFiles);
-}
-
-function repliedTo(world: World, message: MessageRecord, allowed: AllowedMentions): string | undefined {
-  const { reference } = message;
-  if (message.type !== 19 || !allowed.repliedUser || reference?.messageId === undefined) return undefined;
-  return world.channels.get(reference.channelId)?.messages.get(reference.messageId)?.authorId;
-}
-
-/** With `attachments` in the form only those in it stay; without, new files come to the old ones. */
-function editedAttachments(world: World, message: MessageRecord, draft: MessageDraft): AttachmentRecord[] {
-  const kept =
-    draft.attachments === undefined
-      ? message.attachments
-      : message.attachments.filter(({ id }) => draft.attachments?.some((entry) => entry.id === id));
-  return [...kept, ...newAttachments(world, draft, message.onlyFor !== undefined)];
-}
-
-/** Takes messages away; nobody who answers or lists finds them afterwards. */
-export function removeMessages(world: World, channel: ChannelRecord, ids: string[]): void {
-  const gone = ids.filter((id) => channel.messages.has(id));
-  const visible = gone.filter((id) => channel.messages.get(id)?.onlyFor === undefined);
-  for (const id of gone) channel.messages.delete(id);
-  if (isThread(channel)) channel.thread.messageCount -= visible.length;
-  if (visible.length > 0) announceDeletion(world, channel, visible);
-  world.changed();
-}
-
-export function demandDeleting(world: World, channel: ChannelRecord, message: MessageRecord, by: string): void {
-  demand(world, by, channel);
-  if (message.authorId === by) return;
-  if (channel.guildId === undefined) throw refusal("notOnDms");
-  demand(world, by, channel, PermissionFlagsBits.ManageMessages);
 }

@@ -1,24 +1,15 @@
 /** What people do to the application itself: slash commands, clicks, choices in menus, modals. */
-import type { APIApplicationCommand, APIApplicationCommandOption } from "discord.js";
+
 import { channelAt, type MessageRef, messageAt, type Ref } from "./handles.ts";
-import { hasFailed, openInteraction } from "./interactions.ts";
+import { hasFailed } from "./interactions.ts";
 import { messagePayload } from "./message-payload.ts";
-import { interactionChannel, partialMember, rolePayload, userPayload } from "./payloads.ts";
-import { demand, permissionsIn } from "./permissions.ts";
+import { openInteraction } from "./open-interaction.ts";
+import { commandData, type OptionValue, type Resolved, resolve } from "./people-commands.ts";
+import { demand } from "./permissions.ts";
 import { dmWith } from "./routes-application.ts";
-import { commandsIn } from "./routes-commands.ts";
 import { demandActive } from "./threads.ts";
 import { itemsOf, type SeenMessage, seen } from "./view.ts";
-import {
-  type ChannelRecord,
-  type InteractionRecord,
-  type MessageRecord,
-  memberOf,
-  userOf,
-  type World,
-} from "./world.ts";
-
-type OptionValue = string | number | boolean;
+import type { ChannelRecord, InteractionRecord, MessageRecord, World } from "./world.ts";
 
 export interface SeenModal {
   customId: string;
@@ -99,7 +90,7 @@ function press(
   }
   if (item.disabled === true) throw new Error(`"${wanted}" of message ${ref.id} is disabled`);
   if (typeof item.custom_id !== "string") throw new Error(`"${wanted}" is a link`);
-  const data = { custom_id: item.custom_id, component_type: item.type, ...(values === undefined ? {} : { values }) };
+  const data = { custom_id: item.custom_id, component_type: item.type, ...chosen(world, channel, item, values) };
   return openInteraction(world, {
     type: 3,
     name: item.custom_id,
@@ -109,6 +100,23 @@ function press(
     source: message,
     sourcePayload: sourcePayload(world, message),
   });
+}
+
+/** The values of a menu, and the people, roles or channels that they are. */
+function chosen(
+  world: World,
+  channel: ChannelRecord,
+  item: Record<string, unknown>,
+  values: string[] | undefined,
+): object {
+  if (values === undefined) return {};
+  const options = Array.isArray(item.options) ? item.options.map((one: { value: string }) => one.value) : undefined;
+  const unknown = values.find((value) => options !== undefined && !options.includes(value));
+  if (unknown !== undefined) throw new Error(`menu "${item.custom_id}" has no value "${unknown}"`);
+  const resolved: Resolved = {};
+  const kinds: Record<string, number> = { 5: 6, 6: 8, 8: 7 };
+  for (const value of values) resolve(world, channel, kinds[String(item.type)] ?? 0, value, resolved);
+  return { values, ...(Object.keys(resolved).length === 0 ? {} : { resolved }) };
 }
 
 /** The message that was clicked, which the application always may read: it is its own. */
@@ -196,100 +204,4 @@ function handleOf(world: World, interaction: InteractionRecord): InteractionHand
     replies: () => [interaction.originalId, ...interaction.followupIds].flatMap((id) => find(id) ?? []),
     modal: () => modalOf(interaction),
   };
-}
-
-/** The payload of a command, checked against what the application has registered. */
-function commandData(
-  world: World,
-  userId: string,
-  channel: ChannelRecord,
-  typed: string,
-  values: Record<string, OptionValue>,
-): object {
-  const [name = "", ...path] = typed.replace(/^\//, "").split(" ");
-  const known = commandsIn(world, channel.guildId);
-  const command = known.find((one) => one.name === name && one.type === 1);
-  if (command === undefined) {
-    throw new Error(`there is no /${name} here; there is: ${known.map((one) => one.name).join(", ") || "nothing"}`);
-  }
-  demandPermission(world, userId, channel, command);
-  const resolved: Resolved = {};
-  const options = optionsFor(world, channel, command.options ?? [], path, values, `/${typed}`, resolved);
-  return {
-    id: command.id,
-    name: command.name,
-    type: 1,
-    ...(options.length === 0 ? {} : { options }),
-    ...(Object.keys(resolved).length === 0 ? {} : { resolved }),
-    ...(command.guild_id === undefined ? {} : { guild_id: command.guild_id }),
-  };
-}
-
-function demandPermission(world: World, userId: string, channel: ChannelRecord, command: APIApplicationCommand): void {
-  const needed = BigInt(command.default_member_permissions ?? 0);
-  if (channel.guildId === undefined || needed === 0n) return;
-  if ((permissionsIn(world, userId, channel) & needed) !== needed)
-    throw new Error(`/${command.name} is hidden from ${userId}`);
-}
-
-type Resolved = Partial<Record<"users" | "members" | "roles" | "channels", Record<string, object>>>;
-
-function optionsFor(
-  world: World,
-  channel: ChannelRecord,
-  known: APIApplicationCommandOption[],
-  path: string[],
-  values: Record<string, OptionValue>,
-  typed: string,
-  resolved: Resolved,
-): object[] {
-  const [next, ...rest] = path;
-  if (next !== undefined || known.some(({ type }) => type <= 2)) {
-    const sub = known.find(({ name, type }) => name === next && type <= 2);
-    if (sub === undefined)
-      throw new Error(`${typed}: there is no "${next}"; there is: ${known.map(({ name }) => name).join(", ")}`);
-    const inner = "options" in sub ? (sub.options ?? []) : [];
-    return [
-      { name: sub.name, type: sub.type, options: optionsFor(world, channel, inner, rest, values, typed, resolved) },
-    ];
-  }
-  for (const key of Object.keys(values)) {
-    if (!known.some(({ name }) => name === key)) throw new Error(`${typed} has no option "${key}"`);
-  }
-  return known.flatMap((option) => {
-    const value = values[option.name];
-    if (value === undefined) {
-      if (option.required) throw new Error(`${typed}: option "${option.name}" is required`);
-      return [];
-    }
-    checkValue(option, value, typed);
-    resolve(world, channel, option.type, String(value), resolved);
-    return [{ name: option.name, type: option.type, value }];
-  });
-}
-
-/** What a client lets people enter. */
-function checkValue(option: APIApplicationCommandOption, value: OptionValue, typed: string): void {
-  const wanted = option.type === 4 || option.type === 10 ? "number" : option.type === 5 ? "boolean" : "string";
-  const fail = (why: string) => new Error(`${typed}: option "${option.name}" ${why}`);
-  if (typeof value !== wanted) throw fail(`takes a ${wanted}, not ${JSON.stringify(value)}`);
-  const choices = "choices" in option ? option.choices : undefined;
-  if (choices !== undefined && !choices.some((one) => one.value === value))
-    throw fail(`has no choice ${JSON.stringify(value)}`);
-  const max = "max_length" in option ? (option.max_length ?? 6000) : 6000;
-  if (typeof value === "string" && value.length > max) throw fail(`takes ${max} characters, not ${value.length}`);
-}
-
-function resolve(world: World, channel: ChannelRecord, type: number, id: string, resolved: Resolved): void {
-  if (type === 6) {
-    const member = memberOf(world, channel.guildId, id);
-    resolved.users = { ...resolved.users, [id]: userPayload(userOf(world, id)) };
-    if (member !== undefined) resolved.members = { ...resolved.members, [id]: partialMember(member) };
-  } else if (type === 7) {
-    const payload = interactionChannel(world, channelAt(world, id), world.application.id);
-    resolved.channels = { ...resolved.channels, [id]: payload };
-  } else if (type === 8) {
-    const role = world.guilds.get(channel.guildId ?? "")?.roles.get(id);
-    if (role !== undefined) resolved.roles = { ...resolved.roles, [id]: rolePayload(role) };
-  }
 }

@@ -1,20 +1,24 @@
 /** What people do, with the events that the service sends for it. Whatever their client would not let them do throws. */
-import { PermissionFlagsBits } from "discord.js";
+import { type APIEmbed, PermissionFlagsBits } from "discord.js";
+import { demandDeleting, editWithDraft, removeMessages } from "./edit-messages.ts";
 import { announceMember, announceTyping } from "./events.ts";
 import { channelAt, idOf, type MessageRef, messageAt, type Ref } from "./handles.ts";
+import { guildOf, isThread } from "./lookups.ts";
 import { defaultMentions, mentionsOf, pingsOf } from "./mentions.ts";
-import { addMessage, demandDeleting, editWithDraft, removeMessages, replyFields } from "./messages.ts";
+import { snapshotOf } from "./message-payload.ts";
+import { addMessage, replyFields } from "./messages.ts";
 import { type Acting, createActing } from "./people-interactions.ts";
 import { demand, sendingIn } from "./permissions.ts";
 import { type ChannelHandle, createChannelHandle } from "./places.ts";
 import { addReaction, removeReaction } from "./reactions.ts";
+import { typeByName } from "./read-body.ts";
 import { dmWith } from "./routes-application.ts";
 import { changeRoles } from "./routes-guilds.ts";
 import { startThread } from "./start-thread.ts";
 import { openForMessage, setArchived } from "./threads.ts";
 import { typed } from "./typed.ts";
 import { type SeenMessage, seen, seenIn } from "./view.ts";
-import { guildOf, isThread, type MemberRecord, type UserRecord, type World } from "./world.ts";
+import type { ChannelRecord, MemberRecord, UserRecord, World } from "./world.ts";
 
 export interface SayOptions {
   /** A channel, a thread, or the DM with the bot. */
@@ -25,6 +29,8 @@ export interface SayOptions {
   files?: { name: string; content: string | Buffer; contentType?: string }[];
   /** Sent as it is: no `@name` becomes a mention. */
   isVerbatim?: boolean;
+  /** Of other bots, which may send them. */
+  embeds?: APIEmbed[];
 }
 
 export interface Person extends Acting {
@@ -38,6 +44,9 @@ export interface Person extends Acting {
   react(message: MessageRef, emoji: string): void;
   unreact(message: MessageRef, emoji: string): void;
   type(where: Ref | "dm"): void;
+  forward(message: MessageRef, options: { in: Ref | "dm" }): SeenMessage;
+  /** A thread of a forum, with its first message. */
+  post(forum: Ref, title: string, text: string): ChannelHandle;
   /** Of a message, or by itself in a channel. */
   startThread(from: MessageRef | Ref, name: string, options?: { isPrivate?: boolean }): ChannelHandle;
   archive(thread: Ref, options?: { isLocked?: boolean }): void;
@@ -78,6 +87,16 @@ export function createPerson(world: World, user: UserRecord): Person {
     },
     react: (ref, emoji) => addReaction(world, ...both(world, ref), user.id, emoji),
     unreact: (ref, emoji) => removeReaction(world, ...both(world, ref), user.id, emoji),
+    forward: (ref, options) => forward(world, user.id, ref, at(options.in)),
+    post(forum, name, text) {
+      const parent = channelAt(world, forum);
+      demand(world, user.id, parent, PermissionFlagsBits.SendMessages);
+      const content = typed(world, parent, text).trim();
+      const mentions = mentionsOf(world, parent, user, content, defaultMentions(false));
+      const first = { content, mentions, pings: pingsOf(world, parent, user.id, mentions) };
+      const wanted = { name, ownerId: user.id, type: 11, autoArchiveMinutes: 1440, isInvitable: true } as const;
+      return createChannelHandle(world, startThread(world, parent, { ...wanted, first }));
+    },
     type: (where) => announceTyping(world, at(where), user.id),
     startThread: (from, name, options = {}) =>
       createChannelHandle(world, beginThread(world, user.id, from, name, options)),
@@ -124,7 +143,8 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
   openForMessage(world, channel, userId);
   const content = (options.isVerbatim ? text : typed(world, channel, text)).trim();
   const files = options.files ?? [];
-  if (content === "" && files.length === 0) throw new Error("a message needs text or a file");
+  const embeds = options.embeds ?? [];
+  if (content === "" && files.length === 0 && embeds.length === 0) throw new Error("a message needs text or a file");
   if (content.length > 4000) throw new Error(`no client sends ${content.length} characters`);
   const answered = options.replyTo === undefined ? undefined : messageAt(world, options.replyTo).message;
   const allowed = { ...defaultMentions(false), repliedUser: options.pingsAuthor ?? true };
@@ -132,6 +152,7 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
   const message = addMessage(world, channel, {
     authorId: userId,
     content,
+    embeds,
     mentions,
     pings: pingsOf(world, channel, userId, mentions),
     nonce: world.nextId(),
@@ -140,12 +161,29 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
       filename: name.replace(/[^\p{L}\p{N}._-]/gu, "_"),
       bytes: Buffer.from(bytes),
       isEphemeral: false,
-      ...(contentType === undefined ? {} : { contentType }),
+      ...typeField(contentType ?? typeByName(name)),
     })),
     ...(answered === undefined ? {} : replyFields(channel, answered)),
   });
   world.changed();
   return seen(world, channel, message);
+}
+
+function typeField(contentType: string | undefined): { contentType?: string } {
+  return contentType === undefined ? {} : { contentType };
+}
+
+function forward(world: World, userId: string, ref: MessageRef, channel: ChannelRecord): SeenMessage {
+  const { channel: from, message } = messageAt(world, ref);
+  demand(world, userId, channel, sendingIn(channel));
+  const guild = from.guildId === undefined ? {} : { guildId: from.guildId };
+  const forwarded = addMessage(world, channel, {
+    authorId: userId,
+    snapshot: snapshotOf(world, message),
+    reference: { type: 1, messageId: message.id, channelId: from.id, ...guild },
+  });
+  world.changed();
+  return seen(world, channel, forwarded);
 }
 
 function beginThread(

@@ -1,7 +1,8 @@
 /** What somebody may do somewhere: roles, then the channel's overwrites, as Discord computes it. */
 import { PermissionFlagsBits as Flags } from "discord.js";
 import { refusal } from "./api-error.ts";
-import { type ChannelRecord, type GuildRecord, isThread, type World } from "./world.ts";
+import { isThread } from "./lookups.ts";
+import type { ChannelRecord, GuildRecord, World } from "./world.ts";
 
 const all = Object.values(Flags).reduce((sum, bit) => sum | bit, 0n);
 

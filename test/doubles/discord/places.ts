@@ -1,22 +1,16 @@
 /** Guilds and channels as tests hold them: what is in them, and what their moderators do. */
-import { PermissionFlagsBits, type PermissionsString } from "discord.js";
-import { announceChannel, announceGuild, announceGuildGone, announceRole } from "./events.ts";
-import { idOf, type MessageRef, type Ref } from "./handles.ts";
+import { EmbedType, PermissionFlagsBits, type PermissionsString } from "discord.js";
+import { removeMessages } from "./edit-messages.ts";
+import { announceChannel, announceGuild, announceGuildGone, announceMessage, announceRole } from "./events.ts";
+import { idOf, type MessageRef, messageAt, type Ref } from "./handles.ts";
+import { isThread, noPings, threadsOf } from "./lookups.ts";
 import { defaultMentions, mentionsOf, pingsOf } from "./mentions.ts";
-import { addMessage, removeMessages } from "./messages.ts";
+import { addMessage } from "./messages.ts";
 import { defaultPermissions } from "./permissions.ts";
 import { dropChannel } from "./routes-threads.ts";
 import { joinThread } from "./threads.ts";
 import { type SeenMessage, seen, seenIn } from "./view.ts";
-import {
-  type ChannelRecord,
-  type GuildRecord,
-  isThread,
-  noPings,
-  type RoleRecord,
-  threadsOf,
-  type World,
-} from "./world.ts";
+import type { ChannelRecord, GuildRecord, RoleRecord, World } from "./world.ts";
 
 export interface ChannelHandle {
   id: string;
@@ -39,6 +33,10 @@ export interface ChannelHandle {
   /** A message of the service itself, e.g. 7 for "somebody joined". */
   systemMessage(type: number, userId: string, content?: string): SeenMessage;
   bulkDelete(messages: MessageRef[]): void;
+  /** A link of the message is unfolded: an update of it that is no edit. */
+  unfurl(message: MessageRef, title: string): void;
+  /** The gateway sends a message once more, as it happens around reconnects. */
+  repeat(message: MessageRef): void;
   /** Into a thread, also a private one. */
   addToThread(...people: Ref[]): void;
   delete(): void;
@@ -100,6 +98,13 @@ export function createChannelHandle(world: World, channel: ChannelRecord): Chann
     systemMessage: (type, authorId, content = "") =>
       seen(world, channel, addMessage(world, channel, { authorId, type, content, mentions: noPings })),
     bulkDelete: (messages) => removeMessages(world, channel, messages.map(idOf)),
+    unfurl(ref, title) {
+      const { message } = messageAt(world, ref);
+      const [link = ""] = /https?:\/\/\S+/.exec(message.content) ?? [];
+      message.embeds = [...message.embeds, { type: EmbedType.Link, title, url: link }];
+      announceMessage(world, "MESSAGE_UPDATE", channel, message);
+    },
+    repeat: (ref) => announceMessage(world, "MESSAGE_CREATE", channel, messageAt(world, ref).message),
     addToThread(...people) {
       if (!isThread(channel)) throw new Error(`${name} is no thread`);
       joinThread(world, channel, people.map(idOf));

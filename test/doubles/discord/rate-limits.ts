@@ -10,7 +10,7 @@ export interface Limit {
 /** By route name; a route that is not named here has the default. */
 export type RouteLimits = Record<string, Limit | "none">;
 
-export const defaultLimits: RouteLimits = {
+const defaultLimits: RouteLimits = {
   default: { requests: 50, windowMs: 1000 },
   global: { requests: 50, windowMs: 1000 },
   "messages.create": { requests: 5, windowMs: 5000 },
@@ -45,8 +45,9 @@ interface Window {
   endsAt: number;
 }
 
-export function createRateLimits(clock: Clock, overrides: RouteLimits): RateLimits {
-  const limits: RouteLimits = { ...defaultLimits, ...overrides };
+/** `none`: no route has a limit until one is set. */
+export function createRateLimits(clock: Clock, overrides: RouteLimits | "none"): RateLimits {
+  const limits: RouteLimits = overrides === "none" ? {} : { ...defaultLimits, ...overrides };
   const windows = new Map<string, Window>();
 
   function enter(key: string, limit: Limit): { isAllowed: boolean; window: Window } {

@@ -2,6 +2,7 @@
 import { PermissionFlagsBits } from "discord.js";
 import { refusal } from "./api-error.ts";
 import { announceCleared, announceReaction } from "./events.ts";
+import { isEmoji } from "./fields.ts";
 import { demand } from "./permissions.ts";
 import { demandActive } from "./threads.ts";
 import type { ChannelRecord, MessageRecord, ReactionRecord, World } from "./world.ts";
@@ -12,7 +13,7 @@ const maxKinds = 20;
 function readEmoji(text: string): ReactionRecord["emoji"] {
   const custom = /^(?:a:)?(\w+):(\d+)$/.exec(text);
   if (custom !== null) return { id: custom[2] ?? null, name: custom[1] ?? "" };
-  if (!/^\p{Emoji}/u.test(text)) throw refusal("unknownEmoji");
+  if (!isEmoji(text)) throw refusal("unknownEmoji");
   return { id: null, name: text };
 }
 

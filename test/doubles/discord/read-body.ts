@@ -1,6 +1,6 @@
 /** Reads a request's body: JSON, or a form with `payload_json` and `files[n]`. */
 import type { IncomingMessage } from "node:http";
-import { refusal, wrongField } from "./api-error.ts";
+import { ApiError, refusal, wrongField } from "./api-error.ts";
 import { fileLimits, type UploadedFile } from "./message-form.ts";
 
 export interface Body {
@@ -17,16 +17,23 @@ export async function readBytes(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-export async function parseBody(bytes: Buffer, contentType: string): Promise<Body> {
+/** The body, or why it can't be read; which of the two matters comes out later, when the request has a route and a sender. */
+export async function parseBody(bytes: Buffer, contentType: string): Promise<Body | ApiError> {
+  try {
+    return await parse(bytes, contentType);
+  } catch (thrown) {
+    if (thrown instanceof ApiError) return thrown;
+    throw thrown;
+  }
+}
+
+async function parse(bytes: Buffer, contentType: string): Promise<Body> {
   if (bytes.length === 0) return { json: {}, files: [] };
   if (bytes.length > fileLimits.request + slack) throw refusal("entityTooLarge");
   if (contentType.startsWith("multipart/form-data")) return await parseForm(bytes, contentType);
   if (!contentType.startsWith("application/json")) {
-    throw wrongField(
-      ["_content_type"],
-      "CONTENT_TYPE_INVALID",
-      `Expected "Content-Type" header to be one of {'application/json'}.`,
-    );
+    const message = `Expected "Content-Type" header to be one of {'application/json'}.`;
+    throw wrongField(["_misc"], "CONTENT_TYPE_INVALID", message);
   }
   return { json: parseJson(bytes.toString()), files: [] };
 }
@@ -40,21 +47,54 @@ function parseJson(text: string): unknown {
 }
 
 async function parseForm(bytes: Buffer, contentType: string): Promise<Body> {
-  const form = await new Response(new Uint8Array(bytes), { headers: { "content-type": contentType } }).formData();
   const files: UploadedFile[] = [];
   const rest: Record<string, unknown> = {};
   let json: unknown;
-  for (const [name, value] of form) {
-    const index = /^files\[(\d+)\]$/.exec(name)?.[1];
-    if (typeof value !== "string") {
-      files.push({
-        index: index ?? String(files.length),
-        filename: value.name,
-        bytes: Buffer.from(await value.arrayBuffer()),
-        ...(value.type === "" ? {} : { contentType: value.type }),
-      });
-    } else if (name === "payload_json") json = parseJson(value);
+  for (const [name, value] of await formOf(bytes, contentType)) {
+    if (typeof value !== "string") files.push(await fileOf(name, value, files.length));
+    else if (name === "payload_json") json = parseJson(value);
     else rest[name] = value;
   }
   return { json: json ?? rest, files };
+}
+
+async function formOf(bytes: Buffer, contentType: string): Promise<FormData> {
+  try {
+    return await new Response(new Uint8Array(bytes), { headers: { "content-type": contentType } }).formData();
+  } catch {
+    throw wrongField(["_misc"], "MULTIPART_INVALID", "The multipart body can't be read.");
+  }
+}
+
+async function fileOf(name: string, file: File, position: number): Promise<UploadedFile> {
+  const contentType = file.type === "" || file.type === "application/octet-stream" ? typeByName(file.name) : file.type;
+  return {
+    index: /^files\[(\d+)\]$/.exec(name)?.[1] ?? String(position),
+    filename: file.name,
+    bytes: Buffer.from(await file.arrayBuffer()),
+    ...(contentType === undefined ? {} : { contentType }),
+  };
+}
+
+const types: Record<string, string> = {
+  txt: "text/plain; charset=utf-8",
+  md: "text/markdown; charset=utf-8",
+  json: "application/json; charset=utf-8",
+  csv: "text/csv; charset=utf-8",
+  ts: "application/typescript; charset=utf-8",
+  js: "application/javascript; charset=utf-8",
+  html: "text/html; charset=utf-8",
+  log: "text/plain; charset=utf-8",
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  pdf: "application/pdf",
+  zip: "application/zip",
+};
+
+/** As the service guesses where the sender does not say; undefined for what it does not know. */
+export function typeByName(name: string): string | undefined {
+  return types[name.split(".").at(-1)?.toLowerCase() ?? ""];
 }

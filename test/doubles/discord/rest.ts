@@ -1,9 +1,10 @@
 /** The REST API over HTTP: each request is logged, met by faults and limits, and answered by its route. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { ApiError, refusal } from "./api-error.ts";
 import type { Fault, Faults } from "./faults.ts";
 import type { RateLimits } from "./rate-limits.ts";
-import { parseBody, readBytes } from "./read-body.ts";
+import { type Body, parseBody, readBytes } from "./read-body.ts";
 import type { LoggedRequest } from "./request-log.ts";
 import type { Match, Router } from "./router.ts";
 import type { World } from "./world.ts";
@@ -25,28 +26,21 @@ const freeOfGlobal = /^\/(interactions|webhooks)\//;
 export function createRest(world: World, router: Router, limits: RateLimits, faults: Faults): Rest {
   const requests: LoggedRequest[] = [];
 
-  async function answer(
-    entry: LoggedRequest,
-    bytes: Buffer,
-    match: Match | "wrong-method" | undefined,
-  ): Promise<Answer> {
+  function answer(entry: LoggedRequest, body: Body | ApiError, match: Match | "wrong-method" | undefined): Answer {
     let headers: Record<string, string> = {};
     try {
       if (match === undefined) throw refusal("notFound");
       if (match === "wrong-method") throw refusal("methodNotAllowed");
-      if (!match.route.isOpen && entry.headers.authorization !== `Bot ${world.application.token}`) {
-        throw refusal("unauthorized");
-      }
-      const allowance = limits.take(
-        match.route.limit ?? match.route.name,
-        match.resource,
-        !freeOfGlobal.test(entry.path),
-      );
+      const { route, parts, resource } = match;
+      const isKnown = route.isOpen || entry.headers.authorization === `Bot ${world.application.token}`;
+      if (!isKnown) throw refusal("unauthorized");
+      const allowance = limits.take(route.limit ?? route.name, resource, !freeOfGlobal.test(entry.path));
       headers = allowance.headers;
       if (allowance.refused !== undefined) return tooMany(headers, allowance.refused);
-      const { json, files } = await parseBody(bytes, String(entry.headers["content-type"] ?? ""));
-      const { status, body } = match.route.handle({ world, parts: match.parts, query: entry.query, json, files });
-      return { status: status ?? (body === undefined ? 204 : 200), headers, ...(body === undefined ? {} : { body }) };
+      if (body instanceof ApiError) throw body;
+      const given = route.handle({ world, parts, query: entry.query, json: body.json, files: body.files });
+      const status = given.status ?? (given.body === undefined ? 204 : 200);
+      return { status, headers, ...(given.body === undefined ? {} : { body: given.body }) };
     } catch (thrown) {
       if (thrown instanceof ApiError) return { status: thrown.status, headers, body: thrown.body };
       throw thrown;
@@ -57,6 +51,7 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
     requests,
     async handle(request, response, path, query) {
       const bytes = await readBytes(request);
+      const body = await parseBody(bytes, String(request.headers["content-type"] ?? ""));
       const method = request.method ?? "GET";
       const match = router.find(method, path);
       const entry: LoggedRequest = {
@@ -65,18 +60,18 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
         query,
         route: typeof match === "object" ? match.route.name : "",
         headers: request.headers,
-        ...(await bodyForLog(bytes, request)),
+        ...bodyForLog(bytes, body),
         at: world.clock.now(),
       };
       requests.push(entry);
       const fault = faults.take(entry);
       if (fault?.type === "hang") return;
       if (fault?.type === "cut" && fault.when === "before") {
-        request.socket.resetAndDestroy();
+        breakOff(request.socket, fault.isReset);
         return;
       }
-      const given = instead(fault) ?? (await answer(entry, bytes, match));
-      if (fault?.type === "answer" && fault.isDone) await answer(entry, bytes, match);
+      const given = instead(fault) ?? answer(entry, body, match);
+      if (fault?.type === "answer" && fault.isDone) answer(entry, body, match);
       if (fault?.type === "delay") await new Promise((resolve) => setTimeout(resolve, fault.milliseconds));
       write(response, given, fault);
       entry.status = given.status;
@@ -120,30 +115,26 @@ function tooMany(headers: Record<string, string>, refused: { retryAfter: number;
 function write(response: ServerResponse, { status, headers, body }: Answer, fault: Fault | undefined): void {
   const text = body === undefined ? "" : JSON.stringify(body);
   const type = text === "" ? {} : { "content-type": "application/json" };
-  const isCut = fault?.type === "cut";
   response.writeHead(status, {
     ...type,
     ...headers,
-    "content-length": String(Buffer.byteLength(text) + (isCut ? 1 : 0)),
+    "content-length": String(Buffer.byteLength(text) + (fault?.type === "cut" ? 1 : 0)),
   });
-  if (!isCut) {
+  if (fault?.type !== "cut") {
     response.end(text);
     return;
   }
-  response.write(text.slice(0, Math.floor(text.length / 2)), () => response.socket?.resetAndDestroy());
-  response.flushHeaders();
+  response.write(text.slice(0, Math.floor(text.length / 2)), () => {
+    if (response.socket !== null) breakOff(response.socket, fault.isReset);
+  });
 }
 
-/** What can be read of a body, before anybody judges it. */
-async function bodyForLog(bytes: Buffer, request: IncomingMessage): Promise<Pick<LoggedRequest, "body" | "files">> {
-  try {
-    const { json, files } = await parseBody(bytes, String(request.headers["content-type"] ?? ""));
-    return {
-      body: json,
-      files: files.map(({ filename, bytes: content }) => ({ name: filename, bytes: content.length })),
-    };
-  } catch (thrown) {
-    if (thrown instanceof ApiError) return { body: bytes.toString(), files: [] };
-    throw thrown;
-  }
+function breakOff(socket: Socket, isReset = false): void {
+  if (isReset) socket.resetAndDestroy();
+  else socket.destroySoon();
+}
+
+function bodyForLog(bytes: Buffer, body: Body | ApiError): Pick<LoggedRequest, "body" | "files"> {
+  if (body instanceof ApiError) return { body: bytes.toString(), files: [] };
+  return { body: body.json, files: body.files.map((file) => ({ name: file.filename, bytes: file.bytes.length })) };
 }

@@ -2,9 +2,11 @@
 import { createForm, refusal } from "./api-error.ts";
 import { isFields, snowflake } from "./fields.ts";
 import type { GatewaySettings } from "./gateway.ts";
-import { applicationPayload, channelPayload, partialGuild, userPayload } from "./payloads.ts";
+import { applicationPayload, partialGuild } from "./guild-payloads.ts";
+import { userOf } from "./lookups.ts";
+import { channelPayload, userPayload } from "./payloads.ts";
 import type { Route } from "./router.ts";
-import { type ChannelRecord, userOf, type World } from "./world.ts";
+import type { ChannelRecord, World } from "./world.ts";
 
 const dayMs = 86_400_000;
 
@@ -67,7 +69,8 @@ export function applicationRoutes(settings: GatewaySettings): Route[] {
         const id = snowflake(form, isFields(json) ? json.recipient_id : undefined, ["recipient_id"]);
         if (id === undefined) form.wrong(["recipient_id"], "BASE_TYPE_REQUIRED", "This field is required");
         form.check();
-        const user = userOf(world, id ?? "");
+        const user = world.users.get(id ?? "");
+        if (user === undefined) throw refusal("invalidRecipient");
         if (user.isBot) throw refusal("cannotMessageUser");
         return { body: channelPayload(world, dmWith(world, user.id)) };
       },

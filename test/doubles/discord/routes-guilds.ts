@@ -2,10 +2,12 @@
 import { PermissionFlagsBits } from "discord.js";
 import { ApiError, refusal } from "./api-error.ts";
 import { announceMember } from "./events.ts";
-import { channelPayload, guildPayload, memberPayload, rolePayload, threadList } from "./payloads.ts";
+import { guildPayload } from "./guild-payloads.ts";
+import { isThread } from "./lookups.ts";
+import { channelPayload, memberPayload, rolePayload, threadList } from "./payloads.ts";
 import { can, guildPermissions } from "./permissions.ts";
 import type { Route, RouteRequest } from "./router.ts";
-import { type GuildRecord, isThread, type MemberRecord, type World } from "./world.ts";
+import type { GuildRecord, MemberRecord, World } from "./world.ts";
 
 export const guildRoutes: Route[] = [
   {

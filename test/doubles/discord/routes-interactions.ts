@@ -1,10 +1,9 @@
 /** Routes that carry an interaction's token: its answer, and the messages that follow. */
 import { MessageFlags } from "discord.js";
 import { refusal } from "./api-error.ts";
+import { removeMessages } from "./edit-messages.ts";
 import { answerInteraction, callbacks, editReply, followUp, interactionByToken, replyOf } from "./interactions.ts";
-import { readMessage } from "./message-form.ts";
 import { messagePayload } from "./message-payload.ts";
-import { removeMessages } from "./messages.ts";
 import type { Route, RouteRequest } from "./router.ts";
 import type { InteractionRecord, MessageRecord, World } from "./world.ts";
 
@@ -53,7 +52,7 @@ export const interactionRoutes: Route[] = [
     isOpen: true,
     handle: (request) => {
       const { world, parts, json, files } = request;
-      return { body: payload(world, editReply(world, of(request), parts.message ?? "", readMessage(json, files))) };
+      return { body: payload(world, editReply(world, of(request), parts.message ?? "", json, files)) };
     },
   },
   {

@@ -2,14 +2,16 @@
 import { PermissionFlagsBits } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";
 import { timeOfId } from "./clock.ts";
+import { demandDeleting, editWithDraft, isLayout, removeMessages } from "./edit-messages.ts";
 import { announceTyping } from "./events.ts";
-import { integer, isFields, list } from "./fields.ts";
+import { integer, isFields, list, snowflake } from "./fields.ts";
+import { channelOf, messageOf } from "./lookups.ts";
 import { readMessage } from "./message-form.ts";
 import { messagePayload } from "./message-payload.ts";
-import { demandDeleting, editWithDraft, removeMessages, sendDraft } from "./messages.ts";
+import { sendDraft } from "./messages.ts";
 import { can, demand, sendingIn } from "./permissions.ts";
 import type { Route, RouteRequest } from "./router.ts";
-import { type ChannelRecord, channelOf, type MessageRecord, messageOf, type World } from "./world.ts";
+import type { ChannelRecord, MessageRecord, World } from "./world.ts";
 
 const twoWeeksMs = 14 * 86_400_000;
 
@@ -50,7 +52,7 @@ export const messageRoutes: Route[] = [
       const { world } = request;
       const channel = seenChannel(request);
       const message = messageOf(channel, request.parts.message ?? "");
-      const draft = readMessage(request.json, request.files);
+      const draft = readMessage(request.json, request.files, isLayout(message));
       return { body: answerOf(world, editWithDraft(world, channel, message, draft, { by: world.application.id })) };
     },
   },
@@ -77,7 +79,9 @@ export const messageRoutes: Route[] = [
       if (channel.guildId === undefined) throw refusal("notOnDms");
       demand(world, world.application.id, channel, PermissionFlagsBits.ManageMessages);
       const form = createForm();
-      const ids = list(form, isFields(json) ? json.messages : undefined, ["messages"], 100).map(String);
+      const ids = list(form, isFields(json) ? json.messages : undefined, ["messages"], 100).flatMap((one, index) => {
+        return snowflake(form, one, ["messages", index]) ?? [];
+      });
       form.check();
       if (ids.length < 2) throw refusal("bulkDeleteCount");
       if (ids.some((id) => timeOfId(id) < world.clock.now() - twoWeeksMs)) throw refusal("bulkDeleteAge");

@@ -1,11 +1,11 @@
 /** Routes of reactions. */
 import { PermissionFlagsBits } from "discord.js";
+import { messageOf, userOf } from "./lookups.ts";
 import { userPayload } from "./payloads.ts";
 import { demand } from "./permissions.ts";
 import { addReaction, clearReactions, reactorsOf, removeReaction } from "./reactions.ts";
 import type { Route, RouteRequest } from "./router.ts";
 import { seenChannel } from "./routes-messages.ts";
-import { messageOf, userOf } from "./world.ts";
 
 const base = "/channels/:channel/messages/:message/reactions";
 

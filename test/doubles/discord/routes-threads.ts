@@ -3,21 +3,14 @@ import { PermissionFlagsBits as Flags } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";
 import { announceChannel, announceThread } from "./events.ts";
 import { choice, flag, integer, isAbsent, isFields, text } from "./fields.ts";
+import { isThread, memberOf, messageOf, threadsOf } from "./lookups.ts";
 import { channelPayload, memberPayload, threadList, threadMemberPayload } from "./payloads.ts";
 import { can, demand, sendingIn } from "./permissions.ts";
 import type { Route, RouteAnswer, RouteRequest } from "./router.ts";
 import { seenChannel } from "./routes-messages.ts";
 import { startThread } from "./start-thread.ts";
 import { demandActive, joinThread, leaveThread } from "./threads.ts";
-import {
-  type ChannelRecord,
-  isThread,
-  memberOf,
-  messageOf,
-  type ThreadRecord,
-  threadsOf,
-  type World,
-} from "./world.ts";
+import type { ChannelRecord, ThreadRecord, World } from "./world.ts";
 
 type Thread = ChannelRecord & { thread: ThreadRecord };
 

@@ -10,7 +10,7 @@ export interface Session {
   shard: [id: number, count: number];
   intents: number;
   sequence: number;
-  /** Everything sent since READY. */
+  /** The last events that were sent. */
   sent: { s: number; frame: string }[];
   socket?: WebSocket;
   /** Nothing of it reaches the client any more, acknowledgements of heartbeats neither. */
@@ -21,18 +21,18 @@ export interface Session {
 export interface Sessions {
   all(): Session[];
   open(socket: WebSocket, shard: Session["shard"], intents: number): Session;
-  /** A session that can be gone on with: not ended, and not left alone for too long. */
-  find(id: string): Session | undefined;
-  of(socket: WebSocket): Session | undefined;
+  /** A session that can be gone on with after this event: not ended, not alone for too long, not too far ahead. */
+  find(id: string, after: number): Session | undefined;
+  /** What was missed, then RESUMED. */
+  resume(session: Session, socket: WebSocket, after: number): void;
   end(session: Session): void;
-  /** Sends an event of the session's own: READY, RESUMED, its guilds. */
   send(session: Session, type: string, data: unknown): void;
-  replay(session: Session, after: number): void;
   publish(dispatch: Dispatch): void;
 }
 
-/** How long a session waits for its client to come back. */
+/** How long a session waits for its client to come back, and how many events it keeps for it. */
 const patienceMs = 180_000;
+const keptEvents = 5000;
 
 export function createSessions(world: World): Sessions {
   const sessions = new Map<string, Session>();
@@ -41,6 +41,7 @@ export function createSessions(world: World): Sessions {
     session.sequence += 1;
     const frame = JSON.stringify({ op: 0, t: type, s: session.sequence, d: data });
     session.sent.push({ s: session.sequence, frame });
+    if (session.sent.length > keptEvents * 2) session.sent = session.sent.slice(-keptEvents);
     if (!session.isSilent) session.socket?.send(frame);
   }
 
@@ -52,23 +53,28 @@ export function createSessions(world: World): Sessions {
       sessions.set(session.id, session);
       return session;
     },
-    find(id) {
+    find(id, after) {
       const session = sessions.get(id);
-      const isLate = session?.lostAt !== undefined && world.clock.now() - session.lostAt > patienceMs;
-      if (!isLate) return session;
+      if (session === undefined) return undefined;
+      const isLate = session.lostAt !== undefined && world.clock.now() - session.lostAt > patienceMs;
+      const isForgotten = after < (session.sent[0]?.s ?? 1) - 1;
+      if (!isLate && !isForgotten) return session;
       sessions.delete(id);
       return undefined;
     },
-    of: (socket) => [...sessions.values()].find((session) => session.socket === socket),
+    resume(session, socket, after) {
+      session.socket = socket;
+      session.isSilent = false;
+      delete session.lostAt;
+      for (const { s, frame } of session.sent) {
+        if (s > after) socket.send(frame);
+      }
+      send(session, "RESUMED", { _trace: [] });
+    },
     end: (session) => {
       sessions.delete(session.id);
     },
     send,
-    replay(session, after) {
-      for (const { s, frame } of session.sent) {
-        if (s > after) session.socket?.send(frame);
-      }
-    },
     publish(dispatch) {
       if (!isSeen(world, dispatch)) return;
       for (const session of sessions.values()) {
@@ -94,8 +100,8 @@ function isFor(session: Session, dispatch: Dispatch): boolean {
 function isSeen(world: World, dispatch: Dispatch): boolean {
   const botId = world.application.id;
   const guild = dispatch.guildId === undefined ? undefined : world.guilds.get(dispatch.guildId);
-  if (guild?.isUnavailable && dispatch.type !== "GUILD_DELETE") return false;
-  if (guild !== undefined && !guild.members.has(botId) && dispatch.type !== "GUILD_DELETE") return false;
+  const isAway = guild !== undefined && (guild.isUnavailable || !guild.members.has(botId));
+  if (isAway && dispatch.type !== "GUILD_DELETE") return false;
   const channel = dispatch.channelId === undefined ? undefined : world.channels.get(dispatch.channelId);
   return channel === undefined || can(world, botId, channel, PermissionFlagsBits.ViewChannel);
 }

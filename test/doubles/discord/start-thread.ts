@@ -14,6 +14,8 @@ export interface NewThread {
   isInvitable: boolean;
   /** The message it comes of, whose id it shares. */
   starter?: MessageRecord;
+  /** In a forum: the first message, which has the thread's id. */
+  first?: Partial<MessageRecord>;
 }
 
 export function startThread(
@@ -22,7 +24,8 @@ export function startThread(
   wanted: NewThread,
 ): ChannelRecord & { thread: ThreadRecord } {
   const { starter } = wanted;
-  if (![0, 5].includes(parent.type)) throw refusal("invalidChannelType");
+  const isForum = parent.type === 15;
+  if (![0, 5, 15].includes(parent.type)) throw refusal("invalidChannelType");
   if (starter !== undefined && world.channels.has(starter.id)) throw refusal("threadExists");
   if (starter !== undefined && ![0, 19, 20, 23].includes(starter.type)) {
     throw new ApiError(400, 50024, "Cannot execute action on this channel type");
@@ -55,6 +58,7 @@ export function startThread(
   world.channels.set(channel.id, channel);
   announceThread(world, "THREAD_CREATE", channel, { newly_created: true });
   if (starter !== undefined) markStarter(world, parent, channel, starter);
+  else if (isForum) addMessage(world, channel, { ...wanted.first, id: channel.id, authorId: wanted.ownerId });
   else if (wanted.type === 11) tellParent(world, parent, channel);
   // Whoever wrote the message that a thread is about is in it.
   if (starter !== undefined && starter.webhook === undefined) joinThread(world, channel, [starter.authorId]);

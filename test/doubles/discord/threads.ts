@@ -2,8 +2,9 @@
 import { PermissionFlagsBits } from "discord.js";
 import { refusal } from "./api-error.ts";
 import { announceThread, announceThreadMembers } from "./events.ts";
+import { isThread } from "./lookups.ts";
 import { can } from "./permissions.ts";
-import { type ChannelRecord, isThread, type ThreadRecord, type World } from "./world.ts";
+import type { ChannelRecord, ThreadRecord, World } from "./world.ts";
 
 type Thread = ChannelRecord & { thread: ThreadRecord };
 
@@ -32,7 +33,7 @@ export function setArchived(world: World, channel: Thread, isArchived: boolean):
 export function openForMessage(world: World, channel: ChannelRecord, userId: string): void {
   if (!isThread(channel)) return;
   if (channel.thread.isLocked && !can(world, userId, channel, PermissionFlagsBits.ManageThreads)) {
-    throw refusal("threadLocked");
+    throw refusal(channel.thread.isArchived ? "archivedThread" : "threadLocked");
   }
   setArchived(world, channel, false);
 }

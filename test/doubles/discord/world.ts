@@ -2,11 +2,11 @@
 import type {
   APIApplicationCommand,
   APIEmbed,
+  APIMessage,
   APIMessageInteractionMetadata,
   APIMessageTopLevelComponent,
   APIModalInteractionResponseCallbackData,
 } from "discord.js";
-import { refusal } from "./api-error.ts";
 import { type Clock, createSnowflakes } from "./clock.ts";
 
 export interface UserRecord {
@@ -122,6 +122,8 @@ export interface MessageRecord {
   /** What it said before each edit, oldest first. */
   earlierContents: string[];
   reference?: { type: 0 | 1; messageId?: string; channelId: string; guildId?: string };
+  /** Of a forward: what the message said when it was forwarded. */
+  snapshot?: Partial<APIMessage>;
   /** The text as it is now calls these; an edit changes it and pings nobody. */
   mentions: Pings;
   /** Those who were called when it was sent. */
@@ -197,6 +199,8 @@ export interface World {
   /** Threads and DMs too. */
   channels: Map<string, ChannelRecord>;
   interactions: Map<string, InteractionRecord>;
+  /** Ids of interactions by their tokens. */
+  tokens: Map<string, string>;
   /** By author and nonce: the message that was sent with it. */
   nonces: Map<string, { messageId: string; channelId: string; at: number }>;
   /** The service's own address, for links. */
@@ -219,51 +223,10 @@ export function createWorld(clock: Clock, application: Omit<ApplicationRecord, "
     guilds: new Map(),
     channels: new Map(),
     interactions: new Map(),
+    tokens: new Map(),
     nonces: new Map(),
     url: "",
     publish: () => {},
     changed: () => {},
   };
-}
-
-export const noPings: Pings = { users: [], roles: [], everyone: false };
-
-export function isThread(
-  channel: ChannelRecord,
-): channel is ChannelRecord & { thread: ThreadRecord; parentId: string } {
-  return channel.thread !== undefined;
-}
-
-export function userOf(world: World, id: string): UserRecord {
-  const user = world.users.get(id);
-  if (user === undefined) throw refusal("unknownUser");
-  return user;
-}
-
-export function guildOf(world: World, id: string): GuildRecord {
-  const guild = world.guilds.get(id);
-  if (guild === undefined) throw refusal("unknownGuild");
-  return guild;
-}
-
-export function channelOf(world: World, id: string): ChannelRecord {
-  const channel = world.channels.get(id);
-  if (channel === undefined) throw refusal("unknownChannel");
-  return channel;
-}
-
-/** A message that anybody but its one reader can find. */
-export function messageOf(channel: ChannelRecord, id: string): MessageRecord {
-  const message = channel.messages.get(id);
-  if (message === undefined || message.onlyFor !== undefined) throw refusal("unknownMessage");
-  return message;
-}
-
-export function memberOf(world: World, guildId: string | undefined, userId: string): MemberRecord | undefined {
-  return guildId === undefined ? undefined : world.guilds.get(guildId)?.members.get(userId);
-}
-
-/** Threads of a channel, oldest first. */
-export function threadsOf(world: World, channelId: string): (ChannelRecord & { thread: ThreadRecord })[] {
-  return [...world.channels.values()].filter(isThread).filter((channel) => channel.parentId === channelId);
 }
