@@ -1,0 +1,167 @@
+/**
+ * Clicks on cards and questions, and what is sent from the Edit modal. Each is acknowledged at once; then it is handed in,
+ * whatever id and choice it carries, and the person is told what came of it.
+ */
+import { z } from "zod";
+import { messageOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { AnswerChoice, AnswerReceipt, Author } from "../../core/message.ts";
+import type { PlatformHandlers } from "../../core/platform.ts";
+import type { SlackApi } from "./api.ts";
+import { choiceActions, isFirstPart } from "./card-blocks.ts";
+import { formatConversationId, formatMessageId, threadOf } from "./conversation-id.ts";
+import { type EditDrafts, type EditPlace, editModal, editRefused, readEdit } from "./edit-modal.ts";
+import type { Identity } from "./identity.ts";
+import type { People } from "./people.ts";
+import { pickAction } from "./question-blocks.ts";
+import type { Teller, Whereabouts } from "./tell.ts";
+import { answerWithinMs, within } from "./within.ts";
+
+export interface ClicksOptions {
+  handlers: PlatformHandlers;
+  api: SlackApi;
+  identity(): Promise<Identity>;
+  people: People;
+  drafts: EditDrafts;
+  tell: Teller;
+  log: Log;
+}
+
+export interface Clicks {
+  /** Resolves when the person has been told. */
+  click(body: unknown): Promise<void>;
+  /** What the modal's submission is to be acknowledged with; undefined: close it. */
+  submit(body: unknown): Promise<Record<string, unknown> | undefined>;
+}
+
+const clickSchema = z.object({
+  user: z.object({ id: z.string() }),
+  trigger_id: z.string().optional(),
+  response_url: z.string().optional(),
+  channel: z.object({ id: z.string() }),
+  container: z.object({ message_ts: z.string(), thread_ts: z.string().optional() }),
+  message: z.object({ thread_ts: z.string().optional() }).optional(),
+  actions: z
+    .array(z.object({ action_id: z.string(), block_id: z.string().default(""), value: z.string().default("") }))
+    .min(1),
+});
+type Click = z.infer<typeof clickSchema>;
+
+const submissionSchema = z.object({
+  user: z.object({ id: z.string() }),
+  view: z.object({ private_metadata: z.string(), state: z.object({ values: z.unknown() }) }),
+});
+
+const nothing = z.unknown();
+const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
+const notTaken = "That could not be taken, so nothing was changed. Try again in a moment.";
+const unknownButton = "I don't know this button any more, so nothing was changed.";
+
+export function createClicks(options: ClicksOptions): Clicks {
+  const { handlers, api, identity, people, drafts, tell, log } = options;
+
+  async function placeOf(click: Click) {
+    const { teamId: team } = await identity();
+    const { channel, container, message } = click;
+    const ts = container.message_ts;
+    const thread = threadOf(ts, container.thread_ts ?? message?.thread_ts);
+    const isCard = isFirstPart(click.actions[0]?.block_id ?? "");
+    return {
+      thread,
+      conversationId: formatConversationId({ team, channel: channel.id, thread }),
+      ...(isCard ? { messageId: formatMessageId({ channel: channel.id, ts }) } : {}),
+    };
+  }
+
+  async function handIn(click: Click, by: Author): Promise<AnswerReceipt | undefined> {
+    const [action] = click.actions;
+    if (action === undefined) return undefined;
+    const { thread, ...place } = await placeOf(click);
+    const at = Date.now();
+    const choice = choices.get(action.action_id);
+    if (choice === "edit")
+      return await openEdit(click, { ...place, approvalId: action.value, channel: click.channel.id, thread });
+    if (choice !== undefined) {
+      return await handlers.onAnswer({ platform: "slack", ...place, cardOrApprovalId: action.value, choice, by, at });
+    }
+    const option = Number(action.action_id.slice(pickAction.length));
+    if (!action.action_id.startsWith(pickAction) || !Number.isInteger(option))
+      return { accepted: false, text: unknownButton };
+    const { conversationId } = place;
+    return await handlers.onPick({ platform: "slack", conversationId, questionId: action.value, option, by, at });
+  }
+
+  /** The trigger is good for three seconds, so nothing is asked for before the modal is there. */
+  async function openEdit(click: Click, place: EditPlace): Promise<AnswerReceipt | undefined> {
+    const json = await drafts.take(place.approvalId);
+    if (json === undefined) return { accepted: false, text: "This call can't be edited any more." };
+    const args = { trigger_id: click.trigger_id, view: editModal(place, json) };
+    await api.call("views.open", args, nothing, { isOnce: true, patienceMs: 0 });
+    return undefined;
+  }
+
+  async function submitEdit(place: EditPlace, json: string, userId: string): Promise<AnswerReceipt> {
+    const { conversationId, messageId, approvalId } = place;
+    try {
+      return await handlers.onAnswer({
+        platform: "slack",
+        conversationId,
+        ...(messageId === undefined ? {} : { messageId }),
+        cardOrApprovalId: approvalId,
+        choice: "edit",
+        editedJson: json,
+        by: await people.author(userId),
+        at: Date.now(),
+      });
+    } catch (thrown) {
+      log.error({ error: messageOf(thrown) }, "an edited call could not be taken");
+      return { accepted: false, text: notTaken };
+    }
+  }
+
+  function tellQuietly(where: Whereabouts, text: string): Promise<void> {
+    return tell.plain(where, text).catch((thrown: unknown) => {
+      log.warn(
+        { person: where.userId, error: messageOf(thrown) },
+        "a person could not be told what came of their click",
+      );
+    });
+  }
+
+  return {
+    async click(body) {
+      const parsed = clickSchema.safeParse(body);
+      if (!parsed.success) return;
+      const click = parsed.data;
+      const { user, channel, container, response_url: responseUrl } = click;
+      const receipt = await handIn(click, await people.author(user.id)).catch((thrown: unknown) => {
+        log.error({ person: user.id, error: messageOf(thrown) }, "a click could not be taken");
+        return { accepted: false, text: notTaken };
+      });
+      if (receipt === undefined) return;
+      const thread = container.thread_ts ?? click.message?.thread_ts ?? null;
+      const where = {
+        userId: user.id,
+        channel: channel.id,
+        thread,
+        ...(responseUrl === undefined ? {} : { responseUrl }),
+      };
+      await tellQuietly(where, receipt.text);
+    },
+    async submit(body) {
+      const parsed = submissionSchema.safeParse(body);
+      const edit = parsed.success
+        ? readEdit(parsed.data.view.private_metadata, parsed.data.view.state.values)
+        : undefined;
+      if (!parsed.success || edit === undefined) return undefined;
+      const { place, json } = edit;
+      const userId = parsed.data.user.id;
+      const answered = submitEdit(place, json, userId);
+      const inTime = await within(answerWithinMs, answered);
+      if (inTime?.accepted === false) return editRefused(inTime.text);
+      const { channel, thread } = place;
+      void answered.then((receipt) => tellQuietly({ userId, channel, thread }, receipt.text));
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * Slack over HTTP, on the process's own server:
+ *
+ *   1. the raw body's signature and its time, at most five minutes off: else 401, and nothing runs
+ *   2. `url_verification` and `ssl_check` are answered at once
+ *   3. everything else goes through Bolt; 200 when it is kept, 500 when it is not
+ */
+import type { App, Receiver } from "@slack/bolt";
+import { verifySlackRequest } from "@slack/bolt";
+import type { Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { messageOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import { dispatch } from "./dispatch.ts";
+
+export const eventsPath = "/slack/events";
+
+export interface HttpReceiver extends Receiver {
+  mount(app: Hono): void;
+}
+
+const mostBytes = 4 * 1024 * 1024;
+const windowMs = 5 * 60_000;
+
+export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
+  const { signingSecret, log, now } = options;
+  let app: App | undefined;
+  let isOpen = false;
+
+  async function receive(context: Context): Promise<Response> {
+    const raw = await context.req.text();
+    const problem = signatureProblem(context, raw);
+    if (problem !== undefined) {
+      log.warn({ problem }, "a request to /slack/events was refused");
+      return context.text("The signature is not Slack's.\n", 401);
+    }
+    const body = bodyOf(raw, context.req.header("content-type") ?? "");
+    if (body === undefined) return context.text("This is no request of Slack's.\n", 400);
+    if (body.type === "url_verification") return context.json({ challenge: body.challenge });
+    if (body.ssl_check === "1") return context.body(null, 200);
+    // While it starts or stops nothing can be kept; Slack asks again.
+    if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
+    const retryNum = Number(context.req.header("x-slack-retry-num"));
+    const retryReason = context.req.header("x-slack-retry-reason");
+    try {
+      const answer = await dispatch(app, {
+        body,
+        ...(Number.isNaN(retryNum) ? {} : { retryNum }),
+        ...(retryReason === undefined ? {} : { retryReason }),
+      });
+      if (answer === undefined || answer === "") return context.body(null, 200);
+      return typeof answer === "string" ? context.text(answer) : context.json(answer);
+    } catch (thrown) {
+      log.error({ error: messageOf(thrown) }, "a request of Slack's could not be kept; Slack sends it again");
+      return context.text("It could not be kept.\n", 500);
+    }
+  }
+
+  /** What is wrong; undefined for a good one. */
+  function signatureProblem(context: Context, body: string): string | undefined {
+    const signature = context.req.header("x-slack-signature");
+    const timestamp = Number(context.req.header("x-slack-request-timestamp") ?? Number.NaN);
+    if (signature === undefined || Number.isNaN(timestamp)) return "it carries no signature";
+    const offMs = timestamp * 1000 - now();
+    if (Math.abs(offMs) > windowMs)
+      return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;
+    try {
+      verifySlackRequest({
+        signingSecret,
+        body,
+        headers: { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp },
+        nowMilliseconds: now(),
+      });
+      return undefined;
+    } catch (thrown) {
+      return messageOf(thrown);
+    }
+  }
+
+  return {
+    init(bolt) {
+      app = bolt;
+    },
+    async start() {
+      isOpen = true;
+    },
+    async stop() {
+      isOpen = false;
+    },
+    mount(server) {
+      server.post(eventsPath, bodyLimit({ maxSize: mostBytes }), receive);
+    },
+  };
+}
+
+function bodyOf(raw: string, contentType: string): Record<string, unknown> | undefined {
+  if (!contentType.startsWith("application/x-www-form-urlencoded")) return objectIn(raw);
+  const fields = Object.fromEntries(new URLSearchParams(raw));
+  return fields.payload === undefined ? fields : objectIn(fields.payload);
+}
+
+function objectIn(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,45 @@
+/** Who the token belongs to: asked once, when it is first needed. A failure is not remembered. */
+import { z } from "zod";
+import type { SlackApi } from "./api.ts";
+
+export interface Identity {
+  teamId: string;
+  team: string;
+  userId: string;
+  botId: string | undefined;
+  name: string;
+  /** Of the bot token; absent when Slack does not say. */
+  scopes: string[] | undefined;
+}
+
+const schema = z.object({
+  team_id: z.string(),
+  team: z.string().default(""),
+  user_id: z.string(),
+  user: z.string().default("remora"),
+  bot_id: z.string().optional(),
+  response_metadata: z.object({ scopes: z.array(z.string()).optional() }).optional(),
+});
+
+export function createIdentity(api: SlackApi): (patienceMs?: number) => Promise<Identity> {
+  let known: Promise<Identity> | undefined;
+  return (patienceMs) => {
+    known ??= ask(api, patienceMs).catch((thrown: unknown) => {
+      known = undefined;
+      throw thrown;
+    });
+    return known;
+  };
+}
+
+async function ask(api: SlackApi, patienceMs = 10_000): Promise<Identity> {
+  const found = await api.call("auth.test", {}, schema, { patienceMs });
+  return {
+    teamId: found.team_id,
+    team: found.team,
+    userId: found.user_id,
+    botId: found.bot_id,
+    name: found.user,
+    scopes: found.response_metadata?.scopes,
+  };
+}

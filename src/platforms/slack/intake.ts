@@ -1,0 +1,195 @@
+/**
+ * Messages on their way to the agent, from events and from histories alike:
+ *
+ *   1. Slack's own lines, the agent's messages and those of bots that are not allowed end here
+ *   2. a message is one message, however often and as whatever event it comes; one that could not be kept is handed in again
+ *   3. what is said to the agent (a mention, a DM, a thread it is in) comes with its author, readable text and files; what is
+ *      not is handed in as it is
+ *   4. kept: only then the promise resolves, and Slack is told
+ */
+import { messageOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { Attachment, Author, InboundMessage, Notice } from "../../core/message.ts";
+import type { PlatformHandlers } from "../../core/platform.ts";
+import { formatConversationId, formatMessageId, isDirect, scopeOf, threadOf, timeOf } from "./conversation-id.ts";
+import type { Cursors } from "./cursors.ts";
+import type { FileReader } from "./files-in.ts";
+import type { Identity } from "./identity.ts";
+import { changedSchema, deletedSchema, isSaid, type MessageEvent } from "./incoming.ts";
+import { mentions, readText } from "./incoming-text.ts";
+import type { People } from "./people.ts";
+import { createRecent, type Recent } from "./recent.ts";
+import { unescapeText } from "./safe-text.ts";
+import type { Threads } from "./threads.ts";
+
+export interface IntakeOptions {
+  handlers: PlatformHandlers;
+  identity(): Promise<Identity>;
+  people: People;
+  readFiles: FileReader;
+  threads: Threads;
+  cursors: Cursors;
+  authors: Recent<string>;
+  isAllowedBot(id: string): boolean;
+  /** Shows why a message is not answered, to its author alone where that can be. */
+  tell(message: InboundMessage, notice: Notice): Promise<void>;
+  /** Called once a message to the agent is kept. */
+  onTaken(message: InboundMessage): void;
+  log: Log;
+}
+
+export interface Intake {
+  /** Resolves when the message is durably kept, or is none of ours. */
+  message(event: MessageEvent): Promise<void>;
+  changed(event: unknown): Promise<void>;
+  deleted(event: unknown): Promise<void>;
+}
+
+const remembered = 20_000;
+
+export function createIntake(options: IntakeOptions): Intake {
+  const { handlers, identity, people, threads, cursors, authors, log } = options;
+  /** Messages that are kept; true: as said to the agent. */
+  const kept = createRecent<{ isAddressed: boolean }>(remembered);
+  const underWay = new Map<string, Promise<void>>();
+
+  function isOurs(
+    event: { user?: string | undefined; bot_id?: string | undefined },
+    { userId, botId }: Identity,
+  ): boolean {
+    return event.user === userId || (event.bot_id !== undefined && event.bot_id === botId);
+  }
+
+  async function isToAgent(event: MessageEvent, { userId }: Identity): Promise<boolean> {
+    if (isDirect(event.channel) || event.type === "app_mention" || mentions(event.text ?? "", userId)) return true;
+    const thread = threadOf(event.ts, event.thread_ts);
+    return thread !== null && (await threads.has(event.channel, thread));
+  }
+
+  async function botAuthor(event: MessageEvent): Promise<Author | undefined> {
+    const ids = [event.user, event.bot_id].filter((id) => id !== undefined);
+    const id = ids.find(options.isAllowedBot);
+    const name = event.username ?? event.bot_profile?.name ?? id;
+    return id === undefined || name === undefined ? undefined : { id, name, isBot: true, roles: [] };
+  }
+
+  /** Undefined: nobody who is to be heard. */
+  async function authorOf(event: MessageEvent, isAddressed: boolean): Promise<Author | undefined> {
+    if (event.bot_id !== undefined || event.subtype === "bot_message") return await botAuthor(event);
+    const { user } = event;
+    if (user === undefined || user === "USLACKBOT") return undefined;
+    if (!isAddressed) return { id: user, name: user, isBot: false, roles: [] };
+    const author = await people.author(user);
+    return author.isBot ? await botAuthor(event) : author;
+  }
+
+  async function inboundOf(event: MessageEvent, self: Identity, isAddressed: boolean) {
+    const author = await authorOf(event, isAddressed);
+    if (author === undefined) return undefined;
+    const { channel, ts } = event;
+    const thread = threadOf(ts, event.thread_ts);
+    const isDm = isDirect(channel);
+    const conversation = { team: self.teamId, channel, thread: thread ?? (isDm ? null : ts) };
+    const message: InboundMessage = {
+      id: formatMessageId({ channel, ts }),
+      platform: "slack",
+      conversationId: formatConversationId(conversation),
+      scope: scopeOf(channel, author.id),
+      ...(isDm ? {} : { channelId: channel, spaceId: self.teamId }),
+      author,
+      ...(await contentOf(event, self, isAddressed)),
+      isAddressed,
+      isDirect: isDm,
+      at: timeOf(ts),
+    };
+    return { message, thread: isDm ? null : (thread ?? ts) };
+  }
+
+  async function contentOf(
+    event: MessageEvent,
+    { userId }: Identity,
+    isAddressed: boolean,
+  ): Promise<{ text: string; attachments: Attachment[] }> {
+    if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
+    const reader = { botUserId: userId, nameOf: people.nameOf };
+    const quoted = (event.attachments ?? []).filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
+    const [text, attachments, ...quotes] = await Promise.all([
+      readText(event.text ?? "", reader),
+      options.readFiles(event.files ?? []),
+      ...quoted.map(async (each) => {
+        const said = (await readText(each.text ?? "", reader)).replace(/^/gm, "> ");
+        return `[Quoted${each.author_name === undefined ? "" : ` from ${each.author_name}`}:]\n${said}`;
+      }),
+    ]);
+    return { text: [text, ...quotes].filter((part) => part !== "").join("\n\n"), attachments };
+  }
+
+  async function hand(event: MessageEvent, self: Identity, isAddressed: boolean): Promise<void> {
+    const inbound = await inboundOf(event, self, isAddressed);
+    if (inbound === undefined) return;
+    const { message, thread } = inbound;
+    if (isAddressed) authors.set(message.id, message.author.id);
+    if (isAddressed && thread !== null) await threads.join(event.channel, thread);
+    const notice = await handlers.onMessage(message);
+    if (!isAddressed) return;
+    if (notice === undefined) return options.onTaken(message);
+    await options.tell(message, notice).catch((thrown: unknown) => {
+      log.warn(
+        { message: message.id, error: messageOf(thrown) },
+        "a person could not be told why they are not answered",
+      );
+    });
+  }
+
+  async function keepOnce(event: MessageEvent, self: Identity): Promise<void> {
+    const id = formatMessageId(event);
+    const before = kept.get(id);
+    const isAddressed = await isToAgent(event, self);
+    // An edit may have made it one for the agent.
+    if (before !== undefined && (before.isAddressed || !isAddressed)) return;
+    await hand(event, self, isAddressed);
+    kept.set(id, { isAddressed });
+  }
+
+  /** As `message` and as `app_mention` it comes at the same time: the second one waits for the first. */
+  async function keep(event: MessageEvent, self: Identity): Promise<void> {
+    const id = formatMessageId(event);
+    const before = underWay.get(id);
+    const work = (before?.catch(() => {}) ?? Promise.resolve()).then(() => keepOnce(event, self));
+    underWay.set(id, work);
+    try {
+      await work;
+    } finally {
+      if (underWay.get(id) === work) underWay.delete(id);
+    }
+  }
+
+  return {
+    async message(event) {
+      const self = await identity();
+      if (!isSaid(event) || isOurs(event, self)) return;
+      cursors.heard(event.channel, event.ts, threadOf(event.ts, event.thread_ts));
+      await keep(event, self);
+      cursors.kept(event.channel, event.ts);
+    },
+    async changed(event) {
+      const parsed = changedSchema.safeParse(event);
+      if (!parsed.success) return;
+      const { channel, message, previous_message: previous } = parsed.data;
+      const self = await identity();
+      if (isOurs(message, self)) return;
+      const id = formatMessageId({ channel, ts: message.ts });
+      // What is left of a deleted message that has answers.
+      if (message.subtype === "tombstone") return await handlers.onDeleted("slack", id);
+      // Previews and answers change a message as well, and are no edit.
+      if (previous !== undefined && previous.text === message.text) return;
+      const text = await readText(message.text ?? "", { botUserId: self.userId, nameOf: people.nameOf });
+      await handlers.onEdited("slack", id, text);
+    },
+    async deleted(event) {
+      const parsed = deletedSchema.safeParse(event);
+      if (!parsed.success) return;
+      await handlers.onDeleted("slack", formatMessageId({ channel: parsed.data.channel, ts: parsed.data.deleted_ts }));
+    },
+  };
+}

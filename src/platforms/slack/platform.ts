@@ -1,0 +1,230 @@
+/**
+ * Slack: messages by Socket Mode or signed HTTP, through Bolt; replies, cards and everything else by the Web API.
+ *
+ *   connect   takes what comes, and fetches what was said while nobody listened
+ *   reply     writes into a conversation (reply.ts), also in a process that receives nothing
+ *   mount     with HTTP: puts `/slack/events` on a web server, which must let Slack's requests through to it
+ */
+import { App, type Receiver } from "@slack/bolt";
+import type { Hono } from "hono";
+import { z } from "zod";
+import { messageOf, type RemoraError } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { Author, InboundMessage, Notice } from "../../core/message.ts";
+import type { Platform, PlatformHandlers } from "../../core/platform.ts";
+import type { Store } from "../../core/store.ts";
+import { createSlackApi, type SlackApi } from "./api.ts";
+import { isTokenProblem } from "./api-problems.ts";
+import { createAssistantPane } from "./assistant-pane.ts";
+import { createCatchUp } from "./catch-up.ts";
+import { createChatActions } from "./chat-actions.ts";
+import { createClicks } from "./clicks.ts";
+import { parseConversationId, parseMessageId } from "./conversation-id.ts";
+import { createCursors } from "./cursors.ts";
+import { createEditDrafts } from "./edit-modal.ts";
+import { createFileReader } from "./files-in.ts";
+import { createHealth } from "./health.ts";
+import { createHome, type HomePage } from "./home.ts";
+import { createHttpReceiver, type HttpReceiver } from "./http-receiver.ts";
+import { createIdentity } from "./identity.ts";
+import { createIntake } from "./intake.ts";
+import { addListeners } from "./listeners.ts";
+import { createPaces } from "./paces.ts";
+import { createPeople } from "./people.ts";
+import { createRecent } from "./recent.ts";
+import { createSlackReply } from "./reply.ts";
+import { createSdkLogger } from "./sdk-logger.ts";
+import { createSlash } from "./slash.ts";
+import { createSocketReceiver } from "./socket-receiver.ts";
+import { createStreaming } from "./streaming.ts";
+import { createTeller } from "./tell.ts";
+import { createThreads } from "./threads.ts";
+import { within } from "./within.ts";
+
+export interface SlackPlatformOptions {
+  access: {
+    botToken: string;
+    transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
+    /** Absent: Slack's own. */
+    apiUrl?: string;
+  };
+  /** `native`: Slack's streamed messages where they are available. */
+  streaming: "native" | "edits";
+  /** An emoji's name, put on each message as soon as it is kept. */
+  ackReaction: string | null;
+  /** Cursors, threads and drafts of edits; shared by all processes. */
+  store: Store;
+  commands(): { usage: string; description: string }[];
+  /** What App Home shows a person. */
+  home(person: Author): Promise<HomePage>;
+  /** Of a bot's user, or of the bot. */
+  isAllowedBot(id: string): boolean;
+  log: Log;
+  now?: () => number;
+}
+
+export interface SlackPlatform extends Platform {
+  /** With HTTP alone. */
+  mount?(app: Hono): void;
+}
+
+const nothing = z.unknown();
+/** How long the start waits for Slack; then it goes on trying beside the rest. */
+const connectWithinMs = 10_000;
+const waitForSlackMs = 86_400_000;
+const recentAuthors = 5_000;
+
+export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatform {
+  const { access, store, log, now = Date.now } = options;
+  const { transport } = access;
+  const where = access.apiUrl === undefined ? {} : { apiUrl: access.apiUrl };
+  const ended = new AbortController();
+  const health = createHealth(log);
+  const onProblem = (problem: RemoraError) => health.problem(problem);
+  const api = createSlackApi({ token: access.botToken, ...where, onProblem, log, signal: ended.signal, now });
+  const identity = createIdentity(api);
+  const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
+  const threads = createThreads(store);
+  const cursors = createCursors(store, log);
+  const authors = createRecent<string>(recentAuthors);
+  const drafts = createEditDrafts(store);
+  const paces = createPaces(now);
+  const streaming = createStreaming({ api, mode: options.streaming, people, paces, authors, log, now });
+  const http: HttpReceiver | undefined =
+    transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
+  let receiver: Receiver | undefined;
+
+  function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(isFirst: boolean): void } {
+    const tell = createTeller(api);
+    const pane = createAssistantPane(api, log);
+    const onTaken = (message: InboundMessage) => {
+      pane.said(message);
+      if (options.ackReaction !== null) acknowledge(api, message, options.ackReaction, log);
+    };
+    const readFiles = createFileReader({ api, token: access.botToken, ...where, log, signal: ended.signal });
+    const shared = { handlers, api, identity, people, tell, log };
+    const intake = createIntake({
+      ...{ ...shared, readFiles, threads, cursors, authors, onTaken, isAllowedBot: options.isAllowedBot },
+      tell: (message, notice) => tellWhy(tell, message, notice),
+    });
+    const catchUp = createCatchUp({ api, cursors, take: intake.message, log, signal: ended.signal });
+    const clicks = createClicks({ ...shared, drafts });
+    const slash = createSlash({ ...shared, threads, authors, onTaken });
+    const home = createHome({ ...shared, page: options.home, commands: options.commands });
+    return {
+      fetchMissed: (isFirst) => void catchUp.run(isFirst ? "start" : "reconnect"),
+      app(made) {
+        const app = new App({
+          receiver: made,
+          authorize: async () => {
+            const self = await identity();
+            return {
+              botToken: access.botToken,
+              botUserId: self.userId,
+              ...(self.botId === undefined ? {} : { botId: self.botId }),
+            };
+          },
+          // What the agent says is left out in intake.ts, and conversations are kept in the ledger.
+          ...{ ignoreSelf: false, convoStore: false, logger: createSdkLogger(log) },
+          ...(access.apiUrl === undefined ? {} : { clientOptions: { slackApiUrl: access.apiUrl } }),
+        });
+        // A listener's failure is the receiver's to answer.
+        app.error((thrown) => Promise.reject(thrown));
+        addListeners(app, {
+          ...{ intake, clicks, slash, home, pane },
+          onGroupsChanged: people.forgetGroups,
+          onRevoked: (what) =>
+            health.disconnected(`the app was removed from the workspace (${what}); install it again`),
+        });
+        return app;
+      },
+    };
+  }
+
+  async function sayConnected(): Promise<void> {
+    const self = await identity();
+    const by = transport.type === "socket" ? "Socket Mode" : "HTTP";
+    health.connected(`connected to ${self.team || self.teamId} as @${self.name} by ${by}`);
+    if (transport.type === "http") health.clock(api.clockSkewMs());
+  }
+
+  return {
+    name: "slack",
+    async connect(handlers, signal) {
+      signal.addEventListener("abort", () => void receiver?.stop(), { once: true });
+      await cursors.load();
+      const { app, fetchMissed } = listen(handlers);
+      let isFirst = true;
+      const onConnected = () => {
+        fetchMissed(isFirst);
+        isFirst = false;
+        void sayConnected().catch((thrown: unknown) => health.disconnected(messageOf(thrown)));
+      };
+      receiver =
+        http ??
+        createSocketReceiver({
+          ...{ appToken: transport.type === "socket" ? transport.appToken : "", ...where, log, signal },
+          ...{ onConnected, onProblem: (problem) => tokenOf(problem, health) },
+          onDisconnected: () => health.disconnected("the connection was cut; connecting again"),
+        });
+      app(receiver);
+      const opening = Promise.all([receiver.start(), identity(connectWithinMs)]).then(
+        () => ({ isOpen: true, problem: undefined }),
+        (thrown: unknown) => ({ isOpen: false, problem: thrown }),
+      );
+      const opened = await within(connectWithinMs, opening);
+      if (isTokenProblem(opened?.problem)) throw opened?.problem;
+      if (opened?.isOpen === true) {
+        if (http !== undefined) onConnected();
+        await sayConnected();
+      } else {
+        const error = messageOf(opened?.problem ?? "Slack is out of reach");
+        health.disconnected(error);
+        log.warn({ error }, "Slack is not connected yet; it is tried on");
+        // A socket says itself when it stands.
+        if (http !== undefined) void opening.then(() => identity(waitForSlackMs)).then(onConnected, onProblem);
+      }
+      people.warmUp();
+    },
+    reply: (target, posts) =>
+      createSlackReply({
+        ...{ api, target, posts, paces, streaming, drafts, log, now, signal: ended.signal },
+        botUserId: async () => (await identity()).userId,
+        joinThread: threads.join,
+      }),
+    lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
+    chat: createChatActions({ api, identity, people, threads, log, signal: ended.signal }),
+    health: health.now,
+    async close() {
+      await receiver?.stop();
+      health.disconnected("closed");
+      ended.abort();
+      await cursors.flush();
+    },
+    ...(http === undefined ? {} : { mount: http.mount }),
+  };
+}
+
+/** In a channel to the author alone; a thread that has no answers yet would not show it. */
+async function tellWhy(tell: ReturnType<typeof createTeller>, message: InboundMessage, notice: Notice): Promise<void> {
+  const place = parseConversationId(message.conversationId);
+  const said = parseMessageId(message.id);
+  if (place === undefined) return;
+  const thread = place.thread === said?.ts ? null : place.thread;
+  await tell.markdown({ userId: message.author.id, channel: place.channel, thread }, notice.text);
+}
+
+function acknowledge(api: SlackApi, message: InboundMessage, emoji: string, log: Log): void {
+  const said = parseMessageId(message.id);
+  if (said === undefined) return;
+  const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
+  api.call("reactions.add", args, nothing, { patienceMs: 5_000 }).catch((thrown: unknown) => {
+    log.debug({ error: messageOf(thrown) }, "a message got no reaction");
+  });
+}
+
+/** The app token is another one than the bot's, and is named so. */
+function tokenOf(problem: RemoraError, health: ReturnType<typeof createHealth>): void {
+  if (isTokenProblem(problem)) health.disconnected(`SLACK_APP_TOKEN is refused: ${problem.message}`);
+  else health.disconnected(problem.message);
+}

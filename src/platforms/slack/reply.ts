@@ -1,0 +1,221 @@
+/**
+ * One reply in Slack. Each segment is one message (segment.ts); a card or a question is a message of its own between two
+ * segments. Calls are taken one after the other, so that nothing overtakes what was said before it.
+ *
+ * It needs the Web API alone: any process may write it, also one that receives nothing.
+ */
+import type { ApprovalCard } from "../../core/approval.ts";
+import { messageOf, RemoraError } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { Posts, Reply, ReplyTarget } from "../../core/platform.ts";
+import type { QuestionCard } from "../../core/question.ts";
+import type { ToolFile } from "../../core/tool.ts";
+import type { SlackApi } from "./api.ts";
+import { isPlaceProblem, isSlackError, isTokenProblem } from "./api-problems.ts";
+import { cardMessages } from "./card-blocks.ts";
+import { parseConversationId, parseMessageId } from "./conversation-id.ts";
+import type { EditDrafts } from "./edit-modal.ts";
+import { notAttached, type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import type { Paces } from "./paces.ts";
+import { createPoster, type Poster, type Spot } from "./poster.ts";
+import { questionMessage } from "./question-blocks.ts";
+import { createSegment, type Segment } from "./segment.ts";
+import type { Streaming } from "./streaming.ts";
+
+export interface ReplyOptions {
+  api: SlackApi;
+  target: ReplyTarget;
+  posts: Posts;
+  paces: Paces;
+  streaming: Streaming;
+  drafts: EditDrafts;
+  botUserId(): Promise<string>;
+  /** From now on what is said in this thread is for the agent. */
+  joinThread(channel: string, thread: string): Promise<void>;
+  log: Log;
+  signal: AbortSignal;
+  now: () => number;
+}
+
+/** The place, once it is known what stands there already. */
+interface Begun {
+  poster: Poster;
+  spot: Spot;
+}
+
+export function createSlackReply(options: ReplyOptions): Reply {
+  const { target, posts, log } = options;
+  const place = parseConversationId(target.conversationId);
+  const spot: Spot | undefined = place && { channel: place.channel, thread: place.thread, since: sinceOf(target) };
+  let begun: Promise<Begun> | undefined;
+  let segment: Segment | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  let latestText: string | undefined;
+
+  function serially<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  }
+
+  function begin(): Promise<Begun> {
+    begun ??= open().catch((thrown: unknown) => {
+      begun = undefined;
+      throw thrown;
+    });
+    return begun;
+  }
+
+  async function open(): Promise<Begun> {
+    if (spot === undefined) throw noRoute(target.conversationId, "is not one of Slack's");
+    const { api, botUserId, signal } = options;
+    const poster = createPoster({ api, spot, posts, turnId: target.turnId, botUserId, log, signal });
+    await poster.begin();
+    if (spot.thread !== null) await options.joinThread(spot.channel, spot.thread);
+    return { poster, spot };
+  }
+
+  /** The number of cards and questions above it tells a segment from the others, also after a restart. */
+  function openSegment(poster: Poster, at: Spot): Segment {
+    if (segment !== undefined) return segment;
+    const number = poster.keys().filter((key) => /^(?:card|question):/.test(key)).length;
+    const key = `text:${number}`;
+    const isResumed = poster.tsOf(key) !== undefined;
+    const setStatus = options.streaming.statusFor(at);
+    segment = createSegment({
+      ...{ key, poster, log, paces: options.paces, now: options.now },
+      startStream: async (first) =>
+        isResumed ? undefined : await options.streaming.start({ spot: at, target, poster, key, first }),
+      ...(setStatus === undefined ? {} : { setStatus }),
+    });
+    return segment;
+  }
+
+  async function show(change: { text?: string; activity?: string }): Promise<void> {
+    if (change.text !== undefined) latestText = change.text;
+    try {
+      const { poster, spot } = await begin();
+      await openSegment(poster, spot).show(change);
+    } catch (thrown) {
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a partial reply was not shown");
+    }
+  }
+
+  /** What was shown by a process that ended is left as it is, when nothing more came to it. */
+  async function closeSegment(
+    { poster, spot }: Begun,
+    text: string | undefined,
+  ): Promise<{ rest: string | undefined }> {
+    const closed = await openSegment(poster, spot).close(text);
+    segment = undefined;
+    latestText = undefined;
+    return closed;
+  }
+
+  async function end(text: string, files: ToolFile[]): Promise<void> {
+    const place = await begin();
+    const { poster } = place;
+    const { found, notes } = await readFiles(files);
+    const uploaded: UploadedFile[] = [];
+    const areShared = poster.isKept("files:end");
+    for (const file of areShared ? [] : found) {
+      await uploadFile(options.api, file).then(
+        (done) => uploaded.push(done),
+        (thrown: unknown) => notes.push(notAttached(file.name, thrown)),
+      );
+    }
+    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"));
+    if (areShared) return;
+    const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
+    await share(place, "files:end", [...whole, ...uploaded]);
+  }
+
+  function uploadText(name: string, text: string): Promise<UploadedFile> {
+    const file: OutgoingFile = { name, bytes: Buffer.from(text) };
+    return uploadFile(options.api, file);
+  }
+
+  async function share({ poster, spot }: Begun, key: string, files: UploadedFile[]): Promise<void> {
+    if (files.length === 0 || poster.isKept(key)) return;
+    await shareFiles(options.api, spot, files);
+    await poster.noted(key, files.map((file) => file.id).join(","));
+  }
+
+  async function ask(card: ApprovalCard): Promise<void> {
+    const place = await begin();
+    const { poster } = place;
+    const key = `card:${card.id}`;
+    if (poster.tsOf(key) === undefined) await closeSegment(place, latestText);
+    const filesKey = `card-files:${card.id}`;
+    for (const { approvalId, editJson } of card.items) {
+      if (editJson !== undefined) await options.drafts.keep(approvalId, editJson);
+    }
+    await showCard(poster, card, poster.isKept(filesKey));
+    const { files } = cardMessages(card, false);
+    if (files.length === 0 || poster.isKept(filesKey)) return;
+    const uploaded: UploadedFile[] = [];
+    for (const { name, text } of files) uploaded.push(await uploadText(name, text));
+    await share(place, filesKey, uploaded);
+    await showCard(poster, card, true);
+  }
+
+  /** Posts the card's messages, or rewrites those that are there. */
+  async function showCard(poster: Poster, card: ApprovalCard, hasFiles: boolean): Promise<void> {
+    const { parts } = cardMessages(card, hasFiles);
+    for (const [index, content] of parts.entries()) {
+      const key = index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`;
+      const ts = poster.tsOf(key);
+      if (ts === undefined) await poster.post(key, content);
+      else await poster.update(ts, key, content);
+    }
+  }
+
+  async function settle(card: ApprovalCard): Promise<void> {
+    if (spot === undefined) return;
+    const { poster } = await begin();
+    if (poster.tsOf(`card:${card.id}`) === undefined) return;
+    await showCard(poster, card, poster.isKept(`card-files:${card.id}`)).catch((thrown: unknown) => {
+      // Nobody sees a card that is gone, so nobody has to see how it ended.
+      if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a settled card could not be rewritten");
+    });
+  }
+
+  async function question(card: QuestionCard): Promise<void> {
+    const place = await begin();
+    const { poster } = place;
+    const key = `question:${card.id}`;
+    const ts = poster.tsOf(key);
+    if (ts !== undefined) return await poster.update(ts, key, questionMessage(card));
+    await closeSegment(place, latestText);
+    await poster.post(key, questionMessage(card));
+  }
+
+  return {
+    write: (text) => serially(() => show({ text })),
+    activity: (activity) => serially(() => show({ activity })),
+    ask: (card) => serially(() => ask(card).catch(asNoRoute)),
+    settle: (card) => serially(() => settle(card)),
+    question: (card) => serially(() => question(card).catch(asNoRoute)),
+    finish: (text, files) => serially(() => end(text, files)),
+    fail: (text) => serially(() => end(text, [])),
+  };
+}
+
+/** A schedule's turn answers nothing that is in Slack: what it posted is younger than the turn. */
+function sinceOf({ messageId }: ReplyTarget): string {
+  const message = parseMessageId(messageId);
+  if (message !== undefined) return message.ts;
+  const [, at] = /^schedule:[^:]*:(\d+)$/.exec(messageId) ?? [];
+  return at === undefined ? "0" : (Number(at) / 1000 - 60).toFixed(6);
+}
+
+function asNoRoute(thrown: unknown): never {
+  if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw noRoute("", messageOf(thrown), thrown);
+  throw thrown;
+}
+
+function noRoute(conversationId: string, why: string, cause?: unknown): RemoraError {
+  const message = `nobody would see it: ${conversationId === "" ? why : `the conversation ${conversationId} ${why}`}`;
+  return new RemoraError({ code: "platform.no-route", place: "platform slack", message, cause });
+}

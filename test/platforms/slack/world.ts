@@ -1,0 +1,113 @@
+/** The Slack platform on a double of Slack, in either transport, with a store that outlives it. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { Hono } from "hono";
+import { type Log, silentLog } from "../../../src/core/log.ts";
+import type { Json } from "../../../src/core/message.ts";
+import type { Store } from "../../../src/core/store.ts";
+import type { HomePage } from "../../../src/platforms/slack/home.ts";
+import {
+  createSlackPlatform,
+  type SlackPlatform,
+  type SlackPlatformOptions,
+} from "../../../src/platforms/slack/platform.ts";
+import { createSlackDouble, type SlackDouble, type SlackDoubleOptions } from "../../doubles/slack/double.ts";
+
+export interface SlackWorld {
+  slack: SlackDouble;
+  platform: SlackPlatform;
+  store: Store;
+  /** What was logged as a warning or an error. */
+  logged: string[];
+  /** The process ends and another one starts; not connected yet. */
+  restart(changes?: Partial<SlackPlatformOptions>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WorldOptions {
+  transport?: "socket" | "http";
+  double?: SlackDoubleOptions;
+  changes?: Partial<SlackPlatformOptions>;
+}
+
+export async function createSlackWorld({
+  transport = "socket",
+  double,
+  changes,
+}: WorldOptions = {}): Promise<SlackWorld> {
+  const slack = await createSlackDouble(double);
+  const store = createMemoryStore();
+  const logged: string[] = [];
+  const log: Log = { ...silentLog, warn: (_, text) => logged.push(text), error: (_, text) => logged.push(text) };
+  let server: Server | undefined;
+
+  async function start(more: Partial<SlackPlatformOptions> = {}): Promise<SlackPlatform> {
+    const platform = createSlackPlatform({
+      access: {
+        botToken: slack.botToken,
+        apiUrl: slack.apiUrl,
+        transport:
+          transport === "socket"
+            ? { type: "socket", appToken: slack.appToken }
+            : { type: "http", signingSecret: slack.signingSecret },
+      },
+      streaming: "native",
+      ackReaction: null,
+      store,
+      commands: () => [{ usage: "status", description: "what runs" }],
+      home: async (): Promise<HomePage> => ({ status: ["All is well."], memory: ["Nothing yet."] }),
+      isAllowedBot: () => false,
+      log,
+      ...changes,
+      ...more,
+    });
+    if (transport === "http") await serve(platform);
+    return platform;
+  }
+
+  async function serve(platform: SlackPlatform): Promise<void> {
+    const app = new Hono();
+    platform.mount?.(app);
+    await stopServing();
+    const listening = createServer(getRequestListener(app.fetch));
+    server = listening;
+    await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+    slack.http.target = `http://127.0.0.1:${(listening.address() as AddressInfo).port}/slack/events`;
+  }
+
+  async function stopServing(): Promise<void> {
+    const listening = server;
+    server = undefined;
+    if (listening === undefined) return;
+    listening.closeAllConnections();
+    await new Promise((resolve) => listening.close(resolve));
+  }
+
+  const world: SlackWorld = {
+    slack,
+    platform: await start(),
+    store,
+    logged,
+    async restart(more) {
+      await world.platform.close();
+      world.platform = await start(more);
+    },
+    async close() {
+      await world.platform.close();
+      await stopServing();
+      await slack.stop();
+    },
+  };
+  return world;
+}
+
+export function createMemoryStore(): Store {
+  const kept = new Map<string, Json>();
+  return {
+    get: async (key) => structuredClone(kept.get(key)),
+    set: async (key, value) => void kept.set(key, structuredClone(value)),
+    delete: async (key) => void kept.delete(key),
+    close: async () => {},
+  };
+}
