@@ -18,7 +18,7 @@ import type { CallSteps } from "./call-steps.ts";
 /**
  * - `ended`: now, or before. - `retry`: it is due again at the entry's time.
  * - `later`: nothing was done; not before `at`, milliseconds since the epoch.
- * - `back`: this process goes down; for another one, or the next start. - `gone`: it has no record, so it is not run.
+ * - `back`: let go of as by a shutdown; for another process, or the next start. - `gone`: it has no record, so it is not run.
  */
 export type Course =
   | { type: "ended"; entry: CallRecordEntry }

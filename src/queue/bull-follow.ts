@@ -123,8 +123,6 @@ export function createFollower({ job, controller }: ActiveJob, options: FollowOp
     if (refused !== undefined) throw refused.thrown;
     if (options.isClosing() && !isHere()) controller.abort(new TurnAbort("shutdown"));
     if (signal.aborted && abortCauseOf(signal) === "shutdown") {
-      // The whole process goes down, so it must not be this one that takes up again what is let go of.
-      runner?.stop();
       if (runner?.cancel(job.id, "shutdown")) return void (await news());
       return entry === undefined ? unstarted(job, "interrupted", textOf.notRun(true)) : suspended(job, entry);
     }

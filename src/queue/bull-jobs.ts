@@ -7,9 +7,6 @@ import { fileNameOf } from "./file-name.ts";
 
 export const queueName = "tools";
 
-/** The braces put all keys into one slot of a cluster, without which BullMQ's scripts can't work there. */
-export const defaultPrefix = "{remora}";
-
 /**
  * A finished job is only of use to people who look into Redis: its result is in the ledger. Age in seconds; both bounds are
  * applied when the next job finishes.

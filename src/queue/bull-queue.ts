@@ -22,7 +22,6 @@ import { type ActiveJob, createActiveJobs } from "./active-jobs.ts";
 import { createBacklog } from "./bull-backlog.ts";
 import { type Connect, createConnections } from "./bull-connections.ts";
 import { createFollower, type Follower } from "./bull-follow.ts";
-import { defaultPrefix } from "./bull-jobs.ts";
 import { createPatience, createPatientLedger } from "./bull-patience.ts";
 import { createRunner } from "./bull-runner.ts";
 import { createTroubleLog } from "./bull-trouble.ts";
@@ -33,7 +32,7 @@ import { textOf, unstarted } from "./outcome.ts";
 export interface BullQueueOptions extends CallStepsOptions {
   ledger: Ledger;
   connect: Connect;
-  /** Before all keys; must hold a hash tag for Redis Cluster, as the default `{remora}` does. */
+  /** Of all keys, with a part in braces, without which BullMQ's scripts can't work on a cluster; default `{remora}:`. */
   prefix?: string;
   bus: Bus;
   /** Whether tools run in this process; else it only asks for them. */
@@ -72,7 +71,8 @@ const defaultTiming: BullTiming = {
 };
 
 export function createBullQueue(options: BullQueueOptions): ToolQueue {
-  const { bus, log, prefix = defaultPrefix } = options;
+  const { bus, log } = options;
+  const prefix = `${options.prefix ?? "{remora}:"}bull`;
   const timing = { ...defaultTiming, ...options.timing };
   const name = randomUUID();
   const trouble = createTroubleLog(log);
@@ -105,8 +105,9 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
 
   function onChange(entry: CallRecordEntry): void {
     followers.get(entry.id)?.tell(entry);
-    if (entry.state === "done" || entry.state === "unknown")
-      bus.publish({ type: "changed", kind: "call", id: entry.id });
+    const hasEnded = entry.state === "done" || entry.state === "unknown";
+    // After whoever waits for it here.
+    if (hasEnded) setImmediate(() => bus.publish({ type: "changed", kind: "call", id: entry.id }));
   }
 
   async function work(active: ActiveJob): Promise<ToolResult> {

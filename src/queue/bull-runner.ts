@@ -3,6 +3,7 @@
  * completed or failed, as delayed for its next attempt, or as put back. A job that comes again while this process still runs
  * it waits for the end of that, which is then the end of both.
  */
+import { setImmediate } from "node:timers/promises";
 import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from "bullmq";
 import { type AbortCause, TurnAbort } from "../core/abort.ts";
 import type { Log } from "../core/log.ts";
@@ -48,6 +49,9 @@ export interface Runner {
   /** Resolves when no tool runs any more here, and BullMQ has been told; of the latter it waits `patienceMs` at most. */
   close(patienceMs: number): Promise<void>;
 }
+
+/** After a job was let go of, others come first. */
+const letGoMs = 500;
 
 interface Running {
   controller: AbortController;
@@ -117,7 +121,11 @@ export function createRunner(options: RunnerOptions): Runner {
         options.onBegun(job.id);
       });
       running.delete(job.id);
-      if ("entry" in course) options.onChange(course.entry);
+      if ("entry" in course) {
+        options.onChange(course.entry);
+        // Whoever waits for it comes first, then BullMQ's book-keeping.
+        await setImmediate();
+      }
       return course;
     } catch (thrown) {
       running.delete(job.id);
@@ -140,7 +148,8 @@ export function createRunner(options: RunnerOptions): Runner {
       case "later":
         return await putAway(() => bullJob.moveToDelayed(course.at, token), new DelayedError());
       case "back":
-        return await putAway(() => bullJob.moveToWait(token), new WaitingError());
+        if (isStopping) return await putAway(() => bullJob.moveToWait(token), new WaitingError());
+        return await putAway(() => bullJob.moveToDelayed(Date.now() + letGoMs, token), new DelayedError());
       case "gone":
         log.warn({ bullId: bullJob.id }, "a job has no record in the ledger, so it is not run");
         return course.type;
