@@ -31,7 +31,11 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
     "",
     "Remora is ready.",
     "",
-    ...(settings.config.local.enabled ? [`  Page      ${report.url}/?token=${token}`] : []),
+    ...(role === "worker"
+      ? [`  Health    ${report.url}/readyz`]
+      : settings.config.local.enabled
+        ? [`  Page      ${report.url}/?token=${token}`]
+        : []),
     `  Models    ${inUse.join(", ")}`,
     ...others.map((provider) => `            ${provider.name} is off: ${provider.hint}`),
     ...(platforms.length === 0 ? [`  Platforms ${offText}`] : []),

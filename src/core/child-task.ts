@@ -50,7 +50,8 @@ export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<Chil
       end();
       reject(signal.reason);
     };
-    const late = () => settle({ type: "failed", why: "time", message: `it took longer than ${task.timeoutMs / 1000} s` });
+    const late = () =>
+      settle({ type: "failed", why: "time", message: `it took longer than ${task.timeoutMs / 1000} s` });
     const timer = setTimeout(late, task.timeoutMs);
     signal.addEventListener("abort", stop, { once: true });
     child.stderr?.on("data", (chunk) => {
@@ -67,7 +68,9 @@ export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<Chil
 
 function start({ module, megabytes, descriptors = [] }: ChildTask): ChildProcess {
   const file = fileURLToPath(module);
-  const readable = [dirname(file), join(project, "src/core"), join(project, "node_modules")].map((folder) => `${folder}/*`);
+  const readable = [dirname(file), join(project, "src/core"), join(project, "node_modules")].map(
+    (folder) => `${folder}/*`,
+  );
   return fork(file, [], {
     execArgv: [
       `--max-old-space-size=${megabytes}`,

@@ -243,14 +243,23 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   /** Turns that nobody works on although somebody should: their process died, or the word that woke them was lost. */
   async function takeUp(because: "answer" | "restart"): Promise<void> {
-    for (const { body } of await ledger.list("turn", { states: ["running"] })) {
+    // Looked for before the turns: whatever is taken was part of a turn by then.
+    const taken = await messages.taken();
+    const [running, parked] = await Promise.all([
+      ledger.list("turn", { states: ["running"] }),
+      ledger.list("turn", { states: ["parked"] }),
+    ]);
+    const goingOn = new Set([...running, ...parked].flatMap(({ body }) => body.messages.map((message) => message.id)));
+    // Their turn came to its end, and its process too, before it could say so of them.
+    await messages.answered(taken.filter((message) => !goingOn.has(message.id)));
+    for (const { body } of running) {
       if (lanes.isBusy(body.conversationId)) continue;
       // Also where a crash came between the writing of the turn and the taking of its messages.
       await messages.take(body.messages);
       if (because === "restart") events.emit("turn.resumed", { ...fieldsOf(body), because });
       lanes.wake(body.conversationId, body.id);
     }
-    for (const { body } of await ledger.list("turn", { states: ["parked"] })) {
+    for (const { body } of parked) {
       if (body.abort !== undefined || !(await isStillWaiting(body))) await wake(body.id);
     }
   }

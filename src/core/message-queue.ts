@@ -17,6 +17,8 @@ export interface MessageQueue {
   /** Takes messages out of the queue and returns them as they are now; those that were withdrawn meanwhile are left out. */
   take(messages: readonly InboundMessage[]): Promise<InboundMessage[]>;
   answered(messages: readonly InboundMessage[]): Promise<void>;
+  /** Those that are part of a turn. */
+  taken(): Promise<InboundMessage[]>;
   /** Changes nothing once the message is being worked on. */
   edit(key: string, text: string): Promise<void>;
   /** The message when it is being worked on; undefined when it was still queued and is removed now, or is not known. */
@@ -69,6 +71,10 @@ export function createMessageQueue(ledger: Ledger): MessageQueue {
       for (const message of messages) {
         await ledger.transition("message", keyOf(message), ["queued", "taken"], "answered");
       }
+    },
+    async taken() {
+      const entries = await ledger.list("message", { states: ["taken"] });
+      return entries.map((entry) => entry.body);
     },
     async edit(key, text) {
       await ledger.transition("message", key, ["queued"], "queued", (message) => ({ ...message, text }));

@@ -107,8 +107,10 @@ export interface PluginSchedules {
 export interface PluginSkills {
   /** Those that the conversation of the call may use, later ones going before earlier ones. */
   list(): readonly Skill[];
-  /** By name or folder name, also one that the conversation may not use. */
-  find(name: string): Skill | undefined;
+  /** All that are in force, also those that the conversation may not use. */
+  all(): readonly Skill[];
+  /** Whether the requester may write skills, which every conversation follows. */
+  mayWrite(): Promise<boolean>;
   /** What is wrong with files of skills, all of them. */
   diagnostics(): readonly SkillDiagnostic[];
   /** The text as the SKILL.md at this path; no skill: the diagnostics say why. */

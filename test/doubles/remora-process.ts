@@ -13,6 +13,8 @@ export interface RemoraProcess {
   stdout(): string;
   stderr(): string;
   pid: number;
+  /** Resolves with the exit code when it ends by whatever cause; null: by a signal. */
+  exited: Promise<number | null>;
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
   /** SIGKILL. */
@@ -39,8 +41,12 @@ function isShipped(path: string): boolean {
   return !/^(?:files|skills)(?:\/|$)|^brain\/(?:hippocampus|basalganglia|cortex|corpus|motor)\/|\.debug\//.test(inside);
 }
 
-export async function startRemora(home: RemoraHome, env: Record<string, string> = {}): Promise<RemoraProcess> {
-  const child = spawn(process.execPath, await startArguments(), {
+export async function startRemora(
+  home: RemoraHome,
+  env: Record<string, string> = {},
+  args: string[] = [],
+): Promise<RemoraProcess> {
+  const child = spawn(process.execPath, [...(await startArguments()), ...args], {
     cwd: project,
     stdio: ["ignore", "pipe", "pipe"],
     env: {
@@ -65,6 +71,7 @@ export async function startRemora(home: RemoraHome, env: Record<string, string> 
     stdout,
     stderr,
     pid: child.pid ?? 0,
+    exited,
     async stop() {
       child.kill("SIGTERM");
       return await exited;
@@ -97,7 +104,7 @@ function collect(stream: NodeJS.ReadableStream | null): () => string {
 function waitForLink(child: ChildProcess, stdout: () => string, stderr: () => string): Promise<URL> {
   return new Promise((done, fail) => {
     const look = () => {
-      const [link] = /http:\/\/\S+token=\S+/.exec(stdout()) ?? [];
+      const [link] = /http:\/\/\S+(?:token=\S+|\/readyz)/.exec(stdout()) ?? [];
       if (link !== undefined && stdout().includes("Brain")) done(new URL(link));
     };
     child.stdout?.on("data", look);
