@@ -112,6 +112,36 @@ test("a message opens an archived thread again, but not a locked one", async () 
   await expect(channel.send("third")).rejects.toMatchObject({ code: 50083 });
 });
 
+test("the bot runs its own thread: members, name, archive, and the list of what is archived", async () => {
+  const thread = await general().threads.create({ name: "Mine", autoArchiveDuration: 60 });
+  await thread.members.add(discord.ben.id);
+  await thread.setName("Still mine");
+  await thread.setArchived(true);
+  const archived = await general().threads.fetchArchived();
+  expect(archived.threads.map(({ name }) => name)).toEqual(["Still mine"]);
+  expect((await general().threads.fetchActive()).threads.size).toBe(0);
+  await expect(thread.setLocked(true)).rejects.toMatchObject({ code: 50013 });
+  await thread.setArchived(false);
+  expect(discord.channelOf(thread.id).thread()).toMatchObject({
+    isArchived: false,
+    memberIds: [discord.bot.id, discord.ben.id],
+  });
+  const foreign = discord.ann.startThread(discord.channel, "Hers");
+  await discord.until(() => client.channels.cache.has(foreign.id));
+  const path = `/channels/${foreign.id}`;
+  expect((await call(discord, "PATCH", path, { name: "Taken over" })).body.code).toBe(50013);
+  expect((await call(discord, "DELETE", path)).body.code).toBe(50013);
+});
+
+test("a reply to what is gone is refused, or a plain message if the sender says so", async () => {
+  const said = discord.ann.say("soon gone", { in: discord.channel });
+  const message = await lastHeard("soon gone");
+  discord.ann.delete(said);
+  await expect(message.reply("too late")).rejects.toMatchObject({ code: 50035 });
+  await message.reply({ content: "anyway", failIfNotExists: false });
+  expect(discord.channel.messages(said)).toMatchObject([{ content: "anyway", type: 0 }]);
+});
+
 test("a private thread is for its members", async () => {
   const thread = discord.ann.startThread(discord.channel, "Secret", { isPrivate: true });
   discord.ann.say("nobody hears this", { in: thread });
@@ -246,6 +276,18 @@ test("permissions come from roles and overwrites, and name what is missing", asy
   await expect(general().send("x")).rejects.toMatchObject({ code: 50001 });
   discord.ann.say("in the DM", { in: "dm" });
   await lastHeard("in the DM");
+});
+
+test("a bot that is let into a channel hears of its threads", async () => {
+  const closed = discord.guild.addChannel("closed", { isPrivate: true });
+  closed.permit(discord.ann, { allow: ["ViewChannel"] });
+  const thread = discord.ann.startThread(closed, "Inside");
+  discord.ann.say("unheard", { in: thread });
+  closed.permit(discord.bot, { allow: ["ViewChannel"] });
+  await discord.until(() => client.channels.cache.has(thread.id));
+  discord.ann.say("heard", { in: thread });
+  await lastHeard("heard");
+  expect(heard.map(({ content }) => content)).toEqual(["heard"]);
 });
 
 test("only managers of messages delete what others wrote", async () => {

@@ -48,6 +48,7 @@ const known = {
   notTheAuthor: [403, 50005, "Cannot edit a message authored by another user"],
   emptyMessage: [400, 50006, "Cannot send an empty message"],
   cannotMessageUser: [403, 50007, "Cannot send messages to this user"],
+  notATextChannel: [400, 50008, "Cannot send messages in a non-text channel"],
   missingPermissions: [403, 50013, "Missing Permissions"],
   bulkDeleteCount: [
     400,

@@ -35,10 +35,6 @@ export function timeOfId(id: string): number {
   return Number((BigInt(id) >> 22n) + epoch);
 }
 
-export function isSnowflake(value: unknown): value is string {
-  return typeof value === "string" && /^\d{15,20}$/.test(value);
-}
-
 /** As Discord writes moments. */
 export function timestampOf(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace("Z", "000+00:00");

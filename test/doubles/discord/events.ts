@@ -1,13 +1,14 @@
 /** What happened, as gateway events: which intents they need and what is in them. Who gets them is the gateway's matter. */
 import { GatewayIntentBits as Intents } from "discord.js";
 import { guildCreatePayload } from "./guild-payloads.ts";
-import { isThread, memberOf, userOf } from "./lookups.ts";
+import { memberOf, threadsOf, userOf } from "./lookups.ts";
 import { messageEvent } from "./message-payload.ts";
 import {
   channelPayload,
   memberPayload,
   partialMember,
   rolePayload,
+  threadList,
   threadMemberPayload,
   userPayload,
 } from "./payloads.ts";
@@ -18,11 +19,9 @@ import type {
   MessageRecord,
   ReactionRecord,
   RoleRecord,
-  ThreadRecord,
+  ThreadChannel,
   World,
 } from "./world.ts";
-
-type Thread = ChannelRecord & { thread: ThreadRecord };
 
 /** Events of messages, reactions and typing have one intent for guilds and one for DMs. */
 function place(channel: ChannelRecord, inGuilds: number, inDms: number) {
@@ -136,7 +135,7 @@ export function announceChannel(
 export function announceThread(
   world: World,
   type: "THREAD_CREATE" | "THREAD_UPDATE" | "THREAD_DELETE",
-  channel: Thread,
+  channel: ThreadChannel,
   extra: object = {},
 ): void {
   const { id, guildId = "", parentId, type: channelType } = channel;
@@ -146,8 +145,16 @@ export function announceThread(
   world.publish({ type, intents: Intents.Guilds, guildId, channelId: id, payload: () => payload });
 }
 
+/** The bot sees a channel from now on, and hears which threads are in it. */
+export function announceThreadList(world: World, channel: ChannelRecord): void {
+  const active = threadsOf(world, channel.id).filter(({ thread }) => !thread.isArchived);
+  const payload = { guild_id: channel.guildId, channel_ids: [channel.id], ...threadList(world, active) };
+  const guild = channel.guildId === undefined ? {} : { guildId: channel.guildId };
+  world.publish({ type: "THREAD_LIST_SYNC", intents: Intents.Guilds, ...guild, payload: () => payload });
+}
+
 /** Without the members' intent an application hears of its own comings and goings only. */
-export function announceThreadMembers(world: World, channel: Thread, added: string[], removed: string[]): void {
+export function announceThreadMembers(world: World, channel: ThreadChannel, added: string[], removed: string[]): void {
   const botId = world.application.id;
   const isOwn = added.includes(botId) || removed.includes(botId);
   const { guildId = "" } = channel;
@@ -214,8 +221,4 @@ export function announceGuild(world: World, guild: GuildRecord): void {
 export function announceGuildGone(world: World, guildId: string, isOutage: boolean): void {
   const payload = isOutage ? { id: guildId, unavailable: true } : { id: guildId };
   world.publish({ type: "GUILD_DELETE", intents: Intents.Guilds, guildId, payload: () => payload });
-}
-
-export function isActiveThread(channel: ChannelRecord): channel is Thread {
-  return isThread(channel) && !channel.thread.isArchived;
 }

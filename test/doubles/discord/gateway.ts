@@ -68,6 +68,8 @@ interface Connection {
 const commandsPerMinute = 120;
 const maxPayload = 4096;
 const identifyWindowMs = 5000;
+/** Milliseconds beside the two intervals after which a client that sends no heartbeats is given up. */
+const tolerance = 1000;
 
 export function createGateway(world: World, server: Server, settings: GatewaySettings): Gateway {
   const sessions = createSessions(world);
@@ -92,7 +94,8 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
     const connection: Connection = { socket, isResumeUrl, sentAt: [], lastBeat: Date.now() };
     connections.add(connection);
     const watch = setInterval(() => {
-      if (Date.now() - connection.lastBeat > settings.heartbeatMs * 2) socket.close(4009, "Session timed out.");
+      if (Date.now() - connection.lastBeat > settings.heartbeatMs * 2 + tolerance)
+        socket.close(4009, "Session timed out.");
     }, settings.heartbeatMs);
     watch.unref();
     socket.on("message", (data) => receive(connection, data));

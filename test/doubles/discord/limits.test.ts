@@ -189,6 +189,7 @@ test("what is not there is unknown by its own code", async () => {
   expect(await codes("POST", "/users/@me/channels", { recipient_id: nowhere })).toEqual([400, 50033]);
   expect(await codes("POST", `/interactions/${nowhere}/token/callback`, { type: 4 })).toEqual([404, 10062]);
   expect(await codes("POST", `/webhooks/${discord.bot.id}/token`, { content: "c" })).toEqual([401, 50027]);
+  expect(await codes("GET", "/channels/general")).toEqual([400, 50035]);
   expect(await codes("GET", "/no/such/route")).toEqual([404, 0]);
   expect(await codes("DELETE", "/gateway/bot")).toEqual([405, 0]);
 });

@@ -6,16 +6,14 @@ import type {
   MemberRecord,
   MessageRecord,
   Pings,
-  ThreadRecord,
+  ThreadChannel,
   UserRecord,
   World,
 } from "./world.ts";
 
 export const noPings: Pings = { users: [], roles: [], everyone: false };
 
-export function isThread(
-  channel: ChannelRecord,
-): channel is ChannelRecord & { thread: ThreadRecord; parentId: string } {
+export function isThread(channel: ChannelRecord): channel is ThreadChannel {
   return channel.thread !== undefined;
 }
 
@@ -49,6 +47,6 @@ export function memberOf(world: World, guildId: string | undefined, userId: stri
 }
 
 /** Threads of a channel, oldest first. */
-export function threadsOf(world: World, channelId: string): (ChannelRecord & { thread: ThreadRecord })[] {
+export function threadsOf(world: World, channelId: string): ThreadChannel[] {
   return [...world.channels.values()].filter(isThread).filter((channel) => channel.parentId === channelId);
 }

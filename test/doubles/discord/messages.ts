@@ -101,7 +101,8 @@ export function sendDraft(
 
 function demandSending(world: World, channel: ChannelRecord, draft: MessageDraft, authorId: string): void {
   const { ViewChannel, SendMessages, SendMessagesInThreads, EmbedLinks, AttachFiles } = PermissionFlagsBits;
-  if (channel.type === 4 || channel.type === 15) throw refusal("invalidChannelType");
+  demand(world, authorId, channel);
+  if (channel.type === 4 || channel.type === 15) throw refusal("notATextChannel");
   demand(world, authorId, channel, ViewChannel, isThread(channel) ? SendMessagesInThreads : SendMessages);
   if ((draft.embeds?.length ?? 0) > 0) demand(world, authorId, channel, EmbedLinks);
   if (draft.files.length > 0) demand(world, authorId, channel, AttachFiles);

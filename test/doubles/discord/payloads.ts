@@ -11,7 +11,15 @@ import {
 import { timestampOf } from "./clock.ts";
 import { isThread, type threadsOf, userOf } from "./lookups.ts";
 import { permissionsIn } from "./permissions.ts";
-import type { ChannelRecord, MemberRecord, RoleRecord, ThreadRecord, UserRecord, World } from "./world.ts";
+import type {
+  ChannelRecord,
+  MemberRecord,
+  RoleRecord,
+  ThreadChannel,
+  ThreadRecord,
+  UserRecord,
+  World,
+} from "./world.ts";
 
 export function userPayload(user: UserRecord): APIUser {
   return {
@@ -110,7 +118,7 @@ function overwritePayload(overwrite: ChannelRecord["overwrites"][number]): APIOv
   return { id: overwrite.id, type: overwrite.type, allow: String(overwrite.allow), deny: String(overwrite.deny) };
 }
 
-function threadFields(world: World, channel: ChannelRecord & { thread: ThreadRecord }): object {
+function threadFields(world: World, channel: ThreadChannel): object {
   const { thread } = channel;
   const botId = world.application.id;
   return {

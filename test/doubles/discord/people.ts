@@ -108,7 +108,7 @@ export function createPerson(world: World, user: UserRecord): Person {
       world.changed();
     },
     dm: () => createChannelHandle(world, dmWith(world, user.id)),
-    sees: (where) => seenIn(world, at(where), user.id),
+    sees: (where) => seenIn(world, at(where), { userId: user.id }),
     join(ref) {
       const guild = guildOf(world, idOf(ref));
       const member: MemberRecord = { userId: user.id, nick: null, roleIds: [], joinedAt: world.clock.now() };

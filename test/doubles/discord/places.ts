@@ -1,12 +1,19 @@
 /** Guilds and channels as tests hold them: what is in them, and what their moderators do. */
 import { EmbedType, PermissionFlagsBits, type PermissionsString } from "discord.js";
 import { removeMessages } from "./edit-messages.ts";
-import { announceChannel, announceGuild, announceGuildGone, announceMessage, announceRole } from "./events.ts";
+import {
+  announceChannel,
+  announceGuild,
+  announceGuildGone,
+  announceMessage,
+  announceRole,
+  announceThreadList,
+} from "./events.ts";
 import { idOf, type MessageRef, messageAt, type Ref } from "./handles.ts";
 import { isThread, noPings, threadsOf } from "./lookups.ts";
 import { defaultMentions, mentionsOf, pingsOf } from "./mentions.ts";
 import { addMessage } from "./messages.ts";
-import { defaultPermissions } from "./permissions.ts";
+import { can, defaultPermissions } from "./permissions.ts";
 import { dropChannel } from "./routes-threads.ts";
 import { joinThread } from "./threads.ts";
 import { type SeenMessage, seen, seenIn } from "./view.ts";
@@ -18,8 +25,8 @@ export interface ChannelHandle {
   /** `<#id>` */
   mention: string;
   guildId?: string;
-  /** What everybody sees, oldest first; what is for one person alone shows in `person.sees`. */
-  messages(): SeenMessage[];
+  /** What everybody sees, oldest first, from after a message on; what is for one person alone shows in `person.sees`. */
+  messages(after?: Ref): SeenMessage[];
   threads(): ChannelHandle[];
   /** The state of a thread; absent for channels. */
   thread():
@@ -62,18 +69,19 @@ export interface GuildHandle {
   setAvailable(isAvailable: boolean): void;
 }
 
-export function bitsOf(names: PermissionsString[] = []): bigint {
+function bitsOf(names: PermissionsString[] = []): bigint {
   return names.reduce((sum, name) => sum | PermissionFlagsBits[name], 0n);
 }
 
 export function createChannelHandle(world: World, channel: ChannelRecord): ChannelHandle {
   const { id, name, guildId } = channel;
+  const isSeenByBot = () => can(world, world.application.id, channel, PermissionFlagsBits.ViewChannel);
   return {
     id,
     name,
     mention: `<#${id}>`,
     ...(guildId === undefined ? {} : { guildId }),
-    messages: () => seenIn(world, channel),
+    messages: (after) => seenIn(world, channel, { ...(after === undefined ? {} : { after: idOf(after) }) }),
     threads: () => threadsOf(world, id).map((thread) => createChannelHandle(world, thread)),
     thread() {
       if (!isThread(channel)) return undefined;
@@ -85,8 +93,10 @@ export function createChannelHandle(world: World, channel: ChannelRecord): Chann
     permit(who, { allow, deny }) {
       const isRole = guildId !== undefined && world.guilds.get(guildId)?.roles.has(who.id);
       const rest = channel.overwrites.filter((overwrite) => overwrite.id !== who.id);
+      const sawBefore = isSeenByBot();
       channel.overwrites = [...rest, { id: who.id, type: isRole ? 0 : 1, allow: bitsOf(allow), deny: bitsOf(deny) }];
       announceChannel(world, "CHANNEL_UPDATE", channel);
+      if (!sawBefore && isSeenByBot()) announceThreadList(world, channel);
     },
     webhookSays(author, content) {
       const webhook = { id: world.nextId(), name: author };

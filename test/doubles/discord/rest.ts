@@ -1,8 +1,9 @@
 /** The REST API over HTTP: each request is logged, met by faults and limits, and answered by its route. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { ApiError, refusal } from "./api-error.ts";
+import { ApiError, createForm, refusal } from "./api-error.ts";
 import type { Fault, Faults } from "./faults.ts";
+import { snowflake } from "./fields.ts";
 import type { RateLimits } from "./rate-limits.ts";
 import { type Body, parseBody, readBytes } from "./read-body.ts";
 import type { LoggedRequest } from "./request-log.ts";
@@ -37,6 +38,7 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
       const allowance = limits.take(route.limit ?? route.name, resource, !freeOfGlobal.test(entry.path));
       headers = allowance.headers;
       if (allowance.refused !== undefined) return tooMany(headers, allowance.refused);
+      demandIds(parts);
       if (body instanceof ApiError) throw body;
       const given = route.handle({ world, parts, query: entry.query, json: body.json, files: body.files });
       const status = given.status ?? (given.body === undefined ? 204 : 200);
@@ -81,6 +83,18 @@ export function createRest(world: World, router: Router, limits: RateLimits, fau
       world.changed();
     },
   };
+}
+
+const idParts = ["channel", "guild", "message", "user", "role", "application", "command", "interaction"];
+
+/** The ids in a path are numbers, but for the names that stand for one. */
+function demandIds(parts: Record<string, string>): void {
+  const form = createForm();
+  for (const key of idParts) {
+    const value = parts[key];
+    if (value !== undefined && value !== "@me" && value !== "@original") snowflake(form, value, [`${key}_id`]);
+  }
+  form.check();
 }
 
 /** What a fault answers in the route's place. */

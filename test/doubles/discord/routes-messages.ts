@@ -112,7 +112,7 @@ export function seenChannel({ world, parts }: RouteRequest): ChannelRecord {
 }
 
 /** As the application gets it: without the intent in the portal it may not read what people say, whatever it identified with. */
-export function answerOf(world: World, message: MessageRecord, withNonce = false): object {
+function answerOf(world: World, message: MessageRecord, withNonce = false): object {
   return messagePayload(world, message, { readsContent: world.application.portal.messageContent, withNonce });
 }
 

@@ -10,9 +10,7 @@ import type { Route, RouteAnswer, RouteRequest } from "./router.ts";
 import { seenChannel } from "./routes-messages.ts";
 import { startThread } from "./start-thread.ts";
 import { demandActive, joinThread, leaveThread } from "./threads.ts";
-import type { ChannelRecord, ThreadRecord, World } from "./world.ts";
-
-type Thread = ChannelRecord & { thread: ThreadRecord };
+import type { ChannelRecord, ThreadChannel, World } from "./world.ts";
 
 const archiveMinutes = [60, 1440, 4320, 10_080];
 
@@ -101,13 +99,13 @@ function userId({ world, parts }: RouteRequest): string {
   return parts.user === "@me" ? world.application.id : (parts.user ?? "");
 }
 
-function threadIn(request: RouteRequest): Thread {
+function threadIn(request: RouteRequest): ThreadChannel {
   const channel = seenChannel(request);
   if (!isThread(channel)) throw refusal("invalidChannelType");
   return channel;
 }
 
-function withMember({ world, query }: RouteRequest, channel: Thread, id: string): object {
+function withMember({ world, query }: RouteRequest, channel: ThreadChannel, id: string): object {
   const payload = threadMemberPayload(channel.id, id, channel.thread);
   const member = memberOf(world, channel.guildId, id);
   const isWanted = query.get("with_member") === "true" && member !== undefined;
@@ -198,7 +196,7 @@ function editChannel(request: RouteRequest): RouteAnswer {
 /** Its creator may rename, archive and reopen a thread; what moderates it is for those who manage threads. */
 function demandThreadEdit(
   world: World,
-  channel: Thread,
+  channel: ThreadChannel,
   asked: { isArchived: boolean | undefined; needsManaging: boolean },
 ): void {
   const botId = world.application.id;

@@ -1,9 +1,9 @@
 /** New threads: of a message, or by themselves; with the service's own messages that come with them. */
-import { ApiError, refusal } from "./api-error.ts";
+import { refusal } from "./api-error.ts";
 import { announceMessage, announceThread } from "./events.ts";
-import { addMessage } from "./messages.ts";
+import { addMessage, writtenTypes } from "./messages.ts";
 import { joinThread } from "./threads.ts";
-import type { ChannelRecord, MessageRecord, ThreadRecord, World } from "./world.ts";
+import type { ChannelRecord, MessageRecord, ThreadChannel, World } from "./world.ts";
 
 export interface NewThread {
   name: string;
@@ -18,17 +18,13 @@ export interface NewThread {
   first?: Partial<MessageRecord>;
 }
 
-export function startThread(
-  world: World,
-  parent: ChannelRecord,
-  wanted: NewThread,
-): ChannelRecord & { thread: ThreadRecord } {
+export function startThread(world: World, parent: ChannelRecord, wanted: NewThread): ThreadChannel {
   const { starter } = wanted;
   const isForum = parent.type === 15;
   if (![0, 5, 15].includes(parent.type)) throw refusal("invalidChannelType");
   if (starter !== undefined && world.channels.has(starter.id)) throw refusal("threadExists");
-  if (starter !== undefined && ![0, 19, 20, 23].includes(starter.type)) {
-    throw new ApiError(400, 50024, "Cannot execute action on this channel type");
+  if (starter !== undefined && !writtenTypes.includes(starter.type)) {
+    throw refusal("systemMessage");
   }
   const channel = {
     id: starter?.id ?? world.nextId(),

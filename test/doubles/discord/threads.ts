@@ -4,11 +4,9 @@ import { refusal } from "./api-error.ts";
 import { announceThread, announceThreadMembers } from "./events.ts";
 import { isThread } from "./lookups.ts";
 import { can } from "./permissions.ts";
-import type { ChannelRecord, ThreadRecord, World } from "./world.ts";
+import type { ChannelRecord, ThreadChannel, World } from "./world.ts";
 
-type Thread = ChannelRecord & { thread: ThreadRecord };
-
-export function joinThread(world: World, channel: Thread, userIds: string[]): void {
+export function joinThread(world: World, channel: ThreadChannel, userIds: string[]): void {
   const added = userIds.filter((id) => !channel.thread.members.has(id));
   if (added.length === 0) return;
   for (const id of added) channel.thread.members.set(id, { joinedAt: world.clock.now() });
@@ -17,12 +15,12 @@ export function joinThread(world: World, channel: Thread, userIds: string[]): vo
   announceThreadMembers(world, channel, added, []);
 }
 
-export function leaveThread(world: World, channel: Thread, userId: string): void {
+export function leaveThread(world: World, channel: ThreadChannel, userId: string): void {
   if (!channel.thread.members.delete(userId)) return;
   announceThreadMembers(world, channel, [], [userId]);
 }
 
-export function setArchived(world: World, channel: Thread, isArchived: boolean): void {
+export function setArchived(world: World, channel: ThreadChannel, isArchived: boolean): void {
   if (channel.thread.isArchived === isArchived) return;
   channel.thread.isArchived = isArchived;
   channel.thread.archiveChangedAt = world.clock.now();

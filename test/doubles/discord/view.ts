@@ -62,9 +62,15 @@ export interface SeenMessage {
 }
 
 /** What somebody sees in a channel, oldest first; without a person what all of them see. */
-export function seenIn(world: World, channel: ChannelRecord, userId?: string): SeenMessage[] {
+export function seenIn(
+  world: World,
+  channel: ChannelRecord,
+  options: { userId?: string; after?: string } = {},
+): SeenMessage[] {
+  const { userId, after = "0" } = options;
   return [...channel.messages.values()]
     .filter(({ onlyFor }) => onlyFor === undefined || onlyFor === userId)
+    .filter(({ id }) => BigInt(id) > BigInt(after))
     .map((message) => seen(world, channel, message));
 }
 

@@ -84,6 +84,8 @@ export interface ChannelRecord {
   typing: { userId: string; at: number }[];
 }
 
+export type ThreadChannel = ChannelRecord & { thread: ThreadRecord; parentId: string };
+
 export interface AttachmentRecord {
   id: string;
   filename: string;
