@@ -1,5 +1,7 @@
 /** Slack's double delivers to the real Bolt, over sockets and over HTTP. The Web API's rules are in slack/*.test.ts. */
 import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { App } from "@slack/bolt";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -383,11 +385,19 @@ describe("sockets", () => {
     expect(slack.sockets.count()).toBe(10);
   });
 
-  test("a ticket opens one socket, and the first frame says hello", async () => {
+  /** A socket by hand, its frames in the order in which they came. */
+  async function openByHand() {
     const url = String((await createDirectClient(slack, slack.appToken).call("apps.connections.open")).url);
     const socket = new WebSocket(url);
-    const [frame] = await once(socket, "message");
-    expect(JSON.parse(String(frame))).toMatchObject({
+    const frames: JsonObject[] = [];
+    socket.on("message", (data) => frames.push(JSON.parse(String(data))));
+    await slack.until(() => frames.length > 0);
+    return { url, socket, frames };
+  }
+
+  test("a ticket opens one socket, and the first frame says hello", async () => {
+    const { url, socket, frames } = await openByHand();
+    expect(frames[0]).toMatchObject({
       type: "hello",
       num_connections: 1,
       connection_info: { app_id: expect.stringMatching(/^A/) },
@@ -398,6 +408,47 @@ describe("sockets", () => {
     await expect(once(new WebSocket(url), "open")).rejects.toThrow("408");
     socket.close();
     await once(socket, "close");
+  });
+
+  test("envelopes say whether an answer may come with the acknowledgement", async () => {
+    const { socket, frames } = await openByHand();
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    const command = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora" });
+    await slack.until(() => frames.length === 3);
+    expect(frames.slice(1)).toMatchObject([
+      {
+        type: "events_api",
+        accepts_response_payload: false,
+        retry_attempt: 0,
+        retry_reason: "",
+        payload: { type: "event_callback", event: { text: "hello" } },
+      },
+      { type: "slash_commands", accepts_response_payload: true, payload: { command: "/remora" } },
+    ]);
+    for (const { envelope_id } of frames.slice(1))
+      socket.send(JSON.stringify({ envelope_id, payload: { text: "hi" } }));
+    await said.acknowledged();
+    expect(await command.acknowledged()).toEqual({ text: "hi" });
+  });
+
+  test("what was not acknowledged is lost with its socket, before the three seconds are over", async () => {
+    const { socket, frames } = await openByHand();
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    await slack.until(() => frames.length === 2);
+    socket.close();
+    await expect(said.acknowledgedAtOnce()).rejects.toThrow('"gone"');
+  });
+
+  test("who does not go when asked to is let go after ten seconds, and gets nothing new meanwhile", async () => {
+    const { socket, frames } = await openByHand();
+    slack.sockets.disconnect("refresh_requested");
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    await expect(said.acknowledgedAtOnce()).rejects.toThrow('"gone"');
+    await slack.until(() => frames.length === 2);
+    expect(frames[1]).toMatchObject({ type: "disconnect", reason: "refresh_requested" });
+    const closed = once(socket, "close");
+    slack.clock.advance(10_000);
+    expect((await closed)[0]).toBe(1000);
   });
 
   test("an app token alone opens sockets", async () => {
@@ -439,6 +490,18 @@ describe("HTTP", () => {
     expect((await slack.http.sendRaw({ body: "{ this is no JSON" })).status).toBeGreaterThanOrEqual(400);
     await slack.people.say({ as: slack.ann, in: slack.general, text: "after" }).acknowledged();
     expect(heard).toEqual(["after"]);
+  });
+
+  test("an app that asks not to be asked again is not", async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(500, { "x-slack-no-retry": "1" }).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    slack.http.target = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    await expect(said.acknowledged()).rejects.toThrow('"status":500');
+    expect(said.deliveries[0]).toMatchObject({ state: "failed", attempts: { length: 1 } });
+    await new Promise((resolve) => server.close(resolve));
   });
 
   test("an app that is down is asked again a minute later", async () => {
