@@ -5,6 +5,7 @@ import { createDirectClient } from "./bolt-app.ts";
 import { createStandingClock } from "./clock.ts";
 import type { Delivery } from "./delivery.ts";
 import { createSlackDouble, type SlackDouble } from "./double.ts";
+import { methodRules } from "./method-rules.ts";
 import type { JsonObject } from "./wire.ts";
 
 let slack: SlackDouble;
@@ -88,6 +89,76 @@ describe("tokens and scopes", () => {
     expect(await send(JSON.stringify({ channel: slack.general.id, text: "json", blocks }))).toMatchObject({ ok: true });
     expect(await send("{")).toEqual({ ok: false, error: "invalid_json" });
     expect(slack.callsOf("chat.postMessage")[0]).toMatchObject({ args: { blocks }, answer: { ok: true }, status: 200 });
+  });
+});
+
+describe("whatever is sent", () => {
+  test("every method answers as Slack does: ok, or an error with a name", async () => {
+    slack.limits.isEnforced = false;
+    const { ts } = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
+    const names = [
+      ...["attachments", "blocks", "channel", "channel_id", "chunks", "cursor", "file", "filename", "files", "length"],
+      ...["limit", "markdown_text", "metadata", "name", "oldest", "prompts", "recipient_user_id", "status", "text"],
+      ...[
+        "thread_ts",
+        "timestamp",
+        "title",
+        "trigger_id",
+        "ts",
+        "types",
+        "user",
+        "user_id",
+        "usergroup",
+        "users",
+        "view",
+      ],
+    ];
+    const value = fc.oneof(
+      fc.constantFrom<unknown>(
+        slack.general.id,
+        ts,
+        slack.ann.id,
+        [{ type: "section" }],
+        [null],
+        { blocks: {} },
+        "[",
+        "{}",
+      ),
+      fc.jsonValue(),
+    );
+    // Mostly right, so that what is wrong is met deep inside of a method.
+    const right = {
+      ...{ channel: slack.general.id, channel_id: slack.general.id, ts, thread_ts: ts, timestamp: ts, text: "hello" },
+      ...{ user: slack.ann.id, user_id: slack.ann.id, users: slack.ann.id, recipient_user_id: slack.ann.id },
+      recipient_team_id: slack.ann.teamId,
+    };
+    const args = fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 4 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...Object.keys(methodRules)),
+        args,
+        fc.boolean(),
+        async (method, some, asJson) => {
+          const sent: Record<string, unknown> = { ...right, ...some };
+          const form = new URLSearchParams();
+          for (const [name, one] of Object.entries(sent)) {
+            form.append(name, typeof one === "string" ? one : JSON.stringify(one));
+          }
+          const response = await fetch(slack.apiUrl + method, {
+            method: "POST",
+            headers: {
+              authorization: `Bearer ${method === "apps.connections.open" ? slack.appToken : slack.botToken}`,
+              "content-type": asJson ? "application/json" : "application/x-www-form-urlencoded",
+            },
+            body: asJson ? JSON.stringify(sent) : form,
+          });
+          expect(response.status).toBe(200);
+          const answer = (await response.json()) as JsonObject;
+          expect(answer.ok === true || typeof answer.error === "string").toBe(true);
+        },
+      ),
+      { numRuns: 300 },
+    );
   });
 });
 
