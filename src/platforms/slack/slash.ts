@@ -12,9 +12,10 @@ import { isPlaceProblem } from "./api-problems.ts";
 import { richText } from "./card-blocks.ts";
 import { formatConversationId, formatMessageId, isDirect, scopeOf, timeOf } from "./conversation-id.ts";
 import type { Identity } from "./identity.ts";
+import { readText } from "./incoming-text.ts";
 import type { People } from "./people.ts";
 import type { Recent } from "./recent.ts";
-import { escapeText, unescapeText } from "./safe-text.ts";
+import { escapeText } from "./safe-text.ts";
 import type { Teller, Whereabouts } from "./tell.ts";
 import type { Threads } from "./threads.ts";
 
@@ -96,12 +97,14 @@ export function createSlash(options: SlashOptions): Slash {
   return async (body) => {
     const { channel_id: channel, user_id: userId, text, response_url: responseUrl } = schema.parse(body);
     const where = { userId, channel, thread: null, responseUrl };
-    const [, name = "", rest = ""] = /^\s*(\S*)\s*([\s\S]*)$/.exec(unescapeText(text)) ?? [];
+    const [, name = "", raw = ""] = /^\s*(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
     try {
+      const self = await identity();
       const by = await people.author(userId);
+      const rest = await readText(raw, { botUserId: self.userId, nameOf: people.nameOf });
       const command = name.toLowerCase();
-      if (command === "ask" && rest.trim() !== "") await ask(channel, by, rest.trim(), where);
-      else await run(channel, by, command, rest.trim(), where);
+      if (command === "ask" && rest !== "") await ask(channel, by, rest, where);
+      else await run(channel, by, command, rest, where);
     } catch (thrown) {
       log.error({ command: name.slice(0, 40), error: messageOf(thrown) }, "a slash command could not be carried out");
       await tell.plain(where, failureText(thrown)).catch(() => {});

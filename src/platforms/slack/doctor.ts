@@ -1,0 +1,102 @@
+/**
+ * What `remora doctor` says about Slack, one line a finding:
+ *
+ *   1. the bot token: whether Slack takes it, who it is, and which scopes of the manifest it lacks
+ *   2. the app token, or the signing secret
+ *   3. this machine's clock against Slack's
+ */
+import { z } from "zod";
+import { messageOf } from "../../core/errors.ts";
+import { silentLog } from "../../core/log.ts";
+import { createSlackApi, type SlackApi } from "./api.ts";
+import { clockText } from "./health.ts";
+import { createIdentity } from "./identity.ts";
+import { readManifest } from "./manifest.ts";
+import type { SlackPlatformOptions } from "./platform.ts";
+
+export interface SlackFinding {
+  level: "ok" | "warning" | "error";
+  text: string;
+}
+
+type Access = SlackPlatformOptions["access"];
+
+const patienceMs = 5_000;
+const openedSchema = z.object({ url: z.string() });
+
+export async function checkSlack(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {
+  const api = apiFor(access.botToken, access, signal);
+  const bot = await checkBot(api, access.botToken);
+  const transport = access.transport.type === "socket" ? await checkAppToken(access, signal) : checkSecret(access);
+  return [...bot, ...transport, ...checkClock(api, access)];
+}
+
+function apiFor(token: string, { apiUrl }: Access, signal: AbortSignal): SlackApi {
+  const where = apiUrl === undefined ? {} : { apiUrl };
+  return createSlackApi({ token, ...where, onProblem: () => {}, log: silentLog, signal });
+}
+
+async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
+  if (!token.startsWith("xoxb-"))
+    return [
+      error("SLACK_BOT_TOKEN is no bot token: it must begin with xoxb- (OAuth & Permissions → Bot User OAuth Token)"),
+    ];
+  try {
+    const { name, team, teamId, scopes } = await createIdentity(api)(patienceMs);
+    return [ok(`SLACK_BOT_TOKEN is @${name} in ${team || teamId}`), ...(await checkScopes(scopes))];
+  } catch (thrown) {
+    return [error(`SLACK_BOT_TOKEN: ${messageOf(thrown)}`)];
+  }
+}
+
+async function checkScopes(scopes: string[] | undefined): Promise<SlackFinding[]> {
+  if (scopes === undefined) return [warning("Slack did not say which scopes the token has")];
+  const { botScopes } = await readManifest().catch(() => ({ botScopes: undefined }));
+  if (botScopes === undefined) return [warning("slack/manifest.yaml can't be read, so the scopes are not compared")];
+  const missing = botScopes.filter((scope) => !scopes.includes(scope));
+  if (missing.length === 0) return [ok(`all ${botScopes.length} scopes of slack/manifest.yaml are there`)];
+  const how =
+    "add them under OAuth & Permissions → Scopes, or paste slack/manifest.yaml under App Manifest; then Install App";
+  return [error(`the bot token lacks ${missing.join(", ")}: ${how}`)];
+}
+
+async function checkAppToken(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {
+  const appToken = access.transport.type === "socket" ? access.transport.appToken : "";
+  if (!appToken.startsWith("xapp-"))
+    return [error("SLACK_APP_TOKEN is no app token: it must begin with xapp- (Basic Information → App-Level Tokens)")];
+  try {
+    await apiFor(appToken, access, signal).call("apps.connections.open", {}, openedSchema, { patienceMs });
+    return [ok("SLACK_APP_TOKEN opens connections (Socket Mode)")];
+  } catch (thrown) {
+    return [
+      error(`SLACK_APP_TOKEN: ${messageOf(thrown)} It needs the scope connections:write, and Socket Mode switched on.`),
+    ];
+  }
+}
+
+function checkSecret({ transport }: Access): SlackFinding[] {
+  const secret = transport.type === "http" ? transport.signingSecret : "";
+  if (/^[0-9a-f]{32}$/.test(secret)) return [ok("SLACK_SIGNING_SECRET looks like one (HTTP)")];
+  return [
+    warning("SLACK_SIGNING_SECRET does not look like one: 32 hex digits, from Basic Information → App Credentials"),
+  ];
+}
+
+function checkClock(api: SlackApi, { transport }: Access): SlackFinding[] {
+  const skewMs = api.clockSkewMs();
+  const text = clockText(skewMs);
+  if (text === undefined) return skewMs === undefined ? [] : [ok("this machine's clock agrees with Slack's")];
+  return [transport.type === "http" ? error(text) : warning(text)];
+}
+
+function ok(text: string): SlackFinding {
+  return { level: "ok", text };
+}
+
+function warning(text: string): SlackFinding {
+  return { level: "warning", text };
+}
+
+function error(text: string): SlackFinding {
+  return { level: "error", text };
+}
