@@ -1,0 +1,34 @@
+/** Bytes of a text to characters, by what says how they are to be read: byte order mark, header, the text's own declaration. */
+
+/** Never throws. Without any declaration it is UTF-8, or Windows-1252 where it can't be that. */
+export function decodeText(body: Uint8Array, contentType: string): string {
+  const start = Buffer.from(body.subarray(0, 2_048)).toString("latin1");
+  const declared = [
+    byteOrderMark(body),
+    /charset\s*=\s*["']?([^\s"';,]+)/i.exec(contentType)?.[1],
+    /<meta[^>]+charset\s*=\s*["']?([^\s"'>/;]+)/i.exec(start)?.[1],
+    /^<\?xml[^>]+encoding\s*=\s*["']([^"']+)/i.exec(start)?.[1],
+  ];
+  for (const label of declared) {
+    const decoder = label === undefined ? undefined : decoderOf(label);
+    if (decoder !== undefined) return decoder.decode(body);
+  }
+  const text = new TextDecoder().decode(body);
+  // A text that was cut in the middle of a character is no other encoding.
+  return /\ufffd(?!$)/.test(text) ? new TextDecoder("windows-1252").decode(body) : text;
+}
+
+function byteOrderMark([first, second, third]: Uint8Array): string | undefined {
+  if (first === 0xef && second === 0xbb && third === 0xbf) return "utf-8";
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  return first === 0xff && second === 0xfe ? "utf-16le" : undefined;
+}
+
+/** Undefined for a label that nobody knows. */
+function decoderOf(label: string): { decode(bytes: Uint8Array): string } | undefined {
+  try {
+    return new TextDecoder(label);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * Fetches an address:
+ *
+ *   1. each hop is checked anew (target.ts), and the connection goes to the very addresses that were checked
+ *   2. at most three redirects, no cookies, no credentials, no proxy
+ *   3. the body is read up to 2 MB, as it comes over the wire and as it is after decompression
+ *
+ * Everything together has one deadline. What goes wrong on the way is thrown as a RemoraError that the model can read.
+ */
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { pipeline, type Transform } from "node:stream";
+import {
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+  constants as zlib,
+} from "node:zlib";
+import { codeOf, messageOf, RemoraError } from "../../src/core/errors.ts";
+import type { WebSettings } from "./settings.ts";
+import { findTarget, type Resolve, readUrl, refusal, type Target } from "./target.ts";
+
+export interface Download {
+  /** Where the redirects ended. */
+  url: URL;
+  status: number;
+  /** Of the header, e.g. `text/html; charset=utf-8`; empty when there is none. */
+  contentType: string;
+  /** From the header; undefined when it says nothing. */
+  contentLength: number | undefined;
+  retryAfterMs: number | undefined;
+  body: Uint8Array;
+  /** There was more. */
+  isCut: boolean;
+}
+
+export interface Downloading {
+  settings: WebSettings;
+  resolve: Resolve;
+  /** False for types that nothing is done with: the body is not fetched. */
+  wants(contentType: string): boolean;
+}
+
+export const mostBytes = 2 * 1024 * 1024;
+const mostRedirects = 3;
+const mostHeaderBytes = 32 * 1024;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+const headers = {
+  "user-agent": "Mozilla/5.0 (compatible; Remora; +self-hosted assistant, fetches pages people ask for)",
+  accept: "text/html,application/xhtml+xml,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.5",
+  "accept-encoding": "gzip, deflate, br, zstd",
+};
+
+export async function download(url: URL, options: Downloading, signal: AbortSignal): Promise<Download> {
+  const { seconds } = options.settings;
+  const deadline = AbortSignal.timeout(seconds * 1000);
+  const either = AbortSignal.any([signal, deadline]);
+  try {
+    return await follow(url, options, either);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (deadline.aborted) throw failure(url, `did not answer in full within ${seconds} s`, thrown);
+    throw thrown;
+  }
+}
+
+async function follow(first: URL, options: Downloading, signal: AbortSignal): Promise<Download> {
+  const seen = new Set<string>();
+  for (let url = first; ; ) {
+    if (seen.has(url.href)) throw refusal(first.origin, "redirects in a circle");
+    if (seen.size > mostRedirects) throw refusal(first.origin, `redirects more than ${mostRedirects} times`);
+    seen.add(url.href);
+    const target = await findTarget(url, options.settings, options.resolve, signal);
+    const response = await request(target, signal);
+    try {
+      const next = locationOf(response, url);
+      if (next === undefined) return await read(response, url, options.wants);
+      url = next;
+    } catch (thrown) {
+      if (thrown instanceof RemoraError || signal.aborted) throw thrown;
+      const isPassing = codeOf(thrown) === "ECONNRESET";
+      throw failure(url, `broke off while it was read (${messageOf(thrown)})`, thrown, isPassing);
+    } finally {
+      response.destroy();
+    }
+  }
+}
+
+function locationOf({ statusCode = 0, headers: { location } }: IncomingMessage, url: URL): URL | undefined {
+  if (!redirects.has(statusCode) || location === undefined) return undefined;
+  const next = URL.parse(location, url.href);
+  if (next === null) throw refusal(url.origin, "redirects to something that is no address");
+  return readUrl(next.href);
+}
+
+function request(target: Target, signal: AbortSignal): Promise<IncomingMessage> {
+  const { url, host, port } = target;
+  const isSecure = url.protocol === "https:";
+  const options = {
+    ...{ host, port, path: `${url.pathname}${url.search}`, method: "GET", headers: { ...headers, host: url.host } },
+    ...{ agent: false as const, lookup: pinnedTo(target), maxHeaderSize: mostHeaderBytes, signal },
+    ...(isSecure && isIP(host) === 0 ? { servername: host } : {}),
+  };
+  return new Promise((resolve, reject) => {
+    const sent = isSecure ? requestHttps(options) : requestHttp(options);
+    sent.once("response", resolve);
+    sent.on("error", (thrown) => reject(signal.aborted ? signal.reason : unreachable(url, thrown)));
+    sent.end();
+  });
+}
+
+/** Answers every look-up with what was checked; a host that is an address is never looked up. */
+function pinnedTo({ addresses }: Target): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_host, { all: wantsAll }, done) => {
+    if (wantsAll === true) done(null, all);
+    else done(null, all[0]?.address ?? "", all[0]?.family);
+  };
+}
+
+async function read(response: IncomingMessage, url: URL, wants: (type: string) => boolean): Promise<Download> {
+  const { statusCode: status = 0, headers: given } = response;
+  const contentType = given["content-type"] ?? "";
+  const contentLength = given["content-length"] === undefined ? undefined : Number(given["content-length"]);
+  const about = { url, status, contentType, contentLength, retryAfterMs: retryAfterOf(given["retry-after"]) };
+  if (!wants(contentType)) return { ...about, body: new Uint8Array(), isCut: true };
+  const wire = limited(response);
+  const whole = limited(decoded(response, wire));
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of whole.chunks()) chunks.push(chunk);
+  return { ...about, body: Buffer.concat(chunks), isCut: wire.isCut() || whole.isCut() };
+}
+
+interface Limited {
+  chunks(): AsyncGenerator<Uint8Array>;
+  isCut(): boolean;
+}
+
+/** The first 2 MB of what comes; then the source is left alone. */
+function limited(source: AsyncIterable<Uint8Array>): Limited {
+  let room = mostBytes;
+  return {
+    async *chunks() {
+      for await (const chunk of source) {
+        if (room > 0) yield chunk.subarray(0, room);
+        room -= chunk.length;
+        if (room < 0) return;
+      }
+    },
+    isCut: () => room < 0,
+  };
+}
+
+function decoded(response: IncomingMessage, wire: Limited): AsyncIterable<Uint8Array> {
+  const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
+  if (encoding === "identity" || encoding === "") return wire.chunks();
+  const decoder = decoderOf(encoding);
+  if (decoder === undefined) {
+    throw refusal(encoding.slice(0, 40), "is an encoding of the body that was not asked for and can't be read");
+  }
+  // What fails in one part of the pipeline ends the others; the reader of the last part is who sees it.
+  pipeline(wire.chunks(), decoder, () => {});
+  return decoder;
+}
+
+function decoderOf(encoding: string): Transform | undefined {
+  // A body that ends too early gives what it has.
+  const lenient = { finishFlush: zlib.Z_SYNC_FLUSH };
+  switch (encoding) {
+    case "gzip":
+    case "x-gzip":
+      return createGunzip(lenient);
+    case "deflate":
+      return createInflate(lenient);
+    case "br":
+      return createBrotliDecompress({ finishFlush: zlib.BROTLI_OPERATION_FLUSH });
+    case "zstd":
+      return createZstdDecompress({ finishFlush: zlib.ZSTD_e_flush });
+    default:
+      return undefined;
+  }
+}
+
+/** Seconds, or a date. */
+export function retryAfterOf(written: string | undefined): number | undefined {
+  if (written === undefined) return undefined;
+  const ms = /^\d+$/.test(written) ? Number(written) * 1000 : Date.parse(written) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+/** A host that is away for a moment is tried again; one that can't be reached, or whose certificate is wrong, is not. */
+function unreachable(url: URL, thrown: unknown): RemoraError {
+  const code = codeOf(thrown) ?? "";
+  const isPassing = ["ECONNRESET", "EPIPE", "ENETDOWN"].includes(code);
+  const why = code === "HPE_HEADER_OVERFLOW" ? "its headers are longer than is read" : messageOf(thrown) || code;
+  return failure(url, `can't be reached (${why})`, thrown, isPassing);
+}
+
+function failure(url: URL, message: string, cause: unknown, isRetryable = false): RemoraError {
+  return new RemoraError({ code: "web.failed", place: url.origin, message, cause, isRetryable });
+}

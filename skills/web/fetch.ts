@@ -1,0 +1,194 @@
+/**
+ * `web_fetch` and `web_fetch_any`: a page as text.
+ *
+ *   1. the address is read, and what it would tell its host is looked at (disclosure.ts)
+ *   2. it is fetched (download.ts), read (read-page.ts, in a process of its own) and kept for a few minutes
+ *   3. the part that was asked for is given, and how to go on
+ */
+import { RemoraError } from "../../src/core/errors.ts";
+import type { JsonObject } from "../../src/core/message.ts";
+import type { PluginContext, PluginResult } from "../../src/core/plugin.ts";
+import { sizeText } from "../../src/core/replace-file.ts";
+import { decodeText } from "./decode.ts";
+import type { Disclosure } from "./disclosure.ts";
+import { type Download, download } from "./download.ts";
+import { type Kind, kindOf } from "./kinds.ts";
+import type { Page } from "./page.ts";
+import { addressOf } from "./page-node.ts";
+import type { PageReader } from "./read-page.ts";
+import { readSettings, type WebSettings } from "./settings.ts";
+import { type Resolve, readUrl } from "./target.ts";
+
+/** A document as it is given out, part by part. */
+interface Document {
+  heading: string;
+  notes: string[];
+  text: string;
+}
+
+export interface FetchOptions {
+  resolve: Resolve;
+  reader: PageReader;
+  disclosure: Disclosure;
+  now(): number;
+}
+
+const usualCharacters = 15_000;
+const keptMs = 5 * 60_000;
+const kept = { documents: 12, characters: 4_000_000 };
+const mostAddressesInText = 2_000;
+const mostOfFailure = 1_500;
+
+export function createFetch(options: FetchOptions) {
+  const { disclosure, now } = options;
+  const documents = new Map<string, { document: Document; at: number }>();
+  const keep = (key: string, document: Document) => {
+    documents.delete(key);
+    documents.set(key, { document, at: now() });
+    let [count, characters] = [0, 0];
+    for (const [
+      other,
+      {
+        document: { text },
+        at,
+      },
+    ] of [...documents].reverse()) {
+      count += 1;
+      characters += text.length;
+      const isOld = now() - at >= keptMs;
+      if (isOld || count > kept.documents || characters > kept.characters) documents.delete(other);
+    }
+  };
+
+  return async function fetchPage(input: JsonObject, context: PluginContext, takesAny: boolean): Promise<PluginResult> {
+    const settings = readSettings(context.config);
+    const url = readUrl(typeof input.url === "string" ? input.url : "");
+    const form = input.raw === true ? "raw" : input.whole === true ? "whole" : "main";
+    const objection = takesAny ? undefined : disclosure.objection(context, url);
+    if (objection !== undefined) return failure(objectionText(url, objection));
+    const key = `${context.conversationId}\n${form}\n${url.href}`;
+    const known = documents.get(key);
+    const isFresh = known !== undefined && now() - known.at < keptMs;
+    const exhausted = isFresh ? undefined : disclosure.exhaustion(context);
+    if (exhausted !== undefined) return failure(exhausted);
+    const document = isFresh ? known.document : await fetchDocument(url, form, { ...options, settings }, context);
+    if ("success" in document) return document;
+    if (!isFresh) keep(key, document);
+    return partOf(document, numberOr(input.offset, 0), numberOr(input.max_characters, usualCharacters));
+  };
+}
+
+async function fetchDocument(
+  url: URL,
+  form: "main" | "whole" | "raw",
+  { settings, resolve, reader, disclosure }: FetchOptions & { settings: WebSettings },
+  { conversationId, signal }: PluginContext,
+): Promise<Document | Exclude<PluginResult, string>> {
+  const wants = (contentType: string) => kindOf(contentType, undefined).type !== "other";
+  const got = await download(url, { settings, resolve, wants }, signal);
+  const kind = kindOf(got.contentType, got.body);
+  if (got.status < 200 || got.status > 299) return refused(got, kind);
+  if (kind.type === "other") return failure(otherText(got, kind.name));
+  const where = got.url.href === url.href ? url.href : `${got.url.href} (redirected from ${url.href})`;
+  const cut = got.isCut ? [`only the first ${sizeText(got.body.length)} were read`] : [];
+  disclosure.show(conversationId, [got.url.href]);
+  if (form === "raw" || kind.type === "text") {
+    const text = decodeText(got.body, got.contentType);
+    disclosure.show(conversationId, addressesIn(text, got.url.href));
+    return { heading: `<${where}>`, notes: cut, text };
+  }
+  const { body, contentType } = got;
+  const page = await reader.read({ body, contentType, url: got.url.href, isWhole: form === "whole" }, signal);
+  if ("bareText" in page) {
+    const notes = [...cut, `it could not be read as a page (${page.why}), so this is its bare text`];
+    return { heading: `<${where}>`, notes, text: page.bareText };
+  }
+  disclosure.show(conversationId, page.links);
+  return { heading: headingOf(page, where), notes: [...cut, ...notesOn(page, form)], text: page.markdown };
+}
+
+function headingOf({ title, byline, site, published }: Page, where: string): string {
+  const facts = [byline === "" ? "" : `by ${byline}`, site, published].filter((fact) => fact !== "");
+  return [
+    ...(title === "" ? [] : [`# ${title}`]),
+    `<${where}>`,
+    ...(facts.length === 0 ? [] : [facts.join(", ")]),
+  ].join("\n");
+}
+
+function notesOn({ markdown, part }: Page, form: "main" | "whole"): string[] {
+  if (markdown === "") return ["it has no text that can be read: it may be made by scripts, which do not run here"];
+  return form === "main" && part === "whole page" ? ["no main text was found, so this is the whole page"] : [];
+}
+
+/** Answers that are worth another try are thrown, with how long the server asked to wait. */
+function refused(got: Download, kind: Kind): Exclude<PluginResult, string> {
+  const { status, url, retryAfterMs } = got;
+  const message = `${url.href} answered with status ${status}${meaningOf(status)}.`;
+  if (status === 429 || (status >= 500 && status !== 501)) {
+    const later = retryAfterMs === undefined ? {} : { retryAfterMs };
+    throw new RemoraError({ code: "web.status", place: url.origin, message, isRetryable: true, ...later });
+  }
+  const text = kind.type === "text" ? decodeText(got.body, got.contentType).slice(0, mostOfFailure).toWellFormed() : "";
+  return failure([message, text].filter((part) => part !== "").join("\n\n"));
+}
+
+function meaningOf(status: number): string {
+  switch (status) {
+    case 401:
+    case 407:
+      return " (it wants a login, and nothing is fetched with credentials)";
+    case 403:
+      return " (forbidden: it may keep programs out)";
+    case 404:
+    case 410:
+      return " (there is no such page: check the address, or search for it)";
+    case 429:
+      return " (too many requests)";
+    default:
+      return status >= 500 ? " (the server has failed)" : "";
+  }
+}
+
+function otherText({ url, contentLength }: Download, name: string): string {
+  const size = contentLength === undefined || !Number.isFinite(contentLength) ? "" : `, ${sizeText(contentLength)}`;
+  return `${url.href} is ${name}${size}: only pages and text can be read here. Look for a page that says the same, or give the person the link.`;
+}
+
+function objectionText({ origin }: URL, objection: string): string {
+  return `Not fetched: the address at ${origin} ${objection}, and no page or search of this conversation has shown it. If it came from the person or is really needed, call web_fetch_any with it; that may ask a person.`;
+}
+
+function partOf({ heading, notes, text }: Document, offset: number, most: number): PluginResult {
+  if (offset > 0 && offset >= text.length) {
+    return failure(
+      `${heading}\n\nThe text has ${count(text.length)} characters, so that there is nothing from ${count(offset)} on.`,
+    );
+  }
+  const end = Math.min(text.length, offset + most);
+  const isWhole = offset === 0 && end === text.length;
+  const more = end < text.length ? `; go on with offset ${end}` : "";
+  const range = isWhole ? [] : [`characters ${count(offset)} to ${count(end)} of ${count(text.length)}${more}`];
+  const about = [...range, ...notes].map((note) => `(${note})`);
+  return [heading, ...about, "", text.slice(offset, end).toWellFormed()].join("\n").trimEnd();
+}
+
+function count(characters: number): string {
+  return characters.toLocaleString("en");
+}
+
+/** Addresses written out in a text, such as the answer of an interface. */
+function addressesIn(text: string, base: string): string[] {
+  const written = [...text.matchAll(/https?:\/\/[^\s<>"'`\\^{}|]{1,2000}/g)].slice(0, mostAddressesInText);
+  return written.flatMap(([address]) =>
+    [address, address.replace(/[).,;:!?\]]+$/, "")].flatMap((one) => addressOf(one, base) ?? []),
+  );
+}
+
+function numberOr(value: unknown, usual: number): number {
+  return typeof value === "number" ? Math.floor(value) : usual;
+}
+
+function failure(error: string): Exclude<PluginResult, string> {
+  return { success: false, output: "", error };
+}

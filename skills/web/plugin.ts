@@ -1,0 +1,7 @@
+/** The tools of the web skill, with the system's own look-up of names. */
+import { lookup } from "node:dns/promises";
+import { createWeb } from "./web.ts";
+
+export default createWeb({
+  resolve: async (host) => (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address),
+});

@@ -1,0 +1,63 @@
+/**
+ * Reads a page in a process of its own, which is ended when it takes too long or too much memory; then the page's bare text
+ * has to do. Two at once: each may need a whole core for a moment.
+ */
+import PQueue from "p-queue";
+import { runChildTask } from "../../src/core/child-task.ts";
+import { decodeText } from "./decode.ts";
+import type { Page, PageRequest } from "./page.ts";
+
+export interface PageReader {
+  /** Rejects only when the signal aborts. */
+  read(request: PageRequest, signal: AbortSignal): Promise<Page | BarePage>;
+}
+
+/** What is left of a page that could not be read as one. */
+export interface BarePage {
+  bareText: string;
+  why: string;
+}
+
+export interface PageReaderOptions {
+  timeoutMs?: number;
+  megabytes?: number;
+}
+
+const module = new URL("./page-process.ts", import.meta.url);
+
+export function createPageReader({ timeoutMs = 8_000, megabytes = 256 }: PageReaderOptions = {}): PageReader {
+  const queue = new PQueue({ concurrency: 2 });
+  return {
+    read: (request, signal) =>
+      queue.add(
+        async () => {
+          const outcome = await runChildTask({ module, request, timeoutMs, megabytes }, signal);
+          // The process runs our own code and nothing else, so that its answer is what it is declared to be.
+          if (outcome.type === "answer") return outcome.answer as Page;
+          return { bareText: bareText(decodeText(request.body, request.contentType)), why: outcome.message };
+        },
+        { signal },
+      ),
+  };
+}
+
+/** In one pass over the text, whatever is in it. */
+export function bareText(html: string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < html.length; ) {
+    const open = html.indexOf("<", at);
+    parts.push(html.slice(at, open === -1 ? html.length : open));
+    const close = open === -1 ? -1 : html.indexOf(">", open);
+    if (close === -1) break;
+    const [, name] = /^<(script|style|noscript|template|svg)\b/i.exec(html.slice(open, open + 12)) ?? [];
+    at = name === undefined ? close + 1 : afterElement(html, close, name);
+  }
+  return parts.join(" ").replace(/\s+/g, " ").trim();
+}
+
+/** One that is not closed goes on to the end, as in a browser. */
+function afterElement(html: string, from: number, name: string): number {
+  const end = new RegExp(`</${name}[^>]{0,1000}>`, "gi");
+  end.lastIndex = from;
+  return end.exec(html) === null ? html.length : end.lastIndex;
+}

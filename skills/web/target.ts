@@ -1,0 +1,112 @@
+/**
+ * Whether an address may be fetched, and which network addresses that means:
+ *
+ *   1. the text is a URL of http or https, without a user name or password
+ *   2. its port is one of those that may be connected to
+ *   3. its host is resolved, and every address of it must be public and none of this machine's own
+ *
+ * Who connects must connect to one of the addresses that were checked here: a second look-up may be answered differently.
+ */
+import { networkInterfaces } from "node:os";
+import { codeOf, RemoraError } from "../../src/core/errors.ts";
+import { isPublicAddress } from "./addresses.ts";
+import type { Rule, WebSettings } from "./settings.ts";
+
+/** IP addresses of a host; rejects with the codes of `dns.lookup`. */
+export type Resolve = (host: string) => Promise<string[]>;
+
+export interface Target {
+  url: URL;
+  /** Without brackets and without a dot at the end. */
+  host: string;
+  port: number;
+  /** Checked ones, at least one. */
+  addresses: string[];
+}
+
+export type Limits = Pick<WebSettings, "allow" | "deny" | "ports">;
+
+const longestAddress = 4_000;
+
+/** Reads what a person or model wrote; throws with what to do about it. */
+export function readUrl(written: string): URL {
+  const text = written.trim();
+  if (text.length > longestAddress) throw refusal(shown(text), `is longer than ${longestAddress} characters`);
+  const hasScheme = /^[a-z][a-z0-9+.-]*:/i.test(text) && !/^[^/?#]*\.[^/?#]*:\d/.test(text);
+  const url = URL.parse(hasScheme ? text : `https://${text.replace(/^\/+/, "")}`);
+  if (url === null) throw refusal(shown(text), "is no address that can be read: write it as https://host/path");
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    throw refusal(shown(text), `begins with ${url.protocol}, and only http and https are fetched`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw refusal(url.origin, "has a user name or password in it: nothing is fetched with credentials");
+  }
+  url.hostname = url.hostname.replace(/\.$/, "");
+  url.hash = "";
+  return url;
+}
+
+export async function findTarget(url: URL, limits: Limits, resolve: Resolve, signal: AbortSignal): Promise<Target> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+  const addresses = await addressesOf(url, host, resolve, signal);
+  const own = ownAddresses();
+  for (const address of addresses) {
+    const isCovered = ({ matches }: Rule) => matches(host, address, port);
+    if (limits.deny.some(isCovered)) throw refusal(url.origin, "may not be fetched: an operator has excluded it");
+    const covering = limits.allow.filter(isCovered);
+    if (!limits.ports.includes(port) && !covering.some(({ hasPort }) => hasPort)) {
+      throw refusal(url.origin, `uses port ${port}, and only ${limits.ports.join(", ")} are connected to`);
+    }
+    if (covering.length === 0 && (!isPublicAddress(address) || own.has(address))) {
+      throw refusal(url.origin, "is no public address, and nothing inside a private network or machine is fetched");
+    }
+  }
+  return { url, host, port, addresses };
+}
+
+export function refusal(place: string, message: string): RemoraError {
+  return new RemoraError({ code: "web.refused", place, message });
+}
+
+async function addressesOf(url: URL, host: string, resolve: Resolve, signal: AbortSignal): Promise<string[]> {
+  if (url.hostname.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(host)) return [host];
+  const found = await untilAborted(resolve(host), signal).catch((thrown: unknown) => {
+    signal.throwIfAborted();
+    throw unresolved(host, thrown);
+  });
+  if (found.length === 0) throw unresolved(host, undefined);
+  return found;
+}
+
+function unresolved(host: string, cause: unknown): RemoraError {
+  const isPassing = codeOf(cause) === "EAI_AGAIN";
+  return new RemoraError({
+    code: "web.unresolved",
+    place: host,
+    message: isPassing
+      ? "its address can't be looked up at the moment"
+      : "there is no such host: check the spelling, or search for the page",
+    isRetryable: isPassing,
+    cause,
+  });
+}
+
+/** A public address of this machine reaches services that a firewall keeps from everybody else. */
+function ownAddresses(): Set<string> {
+  return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
+}
+
+/** Look-ups of the system can't be stopped, only left alone. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+}

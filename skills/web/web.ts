@@ -1,0 +1,49 @@
+/** The web skill put together; where names are looked up and what the time is come from outside, so that both can be tried. */
+import { RemoraError } from "../../src/core/errors.ts";
+import type { JsonObject } from "../../src/core/message.ts";
+import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
+import { createDisclosure } from "./disclosure.ts";
+import { createFetch } from "./fetch.ts";
+import { createPageReader, type PageReader } from "./read-page.ts";
+import { search } from "./search.ts";
+import type { Resolve } from "./target.ts";
+
+export interface WebOptions {
+  resolve: Resolve;
+  now?: () => number;
+  reader?: PageReader;
+}
+
+export function createWeb({ resolve, now = Date.now, reader = createPageReader() }: WebOptions): Plugin {
+  const disclosure = createDisclosure();
+  const fetchPage = createFetch({ resolve, reader, disclosure, now });
+
+  const run = async (tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> => {
+    switch (tool) {
+      case "web_fetch":
+        return await fetchPage(input, context, false);
+      case "web_fetch_any":
+        return await fetchPage(input, context, true);
+      case "web_search":
+        return await search(input, context, disclosure);
+      default:
+        return failure(`The web skill has no tool ${tool}.`);
+    }
+  };
+
+  return {
+    async execute(tool, input, context) {
+      try {
+        return await run(tool, input, context);
+      } catch (thrown) {
+        // A refusal is an answer; what may pass is tried again by the queue.
+        if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
+        throw thrown;
+      }
+    },
+  };
+}
+
+function failure(error: string): PluginResult {
+  return { success: false, output: "", error };
+}
