@@ -1,5 +1,16 @@
-/** What the tests of the queue on BullMQ share. */
-import type { BullTiming } from "../../src/queue/bull-queue.ts";
+/** What the tests of the queue on BullMQ share: jobs, quick timing, and processes of their own (bull-process.ts). */
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import type { AbortCause } from "../../src/core/abort.ts";
+import { createEvents, type EventMap, type EventName, type Events, type RemoraEvent } from "../../src/core/events.ts";
+import type { Ledger } from "../../src/core/ledger.ts";
+import { silentLog } from "../../src/core/log.ts";
+import type { Toolbox, ToolJob, ToolQueue, ToolResult } from "../../src/core/tool.ts";
+import { type BullTiming, createBullQueue } from "../../src/queue/bull-queue.ts";
+import { createRedisBus } from "../../src/storage/redis-bus.ts";
+import { createRedisConnection } from "../../src/storage/redis-connection.ts";
+import { createRedisLedger } from "../../src/storage/redis-ledger.ts";
+import type { Order, ProcessSettings, Report } from "./bull-process.ts";
 
 /** Quick enough for tests; what must hold holds at any pace. */
 export const quickTiming: BullTiming = {
@@ -11,3 +22,134 @@ export const quickTiming: BullTiming = {
   stopPatienceMs: 1_000,
   closePatienceMs: 500,
 };
+
+export function jobOf(callId: string, more: Partial<ToolJob> = {}, call: Partial<ToolJob["call"]> = {}): ToolJob {
+  return {
+    id: `turn-${callId}`,
+    call: { id: callId, name: "tool", input: {}, ...call },
+    scope: {
+      turnId: "turn",
+      conversationId: "local:dm:ann",
+      scope: "dm:ann",
+      requester: { id: "ann", name: "Ann", isBot: false, roles: [] },
+      workingFolder: "/nowhere",
+    },
+    isIdempotent: false,
+    timeoutMs: 10_000,
+    ...more,
+  };
+}
+
+/** A queue in this process, with its ledger and bus on Redis. */
+export interface OpenedQueue {
+  queue: ToolQueue;
+  ledger: Ledger;
+  /** What it has told. */
+  events: RemoraEvent[];
+  listen: Events["listen"];
+  /** Of the queue and of everything below it. */
+  close(): Promise<void>;
+}
+
+export type ProcessTiming = Partial<BullTiming>;
+
+export interface OpenSettings {
+  url: string;
+  prefix: string;
+  runs: boolean;
+  run?: Toolbox["run"];
+  timing?: ProcessTiming;
+}
+
+export async function openQueue({ url, prefix, runs, timing, run }: OpenSettings): Promise<OpenedQueue> {
+  const connection = createRedisConnection(url, silentLog);
+  const ledger = await createRedisLedger({ connection, prefix });
+  const bus = createRedisBus({ connection, log: silentLog, prefix });
+  const told = createEvents();
+  const events: RemoraEvent[] = [];
+  told.listen((event) => events.push(event));
+  const refuse: Toolbox["run"] = async ({ name }) => {
+    throw new Error(`${name} is not run here`);
+  };
+  const queue = createBullQueue({
+    ...{ ledger, bus, prefix, runs },
+    connect: connection.forBullMq,
+    toolbox: { specs: () => [], run: run ?? refuse },
+    events: told,
+    backoff: [50, 50, 50],
+    concurrency: 4,
+    outputLimit: 30_000,
+    redact: (text) => text,
+    log: silentLog,
+    timing: { ...quickTiming, ...timing },
+  });
+  return {
+    ...{ queue, ledger, events },
+    listen: told.listen,
+    async close() {
+      await queue.close();
+      await bus.close();
+      await ledger.close();
+      await connection.close();
+    },
+  };
+}
+
+export function eventsOf<N extends EventName>(events: readonly RemoraEvent[], name: N): EventMap[N][] {
+  return events.flatMap((event) => (event.name === name ? [event.fields as EventMap[N]] : []));
+}
+
+export interface QueueProcess {
+  pid: number;
+  /** What it has told. */
+  events: RemoraEvent[];
+  run(job: ToolJob): Promise<ToolResult>;
+  abort(jobId: string, cause: AbortCause): void;
+  /** Closes its queue, and resolves with the exit code once it has ended by itself. */
+  close(): Promise<number | null>;
+  signal(name: "SIGSTOP" | "SIGCONT"): void;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+/** Resolves once its queue is open; whether Redis is there is another matter. */
+export async function startQueueProcess(settings: ProcessSettings): Promise<QueueProcess> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "bull-process.ts"), JSON.stringify(settings)], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const events: RemoraEvent[] = [];
+  const results = new Map<string, (result: ToolResult) => void>();
+  const ready = Promise.withResolvers<void>();
+  void exited.then((code) => ready.reject(new Error(`the process ended with ${code} before it was ready`)));
+  child.on("message", (report: Report) => {
+    if (report.type === "ready") ready.resolve();
+    if (report.type === "event") events.push(report.event);
+    if (report.type === "result") results.get(report.result.callId)?.(report.result);
+  });
+  await ready.promise;
+  return {
+    pid: child.pid ?? 0,
+    events,
+    run(job) {
+      const { promise, resolve } = Promise.withResolvers<ToolResult>();
+      results.set(job.call.id, resolve);
+      tell(child, { type: "run", job });
+      return promise;
+    },
+    abort: (jobId, cause) => tell(child, { type: "abort", jobId, cause }),
+    close() {
+      tell(child, { type: "close" });
+      return exited;
+    },
+    signal: (name) => void child.kill(name),
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
+
+function tell(child: ChildProcess, order: Order): void {
+  child.send(order);
+}
