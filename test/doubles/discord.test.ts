@@ -93,6 +93,19 @@ test("a thread of a message has its id, takes the one who wrote it in, and is ta
   expect(again.body).toEqual({ code: 160004, message: "A thread has already been created for this message" });
 });
 
+test("the bot posts in a forum with a first message, and in announcements in their own kind of thread", async () => {
+  const forum = discord.guild.addChannel("help", { type: 15 });
+  const path = `/channels/${forum.id}`;
+  expect((await call(discord, "POST", `${path}/threads`, { name: "Empty" })).body.code).toBe(50035);
+  expect((await call(discord, "POST", `${path}/messages`, { content: "no" })).body.code).toBe(50008);
+  const post = await call(discord, "POST", `${path}/threads`, { name: "How to", message: { content: "Like this" } });
+  expect(discord.channelOf(post.body.id).messages()).toMatchObject([{ id: post.body.id, content: "Like this" }]);
+  const news = discord.guild.addChannel("news", { type: 5 });
+  const said = discord.ann.say("today", { in: news });
+  const thread = await call(discord, "POST", `/channels/${news.id}/messages/${said.id}/threads`, { name: "About it" });
+  expect(thread.body).toMatchObject({ id: said.id, type: 10 });
+});
+
 test("a thread without a message is announced in its channel", async () => {
   const thread = await general().threads.create({ name: "On its own", autoArchiveDuration: 60 });
   expect(discord.channel.messages().map(({ type, content }) => [type, content])).toEqual([[18, "On its own"]]);

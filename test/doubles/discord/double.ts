@@ -32,9 +32,9 @@ import { announceGuild } from "./events.ts";
 import { createFaults, type Fault, type FaultRule, type InjectedFault } from "./faults.ts";
 import { createGateway, type Gateway, type GatewaySettings } from "./gateway.ts";
 import { channelAt, idOf, type MessageRef, type Ref } from "./handles.ts";
-import { createPerson, type Person } from "./people.ts";
-import { defaultPermissions } from "./permissions.ts";
-import { type ChannelHandle, createChannelHandle, createGuildHandle, type GuildHandle, joinBot } from "./places.ts";
+import type { Person } from "./people.ts";
+import { type ChannelHandle, createChannelHandle, createGuildHandle, type GuildHandle } from "./places.ts";
+import { newGuild, newPerson, populate } from "./populate.ts";
 import { createRateLimits, type RateLimits, type RouteLimits } from "./rate-limits.ts";
 import type { LoggedRequest } from "./request-log.ts";
 import { createRest } from "./rest.ts";
@@ -45,10 +45,11 @@ import { guildRoutes } from "./routes-guilds.ts";
 import { interactionRoutes } from "./routes-interactions.ts";
 import { messageRoutes } from "./routes-messages.ts";
 import { reactionRoutes } from "./routes-reactions.ts";
+import { threadMemberRoutes } from "./routes-thread-members.ts";
 import { threadRoutes } from "./routes-threads.ts";
 import { createWaits, type Waits } from "./until.ts";
 import { type SeenMessage, seen } from "./view.ts";
-import { createWorld, type GuildRecord, type Portal, type UserRecord, type World } from "./world.ts";
+import { createWorld, type Portal, type World } from "./world.ts";
 
 export interface DiscordDoubleOptions {
   now?: () => number;
@@ -121,6 +122,7 @@ export async function createDiscordDouble(options: DiscordDoubleOptions = {}): P
     ...messageRoutes,
     ...reactionRoutes,
     ...threadRoutes,
+    ...threadMemberRoutes,
     ...commandRoutes,
     ...interactionRoutes,
   ];
@@ -190,41 +192,6 @@ function tokenFor(clock: Clock): string {
   return `${part("bot")}.${part(String(clock.now()))}.${part(Math.random().toString(36))}`;
 }
 
-function populate(world: World) {
-  const owner = newPerson(world, "olga", false);
-  const guild = newGuild(world, "Harbour", owner.id);
-  const handle = createGuildHandle(world, guild);
-  const channel = handle.addChannel("general");
-  const [ann, ben] = [newPerson(world, "ann", false), newPerson(world, "ben", false)];
-  for (const person of [ann, ben]) person.join(handle);
-  return { owner, guild: handle, channel, ann, ben };
-}
-
-function newPerson(world: World, username: string, isBot: boolean): Person {
-  const id = world.nextId();
-  const displayName = isBot ? null : username.charAt(0).toUpperCase() + username.slice(1);
-  const user: UserRecord = { id, username, displayName, isBot, acceptsDms: true };
-  world.users.set(id, user);
-  return createPerson(world, user);
-}
-
-/** With its owner and the bot in it. */
-function newGuild(world: World, name: string, ownerId: string): GuildRecord {
-  const id = world.nextId();
-  const everyone = { id, name: "@everyone", permissions: defaultPermissions, position: 0, isMentionable: false };
-  const guild: GuildRecord = {
-    id,
-    name,
-    ownerId,
-    roles: new Map([[id, everyone]]),
-    members: new Map([[ownerId, { userId: ownerId, nick: null, roleIds: [], joinedAt: world.clock.now() }]]),
-    isUnavailable: false,
-  };
-  joinBot(world, guild);
-  world.guilds.set(id, guild);
-  return guild;
-}
-
 async function answer(
   world: World,
   rest: ReturnType<typeof createRest>,
@@ -238,6 +205,8 @@ async function answer(
     else if (/^\/(ephemeral-)?attachments\//.test(url.pathname)) serveFile(world, response, url);
     else response.writeHead(404, { "content-type": "application/json" }).end('{"message":"404: Not Found","code":0}');
   } catch (thrown) {
+    // The client has gone in the middle of its request.
+    if (request.destroyed && !request.complete) return;
     // A mistake of the double: the client gets what it gets from a service in trouble, the test sees the stack.
     response
       .writeHead(500, { "content-type": "application/json" })

@@ -4,7 +4,7 @@ import type { LoggedRequest } from "./request-log.ts";
 export type Fault =
   /** Another answer; with `isDone` the request takes effect all the same. */
   | { type: "answer"; status: number; body?: unknown; headers?: Record<string, string>; isDone?: boolean }
-  /** 429 as from the service; without `scope` the route's own. */
+  /** 429 as from the service; without `scope` the route's own. The header is in whole seconds, so clients wait at least one. */
   | { type: "rate-limit"; retryAfterSeconds: number; scope?: "user" | "global" | "shared" }
   /**
    * The connection breaks: `before` anything is done, or in the middle of the answer to what was done. It is closed, or with

@@ -223,6 +223,9 @@ test("each mistake of a client has its close code", async () => {
   expect(await rawClose(discord, {}, { op: 99 })).toBe(4001);
   expect(await rawClose(discord, { since: null }, { op: 3 })).toBe(4003);
   expect(await rawClose(discord, good, { query: "?v=6&encoding=json" })).toBe(4012);
+  const chatty = raw(discord, null, { op: 1 });
+  chatty.once("message", () => Array.from({ length: 130 }, () => chatty.send('{"op":1,"d":null}')));
+  expect(await new Promise((resolve) => chatty.once("close", resolve))).toBe(4008);
   const resume = { token: discord.token, session_id: "", seq: 9999 };
   const client = await join(discord);
   client.on(Events.ShardError, () => {});

@@ -6,7 +6,8 @@
  */
 import type { IncomingMessage, Server } from "node:http";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
-import { type Fields, isFields } from "./fields.ts";
+import type { Fields } from "./fields.ts";
+import { frame, parse } from "./gateway-frames.ts";
 import { greet, readIdentify, sendMembers } from "./gateway-greeting.ts";
 import { createSessions, type Session } from "./sessions.ts";
 import type { World } from "./world.ts";
@@ -250,20 +251,4 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
       await new Promise<void>((resolve) => sockets.close(() => resolve()));
     },
   };
-}
-
-function frame(socket: WebSocket, payload: object): void {
-  socket.send(JSON.stringify({ t: null, s: null, ...payload }));
-}
-
-function parse(text: string): { op: number; d: Fields } | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isFields(value) || typeof value.op !== "number") return undefined;
-    // A heartbeat's payload is a bare number.
-    if (value.op !== 1 && !isFields(value.d)) return undefined;
-    return { op: value.op, d: isFields(value.d) ? value.d : {} };
-  } catch {
-    return undefined;
-  }
 }

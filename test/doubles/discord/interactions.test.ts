@@ -210,6 +210,7 @@ test("a click that is only acknowledged leaves the message, which can be edited 
   expect(discord.message(message)?.content).toBe("Run it?");
   await interaction.editReply({ content: "Denied", components: [] });
   await interaction.followUp({ content: "noted", flags: MessageFlags.Ephemeral });
+  expect(click.state()).toBe("answered");
   expect(click.replies().map(({ content }) => content)).toEqual(["Denied", "noted"]);
 });
 

@@ -82,7 +82,7 @@ function take(
     case callbacks.deferredMessage: {
       const message = defer(world, interaction, readMessage(data, files).flags ?? 0);
       interaction.originalId = message.id;
-      interaction.isLoading = true;
+      interaction.isDeferred = true;
       return message;
     }
     case callbacks.modal:
@@ -97,6 +97,7 @@ function take(
       });
     }
     default:
+      interaction.isDeferred = true;
       if (interaction.sourceId !== undefined) interaction.originalId = interaction.sourceId;
       return undefined;
   }
@@ -152,9 +153,11 @@ export function followUp(
   files: UploadedFile[],
 ): MessageRecord {
   if (interaction.answeredWith === undefined) throw refusal("unknownWebhook");
-  if (interaction.isLoading) return editReply(world, interaction, "@original", json, files);
+  const isThinking = interaction.isDeferred && interaction.answeredWith === callbacks.deferredMessage;
+  if (isThinking) return editReply(world, interaction, "@original", json, files);
   const message = say(world, interaction, readMessage(json, files));
   interaction.followupIds.push(message.id);
+  interaction.isDeferred = false;
   return message;
 }
 
@@ -181,6 +184,7 @@ export function editReply(
 ): MessageRecord {
   const { channel, message } = replyOf(world, interaction, id);
   const draft = readMessage(json, files, isLayout(message));
-  if (message.id === interaction.originalId) interaction.isLoading = false;
-  return editWithDraft(world, channel, message, draft, { by: world.application.id, isInteraction: true });
+  const edited = editWithDraft(world, channel, message, draft, { by: world.application.id, isInteraction: true });
+  interaction.isDeferred = false;
+  return edited;
 }

@@ -29,7 +29,7 @@ export function openInteraction(world: World, opened: OpenedInteraction): Intera
     userId,
     channelId: channel.id,
     openedAt: world.clock.now(),
-    isLoading: false,
+    isDeferred: false,
     followupIds: [],
     metadata: metadataOf(world, id, opened),
     ...(source === undefined ? {} : { sourceId: source.id }),

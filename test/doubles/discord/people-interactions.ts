@@ -1,5 +1,6 @@
 /** What people do to the application itself: slash commands, clicks, choices in menus, modals. */
 
+import { PermissionFlagsBits } from "discord.js";
 import { channelAt, type MessageRef, messageAt, type Ref } from "./handles.ts";
 import { hasFailed } from "./interactions.ts";
 import { messagePayload } from "./message-payload.ts";
@@ -54,7 +55,7 @@ export function createActing(world: World, userId: string): Acting {
   return {
     slash(command, { in: where, options = {} }) {
       const channel = where === "dm" ? dmWith(world, userId) : channelAt(world, where);
-      demand(world, userId, channel);
+      demand(world, userId, channel, PermissionFlagsBits.UseApplicationCommands);
       demandActive(channel);
       const data = commandData(world, userId, channel, command, options);
       return hand(openInteraction(world, { type: 2, name: command, userId, channel, data }));
@@ -197,7 +198,7 @@ function handleOf(world: World, interaction: InteractionRecord): InteractionHand
     state() {
       if (hasFailed(world, interaction)) return "failed";
       if (interaction.answeredWith === undefined) return "waiting";
-      return interaction.isLoading || interaction.answeredWith === 6 ? "deferred" : "answered";
+      return interaction.isDeferred ? "deferred" : "answered";
     },
     answeredWith: () => interaction.answeredWith,
     reply: () => find(interaction.originalId),

@@ -94,7 +94,7 @@ export function createPerson(world: World, user: UserRecord): Person {
       const content = typed(world, parent, text).trim();
       const mentions = mentionsOf(world, parent, user, content, defaultMentions(false));
       const first = { content, mentions, pings: pingsOf(world, parent, user.id, mentions) };
-      const wanted = { name, ownerId: user.id, type: 11, autoArchiveMinutes: 1440, isInvitable: true } as const;
+      const wanted = { name, ownerId: user.id, isPrivate: false, autoArchiveMinutes: 1440, isInvitable: true } as const;
       return createChannelHandle(world, startThread(world, parent, { ...wanted, first }));
     },
     type: (where) => announceTyping(world, at(where), user.id),
@@ -200,7 +200,7 @@ function beginThread(
   return startThread(world, parent, {
     name,
     ownerId,
-    type: isPrivate ? 12 : 11,
+    isPrivate,
     autoArchiveMinutes: 1440,
     isInvitable: true,
     ...(starter === undefined ? {} : { starter: starter.message }),

@@ -1,16 +1,18 @@
-/** Routes of channels, threads and their members. */
+/** Routes of channels and threads. */
 import { PermissionFlagsBits as Flags } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";
 import { announceChannel, announceThread } from "./events.ts";
 import { choice, flag, integer, isAbsent, isFields, text } from "./fields.ts";
-import { isThread, memberOf, messageOf, threadsOf } from "./lookups.ts";
-import { channelPayload, memberPayload, threadList, threadMemberPayload } from "./payloads.ts";
-import { can, demand, sendingIn } from "./permissions.ts";
+import { isThread, messageOf, threadsOf } from "./lookups.ts";
+import { defaultMentions, mentionsOf, pingsOf } from "./mentions.ts";
+import { type MessageDraft, readMessage } from "./message-form.ts";
+import { newAttachments, textOf } from "./messages.ts";
+import { channelPayload, threadList } from "./payloads.ts";
+import { can, demand } from "./permissions.ts";
 import type { Route, RouteAnswer, RouteRequest } from "./router.ts";
 import { seenChannel } from "./routes-messages.ts";
 import { startThread } from "./start-thread.ts";
-import { demandActive, joinThread, leaveThread } from "./threads.ts";
-import type { ChannelRecord, ThreadChannel, World } from "./world.ts";
+import type { ChannelRecord, MessageRecord, ThreadChannel, World } from "./world.ts";
 
 const archiveMinutes = [60, 1440, 4320, 10_080];
 
@@ -43,74 +45,7 @@ export const threadRoutes: Route[] = [
     pattern: "/channels/:channel/users/@me/threads/archived/private",
     handle: archived,
   },
-  {
-    name: "thread-members.list",
-    method: "GET",
-    pattern: "/channels/:channel/thread-members",
-    handle: (request) => {
-      const channel = threadIn(request);
-      if (!request.world.application.portal.guildMembers) throw refusal("missingAccess");
-      return { body: [...channel.thread.members.keys()].map((id) => withMember(request, channel, id)) };
-    },
-  },
-  {
-    name: "thread-members.get",
-    method: "GET",
-    pattern: "/channels/:channel/thread-members/:user",
-    handle: (request) => {
-      const channel = threadIn(request);
-      const id = userId(request);
-      if (!channel.thread.members.has(id)) throw refusal("unknownMember");
-      return { body: withMember(request, channel, id) };
-    },
-  },
-  {
-    name: "thread-members.add",
-    method: "PUT",
-    pattern: "/channels/:channel/thread-members/:user",
-    handle: (request) => {
-      const { world } = request;
-      const channel = threadIn(request);
-      demandActive(channel);
-      const id = userId(request);
-      if (id !== world.application.id) demand(world, world.application.id, channel, sendingIn(channel));
-      if (memberOf(world, channel.guildId, id) === undefined) throw refusal("unknownUser");
-      joinThread(world, channel, [id]);
-      return {};
-    },
-  },
-  {
-    name: "thread-members.remove",
-    method: "DELETE",
-    pattern: "/channels/:channel/thread-members/:user",
-    handle: (request) => {
-      const { world } = request;
-      const channel = threadIn(request);
-      demandActive(channel);
-      const isOther = userId(request) !== world.application.id;
-      if (isOther && channel.ownerId !== world.application.id) demandManaging(world, channel);
-      leaveThread(world, channel, userId(request));
-      return {};
-    },
-  },
 ];
-
-function userId({ world, parts }: RouteRequest): string {
-  return parts.user === "@me" ? world.application.id : (parts.user ?? "");
-}
-
-function threadIn(request: RouteRequest): ThreadChannel {
-  const channel = seenChannel(request);
-  if (!isThread(channel)) throw refusal("invalidChannelType");
-  return channel;
-}
-
-function withMember({ world, query }: RouteRequest, channel: ThreadChannel, id: string): object {
-  const payload = threadMemberPayload(channel.id, id, channel.thread);
-  const member = memberOf(world, channel.guildId, id);
-  const isWanted = query.get("with_member") === "true" && member !== undefined;
-  return isWanted ? { ...payload, member: memberPayload(world, member) } : payload;
-}
 
 function create(request: RouteRequest, isFromMessage: boolean): RouteAnswer {
   const { world, json, parts } = request;
@@ -123,19 +58,44 @@ function create(request: RouteRequest, isFromMessage: boolean): RouteAnswer {
     ? 1440
     : choice(form, body.auto_archive_duration, ["auto_archive_duration"], archiveMinutes);
   const isInvitable = flag(form, body.invitable, ["invitable"]) ?? true;
+  const isPost = parent.type === 15;
+  const isPrivate = type === 12 && !isPost;
+  if (isPost && !isFields(body.message)) form.wrong(["message"], "BASE_TYPE_REQUIRED", "This field is required");
   form.check();
+  const draft = isPost ? readMessage(body.message, request.files) : undefined;
   const starter = isFromMessage ? messageOf(parent, parts.message ?? "") : undefined;
   if (starter !== undefined) demand(world, world.application.id, parent, Flags.ReadMessageHistory);
-  demand(world, world.application.id, parent, type === 12 ? Flags.CreatePrivateThreads : Flags.CreatePublicThreads);
+  demand(
+    world,
+    world.application.id,
+    parent,
+    isPost ? Flags.SendMessages : isPrivate ? Flags.CreatePrivateThreads : Flags.CreatePublicThreads,
+  );
   const thread = startThread(world, parent, {
     name: name.trim(),
     ownerId: world.application.id,
-    type: type === 12 ? 12 : 11,
+    isPrivate,
+    ...(draft === undefined ? {} : { first: firstOf(world, parent, draft) }),
     autoArchiveMinutes: minutes ?? 1440,
     isInvitable,
     ...(starter === undefined ? {} : { starter }),
   });
   return { status: 201, body: channelPayload(world, thread) };
+}
+
+/** A forum's post begins with a message of its own. */
+function firstOf(world: World, parent: ChannelRecord, draft: MessageDraft): Partial<MessageRecord> {
+  const author = { id: world.application.id };
+  const allowed = draft.allowedMentions ?? defaultMentions(false);
+  const mentions = mentionsOf(world, parent, author, textOf(draft), allowed);
+  return {
+    content: draft.content ?? "",
+    embeds: draft.embeds ?? [],
+    components: draft.components ?? [],
+    attachments: newAttachments(world, draft, false),
+    mentions,
+    pings: pingsOf(world, parent, author.id, mentions),
+  };
 }
 
 function archived(request: RouteRequest): RouteAnswer {
@@ -154,10 +114,6 @@ function archived(request: RouteRequest): RouteAnswer {
   const before = query.get("before");
   const rest = before === null ? found : found.filter(({ thread }) => thread.archiveChangedAt < Date.parse(before));
   return { body: { ...threadList(world, rest.slice(0, limit)), has_more: rest.length > limit } };
-}
-
-function demandManaging(world: World, channel: ChannelRecord): void {
-  demand(world, world.application.id, channel, Flags.ManageThreads);
 }
 
 function editChannel(request: RouteRequest): RouteAnswer {

@@ -8,8 +8,7 @@ import type { ChannelRecord, MessageRecord, ThreadChannel, World } from "./world
 export interface NewThread {
   name: string;
   ownerId: string;
-  /** 11 public, 12 private. */
-  type: 11 | 12;
+  isPrivate: boolean;
   autoArchiveMinutes: number;
   isInvitable: boolean;
   /** The message it comes of, whose id it shares. */
@@ -28,7 +27,7 @@ export function startThread(world: World, parent: ChannelRecord, wanted: NewThre
   }
   const channel = {
     id: starter?.id ?? world.nextId(),
-    type: wanted.type,
+    type: wanted.isPrivate ? 12 : parent.type === 5 ? 10 : 11,
     ...(parent.guildId === undefined ? {} : { guildId: parent.guildId }),
     name: wanted.name,
     topic: null,
@@ -55,7 +54,7 @@ export function startThread(world: World, parent: ChannelRecord, wanted: NewThre
   announceThread(world, "THREAD_CREATE", channel, { newly_created: true });
   if (starter !== undefined) markStarter(world, parent, channel, starter);
   else if (isForum) addMessage(world, channel, { ...wanted.first, id: channel.id, authorId: wanted.ownerId });
-  else if (wanted.type === 11) tellParent(world, parent, channel);
+  else if (!wanted.isPrivate) tellParent(world, parent, channel);
   // Whoever wrote the message that a thread is about is in it.
   if (starter !== undefined && starter.webhook === undefined) joinThread(world, channel, [starter.authorId]);
   world.changed();

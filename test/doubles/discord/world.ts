@@ -155,8 +155,8 @@ export interface InteractionRecord {
   originalId?: string;
   /** The message whose button or select it was. */
   sourceId?: string;
-  /** A deferred answer that shows "is thinking". */
-  isLoading: boolean;
+  /** Acknowledged, and nothing has been shown for it yet. */
+  isDeferred: boolean;
   modal?: APIModalInteractionResponseCallbackData;
   /** Of a modal: the interaction that opened it. */
   opener?: InteractionRecord;
