@@ -180,7 +180,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     preferredModel: modelChoice.preferred,
   });
 
-  const queue = await createQueue(state, role, {
+  const queue = await createQueue(state, options, {
     ledger,
     toolbox,
     events,
@@ -296,6 +296,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     leases,
     bus,
     takesTurns: role !== "platforms",
+    takeUpEveryMs: Math.min(5_000, config.redis.lockMs / 2),
     serves: async (conversationId) => {
       const [platform = ""] = conversationId.split(":", 1);
       return platforms.has(platform) && (state.redis === undefined || platform !== "local" || (await home.isHere()));
@@ -445,16 +446,22 @@ async function openStateFor({ settings, token, role, log, signal }: AppOptions):
   return await openState({ data: settings.data, redis, log }, waiting, signal);
 }
 
-async function createQueue(state: DurableState, role: Role, options: EmbeddedQueueOptions): Promise<ToolQueue> {
+async function createQueue(
+  state: DurableState,
+  { role, settings }: AppOptions,
+  options: EmbeddedQueueOptions,
+): Promise<ToolQueue> {
   if (state.redis === undefined) return createEmbeddedQueue(options);
   const { createBullQueue } = await import("./queue/bull-queue.ts");
   const { connection, prefix } = state.redis;
+  const { lockMs } = settings.config.redis;
   return createBullQueue({
     ...options,
     connect: connection.forBullMq,
     prefix: prefix.slice(0, -1),
     bus: state.bus,
     runs: role !== "platforms",
+    timing: { lockMs, stalledMs: lockMs / 2, graceMs: lockMs / 2 },
   });
 }
 

@@ -38,6 +38,8 @@ export interface ConversationsOptions {
   bus: Bus;
   /** False: this process keeps messages and wakes turns, and others work on them. */
   takesTurns: boolean;
+  /** Between looks for turns that nobody works on, in milliseconds; each goes through all that goes on. */
+  takeUpEveryMs: number;
   /** Whether this process can answer there; false leaves the conversation to others. */
   serves(conversationId: string): Promise<boolean>;
   overlap: Overlap;
@@ -81,9 +83,6 @@ export interface Conversations {
   /** Takes nothing new; running turns are given `graceMs`, then suspended for the next start. */
   close(graceMs: number): Promise<void>;
 }
-
-/** Looking through all that goes on costs more than looking for messages. */
-const takeUpEveryMs = 5_000;
 
 export function createConversations(options: ConversationsOptions): Conversations {
   const { ledger, events, log, leases, bus } = options;
@@ -267,7 +266,7 @@ export function createConversations(options: ConversationsOptions): Conversation
   async function sweep(now = Date.now()): Promise<void> {
     if (!options.takesTurns) return;
     for (const conversationId of await messages.waitingConversations()) lanes.pump(conversationId);
-    if (now - tookUpAt < takeUpEveryMs) return;
+    if (now - tookUpAt < options.takeUpEveryMs) return;
     tookUpAt = now;
     await takeUp("answer");
   }

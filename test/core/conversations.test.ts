@@ -25,6 +25,7 @@ function create(changes: Partial<ConversationsOptions> = {}): Conversations {
     leases: createSoleLeases(),
     bus: createSoleBus(),
     takesTurns: true,
+    takeUpEveryMs: 5_000,
     serves: async () => true,
     overlap: "queue",
     concurrency: 10,

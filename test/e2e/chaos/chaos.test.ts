@@ -1,0 +1,185 @@
+/**
+ * Nothing lost, nothing twice: the process dies at every named instant (src/core/kill-points.ts), one after the other in an
+ * order that a seed shuffles, on the same home, while a person says things and approves. Each new process finds what the
+ * last one left. At the end everything must have come to its end, once.
+ *
+ * A few seeds here; `npm run chaos` takes more (CHAOS_SEEDS).
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { type KillPoint, killPoints } from "../../../src/core/kill-points.ts";
+import { missingRedis, redisNote } from "../../doubles/redis-server.ts";
+import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import { checkInvariants, processesOn, type Task } from "./invariants.ts";
+import { createPerson, type Person, type Served } from "./person.ts";
+import { createWorld, type World } from "./world.ts";
+
+const seeds = Number(process.env.CHAOS_SEEDS ?? 1);
+const lookMs = 25;
+const chainMs = 300_000;
+
+/** Where the process that takes messages in dies; at all others it is one that works. */
+const frontPoints: readonly KillPoint[] = ["before-accept", "accepted", "click-taken"];
+const kinds = [null, "effect_safe", "effect_ask", "effect_again"] as const;
+
+describe("embedded", () => {
+  test.each(seedList())(
+    "dying everywhere, seed %i",
+    async (seed) => {
+      await inWorld("embedded", (world) => dieEverywhere(world, seed, ["all"]));
+    },
+    chainMs,
+  );
+});
+
+describe.skipIf(missingRedis !== undefined)(`on Redis${redisNote}`, () => {
+  test.each(seedList())(
+    "one process, dying everywhere, seed %i",
+    async (seed) => {
+      await inWorld("redis", (world) => dieEverywhere(world, seed, ["all"]));
+    },
+    chainMs,
+  );
+
+  test.each(seedList())(
+    "one that takes messages in and one that works, dying everywhere, seed %i",
+    async (seed) => {
+      await inWorld("redis", (world) => dieEverywhere(world, seed, ["platforms", "worker"]));
+    },
+    chainMs,
+  );
+});
+
+function seedList(): number[] {
+  return Array.from({ length: seeds }, (_, index) => index + 1);
+}
+
+async function inWorld(store: "embedded" | "redis", work: (world: World) => Promise<void>): Promise<void> {
+  const world = await createWorld(store);
+  try {
+    await work(world);
+  } finally {
+    await world.close();
+  }
+}
+
+type Role = "all" | "platforms" | "worker";
+
+/** The processes that make up the installation now; one that dies is followed by one that dies at its role's next point. */
+function createCrew(world: World, specs: Map<Role, string[]>) {
+  const alive = new Map<Role, RemoraProcess>();
+  const died: string[] = [];
+  /** Where each is to die; absent: nowhere any more. */
+  const doomed = new Map<Role, string>();
+
+  async function start(role: Role): Promise<void> {
+    const killAt = specs.get(role)?.shift();
+    if (killAt === undefined) doomed.delete(role);
+    else doomed.set(role, killAt);
+    const env: Record<string, string> = killAt === undefined ? {} : { REMORA_KILL_AT: killAt };
+    const begun = world.start(env, role === "all" ? [] : ["--role", role]);
+    const started = await begun.catch((thrown: unknown) => {
+      // It may die while it goes on with what the last one left, before it is ready: a death like any other.
+      if (killAt === undefined || !/ended with null/.test(String(thrown))) throw thrown;
+    });
+    if (started === undefined) return await followed(role, killAt);
+    alive.set(role, started);
+    void started.exited.then(async (code) => {
+      if (alive.get(role) === started) alive.delete(role);
+      if (code === null) await followed(role, killAt);
+    });
+  }
+
+  async function followed(role: Role, killAt: string | undefined): Promise<void> {
+    died.push(killAt ?? "killed");
+    await start(role);
+  }
+
+  return {
+    ...{ alive, died, doomed, start },
+    async served(): Promise<Served> {
+      for (;;) {
+        const front = alive.get("all") ?? alive.get("platforms");
+        if (front !== undefined) return front;
+        await wait(lookMs);
+      }
+    },
+    async stop(): Promise<void> {
+      const codes = await Promise.all([...alive.values()].map((each) => each.stop()));
+      expect(codes.every((code) => code === 0)).toBe(true);
+    },
+  };
+}
+
+async function dieEverywhere(world: World, seed: number, roles: [Role, ...Role[]]): Promise<void> {
+  const random = randomFrom(seed);
+  const [frontRole, workRole = frontRole] = roles;
+  const specs = new Map<Role, string[]>(roles.map((role) => [role, []]));
+  for (const point of shuffled(killPoints, random)) {
+    const role = frontPoints.includes(point) ? frontRole : workRole;
+    specs.get(role)?.push(`${point}:${1 + Math.floor(random() * 2)}`);
+  }
+  const crew = createCrew(world, specs);
+  const person = createPerson(crew.served);
+  const [tasks, talks]: [Task[], Promise<void>[]] = [[], []];
+  await Promise.all(roles.map(crew.start));
+  while (crew.doomed.size > 0) {
+    const round = kinds.map((tool): Task => ({ id: `m${randomUUID().replaceAll("-", "").slice(0, 12)}`, tool }));
+    tasks.push(...round);
+    const talk = converse(world, person, round);
+    talks.push(talk);
+    const before = crew.died.length;
+    await Promise.race([talk, until(() => crew.died.length > before)]);
+  }
+  await Promise.all(talks);
+  await until(async () => (await openWork(world)) === 0);
+  await checkInvariants(world, person, tasks);
+  await crew.stop();
+  expect(crew.died.map((spec) => spec.split(":")[0]).toSorted()).toEqual([...killPoints].toSorted());
+  expect(await processesOn(world)).toEqual([]);
+}
+
+/** Says all of it and approves what asks, until everything is answered. */
+async function converse(world: World, person: Person, round: readonly Task[]): Promise<void> {
+  await Promise.all(round.map(({ id, tool }) => person.say(id, tool === null ? `plain ${id}` : `call ${tool} ${id}`)));
+  for (;;) {
+    for (const { id, tool } of round) if (tool === "effect_ask") await person.approve(id);
+    const ended = await Promise.all(round.map(({ id }) => isAnswered(world, id)));
+    if (ended.every(Boolean)) return;
+    await wait(lookMs);
+  }
+}
+
+async function isAnswered({ ledger }: World, id: string): Promise<boolean> {
+  return (await ledger.get("message", `local:${id}`))?.state === "answered";
+}
+
+async function openWork({ ledger }: World): Promise<number> {
+  const turns = await ledger.list("turn", { states: ["running", "parked"] });
+  const messages = await ledger.list("message", { states: ["queued", "taken"] });
+  const notices = await ledger.list("notice", { states: ["due"] });
+  return turns.length + messages.length + notices.length;
+}
+
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await wait(lookMs);
+}
+
+/** mulberry32: small, and the same everywhere. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  return items
+    .map((item) => ({ item, key: random() }))
+    .sort((one, other) => one.key - other.key)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,31 @@
+/** The world outside: every call of the test tools arrives here and is counted by its id, whoever made it. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface EffectServer {
+  url: string;
+  /** How often the effect of this id has happened. */
+  count(id: string): number;
+  ids(): string[];
+  close(): Promise<void>;
+}
+
+export async function startEffectServer(): Promise<EffectServer> {
+  const counts = new Map<string, number>();
+  const server = createServer((request, response) => {
+    const id = new URL(request.url ?? "/", "http://effects").pathname.slice(1);
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+    request.resume();
+    response.end(`effect ${id}`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    count: (id) => counts.get(id) ?? 0,
+    ids: () => [...counts.keys()],
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * Somebody at the page who keeps at it: says a thing until it is accepted, approves every card that is theirs, and goes on
+ * with whatever process serves the page now.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
+
+export interface Person {
+  /** Resolves when it was accepted; the same id is the same message. */
+  say(id: string, text: string): Promise<void>;
+  /** Of the thread that a message has opened, oldest first. */
+  thread(id: string): Promise<StoredMessage[]>;
+  /** Approves the open cards in the thread; resolves when there was none, or when they were answered. */
+  approve(id: string): Promise<void>;
+}
+
+export interface Served {
+  url: string;
+  token: string;
+}
+
+const againMs = 25;
+
+/** `served` is where the page is now; undefined while nobody serves it. It rejects to end all of this. */
+export function createPerson(served: () => Promise<Served>): Person {
+  async function request(method: string, path: string, body?: object): Promise<unknown> {
+    for (;;) {
+      const { url, token } = await served();
+      try {
+        const response = await fetch(url + path, {
+          method,
+          headers: { authorization: `Bearer ${token}`, origin: url, "content-type": "application/json" },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        if (response.ok) return await response.json();
+        if (response.status !== 503) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+      } catch (thrown) {
+        if (!(thrown instanceof TypeError)) throw thrown;
+      }
+      await wait(againMs);
+    }
+  }
+
+  async function thread(id: string): Promise<StoredMessage[]> {
+    const answer = await request("GET", `/local/api/messages?person=ann&thread=${id}`);
+    return (answer as { messages: StoredMessage[] }).messages;
+  }
+
+  return {
+    async say(id, text) {
+      await request("POST", "/local/api/messages", { person: "ann", channel: "general", id, text: `@remora ${text}` });
+    },
+    thread,
+    async approve(id) {
+      for (const { id: messageId, card } of await thread(id)) {
+        for (const item of card?.items ?? []) {
+          if (!item.choices.includes("approve")) continue;
+          const cardOrApprovalId = item.approvalId;
+          await request("POST", "/local/api/answers", {
+            person: "ann",
+            messageId,
+            cardOrApprovalId,
+            choice: "approve",
+          });
+        }
+      }
+    },
+  };
+}

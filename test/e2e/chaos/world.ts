@@ -1,0 +1,59 @@
+/** A home, the services around it, and the processes that live and die on it. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Ledger } from "../../../src/core/ledger.ts";
+import { silentLog } from "../../../src/core/log.ts";
+import { openLedger } from "../../../src/storage/open-state.ts";
+import { type RedisServer, startRedisServer } from "../../doubles/redis-server.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../../doubles/remora-process.ts";
+import { type EffectServer, startEffectServer } from "./effect-server.ts";
+import { writeEffectsSkill } from "./effects-skill.ts";
+import { startScriptedModel } from "./scripted-model.ts";
+
+export interface World {
+  home: RemoraHome;
+  effects: EffectServer;
+  redis: RedisServer | undefined;
+  /** The ledger, seen from outside. */
+  ledger: Ledger;
+  start(env?: Record<string, string>, args?: string[]): Promise<RemoraProcess>;
+  close(): Promise<void>;
+}
+
+/** What a dead process held stays held for so long. */
+const lockMs = 1_000;
+
+export async function createWorld(store: "embedded" | "redis"): Promise<World> {
+  const [home, effects, model] = await Promise.all([createHome(), startEffectServer(), startScriptedModel()]);
+  const redis = store === "redis" ? await startRedisServer() : undefined;
+  await writeEffectsSkill(home.workspace);
+  const configFile = join(home.workspace, "..", "remora.yaml");
+  const config = { skills: { settings: { effects: { url: effects.url } } }, redis: { lockMs } };
+  await writeFile(configFile, JSON.stringify(config));
+  const env = {
+    REMORA_CONFIG: configFile,
+    ANTHROPIC_API_KEY: "test-key",
+    ANTHROPIC_BASE_URL: model.url,
+    ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+  };
+  let ledger: Ledger | undefined;
+  return {
+    ...{ home, effects, redis },
+    get ledger() {
+      if (ledger === undefined) throw new Error("nothing has been started yet");
+      return ledger;
+    },
+    async start(more = {}, args = []) {
+      const started = await startRemora(home, { ...env, ...more }, args);
+      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs };
+      ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
+      return started;
+    },
+    async close() {
+      await ledger?.close();
+      await Promise.all([effects.close(), model.close()]);
+      await redis?.dispose();
+      await home.remove();
+    },
+  };
+}
