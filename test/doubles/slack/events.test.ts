@@ -273,5 +273,7 @@ describe("effects of markup", () => {
       ],
     });
     expect(slack.see({ in: slack.general })[0]?.readable).toBe("Approve?\nrm <all>\nwhy\nasked by Ann\nYes");
+    await client.chat.postMessage({ channel: slack.general.id, markdown_text: "a &lt; `b &lt; c`" });
+    expect(slack.see({ in: slack.general })[1]?.readable).toBe("a < `b &lt; c`");
   });
 });

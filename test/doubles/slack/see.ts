@@ -3,7 +3,7 @@
 import { elementsOf } from "./block-elements.ts";
 import { type Effect, effectsOf } from "./markup.ts";
 import type { Channel, Person, SlackState, StoredFile, StoredMessage } from "./state.ts";
-import { isObject, type JsonObject, objectsIn, unescapeText } from "./wire.ts";
+import { isObject, type JsonObject, objectsIn, outsideCode, unescapeText } from "./wire.ts";
 
 export interface SeenMessage {
   ts: string;
@@ -91,7 +91,9 @@ function readableText(message: StoredMessage): string {
 
 /** Every text of a block in its order, also of buttons and tables. */
 function textsIn(block: JsonObject): string[] {
-  if (block.type === "markdown") return [String(block.text)];
+  if (block.type === "markdown") {
+    return [outsideCode(String(block.text), (part, isCode) => (isCode ? part : unescapeText(part)))];
+  }
   return Object.entries(block).flatMap(([key, value]) => {
     if (key === "block_id" || key === "action_id" || key === "value" || key === "confirm") return [];
     if (isTextObject(value)) return [value.type === "mrkdwn" ? unescapeText(String(value.text)) : String(value.text)];

@@ -3,13 +3,10 @@
  * turned into markup; not inside of code. And the rich_text block that every message of a person carries.
  */
 import type { SlackState } from "./state.ts";
-import { escapeText, type JsonObject, unescapeText } from "./wire.ts";
+import { escapeText, type JsonObject, outsideCode, unescapeText } from "./wire.ts";
 
 export function typedText(state: SlackState, text: string): string {
-  return text
-    .split(/(```[\s\S]*?```|`[^`\n]+`)/)
-    .map((part, index) => (index % 2 === 1 ? escapeText(part) : withMarkup(state, escapeText(part))))
-    .join("");
+  return outsideCode(text, (part, isCode) => (isCode ? escapeText(part) : withMarkup(state, escapeText(part))));
 }
 
 function withMarkup(state: SlackState, text: string): string {

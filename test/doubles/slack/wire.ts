@@ -93,3 +93,11 @@ export function escapeText(text: string): string {
 export function unescapeText(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
+
+/** Fences and code spans keep what stands in them. */
+export function outsideCode(text: string, change: (part: string, isCode: boolean) => string): string {
+  return text
+    .split(/(```[\s\S]*?```|`[^`\n]+`)/)
+    .map((part, index) => change(part, index % 2 === 1))
+    .join("");
+}
