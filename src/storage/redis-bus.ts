@@ -3,10 +3,12 @@
  * when Redis brings it; what can't be sent now is dropped, because whoever listens also sweeps.
  */
 import { randomBytes } from "node:crypto";
+import { Cluster } from "ioredis";
 import { z } from "zod";
 import type { Bus, BusMessage } from "../core/coordination.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { RedisClient } from "./redis-clients.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { checkPrefix, defaultPrefix } from "./redis-script.ts";
 
@@ -39,6 +41,12 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
   const subscriber = connection.subscriber();
   let underWay = 0;
   let isClosed = false;
+
+  /** Always the same node of a cluster, so that messages arrive in the order in which they were published. */
+  function sender(): RedisClient {
+    const client = connection.client();
+    return client instanceof Cluster ? (client.nodes("master")[0] ?? client) : client;
+  }
 
   function tell(message: BusMessage): void {
     for (const listener of [...listeners]) {
@@ -74,8 +82,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
       tell(message);
       if (underWay >= mostUnderWay || connection.client().status !== "ready") return;
       underWay += 1;
-      connection
-        .client()
+      sender()
         .publish(channel, JSON.stringify({ from: self, message }))
         .catch((thrown: unknown) => log.debug({ error: messageOf(thrown) }, "a message on the bus is lost"))
         .finally(() => {

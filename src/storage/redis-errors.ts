@@ -76,6 +76,11 @@ export function isRefusal(thrown: unknown): boolean {
   return isAnswer(thrown) && ["NOAUTH", "WRONGPASS", "NOPERM"].includes(firstWord(thrown));
 }
 
+/** A write went to a replica. */
+export function isReadOnly(thrown: unknown): boolean {
+  return isAnswer(thrown) && firstWord(thrown) === "READONLY";
+}
+
 /** An error answer as a RemoraError; everything else as it is. */
 export function asRedisError(thrown: unknown, place: string): unknown {
   if (!isAnswer(thrown)) return thrown;

@@ -145,6 +145,18 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     await giveBack([lease]);
   }
 
+  function leaseOf(lease: Held): Lease {
+    let released: Promise<void> | undefined;
+    return {
+      get signal() {
+        // Whoever looks now knows, though the timer has had no chance to run.
+        if (held.get(lease.name) === lease && elapsedSince(lease.since) >= lockMs) watch(lease);
+        return lease.lost.signal;
+      },
+      release: () => (released ??= release(lease)),
+    };
+  }
+
   return {
     async acquire(name) {
       if (isClosed) throw closedError(place);
@@ -171,7 +183,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
         if (isClosed) throw closedError(place);
         watch(lease);
         if (renewal === undefined) schedule(lockMs / 3);
-        return leaseOf(lease, () => release(lease));
+        return leaseOf(lease);
       } catch (thrown) {
         void release(lease);
         throw thrown;
@@ -185,14 +197,6 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
       for (const lease of leases) lose(lease);
       if (leases.length > 0) await giveBack(leases);
     },
-  };
-}
-
-function leaseOf(lease: Held, release: () => Promise<void>): Lease {
-  let released: Promise<void> | undefined;
-  return {
-    signal: lease.lost.signal,
-    release: () => (released ??= release()),
   };
 }
 

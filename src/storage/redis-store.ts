@@ -29,7 +29,7 @@ const betweenTriesMs = 500;
 export function createRedisStore({ connection, prefix = defaultPrefix, waitMs }: RedisStoreOptions): Store {
   const options = { place: `store ${connection.address.name}`, waitMs: waitMs ?? connection.waitMs };
   const namespace = `${checkPrefix(prefix)}store`;
-  const line = createLine();
+  const line = createLine(connection.address.type !== "single");
   let opened: { keyv: Keyv; adapter: KeyvRedis<unknown> } | undefined;
 
   function open() {
@@ -83,7 +83,7 @@ function corrupt(place: string, cause: SyntaxError): RemoraError {
 }
 
 /** Follows a client: connects it until that succeeds once (from then on it does so itself), and knows what is wrong. */
-function createLine(): Line & { follow(client: StoreClient): void; close(): void } {
+function createLine(isReadOnlyPassing: boolean): Line & { follow(client: StoreClient): void; close(): void } {
   const listeners = new Set<() => void>();
   let client: StoreClient | undefined;
   let isConnected = false;
@@ -114,7 +114,7 @@ function createLine(): Line & { follow(client: StoreClient): void; close(): void
     isClosed: () => isClosed,
     refusal: () => (isRefusal(lastError) ? lastError : undefined),
     trouble: () => lastError?.message ?? "",
-    isReadOnlyPassing: false,
+    isReadOnlyPassing,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

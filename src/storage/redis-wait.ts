@@ -10,7 +10,7 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { RemoraError } from "../core/errors.ts";
-import { asRedisError, isAnswer, isWorthWaiting, unreachable } from "./redis-errors.ts";
+import { asRedisError, isAnswer, isReadOnly, isWorthWaiting, unreachable } from "./redis-errors.ts";
 
 /** A connection as whoever waits for it sees it. */
 export interface Line {
@@ -81,26 +81,25 @@ function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Pro
 /** Clients may forget a command that is under way when they are closed, so that is looked for as well. */
 function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
+    const settle = (finish: () => void) => {
+      clearTimeout(timer);
+      stop();
+      finish();
+    };
     const timer = setTimeout(
-      () => reject(unreachable(place, waitMs, line.trouble())),
+      () => settle(() => reject(unreachable(place, waitMs, line.trouble()))),
       Math.max(0, until - performance.now()),
     );
     const stop = line.onChange(() => {
-      if (!line.isClosed()) return;
-      clearTimeout(timer);
-      reject(closedError(place));
+      if (line.isClosed()) settle(() => reject(closedError(place)));
     });
-    answer.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-      stop();
-    });
+    answer.then(
+      (value) => settle(() => resolve(value)),
+      (thrown: unknown) => settle(() => reject(thrown)),
+    );
   });
 }
 
 export function closedError(place: string): RemoraError {
   return new RemoraError({ code: "storage.closed", place, message: "is already closed." });
-}
-
-function isReadOnly(thrown: unknown): boolean {
-  return isAnswer(thrown) && thrown.message.startsWith("READONLY");
 }

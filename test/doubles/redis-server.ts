@@ -12,7 +12,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -35,8 +35,8 @@ export interface RedisServerOptions {
   password?: string;
   /** More settings as redis-server takes them: `["--maxmemory", "1mb"]`. */
   args?: string[];
-  /** What comes first on the command line: `[configFile, "--sentinel"]`. Persistence and password don't apply then. */
-  program?: string[];
+  /** The lines of a sentinel's settings, which make it one. Then persistence does not apply. */
+  sentinel?: string[];
 }
 
 export interface RedisServer {
@@ -70,6 +70,8 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
   const folder = await mkdtemp(join(tmpdir(), "remora-redis-"));
   try {
     for (let attempt = 1; ; attempt += 1) {
+      // Written anew each time: a sentinel puts its port into it.
+      if (options.sentinel !== undefined) await writeFile(join(folder, "sentinel.conf"), options.sentinel.join("\n"));
       const server = createRedisServer(await freePort(), folder, options);
       try {
         await server.start();
@@ -147,16 +149,18 @@ function createRedisServer(port: number, folder: string, options: RedisServerOpt
   };
 }
 
-function argumentsFor(port: number, folder: string, { persistence, password, args, program }: RedisServerOptions) {
+function argumentsFor(port: number, folder: string, options: RedisServerOptions): string[] {
+  const { persistence, password, args, sentinel } = options;
   const own = ["--port", String(port), "--bind", host, "--dir", folder, "--daemonize", "no"];
-  if (program !== undefined) return [...program, ...own, ...(args ?? [])];
+  const login = password === undefined ? [] : ["--requirepass", password];
+  if (sentinel !== undefined) return [join(folder, "sentinel.conf"), "--sentinel", ...own, ...login, ...(args ?? [])];
   return [
     ...own,
+    ...login,
     ...["--save", ""],
     // `no` writes before it answers and leaves the disk to the system: safe against SIGKILL, and never held up by a slow
     // disk. `everysec` may hold a write back for two seconds while the disk is busy.
     ...["--appendonly", persistence === "none" ? "no" : "yes", "--appendfsync", "no"],
-    ...(password === undefined ? [] : ["--requirepass", password]),
     ...(args ?? []),
   ];
 }
@@ -167,18 +171,24 @@ function argumentsFor(port: number, folder: string, { persistence, password, arg
  */
 async function untilReady(child: ChildProcess, port: number, printed: () => string): Promise<void> {
   const failed = exitOf(child).then(() => {
-    throw new Error(`redis-server ended before it was ready\n${printed()}`);
+    throw new Error("redis-server ended before it was ready");
   });
-  const ready = (async () => {
-    const until = Date.now() + startTimeoutMs;
-    while (Date.now() < until) {
-      if (hasExited(child)) return await failed;
-      if (/Ready to accept connections|Sentinel ID is/.test(printed()) && (await answers(port))) return;
-      await wait(10);
-    }
-    throw new Error(`redis-server did not answer within ${startTimeoutMs} ms\n${printed()}`);
-  })();
-  await Promise.race([ready, failed]);
+  const ready = until(`redis-server on port ${port}`, async () => {
+    if (hasExited(child)) await failed;
+    return /Ready to accept connections|Sentinel ID is/.test(printed()) && (await answers(port));
+  });
+  await Promise.race([ready, failed]).catch((thrown: unknown) => {
+    throw new Error(`${thrown}\n${printed()}`);
+  });
+}
+
+/** Rejects when it has not come true within 15 s. */
+export async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+  const latest = Date.now() + startTimeoutMs;
+  while (!(await isTrue())) {
+    if (Date.now() > latest) throw new Error(`${what} was not ready within ${startTimeoutMs} ms`);
+    await wait(10);
+  }
 }
 
 function answers(port: number): Promise<boolean> {
