@@ -6,33 +6,47 @@
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Hono } from "hono";
 import type { Settings } from "./config/load.ts";
 import type { Leases } from "./core/coordination.ts";
 import { codeOf } from "./core/errors.ts";
 import type { Log } from "./core/log.ts";
+import type { Author } from "./core/message.ts";
 import type { Platform } from "./core/platform.ts";
 import type { Store } from "./core/store.ts";
-import type { LocalPlatform } from "./platforms/local/platform.ts";
 
 export interface PlatformsOptions {
   settings: Settings;
   store: Store;
   commands(): { usage: string; description: string }[];
+  /** How the agent is, and what is remembered of a person: for platforms that have a page of their own for that. */
+  home(person: Author): Promise<{ status: string[]; memory: string[] }>;
   log: Log;
 }
 
+/** Has HTTP paths of its own. */
+export type MountedPlatform = Platform & { mount(app: Hono): void };
+
 export async function createPlatforms(options: PlatformsOptions): Promise<Map<string, Platform>> {
-  const { settings, commands, log } = options;
+  const { settings, store, commands, home, log } = options;
+  const { config } = settings;
   const platforms = new Map<string, Platform>();
-  if (settings.config.local.enabled) {
+  if (config.local.enabled) {
     const { createLocalPlatform } = await import("./platforms/local/platform.ts");
     platforms.set("local", createLocalPlatform({ dataFile: join(settings.data, "local.db"), commands, log }));
+  }
+  if (settings.slack !== null) {
+    const { createSlackPlatform } = await import("./platforms/slack/platform.ts");
+    const { streaming, ackReaction, access } = config.slack;
+    const isAllowedBot = (id: string) => access.bots.includes(id);
+    const slack = { access: settings.slack, streaming, ackReaction, store, commands, home, isAllowedBot, log };
+    platforms.set("slack", createSlackPlatform(slack));
   }
   return platforms;
 }
 
-export function isPage(platform: Platform): platform is LocalPlatform {
-  return "mount" in platform;
+export function isMounted(platform: Platform): platform is MountedPlatform {
+  return "mount" in platform && platform.mount !== undefined;
 }
 
 /**

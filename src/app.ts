@@ -9,7 +9,7 @@
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { createPageHome, createPlatforms, isPage } from "./app-platforms.ts";
+import { createPageHome, createPlatforms, isMounted } from "./app-platforms.ts";
 import {
   accessRules,
   approvalPolicy,
@@ -114,6 +114,8 @@ export interface AppReport {
 
 const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
 const weekMs = 7 * 86_400_000;
+/** Of a person's memory, where a platform has a place to show it. */
+const homeEntries = 5;
 
 export async function createApp(options: AppOptions): Promise<App> {
   const { settings, role, token, log, redact } = options;
@@ -242,6 +244,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),
     skillFile: (tool) => contentOf(library.current(), tool),
+    authority: async (person, { platform, conversationId }) => {
+      const lookUp = platforms.get(platform)?.lookUp;
+      return lookUp === undefined ? person : await lookUp(person, conversationId);
+    },
     redact,
     log,
   });
@@ -331,12 +337,22 @@ export async function createApp(options: AppOptions): Promise<App> {
     ],
     log,
   );
-  const platforms = await createPlatforms({ settings, store, commands: commands.list, log });
+  const platforms = await createPlatforms({
+    settings,
+    store,
+    commands: commands.list,
+    home: async (person) => ({
+      status: status().map(({ name, state, detail }) => `${name}: ${state}${detail === "" ? "" : `, ${detail}`}`),
+      memory: (await memory.newest(`dm:${person.id}`, homeEntries)).map(({ headline }) => headline),
+    }),
+    log,
+  });
   const home = createPageHome({ data, store, leases });
   const handlers = createHandlers({ conversations, approvals, questions, commands, context, access, log });
 
   const server = createWebServer({ ...config.web, token, readiness, metrics, log });
-  if (takesMessages(role)) for (const platform of platforms.values()) if (isPage(platform)) platform.mount(server.app);
+  if (takesMessages(role))
+    for (const platform of platforms.values()) if (isMounted(platform)) platform.mount(server.app);
   const skills = () => library.current();
   const status = () => statusLines([...platforms.values()], selected.statuses, sandbox);
   const snapshot = createSnapshot({ version, ledger, approvals, queue, skills, status });
@@ -387,7 +403,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       const inUse = takesMessages(role) ? [...platforms.values()] : [];
       await Promise.all(
         inUse.map(async (platform) => {
-          if (isPage(platform) && !(await home.claim())) {
+          if (platform.name === "local" && !(await home.claim())) {
             log.warn({}, "the page is not served here: another process serves its own");
             return;
           }

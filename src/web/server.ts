@@ -34,6 +34,8 @@ export interface WebServer {
   close(): Promise<void>;
 }
 
+/** For supervisors; and what carries a signature of its own, which is checked there. */
+const openPaths = ["/healthz", "/readyz", "/metrics", "/slack/events"];
 /** How long requests under way may take when the server closes. */
 const closeGraceMs = 500;
 
@@ -43,7 +45,7 @@ export function createWebServer(options: WebServerOptions): WebServer {
   let port = options.port;
 
   app.use(createHeaders());
-  app.use(createGuard({ token: options.token, port: () => port, openPaths: ["/healthz", "/readyz", "/metrics"] }));
+  app.use(createGuard({ token: options.token, port: () => port, openPaths }));
   app.get("/healthz", (context) => context.text("ok\n"));
   app.get("/readyz", (context) => {
     const { isReady, detail } = readiness();
