@@ -35,6 +35,29 @@ skills
     (await import("./cli/skills.ts")).checkSkillsCommand(process.env, root, folders, options),
   );
 
+skills
+  .command("list")
+  .option("--conversation <id>", "as that conversation, or the channel it is in, may use them")
+  .option("--json", "one JSON array instead of text")
+  .description("the skills in force: tools, patterns, and where they are from")
+  .action(async (options) => (await import("./cli/skills-list.ts")).listSkillsCommand(process.env, root, options));
+skills
+  .command("new")
+  .argument("<name>", "small letters, digits and single hyphens")
+  .description("make a working example in the workspace, with a plugin, patterns and their tests")
+  .action(async (name: string) => (await import("./cli/skills-new.ts")).newSkillCommand(process.env, root, name));
+skills
+  .command("add")
+  .argument("<source>", "a folder, or the address of a git repository (https, ssh or file)")
+  .option("--skill <names...>", "of several skills in it, these")
+  .option("--all", "of several skills in it, all of them")
+  .option("--yes", "do not ask")
+  .option("--force", "also in place of a skill of the same name; one in the workspace is kept as a backup")
+  .description("copy skills into the workspace, after showing what they may do; runs none of their code")
+  .action(async (source: string, options) =>
+    (await import("./cli/skills-add.ts")).addSkillsCommand(process.env, root, source, options),
+  );
+
 const gate = program.command("gate").description("the safety gate");
 gate
   .command("test")

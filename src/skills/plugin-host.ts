@@ -48,8 +48,8 @@ interface PluginCall {
 
 export interface PluginHost {
   run(call: PluginCall, signal: AbortSignal): Promise<ToolAttempt>;
-  /** Loads a plugin without a call, if it is new or its file has changed. Rejects when it can't be; not again for the same file. */
-  start(skill: Skill): Promise<void>;
+  /** Loads a plugin without a call, if it is new or its file has changed. Rejects when it can't be; false for that file from then on. */
+  start(skill: Skill): Promise<boolean>;
   /** Lets go of plugins whose skills are not among these any more. */
   keepOnly(skills: Skill[]): void;
   /** Waits a moment for running calls, then destroys every plugin. */
@@ -131,11 +131,12 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       }
     },
     async start(skill) {
-      if (skill.plugin === null || isClosing) return;
+      if (skill.plugin === null || isClosing) return false;
       const version = await versionOf(skill, skill.plugin);
-      if (isClosing || broken.get(skill.plugin) === version) return;
+      if (isClosing || broken.get(skill.plugin) === version) return false;
       try {
         await take(skill, skill.plugin, version).ready;
+        return true;
       } catch (thrown) {
         broken.set(skill.plugin, version);
         throw thrown;

@@ -1,16 +1,16 @@
 /** What the tools of a skill may know about skills: those in force, and what the loader makes of a new text. */
 import { dirname } from "node:path";
 import type { PluginSkills } from "../core/plugin.ts";
-import type { Skill } from "../core/skill.ts";
 import type { SkillLibrary } from "./library.ts";
 import { parseSkill } from "./parse-skill.ts";
-import { byAnyName } from "./precedence.ts";
 
-/** `allowed`: what the conversation of the call may use. */
-export function createPluginSkills(library: SkillLibrary, allowed: () => Skill[]): PluginSkills {
+/** About a call: what its conversation may use, and what its requester may do. */
+type Bounds = Pick<PluginSkills, "list" | "mayWrite">;
+
+export function createPluginSkills(library: SkillLibrary, bounds: Bounds): PluginSkills {
   return {
-    list: allowed,
-    find: (name) => byAnyName(library.current().skills).get(name),
+    ...bounds,
+    all: () => library.current().skills,
     diagnostics: () => library.current().diagnostics,
     read(text, path) {
       const known = library.current().skills.find(({ folder }) => folder === dirname(path));

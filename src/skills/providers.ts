@@ -29,7 +29,8 @@ export interface ProvidersOptions {
   settings: { [skill: string]: JsonObject };
   /** A skill that no conversation may use is not started. */
   isAllowed(skill: Skill): boolean;
-  start(skill: Skill): Promise<void>;
+  /** Rejects with why it can't be; false when that was said before. */
+  start(skill: Skill): Promise<boolean>;
   log: Log;
 }
 
@@ -91,7 +92,8 @@ export function createProviders(options: ProvidersOptions): Providers {
 
   async function start(skill: Skill): Promise<void> {
     try {
-      await options.start(skill);
+      const isRunning = await options.start(skill);
+      if (isRunning && !isClosed) library.offer(skill.path, aboutPlugin, { problems: [] });
     } catch (thrown) {
       log.warn({ skill: skill.name, error: messageOf(thrown) }, "a plugin that provides tools could not be started");
       const problem = `its plugin could not be started, so that it has no tools: ${messageOf(thrown)}`;

@@ -44,6 +44,8 @@ export interface ToolboxOptions {
   config: ToolboxConfig;
   /** What a call may use of Remora; absent: nothing. */
   servicesFor?: ServicesFor;
+  /** Who may have skills written, besides a person approving it; absent: whoever asks. */
+  mayWriteSkills?(scope: ToolScope): Promise<boolean>;
   redact?: Redact;
 }
 
@@ -76,7 +78,10 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     log,
     servicesFor: (call, signal) => ({
       ...options.servicesFor?.(call, signal),
-      skills: createPluginSkills(library, () => skillsOf(call.scope.conversationId)),
+      skills: createPluginSkills(library, {
+        list: () => skillsOf(call.scope.conversationId),
+        mayWrite: async () => (await options.mayWriteSkills?.(call.scope)) ?? true,
+      }),
     }),
     onOffer: (skill, source, offer) => providers.onOffer(skill, source, offer),
   });

@@ -1,7 +1,7 @@
 /**
  * A server of tools as a program, for tests of what starts one: `node mcp-server.ts '{"start": …}'`. How it starts:
  *
- *   absent     it speaks the protocol (mcp-tools.ts)
+ *   absent     it speaks the protocol (mcp-server-tools.ts)
  *   silent     never says anything
  *   noisy      writes what is no message to standard output, and much to standard error, and works all the same
  *   broken     says why on standard error and ends
@@ -12,7 +12,7 @@
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
-import { createTestServer, type TestServerOptions } from "./mcp-tools.ts";
+import { createTestServer, type TestServerOptions } from "./mcp-server-tools.ts";
 
 interface ProgramOptions extends TestServerOptions {
   start?: "silent" | "noisy" | "broken" | "stubborn" | "unbroken" | "strict";

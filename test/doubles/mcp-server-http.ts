@@ -7,7 +7,7 @@ import { createServer, type Server as HttpServer, type IncomingMessage, type Ser
 import type { AddressInfo } from "node:net";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { createTestServer, type TestServerOptions } from "./mcp-tools.ts";
+import { createTestServer, type TestServerOptions } from "./mcp-server-tools.ts";
 
 export interface HttpServerOptions extends TestServerOptions {
   kind?: "streamable" | "events";

@@ -1,0 +1,50 @@
+/** `list_skills`: a line a skill, then what is wrong with files of skills. */
+import { dirname, join, relative, sep } from "node:path";
+import type { PluginSkills } from "../../src/core/plugin.ts";
+import type { Skill } from "../../src/core/skill.ts";
+
+const mostSkills = 100;
+const mostFindings = 30;
+
+export function listSkills(query: string, skills: PluginSkills, workspace: string): string {
+  const words = query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
+  const fits = ({ name, description }: Skill) => {
+    const text = `${name} ${description}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+  const found = skills.list().filter(fits);
+  const lines = found.slice(0, mostSkills).map((skill) => lineOf(skill, workspace));
+  const more = found.length - lines.length;
+  const findings = skills
+    .diagnostics()
+    .slice(0, mostFindings)
+    .map(({ path, line, message }) => `- ${shownPath(path, workspace)}${line === 0 ? "" : `:${line}`}: ${message}`);
+  return [
+    lines.length === 0 ? `No skill fits ${JSON.stringify(query)}.` : lines.join("\n"),
+    ...(more > 0 ? [`… and ${more} more: give words to look for.`] : []),
+    ...(findings.length === 0 ? [] : ["", "What is wrong with files of skills:", ...findings]),
+  ].join("\n");
+}
+
+function lineOf(skill: Skill, workspace: string): string {
+  const { name, description, version, tools } = skill;
+  const facts = [
+    isOfWorkspace(skill, workspace) ? "in the workspace" : "not to be written",
+    ...(version === null ? [] : [`version ${version}`]),
+    ...(tools.length === 0 ? [] : [`tools ${tools.map((tool) => tool.name).join(", ")}`]),
+  ];
+  return `- ${name} — ${description} (${facts.join("; ")})`;
+}
+
+/** Directly in the workspace's folder of skills, where the tools write. */
+export function isOfWorkspace({ folder }: Skill, workspace: string): boolean {
+  return dirname(folder) === join(workspace, "skills");
+}
+
+function shownPath(path: string, workspace: string): string {
+  const inside = relative(workspace, path);
+  return inside.startsWith(`..${sep}`) ? path : inside;
+}

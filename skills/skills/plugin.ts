@@ -1,0 +1,49 @@
+/** The tools of the skills skill: what there is (list.ts), and instructions written with a person's approval (write.ts). */
+import type { JsonObject } from "../../src/core/message.ts";
+import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
+import { explainFileProblem } from "../../src/core/working-folder.ts";
+import { listSkills } from "./list.ts";
+import { editSkill, writeSkill } from "./write.ts";
+
+async function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> {
+  const { skills } = context;
+  if (skills === undefined) return failure("The skills can't be seen from here.");
+  try {
+    switch (tool) {
+      case "list_skills":
+        return listSkills(textIn(input.query), skills, context.workspace);
+      case "write_skill":
+        return await writeSkill(
+          { name: textIn(input.name), file: textIn(input.file) },
+          textIn(input.content),
+          context,
+          skills,
+        );
+      case "edit_skill":
+        return await editSkill(
+          { name: textIn(input.name), file: textIn(input.file) },
+          { before: textIn(input.old_text), after: textIn(input.new_text) },
+          context,
+          skills,
+        );
+      default:
+        return failure(`The skills skill has no tool ${tool}.`);
+    }
+  } catch (thrown) {
+    const error = explainFileProblem(thrown, textIn(input.file) || "SKILL.md");
+    if (error === undefined) throw thrown;
+    return failure(error);
+  }
+}
+
+function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function failure(error: string): PluginResult {
+  return { success: false, output: "", error };
+}
+
+const plugin: Plugin = { execute };
+
+export default plugin;

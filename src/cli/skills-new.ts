@@ -1,0 +1,140 @@
+/** `remora skills new NAME`: a skill that works, with a plugin, patterns and their tests, to be changed into one's own. */
+import { existsSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import type { Environment } from "../config/load.ts";
+import { RemoraError } from "../core/errors.ts";
+import { loadSkills } from "../skills/load.ts";
+import { byAnyName } from "../skills/precedence.ts";
+import { settingsFor, skillRootsOf } from "./settings.ts";
+
+export const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+export async function newSkillCommand(env: Environment, root: string, name: string): Promise<void> {
+  const settings = settingsFor(env, root);
+  const place = `skills new ${name}`;
+  if (!skillName.test(name) || name.length > 48) {
+    const message = "a skill's name is up to 48 of a-z 0-9, with single hyphens between, such as release-notes";
+    throw new RemoraError({ code: "skills.name", place, message });
+  }
+  const skills = join(settings.workspace, "skills");
+  const folder = join(skills, name);
+  const { skills: known } = await loadSkills(skillRootsOf(settings));
+  const other = byAnyName(known).get(name);
+  if (other !== undefined || existsSync(folder)) {
+    const message = `there is one already: ${other?.path ?? folder}. Choose another name`;
+    throw new RemoraError({ code: "skills.taken", place, message });
+  }
+  await mkdir(skills, { recursive: true });
+  // Built aside, so that a running agent never sees half of it.
+  const aside = await mkdtemp(join(skills, ".new-"));
+  try {
+    await writeFile(join(aside, "SKILL.md"), skillText(name));
+    await writeFile(join(aside, "plugin.mjs"), pluginText(name));
+    await chmod(aside, 0o755);
+    await rename(aside, folder);
+  } catch (thrown) {
+    await rm(aside, { recursive: true, force: true });
+    throw thrown;
+  }
+  const shown = relative(process.cwd(), folder);
+  process.stdout.write(
+    `Made ${shown} with SKILL.md and plugin.mjs: a list of things to do, as an example.\nChange them, then: npm run -s remora -- skills check ${shown}\n`,
+  );
+}
+
+/** Tools are one namespace for all skills, so that their names begin with the skill's. */
+function toolPrefix(name: string): string {
+  return name.replaceAll("-", "_");
+}
+
+function skillText(name: string): string {
+  const tool = toolPrefix(name);
+  return `---
+name: ${name}
+description: Keeps a list of things to do. Use it when somebody wants something noted as to be done, or asks what is left.
+version: 0.1.0
+
+# What the model may call. The code is in plugin.mjs beside this file.
+tools:
+  - name: ${tool}_add
+    description: Adds one thing to the list.
+    parameters:
+      type: object
+      properties:
+        text: { type: string, minLength: 1, maxLength: 500, description: "The thing to do, in a few words" }
+      required: [text]
+      additionalProperties: false
+  - name: ${tool}_list
+    description: Shows the list.
+    # Changes nothing: may run beside other such calls, and again after a failure.
+    readOnly: true
+    idempotent: true
+  - name: ${tool}_clear
+    description: Empties the list.
+
+# Patterns are regular expressions, tried on the tool's name, a blank, and the arguments as JSON. A match of danger_patterns
+# blocks the call, whoever asks; one of confirm_patterns asks a person first. They hold for the tools of all skills.
+danger_patterns:
+  - pattern: '^${tool}_add .*-----BEGIN [A-Z ]*PRIVATE KEY-----'
+    reason: a private key has no place in a list
+confirm_patterns:
+  - pattern: '^${tool}_clear '
+    reason: what was on the list is gone for good
+
+# What the patterns are meant to do; \`remora skills check\` tries it.
+gate_tests:
+  safe:
+    - { tool: ${tool}_add, args: { text: water the plants } }
+    - { tool: ${tool}_list, args: {} }
+  confirm:
+    - { tool: ${tool}_clear, args: {} }
+  block:
+    - { tool: ${tool}_add, args: { text: "-----BEGIN PRIVATE KEY-----" } }
+---
+
+# What the model reads when it loads this skill
+
+- Add one thing a call, in the person's own words.
+- Show the list after a change.
+- Empty it only when somebody asks for that; it asks them again.
+`;
+}
+
+function pluginText(name: string): string {
+  const tool = toolPrefix(name);
+  return `/** The tools of the skill ${name}. The arguments have passed the schemas in SKILL.md and the safety gate. */
+import { appendFile, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+async function execute(tool, input, context) {
+  // A folder of the skill's own. context.workingFolder is the conversation's, context.config the skill's settings.
+  const file = join(context.dataFolder, "list.txt");
+  switch (tool) {
+    case "${tool}_add":
+      await appendFile(file, \`\${input.text.replaceAll("\\n", " ")}\\n\`);
+      return \`Added: \${input.text}\`;
+    case "${tool}_list":
+      return (await readList(file)) || "The list is empty.";
+    case "${tool}_clear":
+      await rm(file, { force: true });
+      return "The list is empty now.";
+    default:
+      // An answer to the model; \`retryable: true\` would ask for another try. What is thrown is a failure too.
+      return { success: false, output: "", error: \`There is no tool \${tool}.\` };
+  }
+}
+
+async function readList(file) {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  }
+}
+
+// \`init(home)\` runs once before the first call, \`destroy()\` once at the end; both may be left out.
+export default { execute };
+`;
+}

@@ -1,0 +1,103 @@
+/**
+ * Where skills are added from: a folder on this machine, or a git repository that is cloned into a temporary folder. Of git
+ * only what is needed is in use: one commit, over https, ssh or a file address, without hooks, submodules or questions.
+ */
+import { existsSync, statSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { execa } from "execa";
+import { RemoraError } from "../core/errors.ts";
+
+export interface SkillSource {
+  /** Folders that may hold skills. */
+  roots: string[];
+  /** For people; without the password that an address may have. */
+  shown: string;
+  remove(): Promise<void>;
+}
+
+const cloneMs = 300_000;
+/** Where repositories keep skills besides their visible folders. */
+const hiddenRoots = [join(".agents", "skills"), join(".claude", "skills")];
+
+export async function openSource(written: string): Promise<SkillSource> {
+  const address = gitAddress(written);
+  if (address === undefined) {
+    const folder = resolve(written);
+    if (!existsSync(folder) || !statSync(folder).isDirectory()) throw notThere(written);
+    return { roots: rootsIn(folder), shown: folder, remove: async () => {} };
+  }
+  const folder = await mkdtemp(join(tmpdir(), "remora-add-"));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  try {
+    const clone = join(folder, "repository");
+    await cloneInto(address, clone, written);
+    return { roots: rootsIn(clone), shown: withoutPassword(written), remove };
+  } catch (thrown) {
+    await remove();
+    throw thrown;
+  }
+}
+
+function rootsIn(folder: string): string[] {
+  return [folder, ...hiddenRoots.map((root) => join(folder, root)).filter((root) => existsSync(root))];
+}
+
+/** Undefined for what is a path. */
+function gitAddress(written: string): string | undefined {
+  if (/^(?:https|ssh|file):\/\//i.test(written)) return written;
+  const isOther = /^[a-z][a-z0-9+.-]*:(?:\/\/|:)/i.test(written);
+  if (isOther) {
+    throw new RemoraError({
+      code: "skills.source",
+      place: withoutPassword(written),
+      message: "this kind of address is not used: give one of https, ssh or file, or a folder",
+    });
+  }
+  // `git@host:path`, as services show it; a path with a colon in its first part is written `./a:b`.
+  return /^[\w.-]+@[\w.-]+:[^\s]+$/.test(written) && !existsSync(written) ? written : undefined;
+}
+
+function notThere(written: string): RemoraError {
+  return new RemoraError({
+    code: "skills.source",
+    place: withoutPassword(written),
+    message: "there is no such folder. Give a folder, or the address of a git repository (https, ssh or file)",
+  });
+}
+
+async function cloneInto(address: string, folder: string, written: string): Promise<void> {
+  const settings = [
+    "protocol.allow=never",
+    ...["https", "ssh", "file"].map((protocol) => `protocol.${protocol}.allow=always`),
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "submodule.recurse=false",
+  ].flatMap((setting) => ["-c", setting]);
+  const options = ["--depth", "1", "--single-branch", "--no-tags", "--no-recurse-submodules", "--template=", "--quiet"];
+  const { failed, timedOut, stderr } = await execa("git", [...settings, "clone", ...options, "--", address, folder], {
+    reject: false,
+    timeout: cloneMs,
+    stdin: "ignore",
+    killDescendants: true,
+    env: {
+      GIT_TERMINAL_PROMPT: "0",
+      GIT_LFS_SKIP_SMUDGE: "1",
+      GIT_SSH_COMMAND: process.env.GIT_SSH_COMMAND ?? "ssh -o BatchMode=yes",
+    },
+  });
+  if (!failed) return;
+  const why = timedOut
+    ? `it took longer than ${cloneMs / 60_000} minutes`
+    : withoutPassword(stderr.trim() || "git failed");
+  throw new RemoraError({
+    code: "skills.clone",
+    place: withoutPassword(written),
+    message: `could not be cloned: ${why}`,
+  });
+}
+
+function withoutPassword(text: string): string {
+  return text.replace(/(\b[a-z]+:\/\/)[^\s/@]*@/gi, "$1");
+}

@@ -1,0 +1,81 @@
+/** The shipped mcp skill with servers of a test: library, gate and toolbox as the application has them. */
+import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { onTestFinished, vi } from "vitest";
+import { createEvents } from "../../src/core/events.ts";
+import type { Log } from "../../src/core/log.ts";
+import type { JsonObject } from "../../src/core/message.ts";
+import { createGate } from "../../src/gate/gate.ts";
+import { createSkillLibrary, gateRules } from "../../src/skills/library.ts";
+import { createToolbox } from "../../src/skills/toolbox.ts";
+import { makePlace, skillsFolder } from "./place.ts";
+
+const program = resolve(import.meta.dirname, "../doubles/mcp-server.ts");
+
+/** Settings of a server that is this program (test/doubles/mcp-server.ts), started with these options. */
+export function programServer(options: object = {}, more: JsonObject = {}): JsonObject {
+  return { command: process.execPath, args: [program, JSON.stringify(options)], ...more };
+}
+
+export async function openMcp(servers: JsonObject) {
+  const place = await makePlace();
+  const logged: { [field: string]: unknown }[] = [];
+  const note = (fields: object, message: string) => void logged.push({ ...fields, message });
+  const log: Log = { debug: note, info: note, warn: note, error: note };
+  const library = createSkillLibrary({ roots: [join(skillsFolder, "mcp")], log, events: createEvents() });
+  await library.reload();
+  const gate = createGate({ rules: gateRules(library.current()), matching: "extended" });
+  const exactGate = createGate({ rules: gateRules(library.current()), matching: "exact" });
+  library.onChange((set) => {
+    gate.replace(gateRules(set));
+    exactGate.replace(gateRules(set));
+  });
+  await mkdir(join(place.workspace, "files"), { recursive: true });
+  const toolbox = createToolbox({
+    library,
+    log,
+    workspace: place.workspace,
+    filesRoot: join(place.workspace, "files"),
+    dataFolder: join(place.root, "data", "skills"),
+    config: { settings: { mcp: { servers } } },
+  });
+  let isClosed = false;
+  const close = async () => {
+    if (isClosed) return;
+    isClosed = true;
+    await toolbox.close();
+    await library.close();
+  };
+  onTestFinished(async () => {
+    await close();
+    await place.remove();
+  });
+  const names = () =>
+    toolbox
+      .specs("any")
+      .map(({ name }) => name)
+      .filter((name) => name !== "load_skill");
+  const { conversationId, scope, turnId, requester, workingFolder } = place.context("mcp");
+  return {
+    place,
+    logged,
+    gate,
+    exactGate,
+    toolbox,
+    close,
+    names,
+    problems: () => library.current().diagnostics.map(({ message }) => message),
+    /** Resolves when the tool is offered. */
+    async until(name: string) {
+      await vi.waitFor(
+        () => {
+          if (!names().includes(name))
+            throw new Error(`${name} is not there; there are ${names().join(", ") || "none"}`);
+        },
+        { timeout: 15_000 },
+      );
+    },
+    run: (name: string, input: JsonObject = {}, signal = AbortSignal.timeout(15_000)) =>
+      toolbox.run({ id: "c1", name, input }, { conversationId, scope, turnId, requester, workingFolder }, signal),
+  };
+}
