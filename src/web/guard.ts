@@ -5,7 +5,8 @@
  *   2. the token: in the printed link (which sets the cookie and leaves the address bar), the cookie, or a bearer header
  *   3. what changes something comes from a page of this very origin; a bearer header without an Origin is a program
  *
- * Paths that a supervisor asks (health, metrics) need no token; they tell nothing of anybody's.
+ * Paths that a supervisor asks (health, metrics) need no token; they tell nothing of anybody's. Paths whose callers sign what
+ * they send are left to those who check the signature.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
@@ -18,6 +19,8 @@ export interface GuardOptions {
   port(): number;
   /** Answered without a token. */
   openPaths: readonly string[];
+  /** Left to whoever is mounted there: a service calls them by a public name and signs what it sends. */
+  signedPaths: readonly string[];
 }
 
 /** No script, style, picture or connection from anywhere but this server; nothing inline; never in a frame. */
@@ -46,6 +49,7 @@ export function createGuard(options: GuardOptions): MiddlewareHandler {
   const isToken = (given: string) => timingSafeEqual(digestOf(given), digest);
 
   return async (context, next) => {
+    if (options.signedPaths.includes(context.req.path)) return await next();
     const host = context.req.header("host") ?? "";
     if (!hostsOf(options.port()).includes(host.toLowerCase())) return context.text(wrongHost(options.port()), 403);
     if (options.openPaths.includes(context.req.path)) return await next();

@@ -34,8 +34,10 @@ export interface WebServer {
   close(): Promise<void>;
 }
 
-/** For supervisors; and what carries a signature of its own, which is checked there. */
-const openPaths = ["/healthz", "/readyz", "/metrics", "/slack/events"];
+/** For supervisors. */
+const openPaths = ["/healthz", "/readyz", "/metrics"];
+/** What comes from elsewhere with a signature of its own, which is checked there. */
+const signedPaths = ["/slack/events"];
 /** How long requests under way may take when the server closes. */
 const closeGraceMs = 500;
 
@@ -45,7 +47,7 @@ export function createWebServer(options: WebServerOptions): WebServer {
   let port = options.port;
 
   app.use(createHeaders());
-  app.use(createGuard({ token: options.token, port: () => port, openPaths }));
+  app.use(createGuard({ token: options.token, port: () => port, openPaths, signedPaths }));
   app.get("/healthz", (context) => context.text("ok\n"));
   app.get("/readyz", (context) => {
     const { isReady, detail } = readiness();
