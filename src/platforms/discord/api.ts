@@ -140,6 +140,7 @@ export function codeOfRefusal(thrown: unknown): number | undefined {
 /** Refusals by name, as Discord numbers them. */
 export const refusals = {
   unknownChannel: 10003,
+  unknownGuild: 10004,
   unknownMember: 10007,
   unknownMessage: 10008,
   unknownUser: 10013,
@@ -152,6 +153,7 @@ export const refusals = {
   invalidWebhookToken: 50027,
   wrongChannelType: 50024,
   invalidForm: 50035,
+  tooLarge: 40005,
   archivedThread: 50083,
   noReplyWithoutHistory: 160002,
   threadExists: 160004,

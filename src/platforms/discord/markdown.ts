@@ -62,9 +62,9 @@ function lineAsText(text: string, { type, fence }: Line): string {
   }
 }
 
-/** Discord takes one word of these characters for the language, and anything else for code. */
+/** Discord takes one word for the language, and anything else for code. Settings behind the language are for other readers. */
 function openingOf(prefix: string, info: string): string {
-  const [language = ""] = /^[\w+\-.#]+(?=\s|$)/.exec(info) ?? [];
+  const [, language = ""] = /^([A-Za-z][\w+\-.#]*)(?:\s+[\w\s="'{}.,:/-]*)?$/.exec(info) ?? [];
   return `${prefix}\`\`\`${language === "" && info !== "" ? `\n${prefix}${info}` : language}`;
 }
 

@@ -1,0 +1,95 @@
+/** One row of an approval card as text within a limit, and as the file that has it whole. */
+import type { CardItem } from "../../core/approval.ts";
+import { clip, codeBlock, cutAt, escapePlain } from "./plain-text.ts";
+
+export interface RowOptions {
+  /** Characters, at least 800. */
+  room: number;
+  /** What the attached file is called; undefined: there is none, and what is left out is nowhere. */
+  fileName: string | undefined;
+}
+
+/** Longest of each of the lines around the call: as long as they take less than half of the room. */
+const lineLengths = [300, 200, 120, 80, 40];
+const mostReasons = 4;
+
+/** `isWhole`: nothing is left out. */
+export function rowText(item: CardItem, { room, fileName }: RowOptions): { text: string; isWhole: boolean } {
+  const around = linesAround(item, Math.floor(room / 2));
+  const before = item.editedFrom === undefined ? undefined : `**As the model asked**`;
+  // Half of what is left for the call as it was, where a person has edited it.
+  const left = room - around.text.length - 2 * 20 - noticeLength - (before?.length ?? 0);
+  const share = before === undefined ? left : Math.floor(left / 2);
+  const call = shortened(item.callText, share, fileName);
+  const original = item.editedFrom === undefined ? undefined : shortened(item.editedFrom, share, fileName);
+  const isWhole = call.isWhole && around.isWhole && (original?.isWhole ?? true);
+  const notice = isWhole ? undefined : noticeFor(item, fileName);
+  const blocks = [
+    codeBlock(call.text),
+    notice,
+    before,
+    original === undefined ? undefined : codeBlock(original.text),
+    around.text === "" ? undefined : around.text,
+  ];
+  return { text: blocks.filter((block) => block !== undefined).join("\n"), isWhole };
+}
+
+const noticeLength = 160;
+
+function noticeFor({ callText }: CardItem, fileName: string | undefined): string {
+  const length = callText.length.toLocaleString("en");
+  return fileName === undefined
+    ? `⚠️ This call has ${length} characters and I may not attach files here, so it can't be approved on this card.`
+    : `📎 Not all of it fits here: the whole, a call of ${length} characters, is attached as \`${fileName}\`.`;
+}
+
+/** All of the row, for a file. */
+export function wholeRow({ callText, editedFrom, reasons, warning, grantText, progress, outcome }: CardItem): string {
+  const parts = [
+    callText,
+    editedFrom === undefined ? undefined : `As the model asked:\n${editedFrom}`,
+    warning === undefined ? undefined : `Warning: ${warning}`,
+    `Why it asks:\n${reasons.map((reason) => `- ${reason}`).join("\n")}`,
+    grantText,
+    progress,
+    outcome,
+  ];
+  return `${parts.filter((part) => part !== undefined && part !== "").join("\n\n")}\n`;
+}
+
+function linesAround(item: CardItem, room: number): { text: string; isWhole: boolean } {
+  const { warning, reasons, grantText, progress, outcome, choices } = item;
+  const shownReasons = reasons.slice(0, mostReasons);
+  const more = reasons.length - shownReasons.length;
+  const all = [
+    ...(warning === undefined ? [] : [{ before: "⚠️ ", text: warning }]),
+    ...shownReasons.map((text) => ({ before: "Why it asks: ", text })),
+    ...(more > 0 ? [{ before: "", text: `and ${more} more reasons` }] : []),
+    ...(grantText === undefined || !choices.includes("allow") ? [] : [{ before: "Allow: ", text: grantText }]),
+    ...(progress === undefined ? [] : [{ before: "🗳️ ", text: progress }]),
+    ...(outcome === undefined ? [] : [{ before: "**Outcome:** ", text: outcome }]),
+  ];
+  const linesOf = (longest: number) =>
+    all.map(({ before, text }) => before + escapePlain(clip(text, longest))).join("\n");
+  const longest = lineLengths.find((length) => linesOf(length).length <= room) ?? 40;
+  return { text: linesOf(longest), isWhole: more === 0 && all.every((line) => line.text.length <= longest) };
+}
+
+/** Head and tail, and in between how much is missing. */
+function shortened(text: string, room: number, fileName: string | undefined): { text: string; isWhole: boolean } {
+  if (blockLength(text) <= room) return { text, isWhole: true };
+  const kept = Math.max(80, room - 120);
+  const headEnd = cutAt(text, Math.floor(kept * 0.65));
+  const tailStart = cutAt(text, text.length - Math.floor(kept * 0.35));
+  const missing = (tailStart - headEnd).toLocaleString("en");
+  const where = fileName === undefined ? "" : `, see ${fileName}`;
+  return {
+    text: `${text.slice(0, headEnd)}\n… ${missing} characters left out here${where} …\n${text.slice(tailStart)}`,
+    isWhole: false,
+  };
+}
+
+/** Backticks that are kept apart take more room. */
+function blockLength(text: string): number {
+  return codeBlock(text).length;
+}

@@ -1,0 +1,232 @@
+/**
+ * Discord behind the platform port.
+ *
+ *   connect   registers the commands, opens the gateway, and takes in what was missed and what comes (intake.ts, interactions.ts)
+ *   reply     writes by REST alone, in any process (reply.ts)
+ *   chat      what tools do besides (chat.ts)
+ */
+import {
+  type APIInteraction,
+  type Client,
+  GatewayDispatchEvents,
+  type GatewayMessageDeleteBulkDispatchData,
+  type GatewayMessageDeleteDispatchData,
+  type RESTAPIPartialCurrentUserGuild,
+  Routes,
+} from "discord.js";
+import { messageOf } from "../../core/errors.ts";
+import type { Events } from "../../core/events.ts";
+import type { Log } from "../../core/log.ts";
+import type { InboundMessage, Notice } from "../../core/message.ts";
+import type { Platform, PlatformHandlers } from "../../core/platform.ts";
+import { pause } from "../../core/retry.ts";
+import type { Store } from "../../core/store.ts";
+import { createAcknowledgements } from "./acknowledgement.ts";
+import { createDiscordApi, discordError } from "./api.ts";
+import { placesNotShown, placesOfGuild, placesOfShard } from "./catch-up.ts";
+import { createChannels } from "./channels.ts";
+import { createChat } from "./chat.ts";
+import { createChatAccess } from "./chat-access.ts";
+import { type CommandHelp, registerCommands } from "./commands.ts";
+import { parseConversationId } from "./conversation-id.ts";
+import { createCursors } from "./cursors.ts";
+import { createEditTexts } from "./edit-texts.ts";
+import { createGateway } from "./gateway.ts";
+import type { InboundContext, RawMessage } from "./inbound.ts";
+import { createIntake, type Intake } from "./intake.ts";
+import { createInteractions, type Interactions } from "./interactions.ts";
+import { createMessages, nonceOf } from "./messages.ts";
+import { createOutlet, type Origin } from "./outlet.ts";
+import { allParts } from "./parts.ts";
+import { createPeople } from "./people.ts";
+import { createRecent } from "./recent.ts";
+import { createDiscordReply } from "./reply.ts";
+
+export interface DiscordPlatformOptions {
+  token: string;
+  /** Without the version; absent: Discord's own. */
+  apiUrl?: string;
+  replyIn: "thread" | "channel";
+  /** An emoji on every message that will be answered; null for none. */
+  ackReaction: string | null;
+  shards: number | "auto";
+  store: Store;
+  /** What `/remora` offers besides `ask`. */
+  commands(): CommandHelp[];
+  /** Whether the messages of this bot are read. */
+  isAllowedBot(id: string): boolean;
+  events?: Pick<Events, "emit">;
+  log: Log;
+}
+
+export function createDiscordPlatform(options: DiscordPlatformOptions): Platform {
+  const { store, log, events } = options;
+  const api = createDiscordApi(options);
+  const messages = createMessages(api);
+  const cursors = createCursors(store, log);
+  const editTexts = createEditTexts(store);
+  const acknowledgements = createAcknowledgements(api, options.ackReaction, log);
+  const origins = createRecent<Origin>(2_000);
+  const told = createRecent<true>(1_000);
+  const ended = new AbortController();
+  let inlet: { intake: Intake; interactions: Interactions } | undefined;
+
+  const gateway = createGateway({
+    ...options,
+    onDispatch: (type, data) => dispatch(type, data),
+    onSession: (client, shard) => begin(client, shard),
+    onGuildBack: (guild) => catchUp(placesOfGuild(guild, cursors)),
+    onLost: (message) => events?.emit("platform.disconnected", { platform: "discord", message }),
+    onResumed: () => events?.emit("platform.connected", { platform: "discord" }),
+  });
+  const channels = createChannels(api, gateway.client);
+  const people = createPeople(api, () => gateway.client()?.guilds.cache.map(({ id }) => id));
+  const access = createChatAccess(api, async () => {
+    const known = gateway.client()?.guilds.cache.map(({ id }) => id);
+    const ask = () => api.request<RESTAPIPartialCurrentUserGuild[]>({ method: "GET", route: Routes.userGuilds() });
+    return known ?? (await ask()).map(({ id }) => id);
+  });
+
+  const context: InboundContext = {
+    ...{ channels, people, log, replyIn: options.replyIn, isAllowedBot: options.isAllowedBot },
+    botId: () => gateway.client()?.user.id ?? "",
+    botRole: (guildId) =>
+      gateway
+        .client()
+        ?.guilds.cache.get(guildId)
+        ?.roles.botRoleFor(gateway.client()?.user.id ?? "")?.id,
+    roleName: (guildId, roleId) => gateway.client()?.guilds.cache.get(guildId)?.roles.cache.get(roleId)?.name,
+    isOwnThread: (threadId) => cursors.isOwn(threadId),
+  };
+
+  function dispatch(type: string, data: unknown): void {
+    if (inlet === undefined) return;
+    const { intake, interactions } = inlet;
+    switch (type) {
+      case GatewayDispatchEvents.MessageCreate:
+        intake.add(data as RawMessage);
+        return;
+      case GatewayDispatchEvents.MessageUpdate:
+        if (isEdit(data as RawMessage, context.botId())) intake.edited(data as RawMessage);
+        return;
+      case GatewayDispatchEvents.MessageDelete: {
+        const { channel_id, id } = data as GatewayMessageDeleteDispatchData;
+        intake.deleted(channel_id, [id]);
+        return;
+      }
+      case GatewayDispatchEvents.MessageDeleteBulk: {
+        const { channel_id, ids } = data as GatewayMessageDeleteBulkDispatchData;
+        intake.deleted(channel_id, ids);
+        return;
+      }
+      case GatewayDispatchEvents.InteractionCreate:
+        void interactions.take(data as APIInteraction);
+        return;
+      case GatewayDispatchEvents.ChannelDelete:
+      case GatewayDispatchEvents.ThreadDelete:
+        cursors.forget((data as { id: string }).id);
+    }
+  }
+
+  function begin(client: Client<true>, shard: number): void {
+    catchUp(placesOfShard(client, shard, cursors));
+    if (shard === 0) catchUp(placesNotShown(client, cursors));
+    events?.emit("platform.connected", { platform: "discord" });
+  }
+
+  function catchUp(placeIds: string[]): void {
+    for (const id of placeIds) inlet?.intake.catchUp(id);
+  }
+
+  function onKept(message: InboundMessage, notice: Notice | undefined): void {
+    if (notice !== undefined) tellAuthor(message, notice);
+    else if (message.isAddressed) acknowledgements.give(placeOf(message), message.id);
+  }
+
+  function placeOf({ conversationId, id }: InboundMessage): string {
+    const conversation = parseConversationId(conversationId);
+    if (conversation?.type !== "guild") return conversation?.channel ?? "";
+    // The thread that it opens is made with the first words of the answer.
+    return conversation.thread === null || conversation.thread === id ? conversation.channel : conversation.thread;
+  }
+
+  function tellAuthor(message: InboundMessage, { text }: Notice): void {
+    const [content = ""] = allParts(text);
+    const post = { nonce: nonceOf(message.id, "notice"), patience: "brief" as const, replyTo: message.id };
+    messages
+      .post(placeOf(message), { content }, post)
+      .catch((thrown: unknown) =>
+        log.warn(
+          { messageId: message.id, error: messageOf(thrown) },
+          "its author could not be told why a message is not answered",
+        ),
+      );
+  }
+
+  function connectedHandlers(handlers: PlatformHandlers): PlatformHandlers {
+    return {
+      ...handlers,
+      onMessage(message) {
+        const { id, author, text } = message;
+        if (message.isAddressed) origins.set(id, { authorId: author.id, authorName: author.name, text });
+        return handlers.onMessage(message);
+      },
+    };
+  }
+
+  function register(): void {
+    const applicationId = gateway.client()?.application.id;
+    if (applicationId === undefined) return;
+    registerCommands({ api, store, applicationId, commands: options.commands(), log, signal: ended.signal }).catch(
+      (thrown: unknown) => {
+        if (!ended.signal.aborted)
+          log.error(
+            { error: messageOf(thrown) },
+            "the /remora commands could not be registered; those from before work on",
+          );
+      },
+    );
+  }
+
+  return {
+    name: "discord",
+    async connect(given, signal) {
+      if (inlet !== undefined) throw discordError("discord.connected", "it is connected already");
+      const handlers = connectedHandlers(given);
+      const both = AbortSignal.any([signal, ended.signal]);
+      await cursors.load();
+      const intake = createIntake({ api, context, cursors, handlers, onKept, log, signal: both });
+      const onAsked = (raw: RawMessage) => intake.add(raw);
+      inlet = { intake, interactions: createInteractions({ api, channels, handlers, editTexts, onAsked, log }) };
+      signal.addEventListener("abort", () => void gateway.close(), { once: true });
+      await gateway.open(both);
+      register();
+    },
+    reply(target, posts) {
+      const outlet = createOutlet({ api, messages, target, posts, origins, told, log });
+      const onBegin = () => acknowledgements.end(target.messageId);
+      return createDiscordReply({ api, outlet, target, posts, editTexts, onBegin, log });
+    },
+    lookUp: people.lookUp,
+    chat: createChat({ api, messages, access }),
+    health: () => ({ isConnected: gateway.isConnected(), detail: gateway.detail() }),
+    async close() {
+      ended.abort();
+      acknowledgements.close();
+      await gateway.close();
+      // What is being kept right now is kept; then the cursors are where they are.
+      const waited = new AbortController();
+      await Promise.race([inlet?.intake.whenIdle(), pause(closeMs, waited.signal)]);
+      waited.abort();
+      await cursors.flush();
+      api.close();
+    },
+  };
+}
+
+const closeMs = 2_000;
+
+/** Unfolding a link changes a message too, but not what was said. */
+function isEdit({ author, edited_timestamp, webhook_id }: Partial<RawMessage>, botId: string): boolean {
+  return Boolean(edited_timestamp) && author !== undefined && author.id !== botId && webhook_id === undefined;
+}

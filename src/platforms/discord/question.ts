@@ -1,0 +1,27 @@
+/** A tool's question as a message: the question as plain text, and a button for each option while it is open. */
+import { ButtonStyle, ComponentType } from "discord.js";
+import type { QuestionCard } from "../../core/question.ts";
+import { formatButtonId } from "./custom-id.ts";
+import type { OutgoingMessage } from "./messages.ts";
+import { clip, escapePlain } from "./plain-text.ts";
+
+export function questionMessage(card: QuestionCard, thread: string | null): OutgoingMessage {
+  const { id, tool, question, options, requesterName, outcome } = card;
+  const ending = outcome === undefined ? `${escapePlain(requesterName)} may answer` : `**${escapePlain(outcome)}**`;
+  const buttons = options.slice(0, 5).map((label, option) => ({
+    type: ComponentType.Button as const,
+    style: ButtonStyle.Primary as const,
+    label: clip(label, 80),
+    custom_id: formatButtonId({ meaning: { type: "pick", option }, thread, id }),
+  }));
+  return {
+    embeds: [
+      {
+        title: clip(`Question: ${escapePlain(tool)}`, 100),
+        description: `${escapePlain(clip(question, 1_500))}\n\n${ending}`,
+        color: outcome === undefined ? 0x5865f2 : 0x80848e,
+      },
+    ],
+    components: outcome === undefined ? [{ type: ComponentType.ActionRow, components: buttons }] : [],
+  };
+}

@@ -1,0 +1,212 @@
+/**
+ * One reply on Discord. The text grows in a message that is edited at most once a second; a card or a question is a message of
+ * its own and closes the text above it; the end is written without waiting, and as often as it takes to arrive.
+ */
+import { type APIMessage, type RawFile, Routes } from "discord.js";
+import type { ApprovalCard } from "../../core/approval.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { Posts, Reply, ReplyTarget } from "../../core/platform.ts";
+import type { QuestionCard } from "../../core/question.ts";
+import type { ToolFile } from "../../core/tool.ts";
+import { createPaced } from "../shared/paced.ts";
+import { type DiscordApi, isPassing, isRefusal } from "./api.ts";
+import { cardMessages } from "./card.ts";
+import { parseConversationId } from "./conversation-id.ts";
+import type { EditTexts } from "./edit-texts.ts";
+import { batchesOf, notAttached, readFiles } from "./files-out.ts";
+import type { Outlet } from "./outlet.ts";
+import { allParts, finalParts, growingParts, withoutStatus } from "./parts.ts";
+import { questionMessage } from "./question.ts";
+import { createSegment, type Segment } from "./segment.ts";
+import { createTyping } from "./typing.ts";
+
+export interface DiscordReplyOptions {
+  api: DiscordApi;
+  outlet: Outlet;
+  target: ReplyTarget;
+  posts: Posts;
+  editTexts: EditTexts;
+  /** Before anything is written. */
+  onBegin(): void;
+  log: Log;
+}
+
+/** Discord takes five edits in five seconds, from all of a channel. */
+const editEveryMs = 1_000;
+/** Nothing shows so little for so long and still works. */
+const typingMs = 10 * 60_000;
+
+export function createDiscordReply(options: DiscordReplyOptions): Reply {
+  const { api, outlet, target, posts, log } = options;
+  const typing = createTyping(api, () => outlet.channelId(), { longestMs: typingMs });
+  const shown = { text: "", activity: "", isWritten: false };
+  /** Message ids of cards and questions by their keys. */
+  const asked = new Map<string, string>();
+  let segment: Segment | undefined;
+  /** Nobody will see it: only the end is worth another try. */
+  let isShut = false;
+
+  const paced = createPaced<string[]>({
+    everyMs: editEveryMs,
+    show: async (parts) => (await begun()).show(parts, "brief"),
+    onFailure(thrown) {
+      isShut = !isPassing(thrown);
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a partial reply was not shown");
+    },
+  });
+
+  async function begun(): Promise<Segment> {
+    if (segment !== undefined) return segment;
+    options.onBegin();
+    const kept = await posts.all();
+    for (const { key, messageId } of kept) if (/^(?:card|question|more):/.test(key)) asked.set(key, messageId);
+    segment ??= createSegment(cardsPosted(asked), outlet, kept);
+    return segment;
+  }
+
+  async function update(change: { text?: string; activity?: string }): Promise<void> {
+    Object.assign(shown, change, { isWritten: true });
+    typing.keep();
+    const parts = growingParts(shown.text, shown.activity);
+    // A status line that is gone, with nothing else to show, is taken away at the end.
+    if (isShut || parts.length === 0) return;
+    await paced.offer(parts);
+  }
+
+  /** The text above a card, as it stays. */
+  async function closeSegment(): Promise<void> {
+    await paced.stop();
+    const open = await begun();
+    if (shown.isWritten) await settleText(open, allParts(shown.text));
+    else if (open.isPosted()) await removeStatus(open);
+    Object.assign(shown, { text: "", activity: "", isWritten: false });
+  }
+
+  async function settleText(open: Segment, parts: string[], files: RawFile[] = []): Promise<void> {
+    await open.show(parts, "lasting", files);
+    await open.cutTo(parts.length);
+  }
+
+  /** Of a text that another process left as it was. */
+  async function removeStatus(open: Segment): Promise<void> {
+    const messageId = open.lastMessageId();
+    if (messageId === undefined) return;
+    try {
+      const route = Routes.channelMessage(await outlet.open(), messageId);
+      const rest = withoutStatus((await api.request<APIMessage>({ method: "GET", route })).content);
+      if (rest === "") await outlet.remove(messageId);
+      else if (rest !== undefined) await outlet.edit(messageId, { content: rest }, "brief");
+    } catch (thrown) {
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a status line was left behind");
+    }
+  }
+
+  async function end(text: string, wanted: ToolFile[]): Promise<void> {
+    await paced.stop();
+    const open = await begun();
+    const { files, notes } = await readFiles(wanted);
+    const whole = [text, ...notes].filter(Boolean).join("\n\n");
+    const { parts, file } = finalParts(whole);
+    const batches = batchesOf(file === undefined ? files : [file, ...files]);
+    try {
+      await endWith(open, parts, batches);
+    } catch (thrown) {
+      const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
+      if (!isAboutFiles) throw thrown;
+      const refused = files.map(({ name }) => notAttached(name, messageOf(thrown)));
+      await settleText(open, allParts([whole, ...refused].join("\n\n")));
+    } finally {
+      typing.stop();
+    }
+  }
+
+  async function endWith(open: Segment, parts: string[], [first = [], ...more]: RawFile[][]): Promise<void> {
+    // Files alone are a message without text.
+    await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, first);
+    for (const [index, files] of more.entries()) {
+      const key = `files:${open.number}:${index}`;
+      const isThere = (await posts.all()).some((post) => post.key === key);
+      if (!isThere) await outlet.post({ files }, { key, patience: "lasting" });
+    }
+  }
+
+  async function ask(card: ApprovalCard): Promise<void> {
+    await begun();
+    await options.editTexts.keep(card);
+    if (asked.has(`card:${card.id}`)) return await writeCard(card);
+    await closeSegment();
+    typing.stop();
+    await postCard(card, true);
+    segment = createSegment(cardsPosted(asked), outlet, []);
+  }
+
+  async function postCard(card: ApprovalCard, canAttach: boolean): Promise<void> {
+    try {
+      const [first, ...more] = cardMessages(card, { place: { thread: threadOf(target) }, canAttach });
+      const key = `card:${card.id}`;
+      const firstMessage = await outlet.post(first ?? {}, { key, patience: "lasting", isCard: true });
+      asked.set(key, firstMessage);
+      if (more.length > 0) await writeCard(card, canAttach);
+    } catch (thrown) {
+      if (!canAttach || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
+      await postCard(card, false);
+    }
+  }
+
+  /** Rewrites what stands there, and posts what a card of several messages lacks. */
+  async function writeCard(card: ApprovalCard, canAttach = true): Promise<void> {
+    const firstMessage = asked.get(`card:${card.id}`);
+    if (firstMessage === undefined) return;
+    const place = { thread: threadOf(target), firstMessage };
+    try {
+      for (const [index, message] of cardMessages(card, { place, canAttach }).entries()) {
+        const key = index === 0 ? `card:${card.id}` : `more:${card.id}:${index}`;
+        const messageId = asked.get(key);
+        if (messageId !== undefined) await outlet.edit(messageId, message, "lasting");
+        else asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
+      }
+    } catch (thrown) {
+      if (!canAttach || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
+      await writeCard(card, false);
+    }
+  }
+
+  async function question(card: QuestionCard): Promise<void> {
+    await begun();
+    const key = `question:${card.id}`;
+    const message = questionMessage(card, threadOf(target));
+    const messageId = asked.get(key);
+    if (messageId !== undefined) {
+      await outlet.edit(messageId, message, "lasting");
+      return;
+    }
+    await closeSegment();
+    typing.stop();
+    asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
+    segment = createSegment(cardsPosted(asked), outlet, []);
+  }
+
+  return {
+    write: (text) => update({ text }),
+    activity: (activity) => update({ activity }),
+    ask,
+    async settle(card) {
+      await begun();
+      await writeCard(card);
+    },
+    question,
+    finish: end,
+    fail: (text) => end(text, []),
+  };
+}
+
+/** Each closes a segment. */
+function cardsPosted(asked: Map<string, string>): number {
+  return [...asked.keys()].filter((key) => !key.startsWith("more:")).length;
+}
+
+function threadOf({ conversationId }: ReplyTarget): string | null {
+  const conversation = parseConversationId(conversationId);
+  return conversation?.type === "guild" ? conversation.thread : null;
+}
