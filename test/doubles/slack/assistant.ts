@@ -10,6 +10,7 @@ import type { AssistantThread, Channel, Person, SlackState } from "./state.ts";
 import { type Arguments, isObject, type JsonObject, SlackRefusal } from "./wire.ts";
 
 const statusMs = 2 * 60_000;
+const sessionStates = ["active", "processing", "suspended", "closed"];
 
 export interface Pane {
   channel: Channel;
@@ -59,8 +60,25 @@ export function createAssistant(state: SlackState, events: Events, direct: (pers
     return made;
   }
 
+  function directOf(args: Arguments): AssistantThread {
+    const channel = channelFor(state, args.required("channel_id"));
+    const known = find(channel.id, "");
+    if (known !== undefined) return known;
+    const userId = [...channel.members].find((member) => member !== state.app.botUserId) ?? "";
+    const made = { channel: channel.id, threadTs: "", userId, context: {}, status: "", loadingMessages: [] };
+    state.assistantThreads.push(made);
+    return made;
+  }
+
   return {
     methods: {
+      "agents.sessions.setStatus"({ args }) {
+        const thread = called(args, false);
+        const status = args.required("status");
+        if (!sessionStates.includes(status)) throw new SlackRefusal("invalid_arguments");
+        thread.session = status;
+        return { agent_status: status };
+      },
       "assistant.threads.setStatus"({ args }) {
         const thread = called(args, false);
         const status = args.text("status");
@@ -84,7 +102,8 @@ export function createAssistant(state: SlackState, events: Events, direct: (pers
         return {};
       },
       "assistant.threads.setSuggestedPrompts"({ args }) {
-        const thread = called(args, true);
+        // Apps that are agents (`agent_view`) name no thread: the prompts stand in the DM.
+        const thread = args.has("thread_ts") ? called(args, true) : directOf(args);
         const prompts = args.json("prompts");
         if (!Array.isArray(prompts) || prompts.length < 1 || prompts.length > 4 || !prompts.every(isPrompt)) {
           throw new SlackRefusal("invalid_arguments");

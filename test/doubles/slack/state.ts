@@ -117,6 +117,8 @@ export interface AssistantThread {
   status: string;
   loadingMessages: string[];
   title?: string;
+  /** As the app said it last: `active`, `processing`, `suspended`, `closed`. */
+  session?: string;
   prompts?: { title?: string; prompts: Json };
 }
 
