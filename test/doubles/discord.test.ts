@@ -205,6 +205,13 @@ test("a message calls those it may call, and nobody for whom it does not ask", a
   expect(discord.message(narrow)?.pings).toEqual({ users: [discord.ann.id], roles: [], everyone: false });
 });
 
+test("who does not see a channel is not called there", async () => {
+  discord.channel.permit(discord.ann, { deny: ["ViewChannel"] });
+  const sent = await general().send(discord.ann.mention);
+  expect(discord.message(sent)?.pings.users).toEqual([]);
+  expect(() => discord.ann.say("x", { in: discord.channel })).toThrow("Missing Access");
+});
+
 test("a reply calls the one it answers, unless it says otherwise", async () => {
   discord.ann.say("who?", { in: discord.channel });
   const message = await lastHeard("who?");

@@ -31,7 +31,12 @@ function textsHeardBy(client: Client): string[] {
 
 test("after a cut the client resumes and gets what it missed, once and in order", async () => {
   const discord = await start();
-  const heard = textsHeardBy(await join(discord));
+  const client = await join(discord);
+  const heard: string[] = [];
+  // The client itself would hide a message that came twice.
+  client.on(Events.Raw, ({ t, d }: { t: string; d: { content: string } }) => {
+    if (t === "MESSAGE_CREATE") heard.push(d.content);
+  });
   discord.ann.say("before", { in: discord.channel });
   await discord.until(() => heard.length === 1);
   discord.gateway.cut();
@@ -231,6 +236,24 @@ test("each mistake of a client has its close code", async () => {
   client.on(Events.ShardError, () => {});
   const session = (client.ws.shards.first() as unknown as { sessionInfo: { sessionId: string } }).sessionInfo;
   expect(await rawClose(discord, { ...resume, session_id: session.sessionId }, { op: 6 })).toBe(4007);
+});
+
+test("a client that says goodbye ends its session, one that just goes may come back", async () => {
+  const discord = await start();
+  const identify = { token: discord.token, intents: 1, properties: {} };
+  const resumeAfter = async (code: number) => {
+    const socket = raw(discord, identify);
+    const ready = await new Promise<{ d: { session_id: string } }>((resolve) => {
+      socket.on("message", (data) => String(data).includes('"READY"') && resolve(JSON.parse(String(data))));
+    });
+    socket.close(code);
+    await discord.until(() => discord.gateway.connected().length === 0);
+    const resume = { token: discord.token, session_id: ready.d.session_id, seq: 1 };
+    await rawAnswer(discord, resume, { op: 6 });
+    return discord.gateway.attempts.at(-1)?.outcome;
+  };
+  expect(await resumeAfter(1000)).toBe("invalid session");
+  expect(await resumeAfter(4000)).toBe("resumed after 1");
 });
 
 test("a second identify within five seconds is turned away where that is enforced", async () => {

@@ -100,6 +100,14 @@ test("a command comes with its subcommand, options, person, channel and permissi
   expect(discord.channel.messages()).toMatchObject([{ type: 20, content: "told", isEphemeral: false }]);
 });
 
+test("a command works also where the bot sees nothing, and says that it may do nothing there", async () => {
+  discord.channel.permit(discord.bot, { deny: ["ViewChannel"] });
+  const interaction = await command();
+  expect(interaction.appPermissions.bitfield).toBe(0n);
+  await interaction.reply("here all the same");
+  expect(discord.channel.messages()).toMatchObject([{ content: "here all the same" }]);
+});
+
 test("people enter only what is registered and fits", async () => {
   expect(() => discord.ann.slash("remora status", { in: "dm" })).toThrow("there is no /remora here; there is: nothing");
   await client.application.commands.set(commands as never);
@@ -143,6 +151,8 @@ test("what follows a deferred answer at once takes its place", async () => {
 
 test("an ephemeral answer is there for one person, and not by REST", async () => {
   const interaction = await command();
+  const heard: string[] = [];
+  client.on(Events.MessageCreate, ({ content }) => heard.push(content));
   await interaction.reply({ content: "just you", flags: MessageFlags.Ephemeral });
   const [own] = discord.ann.sees(discord.channel);
   expect(own).toMatchObject({ content: "just you", isEphemeral: true });
@@ -154,6 +164,9 @@ test("an ephemeral answer is there for one person, and not by REST", async () =>
   await interaction.editReply("still just you");
   await interaction.deleteReply();
   expect(discord.ann.sees(discord.channel)).toEqual([]);
+  discord.ben.say("for all", { in: discord.channel });
+  await discord.until(() => heard.length > 0);
+  expect(heard).toEqual(["for all"]);
 });
 
 test("an answer calls people alone, unless it says otherwise", async () => {

@@ -45,6 +45,8 @@ export interface Acting {
   slash(command: string, options: { in: Ref | "dm"; options?: Record<string, OptionValue> }): InteractionHandle;
   /** By label or custom id. */
   click(message: MessageRef, button: string): InteractionHandle;
+  /** A button with this custom id, whether or not the message has one: in flight while the message was changed, or made up. */
+  press(message: MessageRef, customId: string): InteractionHandle;
   choose(message: MessageRef, menu: string, values: string[]): InteractionHandle;
   /** Fills in a modal that was shown; inputs left out keep what they came with. */
   submit(opened: InteractionHandle, values?: Record<string, string>): InteractionHandle;
@@ -61,6 +63,7 @@ export function createActing(world: World, userId: string): Acting {
       return hand(openInteraction(world, { type: 2, name: command, userId, channel, data }));
     },
     click: (ref, wanted) => hand(press(world, userId, ref, (item) => isButton(item, wanted), wanted)),
+    press: (ref, customId) => hand(pressAnyway(world, userId, ref, customId)),
     choose: (ref, menu, values) => hand(press(world, userId, ref, (item) => item.custom_id === menu, menu, values)),
     submit: (opened, values = {}) => hand(submit(world, userId, opened.id, values)),
   };
@@ -118,6 +121,14 @@ function chosen(
   const kinds: Record<string, number> = { 5: 6, 6: 8, 8: 7 };
   for (const value of values) resolve(world, channel, kinds[String(item.type)] ?? 0, value, resolved);
   return { values, ...(Object.keys(resolved).length === 0 ? {} : { resolved }) };
+}
+
+function pressAnyway(world: World, userId: string, ref: MessageRef, customId: string): InteractionRecord {
+  const { channel, message } = messageAt(world, ref);
+  demand(world, userId, channel);
+  const data = { custom_id: customId, component_type: 2 };
+  const source = { source: message, sourcePayload: sourcePayload(world, message) };
+  return openInteraction(world, { type: 3, name: customId, userId, channel, data, ...source });
 }
 
 /** The message that was clicked, which the application always may read: it is its own. */
