@@ -104,7 +104,10 @@ async function post(run: TurnRun, asked: CallRecord[]): Promise<void> {
   const cardIds = new Set(asked.flatMap((record) => record.cardId ?? []));
   for (const cardId of cardIds) {
     const card = await run.stages.approvals.card(cardId);
-    if (card === undefined || card.items.every((item) => item.state !== "open")) continue;
+    if (card === undefined) continue;
+    // A crash may have come between the posting and the note of it: then it is found again, also when it was answered since.
+    const isKnown = (await run.stages.ledger.get("post", `${run.turn.id}:card:${cardId}`)) !== undefined;
+    if (isKnown && card.items.every((item) => item.state !== "open")) continue;
     try {
       // A card may be shared with other turns; here it is shown in this one's reply.
       await run.delivery.ask({ ...card, target: run.turn.target });
