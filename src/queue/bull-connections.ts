@@ -1,5 +1,6 @@
 /** The connections of one queue: all of them are known here, BullMQ's own copies too, so that all of them can be ended. */
 import type { Cluster, Redis } from "ioredis";
+import { pause } from "../core/retry.ts";
 
 export type QueueConnection = Redis | Cluster;
 
@@ -12,8 +13,8 @@ export type Connect = (role: "queue" | "worker") => QueueConnection;
 
 export interface Connections {
   open(role: "queue" | "worker"): QueueConnection;
-  /** At once; what waits for an answer is rejected. */
-  end(): void;
+  /** What waits for an answer is rejected. Resolves when they have ended, or would not say so. */
+  end(): Promise<void>;
 }
 
 export function createConnections(connect: Connect, onError: (thrown: unknown) => void): Connections {
@@ -32,8 +33,22 @@ export function createConnections(connect: Connect, onError: (thrown: unknown) =
       const copy = connection.duplicate.bind(connection) as (...args: unknown[]) => QueueConnection;
       return Object.assign(connection, { duplicate: (...args: unknown[]) => keep(copy(...args)) });
     },
-    end() {
-      for (const connection of all) connection.disconnect();
+    async end() {
+      await Promise.all([...all].map(ended));
     },
   };
+}
+
+const longestEndMs = 1_000;
+
+/** A connection that is ended twice, the second time while it still ends, keeps the process alive for its time-out. */
+async function ended(connection: QueueConnection): Promise<void> {
+  if (connection.status === "end") return;
+  const late = new AbortController();
+  const end = new Promise<void>((resolve) => connection.once("end", () => resolve()));
+  // Between two tries to connect a client can't be ended: it would never say so, and BullMQ would wait for that for ever.
+  if (connection.status === "reconnecting") connection.connect().catch(() => undefined);
+  connection.disconnect();
+  await Promise.race([end, pause(longestEndMs, late.signal)]);
+  late.abort();
 }

@@ -57,6 +57,12 @@ export function createFollower({ job, controller }: ActiveJob, options: FollowOp
     wake();
   }
 
+  function abort(): void {
+    // At once: an attempt that is just being begun here is still to be had back.
+    runner?.cancel(job.id, abortCauseOf(signal));
+    rouse();
+  }
+
   /** Resolves when something was told since the last time, or after `ms`. */
   async function news(ms?: number): Promise<void> {
     if (!isTold) {
@@ -146,7 +152,7 @@ export function createFollower({ job, controller }: ActiveJob, options: FollowOp
       rouse();
     },
     async follow() {
-      signal.addEventListener("abort", rouse);
+      signal.addEventListener("abort", abort);
       try {
         await plan();
         for (;;) {
@@ -154,7 +160,7 @@ export function createFollower({ job, controller }: ActiveJob, options: FollowOp
           if (result !== undefined) return result;
         }
       } finally {
-        signal.removeEventListener("abort", rouse);
+        signal.removeEventListener("abort", abort);
       }
     },
   };

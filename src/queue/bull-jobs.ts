@@ -13,10 +13,10 @@ export const queueName = "tools";
  */
 export const retained = { age: 600, count: 100 } satisfies KeepJobs;
 
-/** BullMQ takes no `:` and no integers for ids of ours; call ids come from the model. */
+/** BullMQ takes no `:` and no integers for ids of ours, and makes up one for an empty id; call ids come from the model. */
 export function bullIdOf(jobId: string): string {
   const name = fileNameOf(jobId);
-  return /^-?\d+$/.test(name) ? `job-${name}` : name;
+  return /^(?:-?\d*$|job-)/.test(name) ? `job-${name}` : name;
 }
 
 /** The strategy's name in the options of a job; the worker says what it is. */

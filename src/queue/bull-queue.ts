@@ -178,6 +178,20 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     if (follower !== undefined) look(follower).catch(trouble);
   });
 
+  let closed: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    for (const active of activeJobs.values()) active.isRunning = runner?.isRunning(active.job.id) === true;
+    activeJobs.close();
+    clearInterval(sweeping);
+    patience.end();
+    // Until then a stop still reaches what runs here for others.
+    await runner?.close(timing.closePatienceMs);
+    stopListening();
+    await Promise.all(activeJobs.values().map((active) => active.result));
+    await backlog.close();
+    await connections.end();
+  }
+
   return {
     run: activeJobs.run,
     counts() {
@@ -185,16 +199,6 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
       const elsewhere = jobs.filter(({ job }) => followers.get(job.id)?.entry?.state === "started").length;
       return { waiting: jobs.length - elsewhere, running: elsewhere + (runner?.running() ?? 0) };
     },
-    async close() {
-      for (const active of activeJobs.values()) active.isRunning = runner?.isRunning(active.job.id) === true;
-      activeJobs.close();
-      clearInterval(sweeping);
-      stopListening();
-      patience.end();
-      await runner?.close(timing.closePatienceMs);
-      await Promise.all(activeJobs.values().map((active) => active.result));
-      connections.end();
-      await backlog.close();
-    },
+    close: () => (closed ??= close()),
   };
 }

@@ -100,13 +100,12 @@ export function createRunner(options: RunnerOptions): Runner {
       throw new UnrecoverableError("not a tool call of this version of Remora");
     }
     const other = running.get(job.id);
-    if (other !== undefined) {
-      const cancel = () => other.controller.abort(abortOf(signal));
-      signal?.addEventListener("abort", cancel, { once: true });
-      await other.ended;
-      return "joined";
-    }
-    return await tell(bullJob, token, await begin(job, signal));
+    if (other === undefined) return await tell(bullJob, token, await begin(job, signal));
+    const cancel = () => other.controller.abort(abortOf(signal));
+    signal?.addEventListener("abort", cancel, { once: true });
+    await other.ended;
+    // BullMQ does not listen to the other one any more. This one says what has become of the job, or brings it on.
+    return await work(bullJob, token, signal);
   }
 
   async function begin(job: ToolJob, signal: AbortSignal | undefined): Promise<Course> {
@@ -114,7 +113,8 @@ export function createRunner(options: RunnerOptions): Runner {
     const own: Running = { controller: new AbortController(), hasBegun: false, ended };
     running.set(job.id, own);
     const cancel = () => own.controller.abort(abortOf(signal));
-    signal?.addEventListener("abort", cancel, { once: true });
+    if (signal?.aborted) cancel();
+    else signal?.addEventListener("abort", cancel, { once: true });
     try {
       const course = await takeCourse(job, own.controller.signal, () => {
         own.hasBegun = true;

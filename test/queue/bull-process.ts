@@ -1,5 +1,5 @@
 /**
- * A process of its own with a queue on BullMQ, for tests that kill, freeze or block it. Its argument is a `ProcessSettings`
+ * A process of its own with a queue on BullMQ, for tests that kill, freeze or block it. Its argument is a `OpenSettings`
  * as JSON; it is told what to do, and says what happens, over the channel that Node gives to a child.
  *
  * Its tools write into the file that the call names: `begin` when they run, and how they end. `block` keeps the event loop
@@ -10,14 +10,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type AbortCause, abortCauseOf, TurnAbort } from "../../src/core/abort.ts";
 import type { RemoraEvent } from "../../src/core/events.ts";
 import type { ToolAttempt, ToolJob, ToolResult } from "../../src/core/tool.ts";
-import { openQueue, type ProcessTiming } from "./bull-world.ts";
-
-export interface ProcessSettings {
-  url: string;
-  prefix: string;
-  runs: boolean;
-  timing: ProcessTiming;
-}
+import { type OpenSettings, openQueue } from "./bull-world.ts";
 
 export type Order =
   | { type: "run"; job: ToolJob }
@@ -26,7 +19,7 @@ export type Order =
 
 export type Report = { type: "ready" } | { type: "result"; result: ToolResult } | { type: "event"; event: RemoraEvent };
 
-const settings: ProcessSettings = JSON.parse(process.argv[2] ?? "{}");
+const settings: OpenSettings = JSON.parse(process.argv[2] ?? "{}");
 const { queue, listen, close } = await openQueue({
   ...settings,
   run: ({ name, input }, _scope, signal) => runTool(name, input, signal),
@@ -50,6 +43,7 @@ async function runTool(name: string, { file, ms = 0 }: ToolJob["call"]["input"],
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       return end(false, abortCauseOf(signal));
     case "flaky":
+      await wait(Number(ms));
       return readFileSync(path, "utf8") === "begin\n" ? end(false, "503") : end(true, "written");
     default:
       await wait(Number(ms));

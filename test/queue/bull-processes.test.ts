@@ -142,15 +142,16 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     expect([told("queue.stalled"), told("tool.failed")]).toEqual([[], []]);
   });
 
-  test("a single worker that is given its own job again, because its lock had run out, runs it once", async () => {
+  test("a single worker that is given its own job again, because its lock had run out, makes each attempt once", async () => {
+    // Nobody but the worker brings the job on: the asker does not look after it within this test.
+    asker = await reopened({ sweepMs: 60_000 });
     await startWorkers(1);
-    // The lock is lost while the tool of the one blocks; it is the other tool that is still running after that.
-    const asked = asker.queue.run(job("c1", "write", {}, 1_500), never);
+    const asked = asker.queue.run(job("c1", "flaky", {}, 1_000), never);
     await runnerOf("c1");
     expect(await asker.queue.run(job("c2", "block", {}, 500), never)).toMatchObject({ status: "ok" });
     await vi.waitFor(async () => expect((await seenByBullMq("c1")).given).toBeGreaterThan(1), 5_000);
-    expect(await asked).toMatchObject({ status: "ok", attempts: 1 });
-    expect(await written("c1")).toBe("begin\nwritten\n");
+    expect(await asked).toMatchObject({ status: "ok", attempts: 2 });
+    expect(await written("c1")).toBe("begin\n503\nbegin\nwritten\n");
   });
 
   test("a worker that is frozen for long, and goes on, gives the result", async () => {

@@ -5,12 +5,14 @@ import type { AbortCause } from "../../src/core/abort.ts";
 import { createEvents, type EventMap, type EventName, type Events, type RemoraEvent } from "../../src/core/events.ts";
 import type { Ledger } from "../../src/core/ledger.ts";
 import { silentLog } from "../../src/core/log.ts";
+import { createRedactor } from "../../src/core/redact.ts";
 import type { Toolbox, ToolJob, ToolQueue, ToolResult } from "../../src/core/tool.ts";
 import { type BullTiming, createBullQueue } from "../../src/queue/bull-queue.ts";
 import { createRedisBus } from "../../src/storage/redis-bus.ts";
 import { createRedisConnection } from "../../src/storage/redis-connection.ts";
 import { createRedisLedger } from "../../src/storage/redis-ledger.ts";
-import type { Order, ProcessSettings, Report } from "./bull-process.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import type { Order, Report } from "./bull-process.ts";
 
 /** Quick enough for tests; what must hold holds at any pace. */
 export const quickTiming: BullTiming = {
@@ -40,7 +42,7 @@ export function jobOf(callId: string, more: Partial<ToolJob> = {}, call: Partial
   };
 }
 
-/** A queue in this process, with its ledger and bus on Redis. */
+/** A queue in this process, with what is below it. */
 export interface OpenedQueue {
   queue: ToolQueue;
   ledger: Ledger;
@@ -57,14 +59,28 @@ export interface OpenSettings {
   url: string;
   prefix: string;
   runs: boolean;
-  run?: Toolbox["run"];
+  /** Of SQLite; else the ledger is on Redis. */
+  ledgerFile?: string;
   timing?: ProcessTiming;
 }
 
-export async function openQueue({ url, prefix, runs, timing, run }: OpenSettings): Promise<OpenedQueue> {
+export interface OpenOptions extends OpenSettings {
+  run?: Toolbox["run"];
+  /** Stands between the queue and its ledger. */
+  within?: (ledger: Ledger) => Ledger;
+  secrets?: string[];
+  /** Another one than the queue's: a bus that nobody else hears. */
+  busPrefix?: string;
+}
+
+export async function openQueue(options: OpenOptions): Promise<OpenedQueue> {
+  const { url, prefix, runs, ledgerFile, timing, run, within, secrets, busPrefix } = options;
   const connection = createRedisConnection(url, silentLog);
-  const ledger = await createRedisLedger({ connection, prefix });
-  const bus = createRedisBus({ connection, log: silentLog, prefix });
+  const ledger =
+    ledgerFile === undefined
+      ? await createRedisLedger({ connection, prefix })
+      : createSqliteLedger({ path: ledgerFile });
+  const bus = createRedisBus({ connection, log: silentLog, prefix: busPrefix ?? prefix });
   const told = createEvents();
   const events: RemoraEvent[] = [];
   told.listen((event) => events.push(event));
@@ -72,14 +88,15 @@ export async function openQueue({ url, prefix, runs, timing, run }: OpenSettings
     throw new Error(`${name} is not run here`);
   };
   const queue = createBullQueue({
-    ...{ ledger, bus, prefix, runs },
+    ...{ bus, prefix, runs },
+    ledger: within?.(ledger) ?? ledger,
     connect: connection.forBullMq,
     toolbox: { specs: () => [], run: run ?? refuse },
     events: told,
     backoff: [50, 50, 50],
     concurrency: 4,
     outputLimit: 30_000,
-    redact: (text) => text,
+    redact: createRedactor(secrets ?? []),
     log: silentLog,
     timing: { ...quickTiming, ...timing },
   });
@@ -113,7 +130,7 @@ export interface QueueProcess {
 }
 
 /** Resolves once its queue is open; whether Redis is there is another matter. */
-export async function startQueueProcess(settings: ProcessSettings): Promise<QueueProcess> {
+export async function startQueueProcess(settings: OpenSettings): Promise<QueueProcess> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "bull-process.ts"), JSON.stringify(settings)], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });

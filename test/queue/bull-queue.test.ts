@@ -1,0 +1,495 @@
+/** One process and its Redis: what is kept there, what happens when it is away, and what the queue does with trouble. */
+import { randomUUID } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import fc from "fast-check";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { TurnAbort } from "../../src/core/abort.ts";
+import { RemoraError } from "../../src/core/errors.ts";
+import type { Ledger } from "../../src/core/ledger.ts";
+import type { ToolAttempt, Toolbox } from "../../src/core/tool.ts";
+import { bullIdOf, toolJobOf } from "../../src/queue/bull-jobs.ts";
+import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
+import { type RedisProxy, startRedisProxy } from "../storage/redis-proxy.ts";
+import { type RedisCluster, startRedisCluster } from "../storage/redis-topologies.ts";
+import { eventsOf, jobOf, type OpenedQueue, type OpenOptions, openQueue, startQueueProcess } from "./bull-world.ts";
+
+const never = new AbortController().signal;
+const ok = (text = "fine"): ToolAttempt => ({ isOk: true, text, files: [], isRetryable: false });
+const failed = (text: string): ToolAttempt => ({ isOk: false, text, files: [], isRetryable: true });
+
+describe("a job for BullMQ", () => {
+  test("has an id that BullMQ takes, whatever the model calls its call, and another one than other jobs", () => {
+    const ids = fc.uniqueArray(
+      fc.oneof(fc.string(), fc.nat().map(String), fc.constantFrom(":", "0:1", "-1", "a:b:c", "")),
+      { maxLength: 30 },
+    );
+    fc.assert(
+      fc.property(ids, (all) => {
+        const made = all.map(bullIdOf);
+        expect(new Set(made).size).toBe(all.length);
+        for (const id of made) {
+          expect(id).toMatch(/^[\w-]+$/);
+          // BullMQ refuses what it would take for one of its own.
+          expect(`${Number.parseInt(id, 10)}`).not.toBe(id);
+        }
+      }),
+    );
+    expect(bullIdOf("turn-c1")).toBe("turn-c1");
+  });
+
+  test("comes out of Redis as it went in, with what is not known here", () => {
+    const job = { ...jobOf("c1"), later: 1 };
+    const guest = { ...job, scope: { ...job.scope, requester: { ...job.scope.requester, kind: "guest" as const } } };
+    expect(toolJobOf(JSON.parse(JSON.stringify(guest)))).toEqual(guest);
+    for (const other of [undefined, null, 1, {}, { ...job, call: { id: "c1" } }, { ...job, scope: undefined }]) {
+      expect(toolJobOf(other)).toBeUndefined();
+    }
+  });
+});
+
+describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ and its Redis${redisNote}`, () => {
+  let server: RedisServer;
+  let proxy: RedisProxy;
+  let folder: string;
+  let prefix: string;
+  let opened: OpenedQueue[];
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+  });
+  afterAll(() => server.dispose());
+  beforeEach(async () => {
+    if (!server.isRunning) await server.start();
+    proxy = await startRedisProxy(server);
+    folder = await mkdtemp(join(tmpdir(), "remora-bull-"));
+    prefix = `{${randomUUID()}}:`;
+    opened = [];
+  });
+  afterEach(async () => {
+    proxy.open();
+    await Promise.all(opened.map((one) => one.close()));
+    await proxy.close();
+    await rm(folder, { recursive: true });
+  });
+
+  /** Its ledger is on SQLite, so that it is there whatever happens to Redis. */
+  async function open(run: Toolbox["run"], more: Partial<OpenOptions> = {}): Promise<OpenedQueue> {
+    const ledgerFile = join(folder, "ledger.db");
+    const one = await openQueue({ url: proxy.url, prefix, runs: true, ledgerFile, run, ...more });
+    opened.push(one);
+    return one;
+  }
+
+  const bullKey = (name: string) => `${prefix}bull:tools:${name}`;
+  const stateOf = async ({ ledger }: OpenedQueue, callId: string) =>
+    (await ledger.get("call", `turn-${callId}`))?.state;
+
+  /** All that stands in Redis below the prefix, as text. */
+  async function everythingInRedis(): Promise<string> {
+    const keys = await server.client.keys(`${prefix}*`);
+    const dumps = await Promise.all(keys.map((key) => server.client.dumpBuffer(key)));
+    return [...keys, ...dumps.map((dump) => dump?.toString("latin1"))].join("\n");
+  }
+
+  describe("what is kept in Redis", () => {
+    test("is no result and no secret of one, and of finished jobs the newest hundred", async () => {
+      const { queue } = await open(async (call) =>
+        call.name === "bad" ? { ...failed("a-secret-output"), isRetryable: false } : ok("a-secret-output"),
+      );
+      const calls = Array.from({ length: 130 }, (_, index) => [`g${index}`, `b${index}`]).flat();
+      await Promise.all(
+        calls.map((id) => queue.run(jobOf(id, {}, { name: id.startsWith("g") ? "good" : "bad" }), never)),
+      );
+      await vi.waitFor(async () => expect(await server.client.llen(bullKey("active"))).toBe(0));
+      expect(await server.client.zcard(bullKey("completed"))).toBe(100);
+      expect(await server.client.zcard(bullKey("failed"))).toBe(100);
+      expect(await server.client.exists(bullKey("turn-g0"))).toBe(0);
+      expect(await everythingInRedis()).not.toContain("a-secret-output");
+    });
+
+    test("is below the prefix, all of it in one slot of a cluster", async () => {
+      const before = new Set(await server.client.keys("*"));
+      const { queue } = await open(async () => ok());
+      await queue.run(jobOf("c1"), never);
+      const made = (await server.client.keys("*")).filter((key) => !before.has(key));
+      expect(made.length).toBeGreaterThan(3);
+      expect(made.filter((key) => !key.startsWith(prefix))).toEqual([]);
+    });
+
+    test("a job that nobody here has put there is not run, and stops nothing", async () => {
+      const runs: string[] = [];
+      const { queue } = await open(async ({ id }) => {
+        runs.push(id);
+        return id === "c1" ? await wait(100, ok()) : ok();
+      }, {});
+      const asked = queue.run(jobOf("c1"), never);
+      await server.client.hset(bullKey("foreign"), { name: "x", data: '{"rm":"-rf"}', opts: "{}", timestamp: "1" });
+      await server.client.lpush(bullKey("wait"), "foreign");
+      await server.client.zadd(bullKey("marker"), 0, "0");
+      await vi.waitFor(async () => expect(await server.client.zscore(bullKey("failed"), "foreign")).not.toBeNull());
+      expect(await asked).toMatchObject({ status: "ok" });
+      expect(await queue.run(jobOf("c2"), never)).toMatchObject({ status: "ok" });
+      expect(runs).toEqual(["c1", "c2"]);
+    });
+  });
+
+  describe("while Redis is away", () => {
+    test("a job waits, and runs when it is back", async () => {
+      proxy.shut();
+      const { queue, ledger } = await open(async () => ok());
+      const asked = queue.run(jobOf("c1"), never);
+      await vi.waitFor(async () => expect((await ledger.get("call", "turn-c1"))?.state).toBe("planned"));
+      proxy.open();
+      expect(await asked).toMatchObject({ status: "ok", attempts: 1 });
+    });
+
+    test("a stop ends a job that has not begun, and it does not begin when Redis is back", async () => {
+      const runs: string[] = [];
+      const { queue } = await open(async ({ id }) => {
+        runs.push(id);
+        return ok();
+      });
+      await queue.run(jobOf("c0"), never);
+      proxy.shut();
+      const stop = new AbortController();
+      const asked = queue.run(jobOf("c1"), stop.signal);
+      stop.abort(new TurnAbort("stopped"));
+      expect(await asked).toMatchObject({
+        status: "interrupted",
+        attempts: 0,
+        text: expect.stringContaining("Not run"),
+      });
+      proxy.open();
+      expect(await queue.run(jobOf("c2"), never)).toMatchObject({ status: "ok" });
+      expect(runs).toEqual(["c0", "c2"]);
+    });
+
+    test("a shutdown leaves the job for the next start", async () => {
+      proxy.shut();
+      const first = await open(async () => ok("never"));
+      const down = new AbortController();
+      const asked = first.queue.run(jobOf("c1"), down.signal);
+      down.abort(new TurnAbort("shutdown"));
+      expect(await asked).toMatchObject({ status: "interrupted", attempts: 0 });
+      await first.queue.close();
+      expect(await stateOf(first, "c1")).toBe("planned");
+      proxy.open();
+      const next = await open(async () => ok());
+      expect(await next.queue.run(jobOf("c1"), never)).toMatchObject({ status: "ok" });
+    });
+
+    test("a tool that runs goes on, and its result is given at once", async () => {
+      const { promise, resolve } = Promise.withResolvers<ToolAttempt>();
+      let runs = 0;
+      const { queue } = await open(() => {
+        runs += 1;
+        return promise;
+      });
+      const asked = queue.run(jobOf("c1"), never);
+      await vi.waitFor(() => expect(runs).toBe(1));
+      proxy.shut();
+      resolve(ok("while it was away"));
+      expect(await asked).toMatchObject({ status: "ok", text: "while it was away", attempts: 1 });
+      proxy.open();
+      expect(await queue.run(jobOf("c2"), never)).toMatchObject({ status: "ok" });
+      expect(runs).toBe(2);
+    });
+
+    test("a retry waits for it", async () => {
+      let runs = 0;
+      const { queue } = await open(async () => {
+        runs += 1;
+        if (runs > 1) return ok();
+        proxy.shut();
+        return failed("503");
+      });
+      const asked = queue.run(jobOf("c1"), never);
+      await vi.waitFor(async () => expect(await stateOf(opened[0] as OpenedQueue, "c1")).toBe("waiting"));
+      proxy.open();
+      expect(await asked).toMatchObject({ status: "ok", attempts: 2 });
+    });
+
+    test("closing does not wait for it, and the process ends by itself", async () => {
+      proxy.shut();
+      const settings = { url: proxy.url, prefix, runs: true, ledgerFile: join(folder, "ledger.db"), timing: {} };
+      const one = await startQueueProcess(settings);
+      const asked = one.run(jobOf("c1"));
+      const exited = one.close();
+      expect(await asked).toMatchObject({ status: "interrupted", attempts: 0 });
+      expect(await exited).toBe(0);
+    });
+  });
+
+  describe("a Redis that is killed and started again in the middle of a job", () => {
+    test("loses nothing, and nothing runs twice: with the ledger in it, and what it keeps on its disk", async () => {
+      const hold = Promise.withResolvers<void>();
+      const runs: string[] = [];
+      const run: Toolbox["run"] = async ({ id }) => {
+        runs.push(id);
+        if (id !== "c9") await hold.promise;
+        return ok(id);
+      };
+      const { ledgerFile: _none, ...onRedis } = { url: server.url, prefix, runs: true, ledgerFile: "", run };
+      const one = await openQueue(onRedis);
+      opened.push(one);
+      const asked = Array.from({ length: 8 }, (_, index) => one.queue.run(jobOf(`c${index}`), never));
+      await vi.waitFor(() => expect(runs).toHaveLength(4));
+      await server.kill();
+      hold.resolve();
+      await server.start();
+      expect((await Promise.all(asked)).map(({ status, text }) => [status, text])).toEqual(
+        asked.map((_, index) => ["ok", `c${index}`]),
+      );
+      expect(runs.sort()).toEqual(asked.map((_, index) => `c${index}`));
+      expect(eventsOf(one.events, "tool.completed")).toHaveLength(8);
+      expect(await one.queue.run(jobOf("c9"), never)).toMatchObject({ status: "ok" });
+    });
+
+    test("loses nothing also when it has forgotten everything: jobs are added again", async () => {
+      const hold = Promise.withResolvers<void>();
+      const runs: string[] = [];
+      const one = await open(async ({ id }) => {
+        runs.push(id);
+        if (runs.length <= 4) await hold.promise;
+        return ok(id);
+      });
+      const asked = Array.from({ length: 8 }, (_, index) => one.queue.run(jobOf(`c${index}`), never));
+      await vi.waitFor(() => expect(runs).toHaveLength(4));
+      await server.client.flushall();
+      hold.resolve();
+      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => "ok"));
+      expect(runs.sort()).toEqual(asked.map((_, index) => `c${index}`));
+    });
+
+    test("a job that BullMQ has ended without us is added again", async () => {
+      const asker = await open(async () => ok(), { runs: false });
+      const asked = asker.queue.run(jobOf("c1"), never);
+      await vi.waitFor(async () => expect(await server.client.lrange(bullKey("wait"), 0, -1)).toEqual(["turn-c1"]));
+      await server.client.hset(bullKey("turn-c1"), "data", "{}");
+      await open(async () => ok());
+      expect(await asked).toMatchObject({ status: "ok", attempts: 1 });
+    });
+  });
+
+  describe("a message that gets lost", () => {
+    test("costs time and nothing else: the ledger is looked at every so often", async () => {
+      // Two buses that don't hear each other.
+      const asker = await open(async () => ok(), { runs: false, busPrefix: `{${randomUUID()}}:` });
+      await open(async () => ok("elsewhere"));
+      expect(await asker.queue.run(jobOf("c1"), never)).toMatchObject({ status: "ok", text: "elsewhere" });
+    });
+  });
+
+  describe("a thousand jobs at once", () => {
+    test("all get their results, and nothing is left of the waiting for them", async () => {
+      const warnings: Error[] = [];
+      const warn = (warning: Error) => warnings.push(warning);
+      process.on("warning", warn);
+      const worker = await open(async ({ id }) => ok(id), { timing: { lockMs: 5_000 } });
+      const asker = await open(async () => ok(), { runs: false });
+      const jobs = Array.from({ length: 1_000 }, (_, index) => `c${index}`);
+      const results = await Promise.all(jobs.map((id) => asker.queue.run(jobOf(id), never)));
+      expect(results.map(({ text }) => text)).toEqual(jobs);
+      expect(eventsOf(worker.events, "tool.completed")).toHaveLength(1_000);
+      expect([asker.queue.counts(), worker.queue.counts()]).toEqual(Array(2).fill({ waiting: 0, running: 0 }));
+      process.off("warning", warn);
+      expect(warnings).toEqual([]);
+    });
+  });
+
+  describe("what can't be done", () => {
+    test("a job that Redis does not take fails with a sentence, and is not run later", async () => {
+      let runs = 0;
+      const { queue } = await open(async () => {
+        runs += 1;
+        return ok();
+      });
+      await queue.run(jobOf("c0"), never);
+      await server.client.config("SET", "maxmemory", "1");
+      try {
+        const result = await queue.run(jobOf("c1"), never);
+        expect(result).toMatchObject({ status: "failed", attempts: 0 });
+        expect(result.text).toMatch(/^Not run: the call could not be put into the queue\. .*OOM/);
+      } finally {
+        await server.client.config("SET", "maxmemory", "0");
+      }
+      expect(await queue.run(jobOf("c1"), never)).toMatchObject({ status: "failed", attempts: 0 });
+      expect(runs).toBe(1);
+    });
+
+    /** A ledger whose named steps fail as on a full disk. */
+    function failing(isFailing: (step: string, to?: string) => boolean): (ledger: Ledger) => Ledger {
+      const full = () => new RemoraError({ code: "storage.full", place: "ledger", message: "the disk is full." });
+      return (ledger) => ({
+        ...ledger,
+        async create(kind, id, entry) {
+          if (isFailing("create")) throw full();
+          return await ledger.create(kind, id, entry);
+        },
+        async transition(kind, id, from, to, change) {
+          if (isFailing("transition", to)) throw full();
+          return await ledger.transition(kind, id, from, to, change);
+        },
+      });
+    }
+
+    test("what can't be planned or started is not run, and the model reads why", async () => {
+      for (const step of ["create", "transition"]) {
+        let runs = 0;
+        const run = async () => {
+          runs += 1;
+          return ok();
+        };
+        const { queue } = await open(run, { within: failing((one) => one === step), prefix: `{${randomUUID()}}:` });
+        const result = await queue.run(jobOf(step), never);
+        expect(result).toMatchObject({
+          status: "failed",
+          attempts: 0,
+          text: expect.stringContaining("the disk is full"),
+        });
+        expect(runs).toBe(0);
+      }
+    });
+
+    test("a result that can't be kept is given all the same", async () => {
+      const { queue } = await open(async () => ok("it worked"), { within: failing((_step, to) => to === "done") });
+      expect(await queue.run(jobOf("c1"), never)).toMatchObject({ status: "ok", text: "it worked" });
+    });
+
+    test("a result that can't be kept for a while is held until it can", async () => {
+      let refusals = 3;
+      const busy = new RemoraError({ code: "storage.full", place: "ledger", message: "is full.", isRetryable: true });
+      const within = (ledger: Ledger): Ledger => ({
+        ...ledger,
+        async transition(kind, id, from, to, change) {
+          if (to === "done" && refusals-- > 0) throw busy;
+          return await ledger.transition(kind, id, from, to, change);
+        },
+      });
+      const one = await open(async () => ok("it worked"), { within });
+      expect(await one.queue.run(jobOf("c1"), never)).toMatchObject({ status: "ok", text: "it worked" });
+      expect(await stateOf(one, "c1")).toBe("done");
+      expect(eventsOf(one.events, "tool.completed")).toHaveLength(1);
+    });
+
+    test("a stop does not wait for ever for a ledger that is away", async () => {
+      const away = new RemoraError({
+        code: "storage.unreachable",
+        place: "ledger",
+        message: "is away.",
+        isRetryable: true,
+      });
+      const within = (ledger: Ledger): Ledger => ({ ...ledger, create: () => Promise.reject(away) });
+      const { queue } = await open(async () => ok(), { within, timing: { stopPatienceMs: 50 } });
+      const stop = new AbortController();
+      const asked = queue.run(jobOf("c1"), stop.signal);
+      stop.abort(new TurnAbort("stopped"));
+      expect(await asked).toMatchObject({ status: "interrupted", text: expect.stringContaining("out of reach") });
+    });
+  });
+
+  describe("an abort while the ledger is asked whether the tool may run", () => {
+    /** Aborts as soon as the call is `started`, before anybody knows. */
+    const abortingOnStart =
+      (abort: AbortController, reason: TurnAbort) =>
+      (ledger: Ledger): Ledger => ({
+        ...ledger,
+        async transition(kind, id, from, to, change) {
+          const entry = await ledger.transition(kind, id, from, to, change);
+          if (to === "started") abort.abort(reason);
+          return entry;
+        },
+      });
+
+    test("as a stop means that it is known not to have run", async () => {
+      const stop = new AbortController();
+      let runs = 0;
+      const run = async () => {
+        runs += 1;
+        return ok();
+      };
+      const { queue } = await open(run, { within: abortingOnStart(stop, new TurnAbort("stopped")) });
+      expect(await queue.run(jobOf("c1"), stop.signal)).toMatchObject({
+        status: "interrupted",
+        text: expect.stringContaining("Not run"),
+      });
+      expect(runs).toBe(0);
+    });
+
+    test("as a shutdown leaves it for the next start, also when it may not run twice", async () => {
+      const down = new AbortController();
+      let runs = 0;
+      const run = async () => {
+        runs += 1;
+        return ok();
+      };
+      const first = await open(run, { within: abortingOnStart(down, new TurnAbort("shutdown")) });
+      expect(await first.queue.run(jobOf("c1"), down.signal)).toMatchObject({ status: "interrupted" });
+      await first.queue.close();
+      expect([runs, await stateOf(first, "c1")]).toEqual([0, "waiting"]);
+      const next = await open(run);
+      expect(await next.queue.run(jobOf("c1"), never)).toMatchObject({ status: "ok" });
+      expect(runs).toBe(1);
+    });
+  });
+
+  test("secrets reach neither the result, nor the ledger, nor the events, nor what Redis keeps of a failure", async () => {
+    const secret = "a-very-secret-value";
+    const run: Toolbox["run"] = async ({ name }) => (name === "good" ? ok(secret) : failed(`${secret} is wrong`));
+    const one = await open(run, { secrets: [secret] });
+    const [good, bad] = [jobOf("c1", {}, { name: "good" }), jobOf("c2", {}, { name: "bad" })];
+    const results = await Promise.all([one.queue.run(good, never), one.queue.run(bad, never)]);
+    expect(results.map(({ status }) => status)).toEqual(["ok", "failed"]);
+    const told = [results, one.events, await one.ledger.list("call", {}), await everythingInRedis()];
+    expect(JSON.stringify(told)).not.toContain(secret);
+    expect(await readdir(folder)).toContain("ledger.db");
+  });
+
+  test("a worker that may not look at the list of connections decides once an attempt must have run into its time-out", async () => {
+    await server.client.call("ACL", "SETUSER", "narrow", "on", ">word", "~*", "&*", "+@all", "-client|list");
+    const narrow = `redis://narrow:word@127.0.0.1:${new URL(proxy.url).port}`;
+    const settings = { url: server.url, prefix, runs: true, ledgerFile: join(folder, "ledger.db") };
+    const killed = await startQueueProcess(settings);
+    const job = jobOf("c1", { timeoutMs: 2_000 }, { name: "hang", input: { file: join(folder, "c1.txt") } });
+    void killed.run(job);
+    await vi.waitFor(() => expect(eventsOf(killed.events, "tool.called")).toHaveLength(1), 5_000);
+    await killed.kill();
+    const one = await open(async () => ok(), { url: narrow });
+    const result = await one.queue.run(job, never);
+    expect(result).toMatchObject({ status: "interrupted", attempts: 1 });
+    expect(result.durationMs).toBeGreaterThanOrEqual(2_000);
+  });
+});
+
+describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ and a Redis cluster${redisNote}`, () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startRedisCluster(3);
+  }, 30_000);
+  afterAll(() => cluster.dispose());
+
+  test("works there as anywhere, also where a worker does not answer for longer than its lock", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "remora-cluster-"));
+    const runs: string[] = [];
+    const run: Toolbox["run"] = async ({ id }) => {
+      runs.push(id);
+      return runs.length === 1 ? failed("503") : ok();
+    };
+    const settings = { url: cluster.url, prefix: "{remora}:", runs: true };
+    const blocked = await startQueueProcess(settings);
+    const blocking = jobOf("c1", {}, { name: "block", input: { file: join(folder, "c1.txt"), ms: 1_000 } });
+    const asked = blocked.run(blocking);
+    await vi.waitFor(() => readFile(join(folder, "c1.txt")), 5_000);
+    const one = await openQueue({ ...settings, run });
+    expect(await one.queue.run(jobOf("c2"), never)).toMatchObject({ status: "ok", attempts: 2 });
+    expect(await one.queue.run(blocking, never)).toMatchObject({ status: "ok", text: "blocked", attempts: 1 });
+    expect(await asked).toMatchObject({ status: "ok", text: "blocked" });
+    expect(runs).toEqual(["c2", "c2"]);
+    await one.close();
+    expect(await blocked.close()).toBe(0);
+    await rm(folder, { recursive: true });
+  });
+});
