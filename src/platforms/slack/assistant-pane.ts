@@ -1,21 +1,46 @@
-/** The assistant pane: what it suggests when a person opens it, and a title for each thread, made of its first words. */
+/**
+ * What Slack has for agents beside messages:
+ *
+ *   - suggestions when a person opens the agent's DM, or a thread of the assistant pane, as older apps have it
+ *   - a title for such a thread, made of its first words
+ *   - the stop button that Slack shows while a stream runs: it is the command `stop`
+ */
 import { z } from "zod";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { InboundMessage } from "../../core/message.ts";
+import type { PlatformHandlers } from "../../core/platform.ts";
 import type { SlackApi } from "./api.ts";
-import { parseConversationId } from "./conversation-id.ts";
+import { formatConversationId, isDirect, parseConversationId, scopeOf } from "./conversation-id.ts";
+import type { Identity } from "./identity.ts";
+import type { People } from "./people.ts";
 import { createRecent } from "./recent.ts";
 
+export interface AssistantPaneOptions {
+  api: SlackApi;
+  handlers: PlatformHandlers;
+  identity(): Promise<Identity>;
+  people: People;
+  log: Log;
+  now: () => number;
+}
+
 export interface AssistantPane {
+  /** A thread of the pane was opened. */
   opened(event: unknown): Promise<void>;
+  /** A tab of the app was opened; the one with the messages begins a conversation. */
+  tabOpened(event: unknown): Promise<void>;
+  stopped(event: unknown): Promise<void>;
   /** Names a thread by the first thing that is said in it. */
   said(message: InboundMessage): void;
 }
 
-const schema = z.object({ assistant_thread: z.object({ channel_id: z.string(), thread_ts: z.string() }) });
+const openedSchema = z.object({ assistant_thread: z.object({ channel_id: z.string(), thread_ts: z.string() }) });
+const tabSchema = z.object({ channel: z.string(), tab: z.literal("messages") });
+const stoppedSchema = z.object({ channel: z.string(), user: z.string(), thread_ts: z.string().optional() });
 const nothing = z.unknown();
 const longestTitle = 60;
+const suggestEveryMs = 3_600_000;
 
 const prompts = [
   { title: "What can you do?", message: "What can you do for me here?" },
@@ -23,20 +48,55 @@ const prompts = [
   { title: "Plan something", message: "Help me to plan something: ask me what it is, and what matters about it." },
 ];
 
-export function createAssistantPane(api: SlackApi, log: Log): AssistantPane {
+export function createAssistantPane({
+  api,
+  handlers,
+  identity,
+  people,
+  log,
+  now,
+}: AssistantPaneOptions): AssistantPane {
   /** Threads that have no title yet. */
   const untitled = createRecent<true>(1_000);
+  const suggestedAt = createRecent<number>(1_000);
+
+  async function suggest(place: { channel_id: string; thread_ts?: string }): Promise<void> {
+    const args = { ...place, prompts };
+    await api.call("assistant.threads.setSuggestedPrompts", args, nothing).catch((thrown: unknown) => {
+      log.info({ error: messageOf(thrown) }, "Slack shows no suggestions");
+    });
+  }
 
   return {
     async opened(event) {
-      const parsed = schema.safeParse(event);
+      const parsed = openedSchema.safeParse(event);
       if (!parsed.success) return;
-      const { channel_id: channel, thread_ts: thread } = parsed.data.assistant_thread;
-      untitled.set(`${channel}:${thread}`, true);
-      const args = { channel_id: channel, thread_ts: thread, prompts };
-      await api.call("assistant.threads.setSuggestedPrompts", args, nothing).catch((thrown: unknown) => {
-        log.info({ error: messageOf(thrown) }, "the assistant pane shows no suggestions");
+      const { channel_id, thread_ts } = parsed.data.assistant_thread;
+      untitled.set(`${channel_id}:${thread_ts}`, true);
+      await suggest({ channel_id, thread_ts });
+    },
+    async tabOpened(event) {
+      const parsed = tabSchema.safeParse(event);
+      if (!parsed.success) return;
+      const { channel } = parsed.data;
+      if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < suggestEveryMs) return;
+      suggestedAt.set(channel, now());
+      // With a thread Slack would ignore them: that is for the older pane alone.
+      await suggest({ channel_id: channel });
+    },
+    async stopped(event) {
+      const parsed = stoppedSchema.safeParse(event);
+      if (!parsed.success) return;
+      const { channel, user, thread_ts: thread } = parsed.data;
+      const [{ teamId: team }, by] = await Promise.all([identity(), people.author(user)]);
+      await handlers.onCommand({
+        platform: "slack",
+        conversationId: formatConversationId({ team, channel, thread: thread ?? null }),
+        scope: scopeOf(channel, user),
+        ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
+        ...{ name: "stop", rest: "", by, at: now() },
       });
+      await endSession(api, channel, thread ?? null);
     },
     said({ conversationId, text }) {
       const place = parseConversationId(conversationId);
@@ -52,4 +112,14 @@ export function createAssistantPane(api: SlackApi, log: Log): AssistantPane {
       });
     },
   };
+}
+
+/**
+ * A stream opens a session, which shows as working until its stream is ended by the app. Where Slack or the person ended the
+ * stream, the app has to say that it is over; apps that are no agents have no sessions.
+ */
+export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
+  if (thread === null) return;
+  const args = { channel_id: channel, thread_ts: thread, status: "active" };
+  await api.call("agents.sessions.setStatus", args, nothing, { patienceMs: 0 }).catch(() => {});
 }

@@ -27,8 +27,11 @@ export function addListeners(app: App, listeners: Listeners): void {
 
   app.event("message", ({ event }) => takeMessage(event));
   app.event("app_mention", ({ event }) => takeMessage(event));
-  app.event("app_home_opened", ({ event }) => home.opened(event));
+  app.event("app_home_opened", async ({ event }) => {
+    await Promise.all([home.opened(event), pane.tabOpened(event)]);
+  });
   app.event("assistant_thread_started", ({ event }) => pane.opened(event));
+  app.event("agent_session_stopped", ({ event }) => pane.stopped(event));
   app.event(/^subteam_/, async () => listeners.onGroupsChanged());
   app.event(/^(?:app_uninstalled|tokens_revoked)$/, async ({ event }) => listeners.onRevoked(event.type));
 

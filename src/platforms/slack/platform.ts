@@ -96,7 +96,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
 
   function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(isFirst: boolean): void } {
     const tell = createTeller(api);
-    const pane = createAssistantPane(api, log);
+    const pane = createAssistantPane({ api, handlers, identity, people, log, now });
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
       if (options.ackReaction !== null) acknowledge(api, message, options.ackReaction, log);

@@ -36,10 +36,10 @@ export interface Poster {
   /** Reads what was posted already. */
   begin(): Promise<void>;
   keys(): string[];
-  /** Posts, unless it has been done; resolves to the message's ts. */
+  /** Posts, unless it has been done: what was found is changed to this content. Resolves to the message's ts. */
   post(key: string, content: MessageContent): Promise<string>;
-  /** As `post`, for messages that another method makes; `start` resolves to the ts. */
-  postBy(key: string, start: () => Promise<string>): Promise<string>;
+  /** As `post`, for messages that another method makes; `start` resolves to the ts. What was found stands as it was. */
+  postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
   update(ts: string, key: string, content: MessageContent): Promise<void>;
   /** Ends a stream that another process left open. */
   endStream(ts: string, key: string): Promise<void>;
@@ -88,25 +88,25 @@ export function createPoster(options: PosterOptions): Poster {
     return id === undefined ? undefined : parseMessageId(id)?.ts;
   }
 
-  async function postBy(key: string, start: () => Promise<string>): Promise<string> {
+  async function postBy(key: string, start: () => Promise<string>) {
     const known = tsOf(key) ?? (kept.has(`try:${key}`) ? await lookFor(key) : undefined);
-    const ts = known ?? (await startOnce(key, start));
-    await noted(key, formatMessageId({ channel: spot.channel, ts }));
-    return ts;
+    const posted = known === undefined ? await startOnce(key, start) : { ts: known, isFound: true };
+    await noted(key, formatMessageId({ channel: spot.channel, ts: posted.ts }));
+    return posted;
   }
 
-  async function startOnce(key: string, start: () => Promise<string>): Promise<string> {
+  async function startOnce(key: string, start: () => Promise<string>) {
     await noted(`try:${key}`, "1");
     for (let tries = 1; ; tries++) {
       try {
-        return await start();
+        return { ts: await start(), isFound: false };
       } catch (thrown) {
         if (!isSlackError(thrown, "unreachable", "http", "internal_error", "fatal_error") || tries === postTries)
           throw thrown;
         options.log.info({ turnId, key, error: messageOf(thrown) }, "a post may or may not have been made: looking");
         await pause(firstWaitMs * 2 ** tries, options.signal);
         const found = await lookFor(key);
-        if (found !== undefined) return found;
+        if (found !== undefined) return { ts: found, isFound: true };
       }
     }
   }
@@ -148,11 +148,15 @@ export function createPoster(options: PosterOptions): Poster {
       for (const { key, messageId } of await posts.all()) kept.set(key, messageId);
     },
     keys: () => [...kept.keys()],
-    post: (key, content) =>
-      postBy(key, async () => {
-        const args = { ...place(), metadata: metadata(key), unfurl_links: false, unfurl_media: false };
-        return (await api.call("chat.postMessage", { ...args, ...content }, postedSchema, { isOnce: true })).ts;
-      }),
+    async post(key, content) {
+      const args = { ...place(), metadata: metadata(key), unfurl_links: false, unfurl_media: false, ...content };
+      const { ts, isFound } = await postBy(
+        key,
+        async () => (await api.call("chat.postMessage", args, postedSchema, { isOnce: true })).ts,
+      );
+      if (isFound) await update(ts, key, content);
+      return ts;
+    },
     postBy,
     update,
     endStream,

@@ -120,7 +120,8 @@ export function createSegment(options: SegmentOptions): Segment {
       stream = first.trim() === "" ? undefined : await options.startStream(first);
       if (stream !== undefined) return markShown({ text: first, activity: "" });
     }
-    await poster.post(key, partial(next));
+    const ts = poster.tsOf(key);
+    await (ts === undefined ? poster.post(key, partial(next)) : poster.update(ts, key, partial(next)));
     markShown(next);
   }
 

@@ -5,6 +5,7 @@
 import { z } from "zod";
 import type { SlackApi } from "./api.ts";
 import { isSlackError } from "./api-problems.ts";
+import { endSession } from "./assistant-pane.ts";
 import type { Metadata } from "./poster.ts";
 import { safeMarkdown } from "./safe-text.ts";
 
@@ -12,7 +13,7 @@ export interface Stream {
   ts: string;
   /** How the whole text so far goes on: what to append, which may be nothing; undefined when a stream can't show it. */
   next(markdown: string): string | undefined;
-  /** False when the stream has ended, by Slack or by the person. */
+  /** False when the stream has ended, by Slack or by the person; its session is ended then as well. */
   append(text: string): Promise<boolean>;
   /** Ends it with a last piece; false when it had ended before. */
   stop(rest: string, metadata: Metadata): Promise<boolean>;
@@ -22,6 +23,7 @@ export interface Stream {
 export interface StreamOptions {
   api: SlackApi;
   channel: string;
+  thread: string | null;
   ts: string;
   /** What it began with, as it was sent. */
   first: string;
@@ -35,7 +37,7 @@ const longestMs = 4 * 60_000;
 /** A partial text is shown late rather than never. */
 const patienceMs = 20_000;
 
-export function createStream({ api, channel, ts, first, now }: StreamOptions): Stream {
+export function createStream({ api, channel, thread, ts, first, now }: StreamOptions): Stream {
   const startedAt = now();
   let sent = first;
 
@@ -44,8 +46,10 @@ export function createStream({ api, channel, ts, first, now }: StreamOptions): S
       await call;
       return true;
     } catch (thrown) {
-      if (isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user", "msg_too_long")) return false;
-      throw thrown;
+      if (isSlackError(thrown, "msg_too_long")) return false;
+      if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user")) throw thrown;
+      await endSession(api, channel, thread);
+      return false;
     }
   }
 

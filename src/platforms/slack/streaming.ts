@@ -78,11 +78,12 @@ export function createStreaming(options: StreamingOptions): Streaming {
     const first = safeMarkdown(beginning.first);
     if (Buffer.byteLength(first) > 11_000) return undefined;
     const args = { channel: spot.channel, thread_ts: spot.thread, markdown_text: first, ...recipient };
-    const ts = await poster.postBy(
+    const { ts, isFound } = await poster.postBy(
       key,
       async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, patienceMs: 0 })).ts,
     );
-    return createStream({ api, channel: spot.channel, ts, first, now });
+    // One of before has another text by now, and goes on by edits.
+    return isFound ? undefined : createStream({ api, channel: spot.channel, thread: spot.thread, ts, first, now });
   }
 
   return {

@@ -152,7 +152,7 @@ const nasty = fc.constantFrom(
 );
 const inline = fc.array(fc.oneof({ weight: 3, arbitrary: word }, { weight: 1, arbitrary: nasty }), {
   minLength: 1,
-  maxLength: 12,
+  maxLength: 8,
 });
 const line = fc.tuple(
   fc.constantFrom("", "# ", "- ", "1. ", "> ", "  - ", "```", "~~~js", "| ", "<div>", "    "),
@@ -164,7 +164,7 @@ const documents = fc
     line.map(
       ([mark, parts]) => mark + (/^[`~]/.test(mark) ? "\n" : "") + parts.join(" ").replace(/^(?=```|~~~)/, "x "),
     ),
-    { minLength: 1, maxLength: 20 },
+    { minLength: 1, maxLength: 12 },
   )
   .chain((lines) => fc.constantFrom("\n", "\n\n").map((end) => lines.join(end)));
 

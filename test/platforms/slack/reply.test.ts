@@ -1,0 +1,362 @@
+/** How replies are written: streams and edits, their limits, and that nothing is posted twice. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import type { InboundMessage } from "../../../src/core/message.ts";
+import type { Posts } from "../../../src/core/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform.ts";
+import type { SeenMessage } from "../../doubles/slack/see.ts";
+import type { Channel } from "../../doubles/slack/state.ts";
+import { createTestAgent, replyTo } from "./agent.ts";
+import { createSlackWorld, type SlackWorld, type WorldOptions } from "./world.ts";
+
+let world: SlackWorld;
+afterEach(() => world.close());
+
+async function mentioned(options: WorldOptions = {}, where?: (world: SlackWorld) => Channel): Promise<InboundMessage> {
+  world = await createSlackWorld(options);
+  const { slack } = world;
+  const agent = createTestAgent();
+  await world.platform.connect(agent.handlers, new AbortController().signal);
+  const channel = where?.(world) ?? slack.general;
+  await slack.people.say({ as: slack.ann, in: channel, text: "@Remora hello" }).acknowledged();
+  const [message] = agent.kept;
+  if (message === undefined) throw new Error("nothing was heard");
+  return message;
+}
+
+const edits: WorldOptions = { changes: { streaming: "edits" } };
+const inDm = ({ slack }: SlackWorld) => slack.workspace.direct(slack.ann);
+
+function agents(): SeenMessage[] {
+  const { slack } = world;
+  return [...slack.state.channels.values()]
+    .flatMap((channel) => slack.see({ in: channel }))
+    .filter((each) => each.isAgents);
+}
+
+function keys(): string[] {
+  return agents().map((each) => String((each.metadata?.event_payload as { key?: string } | undefined)?.key));
+}
+
+describe("a native stream", () => {
+  test("the first words are there at once, to the person who asked, in the thread of the mention", async () => {
+    const message = await mentioned();
+    const reply = replyTo(world.platform, message);
+    await reply.write("First words");
+    const { slack } = world;
+    const [started] = slack.callsOf("chat.startStream");
+    expect(started?.args).toMatchObject({
+      recipient_user_id: slack.ann.id,
+      recipient_team_id: slack.state.team.id,
+      markdown_text: "First words",
+    });
+    expect(agents()).toMatchObject([{ readable: "First words", streaming: "in_progress" }]);
+    await reply.finish("First words, and the **last**.", []);
+    expect(agents()).toMatchObject([{ readable: "First words, and the **last**.", streaming: "completed" }]);
+    expect(slack.callsOf("chat.update")).toEqual([]);
+    expect(keys()).toEqual(["text:0"]);
+  });
+
+  test("it grows by what is new, and gathers what comes in between", async () => {
+    const message = await mentioned();
+    const reply = replyTo(world.platform, message);
+    for (const text of ["One", "One two", "One two three", "One two three four"]) await reply.write(text);
+    await world.slack.until(() => agents()[0]?.readable === "One two three four");
+    expect(world.slack.callsOf("chat.appendStream").map((call) => call.args.markdown_text)).toEqual([
+      " two three four",
+    ]);
+    await reply.finish("One two three four.", []);
+    expect(agents()).toHaveLength(1);
+  });
+
+  test("when Slack ends it after five minutes, the same message goes on by edits", async () => {
+    const message = await mentioned();
+    const reply = replyTo(world.platform, message);
+    await reply.write("A long");
+    world.slack.clock.advance(5 * 60_000 + 1);
+    expect(agents()).toMatchObject([{ streaming: "errored" }]);
+    await reply.write("A long story");
+    await world.slack.until(() => agents()[0]?.readable === "A long story");
+    await reply.finish("A long story, told.", []);
+    expect(agents()).toMatchObject([{ readable: "A long story, told." }]);
+    expect(keys()).toEqual(["text:0"]);
+  });
+
+  test("before five minutes it is ended, and the message goes on by edits", async () => {
+    let ahead = 0;
+    const message = await mentioned({ changes: { now: () => Date.now() + ahead } });
+    const reply = replyTo(world.platform, message);
+    await reply.write("A long");
+    ahead = 4.1 * 60_000;
+    await reply.write("A long story");
+    await world.slack.until(() => agents()[0]?.readable === "A long story");
+    expect(agents()).toMatchObject([{ streaming: "completed", readable: "A long story" }]);
+    await reply.finish("A long story, told.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["A long story, told."]);
+  });
+
+  test("when the person presses Slack's stop button, the final text still comes, and the session is over", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    await reply.write("I go on and");
+    const [shown] = agents();
+    if (shown === undefined) throw new Error("no stream");
+    slack.people.stopStream(slack.ann, { ts: shown.ts, channel: slack.general });
+    await reply.finish("Stopped.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["Stopped."]);
+    const thread = message.conversationId.split(":")[3] ?? "";
+    await expect.poll(() => slack.assistant.thread(slack.general, thread)?.session).toBe("active");
+  });
+
+  test("a text that was said otherwise in the end replaces what was streamed", async () => {
+    const message = await mentioned();
+    const reply = replyTo(world.platform, message);
+    await reply.write("The key is abc");
+    await reply.finish("The key is [redacted].", []);
+    expect(agents().map((each) => each.readable)).toEqual(["The key is [redacted]."]);
+  });
+
+  test("where Slack has no streams, the reply goes by edits, and they are not tried again for a while", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    slack.failNext("chat.startStream", { type: "error", error: "feature_not_enabled" });
+    for (const round of ["one", "two"]) {
+      const reply = world.platform.reply({ ...targetOf(message), turnId: round }, createPosts());
+      await reply.write(`Words ${round}`);
+      await reply.finish(`Words ${round} and more.`, []);
+    }
+    expect(slack.callsOf("chat.startStream")).toHaveLength(1);
+    expect(agents().map((each) => each.readable)).toEqual(["Words one and more.", "Words two and more."]);
+  });
+
+  test("in a DM without a thread there are no streams: the message is edited in place", async () => {
+    const message = await mentioned({}, inDm);
+    const reply = replyTo(world.platform, message);
+    await reply.write("First");
+    await reply.finish("First and last.", []);
+    expect(world.slack.callsOf("chat.startStream")).toEqual([]);
+    expect(agents()).toMatchObject([{ readable: "First and last.", threadTs: undefined }]);
+  });
+
+  test("the status stands below the thread, not in the message, and is taken away at the end", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const thread = message.conversationId.split(":")[3] ?? "";
+    const reply = replyTo(world.platform, message);
+    await reply.activity("Running a tool …");
+    expect(slack.assistant.thread(slack.general, thread)?.status).toBe("Running a tool …");
+    await reply.write("Found");
+    await reply.finish("Found it.", []);
+    expect(slack.assistant.thread(slack.general, thread)?.status).toBe("");
+    expect(agents().map((each) => each.readable)).toEqual(["Found it."]);
+  });
+
+  test("many at once share Slack's allowance: what is too much goes by edits, and every answer comes", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    slack.limits.rates["chat.postMessage"] = { perMinute: 6_000, burst: 100 };
+    const replies = Array.from({ length: 25 }, (_, index) =>
+      world.platform.reply({ ...targetOf(message), turnId: `turn-${index}` }, createPosts()),
+    );
+    await Promise.all(replies.map((reply, index) => reply.write(`Answer ${index}`)));
+    expect(slack.callsOf("chat.startStream").length).toBeLessThanOrEqual(20);
+    expect(slack.calls.filter((call) => call.status === 429)).toEqual([]);
+    expect(new Set(agents().map((each) => each.readable)).size).toBe(25);
+  });
+});
+
+describe("edits", () => {
+  test("partial texts keep their distance, and the final text comes at once", async () => {
+    const message = await mentioned(edits);
+    const reply = replyTo(world.platform, message);
+    for (let count = 1; count <= 50; count++) await reply.write("word ".repeat(count));
+    await reply.finish("word ".repeat(50).trim(), []);
+    expect(world.slack.callsOf("chat.update").length).toBeLessThanOrEqual(2);
+    expect(agents().map((each) => each.readable)).toEqual(["word ".repeat(50).trim()]);
+  });
+
+  test("the status is a line under the text", async () => {
+    const message = await mentioned(edits);
+    const reply = replyTo(world.platform, message);
+    await reply.write("Let me look.");
+    await reply.activity("Running a tool …");
+    await world.slack.until(() => agents()[0]?.readable === "Let me look.\nRunning a tool …");
+    await reply.finish("Let me look.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["Let me look."]);
+  });
+
+  test("a partial text that Slack refuses again and again costs nothing but itself", async () => {
+    const message = await mentioned(edits);
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    await reply.write("One");
+    slack.failNext(
+      "chat.update",
+      ...Array.from({ length: 3 }, () => ({ type: "error", error: "edit_window_closed" }) as const),
+    );
+    for (const text of ["One two", "One two three"]) await reply.write(text);
+    await slack.until(() => slack.callsOf("chat.update").length === 3, 15_000);
+    await reply.write("One two three four");
+    await reply.finish("One two three four five.", []);
+    expect(agents().at(-1)?.readable).toBe("One two three four five.");
+  }, 30_000);
+});
+
+describe("what is posted", () => {
+  test("previews are off, nobody is pinged, and the metadata name turn and key", async () => {
+    const message = await mentioned(edits);
+    await replyTo(world.platform, message).finish(
+      "<!channel> <@U1> see https://example.com and <https://evil.example|your bank>",
+      [],
+    );
+    const [call] = world.slack.callsOf("chat.postMessage");
+    expect(call?.args).toMatchObject({
+      unfurl_links: "false",
+      unfurl_media: "false",
+      metadata: { event_type: "remora_post", event_payload: { turn: `turn-${message.id}`, key: "text:0" } },
+    });
+    const [shown] = agents();
+    expect(shown?.effects.filter((effect) => effect.type !== "link" || effect.label !== undefined)).toEqual([]);
+  });
+
+  test("over 12,000 characters the beginning stands in the message, and the whole in a file below it", async () => {
+    const message = await mentioned();
+    const text = Array.from({ length: 900 }, (_, index) => `${index}. a line of <some> length`).join("\n");
+    const reply = replyTo(world.platform, message);
+    await reply.write(text.slice(0, 9_000));
+    await reply.finish(text, []);
+    const [head, file, ...more] = agents();
+    expect(more).toEqual([]);
+    expect(head?.readable).toContain("0. a line of <some> length");
+    expect(head?.readable).toContain("is in the file below");
+    expect(file?.files).toMatchObject([{ name: "answer.md", content: text }]);
+    expect(file?.threadTs).toBe(head?.threadTs);
+  });
+
+  test("when Slack refuses the blocks, the whole text comes without them", async () => {
+    const message = await mentioned(edits);
+    const text = Array.from({ length: 300 }, (_, index) => `- item ${index} of **many**`).join("\n");
+    world.slack.failNext("chat.postMessage", { type: "error", error: "invalid_blocks" });
+    await replyTo(world.platform, message).finish(text, []);
+    const all = agents()
+      .map((each) => each.readable)
+      .join("\n");
+    expect(all.match(/item \d+ of \*many\*/g)).toHaveLength(300);
+  });
+
+  test("a message that somebody deleted is said anew", async () => {
+    const message = await mentioned(edits);
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    await reply.write("Half");
+    const stored = slack.state.messages.find((each) => each.ts === agents()[0]?.ts);
+    slack.state.messages.splice(slack.state.messages.indexOf(stored as never), 1);
+    await reply.finish("Half and whole.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["Half and whole."]);
+  });
+
+  test.each([
+    ["is_archived", { isArchived: true }],
+    ["restricted_action", { isReadOnly: true }],
+  ])("%s: the reply says why it can't be shown", async (error, change) => {
+    const message = await mentioned(edits);
+    Object.assign(world.slack.general, change);
+    await expect(replyTo(world.platform, message).finish("hello", [])).rejects.toThrow(error);
+  });
+
+  test("not_in_channel: the reply says to invite it", async () => {
+    const message = await mentioned(edits);
+    world.slack.general.members.delete(world.slack.workspace.app.id);
+    await expect(replyTo(world.platform, message).finish("hello", [])).rejects.toThrow(/not_in_channel.*\/invite/);
+  });
+
+  test("an empty end takes a status away again, and says nothing else", async () => {
+    const message = await mentioned(edits);
+    const reply = replyTo(world.platform, message);
+    await reply.activity("Thinking …");
+    await reply.finish("", []);
+    expect(agents()).toEqual([]);
+  });
+
+  test("files that Slack does not take are named in the text", async () => {
+    const message = await mentioned(edits);
+    const folder = await mkdtemp(join(tmpdir(), "remora-slack-"));
+    const path = join(folder, "data.csv");
+    await writeFile(path, "a,b\n");
+    world.slack.failNext("files.getUploadURLExternal", {
+      type: "error",
+      error: "missing_scope",
+      body: { needed: "files:write" },
+    });
+    await replyTo(world.platform, message).finish("Here.", [{ name: "data.csv", path, mimeType: "text/csv" }]);
+    await rm(folder, { recursive: true });
+    expect(
+      agents()
+        .map((each) => each.readable)
+        .join(),
+    ).toContain("`data.csv` could not be attached");
+    expect(world.platform.health().detail).toContain("files:write");
+  });
+});
+
+describe("nothing twice", () => {
+  /** Keeps what it is told, until the process dies: then what was not kept yet is lost. */
+  function mortalPosts(diesAt: string): { before: Posts; after: Posts } {
+    const kept = new Map<string, string>();
+    const all = async () => [...kept].map(([key, messageId]) => ({ key, messageId }));
+    return {
+      before: {
+        all,
+        async keep(key, messageId) {
+          if (key === diesAt) throw new Error("the process died");
+          kept.set(key, messageId);
+        },
+      },
+      after: { all, keep: async (key, messageId) => void kept.set(key, messageId) },
+    };
+  }
+
+  test.each([
+    ["a post", edits],
+    ["a stream", {}],
+  ] as const)("%s whose ts was lost in a crash is found by its marks, and goes on", async (_name, options) => {
+    const message = await mentioned(options);
+    const posts = mortalPosts("text:0");
+    await replyTo(world.platform, message, posts.before).write("Half an");
+    expect(agents()).toHaveLength(1);
+    await world.restart();
+    const reply = replyTo(world.platform, message, posts.after);
+    await reply.write("Half an answer");
+    await reply.finish("Half an answer, made whole.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["Half an answer, made whole."]);
+    expect(keys()).toEqual(["text:0"]);
+  });
+
+  test("a connection that broke after the post was made: it is found, not made again", async () => {
+    const message = await mentioned(edits);
+    world.slack.failNext("chat.postMessage", { type: "cut", after: true });
+    await replyTo(world.platform, message).finish("Once.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["Once."]);
+  });
+
+  test("a connection that broke before: it is made", async () => {
+    const message = await mentioned(edits);
+    world.slack.failNext("chat.postMessage", { type: "cut" }, { type: "http", status: 502 });
+    await replyTo(world.platform, message).finish("Once.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["Once."]);
+  });
+
+  test("a worker without a connection writes, streams to the right person, and the thread is the agent's", async () => {
+    const message = await mentioned();
+    await world.restart();
+    const reply = replyTo(world.platform, message);
+    await reply.write("From a worker");
+    expect(world.slack.callsOf("chat.startStream")[0]?.args).toMatchObject({ recipient_user_id: world.slack.ann.id });
+    await reply.finish("From a worker.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["From a worker."]);
+    expect(world.platform.health().isConnected).toBe(false);
+  });
+});
