@@ -6,7 +6,7 @@ RUN apt-get update \
 WORKDIR /app
 COPY package.json package-lock.json ./
 # The packages of the lock file, without their install scripts and without the npm package `node`: the image has one.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+RUN npm ci --omit=dev --omit=peer --omit=optional --ignore-scripts --no-audit --no-fund
 COPY config ./config
 COPY skills ./skills
 COPY src ./src

@@ -9,7 +9,7 @@
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -47,7 +47,10 @@ async function install() {
   say(`Installing packages${wantsDev ? " (with those for development)" : ""}, once for this version …`);
   rmSync(stampFile, { force: true });
   // Install scripts stay off: no package needs one here but `node`, which unpacks its binary in the next command.
-  await npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund", ...(wantsDev ? [] : ["--omit=dev"])]);
+  // Peers that are needed are named in package.json; the others are types for development.
+  const omitted = wantsDev ? [] : ["--omit=dev", "--omit=peer"];
+  await npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund", ...omitted]);
+  if (!wantsDev) trim();
   if (existsSync(join(root, "node_modules", "node", "package.json"))) {
     await npm(["rebuild", "node", "--ignore-scripts=false", "--foreground-scripts"]);
   }
@@ -58,6 +61,15 @@ async function install() {
   }
   writeFileSync(stampFile, JSON.stringify({ lock: wanted, dev: wantsDev }));
   say(`Installed in ${Math.round((Date.now() - began) / 1000)} s.`);
+}
+
+/** Removes what Node never reads, which is half of what packages bring: type declarations, source maps, change logs. */
+function trim() {
+  const modules = join(root, "node_modules");
+  for (const name of readdirSync(modules, { recursive: true })) {
+    if (/\.(?:d\.[cm]?ts|map)$|(?:README|CHANGELOG|HISTORY)\.md$/i.test(name))
+      rmSync(join(modules, name), { force: true });
+  }
 }
 
 /** Runs npm quietly, saying every few seconds that it is still at it; its whole output is shown when it fails. */
