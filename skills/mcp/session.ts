@@ -134,9 +134,8 @@ async function openWith(
     // What was half open must not go on: a program would stay without anybody who speaks with it.
     await transport.close().catch(() => {});
     if (timeUp.aborted) throw new Error(`it was not ready within ${connectMs / 1_000} s`, { cause: thrown });
-    if (!isNegotiationFailure(thrown) && !(thrown instanceof SdkHttpError) && lastError !== "")
-      throw new Error(withDetail(messageOf(thrown), lastError), { cause: thrown });
-    throw thrown;
+    if (isNegotiationFailure(thrown) || thrown instanceof SdkHttpError) throw thrown;
+    throw new Error(withDetail(explained(thrown), lastError), { cause: thrown });
   }
   return {
     lost,
@@ -213,10 +212,18 @@ function outcomeOf(thrown: unknown): CallOutcome {
     if (code === SdkErrorCode.UnsupportedResultType) return { type: "refused", message };
     return { type: "unknown", message };
   }
-  const cause = thrown instanceof Error ? thrown.cause : undefined;
-  const code = codeOf(cause) ?? codeOf(thrown);
-  const explained = withDetail(message, cause === undefined ? "" : messageOf(cause));
-  return { type: code !== undefined && neverSent.has(code) ? "unsent" : "unknown", message: explained };
+  const code = codeOf(causeOf(thrown)) ?? codeOf(thrown);
+  return { type: code !== undefined && neverSent.has(code) ? "unsent" : "unknown", message: explained(thrown) };
+}
+
+/** `fetch` says no more than that it failed; why is in the cause. */
+function explained(thrown: unknown): string {
+  const cause = causeOf(thrown);
+  return withDetail(messageOf(thrown), cause === undefined ? "" : messageOf(cause) || (codeOf(cause) ?? ""));
+}
+
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof Error ? thrown.cause : undefined;
 }
 
 function withDetail(message: string, detail: string): string {

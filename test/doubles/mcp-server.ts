@@ -38,9 +38,11 @@ switch (options.start) {
     process.stderr.write(`${"a line of a log\n".repeat(5_000)}${"x".repeat(2_000_000)}`);
     await speak();
     break;
-  case "unbroken":
-    setInterval(() => process.stdout.write("x".repeat(1_000_000)), 1);
+  case "unbroken": {
+    const write = () => process.stdout.write("x".repeat(100_000), write);
+    write();
     break;
+  }
   case "stubborn": {
     process.on("SIGTERM", () => {});
     setInterval(() => {}, 1_000);

@@ -72,10 +72,10 @@ export async function openMcp(servers: JsonObject) {
           if (!names().includes(name))
             throw new Error(`${name} is not there; there are ${names().join(", ") || "none"}`);
         },
-        { timeout: 15_000 },
+        { timeout: 18_000 },
       );
     },
-    run: (name: string, input: JsonObject = {}, signal = AbortSignal.timeout(15_000)) =>
+    run: (name: string, input: JsonObject = {}, signal = AbortSignal.timeout(30_000)) =>
       toolbox.run({ id: "c1", name, input }, { conversationId, scope, turnId, requester, workingFolder }, signal),
   };
 }
