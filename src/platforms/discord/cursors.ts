@@ -38,7 +38,7 @@ export interface Cursors {
 
 const storeKey = "discord:cursors";
 const mostPlaces = 2_000;
-const writeAfterMs = 500;
+const writeAfterMs = 200;
 
 const placeTypes = ["channel", "thread", "own", "dm"] as const;
 const snowflake = z.string().regex(/^\d{1,20}$/);

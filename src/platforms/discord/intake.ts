@@ -57,7 +57,9 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
     const message = await read(raw);
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
-      if (message.isAddressed && threadOf(message) === raw.channel_id) cursors.markOwn(raw.channel_id, raw.id);
+      const thread = message.isAddressed ? threadOf(message) : undefined;
+      // Also one that is not there yet: whoever opens it, what is said there belongs to this.
+      if (thread !== undefined) cursors.markOwn(thread, raw.id);
       onKept(message, notice);
     }
     done.set(raw.id, true);

@@ -1,0 +1,137 @@
+import type { AnswerChoice } from "../../../src/core/message.ts";
+import type { Platform } from "../../../src/core/platform.ts";
+import { type ButtonMeaning, formatButtonId, parseButtonId } from "../../../src/platforms/discord/custom-id.ts";
+import { describePlatform, type PlatformWorld, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import type { Person } from "../../doubles/discord/people.ts";
+import type { ChannelHandle } from "../../doubles/discord/places.ts";
+import type { SeenMessage } from "../../doubles/discord/view.ts";
+import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
+import { markdown, rendered } from "./rendering.ts";
+
+const eyes = "👀";
+
+describePlatform("discord", async () => createWorld(await openDiscordBot({ ackReaction: eyes })));
+
+function createWorld(bot: DiscordBot): PlatformWorld {
+  const { discord } = bot;
+  const people = new Map<string, Person>([["Ann", discord.ann]]);
+  const passed = new Set<string>();
+  let mention: SeenMessage | undefined;
+  let said: SeenMessage | undefined;
+  let isInThread = false;
+
+  function personOf(name: string): Person {
+    const known = people.get(name) ?? discord.addPerson(name);
+    people.set(name, known);
+    return known;
+  }
+
+  function threadOf(message: SeenMessage | undefined): ChannelHandle | undefined {
+    return message === undefined ? undefined : discord.channel.threads().find(({ id }) => id === message.id);
+  }
+
+  /** As people see it: the reaction for what will be answered; else by what would not be asked for again after a restart. */
+  async function acknowledged({ id, channelId }: SeenMessage, from: number): Promise<void> {
+    await discord.until(() => {
+      const problem = bot.logged.slice(from).find(({ fields }) => "lane" in fields && fields.lane === channelId);
+      if (problem !== undefined) throw new Error(problem.message);
+      if (readUpTo(channelId) >= BigInt(id)) return true;
+      return discord.message({ id, channelId })?.reactions.some(({ emoji }) => emoji === eyes);
+    });
+  }
+
+  function readUpTo(channelId: string): bigint {
+    const kept = bot.store.values.get("discord:cursors") as { places: [string, string, string][] } | undefined;
+    return BigInt(kept?.places.find(([id]) => id === channelId)?.[2] ?? 0);
+  }
+
+  async function say({ text, where, as = "Ann" }: Saying): Promise<void> {
+    const person = personOf(as);
+    const from = bot.logged.length;
+    if (where === "thread" && mention !== undefined) {
+      const thread = threadOf(mention) ?? discord.ann.startThread(mention, "a thread");
+      said = person.say(text, { in: thread });
+    } else if (where === "mention") {
+      said = person.say(`${discord.bot.mention} ${text}`, { in: discord.channel });
+      mention = said;
+    } else {
+      said = person.say(text, { in: where === "dm" ? "dm" : discord.channel });
+    }
+    isInThread = where === "thread" || where === "mention";
+    await acknowledged(said, from);
+  }
+
+  /** What the service sends afterwards has come through. */
+  async function repeat(): Promise<void> {
+    if (said === undefined) throw new Error("nothing was said");
+    discord.gateway.repeat("MESSAGE_CREATE", said.id);
+    const marker = discord.channelOf(said.channelId).webhookSays("somebody", "a marker");
+    discord.channelOf(said.channelId).bulkDelete([marker]);
+    await discord.until(() => passed.has(marker.id));
+  }
+
+  function conversation(): SeenMessage[] {
+    if (said === undefined) return [];
+    const start = isInThread ? mention : undefined;
+    const thread = threadOf(start);
+    if (start === undefined) return discord.channelOf(said.channelId).messages();
+    const inThread = (thread?.messages() ?? []).filter(({ type }) => type !== 21);
+    return [start, ...inThread, ...discord.channel.messages().filter(({ replyTo }) => replyTo === start.id)];
+  }
+
+  function shown(message: SeenMessage): ShownMessage {
+    const { text, effects } = rendered(message);
+    return {
+      isAgents: message.author.id === discord.bot.id,
+      text,
+      choices: message.buttons.flatMap(({ customId = "" }) => choiceOf(customId) ?? []),
+      options: message.buttons.flatMap(({ customId = "", label }) => (isOption(customId) ? [label] : [])),
+      files: message.files.map((file) => ({ name: file.name, content: file.text })),
+      effects,
+    };
+  }
+
+  async function press(title: string, meaning: ButtonMeaning, id: string, as = "Ann"): Promise<string> {
+    const card = conversation().find(({ embeds }) => embeds.some((embed) => embed.title?.startsWith(title)));
+    if (card === undefined) throw new Error(`no ${title} is shown`);
+    const click = personOf(as).press(card, formatButtonId({ meaning, thread: null, id }));
+    await discord.until(() => click.state() === "answered");
+    return markdown(click.reply()?.content ?? "").text;
+  }
+
+  return {
+    get platform(): Platform {
+      const { platform } = bot;
+      return {
+        ...platform,
+        connect: (handlers, signal) =>
+          platform.connect(
+            {
+              ...handlers,
+              async onDeleted(name, id) {
+                passed.add(id);
+                await handlers.onDeleted(name, id);
+              },
+            },
+            signal,
+          ),
+      };
+    },
+    say,
+    repeat,
+    click: (id, choice, as) => press("Approval", { type: "answer", choice }, id, as),
+    pick: (id, option, as) => press("Question", { type: "pick", option }, id, as),
+    shown: async () => conversation().map(shown),
+    restart: () => bot.restart(),
+    close: bot.close,
+  };
+}
+
+function choiceOf(customId: string): AnswerChoice | undefined {
+  const meaning = parseButtonId(customId)?.meaning;
+  return meaning?.type === "answer" ? meaning.choice : undefined;
+}
+
+function isOption(customId: string): boolean {
+  return parseButtonId(customId)?.meaning.type === "pick";
+}
