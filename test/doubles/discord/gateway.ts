@@ -50,6 +50,8 @@ export interface Gateway {
   invalidate(isResumable: boolean): void;
   /** Sessions are forgotten: who comes back to resume gets op 9 and has to identify. */
   forgetSessions(): void;
+  /** Every connected session gets its last event of this type about this id once more. */
+  repeat(type: string, id: string): void;
   /** Connections stay open and nothing comes over them any more. */
   silence(): void;
   /** Nobody gets in until `allow`. */
@@ -236,6 +238,12 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
     forgetSessions() {
       for (const session of sessions.all()) sessions.end(session);
     },
+    repeat: (type, id) =>
+      each(({ session }) => {
+        const events = session?.sent.map(({ frame: sent }) => JSON.parse(sent) as { t: string; d: { id?: string } });
+        const event = events?.findLast(({ t, d }) => t === type && d.id === id);
+        if (session !== undefined && event !== undefined) sessions.send(session, type, event.d);
+      }),
     silence: () =>
       each(({ session }) => {
         if (session !== undefined) session.isSilent = true;

@@ -141,6 +141,7 @@ function submit(world: World, userId: string, openerId: string, values: Record<s
   const modal = opener === undefined ? undefined : modalOf(opener);
   if (opener?.modal === undefined || modal === undefined)
     throw new Error(`interaction ${openerId} has opened no modal`);
+  if (opener.userId !== userId) throw new Error(`the modal is shown to ${opener.userId} alone`);
   const filled = new Map(modal.inputs.map((input) => [input.customId, values[input.customId] ?? input.value]));
   for (const key of Object.keys(values)) if (!filled.has(key)) throw new Error(`the modal has no input "${key}"`);
   for (const { customId, isRequired, maxLength } of modal.inputs) {
