@@ -267,6 +267,7 @@ test("a modal is shown, filled in and handed back, in rows and under labels", as
   });
   expect(() => discord.ben.submit(click, {})).toThrow('input "why" is required');
   expect(() => discord.ben.submit(click, { why: "x".repeat(21) })).toThrow("takes 20 characters");
+  expect(() => discord.ann.submit(click, { why: "because" })).toThrow("alone");
   const submitted = discord.ben.submit(click, { why: "because" });
   const handed = await next();
   if (!handed.isModalSubmit() || !handed.isFromMessage()) throw new Error("no modal came");
