@@ -48,6 +48,11 @@ export function cardMessages(card: ApprovalCard, hasFiles: boolean): CardMessage
   return { parts, files };
 }
 
+/** What is left of a card's message whose rows stand in another one now. */
+export function emptyPart(): MessageContent {
+  return { text: "See above.", blocks: [richText([italic("All of this card stands above.")])] };
+}
+
 function headBlocks({ requesterName, items }: ApprovalCard): Block[] {
   const what = items.length === 1 ? "Approval needed" : `Approval needed for ${items.length} calls`;
   return [richText([bold(what), plain(` — asked for by ${requesterName}`)])];

@@ -12,7 +12,7 @@ import type { QuestionCard } from "../../core/question.ts";
 import type { ToolFile } from "../../core/tool.ts";
 import type { SlackApi } from "./api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "./api-problems.ts";
-import { cardMessages } from "./card-blocks.ts";
+import { cardMessages, emptyPart } from "./card-blocks.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
 import type { EditDrafts } from "./edit-modal.ts";
 import { notAttached, type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
@@ -159,11 +159,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await showCard(poster, card, true);
   }
 
-  /** Posts the card's messages, or rewrites those that are there. */
+  /** Posts the card's messages, or rewrites those that are there; settled rows need less room, so some may be left over. */
   async function showCard(poster: Poster, card: ApprovalCard, hasFiles: boolean): Promise<void> {
     const { parts } = cardMessages(card, hasFiles);
+    const keyOf = (index: number) => (index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`);
+    while (poster.tsOf(keyOf(parts.length)) !== undefined) parts.push(emptyPart());
     for (const [index, content] of parts.entries()) {
-      const key = index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`;
+      const key = keyOf(index);
       const ts = poster.tsOf(key);
       if (ts === undefined) await poster.post(key, content);
       else await poster.update(ts, key, content);

@@ -1,0 +1,281 @@
+/** Cards, questions, and what is clicked on them. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { InboundMessage } from "../../../src/core/message.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import type { SeenMessage } from "../../doubles/slack/see.ts";
+import { cardFor, createTestAgent, replyTo, type TestAgent } from "./agent.ts";
+import { createSlackWorld, type SlackWorld } from "./world.ts";
+
+let world: SlackWorld;
+let agent: TestAgent;
+let message: InboundMessage;
+
+beforeEach(async () => {
+  world = await createSlackWorld();
+  agent = createTestAgent();
+  await world.platform.connect(agent.handlers, new AbortController().signal);
+  const { slack } = world;
+  await slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora hello" }).acknowledged();
+  message = agent.kept[0] as InboundMessage;
+});
+afterEach(() => world.close());
+
+function agents(): SeenMessage[] {
+  return world.slack.see({ in: world.slack.general }).filter((each) => each.isAgents);
+}
+
+function only(): SeenMessage {
+  const [card, ...more] = agents();
+  expect(more).toEqual([]);
+  if (card === undefined) throw new Error("no card");
+  return card;
+}
+
+function click(button: string, as = world.slack.ann, on = only()) {
+  return world.slack.interactions.click({ as, on: { channel: world.slack.general, ts: on.ts }, button });
+}
+
+function told(as = world.slack.ann): string[] {
+  return world.slack
+    .see({ in: world.slack.general, as })
+    .filter((each) => each.isEphemeral)
+    .map((each) => each.readable);
+}
+
+describe("a card", () => {
+  test("buttons carry the approval's id and the choice, nothing else; the rule that Allow would save stands on the card", async () => {
+    const grantText = "For 30 minutes, in this conversation: calls that ask only because of “rm ” run without asking.";
+    await replyTo(world.platform, message).ask(
+      createCard(message, { choices: ["approve", "deny", "edit", "allow"], editJson: "{}", grantText }),
+    );
+    expect(only().buttons).toEqual([
+      { label: "Approve", actionId: "remora_approve", value: "approval-1", style: "primary" },
+      { label: "Deny", actionId: "remora_deny", value: "approval-1", style: "danger" },
+      { label: "Edit…", actionId: "remora_edit", value: "approval-1", style: undefined },
+      { label: "Allow 30 min here", actionId: "remora_allow", value: "approval-1", style: undefined },
+    ]);
+    expect(only().readable).toContain(grantText);
+  });
+
+  test("it says until when, in each reader's own time", async () => {
+    await replyTo(world.platform, message).ask({ ...createCard(message), expiresAt: 1_900_000_000_000 });
+    expect(JSON.stringify(only().blocks)).toContain(
+      "<!date^1900000000^{date_short_pretty} at {time}|2030-03-17 17:46 UTC>",
+    );
+  });
+
+  test("several calls share it, with one answer for all", async () => {
+    await replyTo(world.platform, message).ask(cardFor(message, 3));
+    const labels = only().buttons.map((button) => button.label);
+    expect(labels.filter((label) => label === "Approve")).toHaveLength(3);
+    expect(labels.slice(-2)).toEqual(["Approve all", "Deny all"]);
+    await click("Deny all").acknowledged();
+    await expect.poll(() => agent.answers).toMatchObject([{ cardOrApprovalId: "card-1", choice: "deny" }]);
+  });
+
+  test("more calls than a message holds make several; a click on any of them is the card's, and all are rewritten", async () => {
+    const posts = createPosts();
+    await replyTo(world.platform, message, posts).ask(cardFor(message, 30));
+    const parts = agents();
+    expect(parts.length).toBeGreaterThan(1);
+    const ids = parts.flatMap((part) =>
+      part.buttons.filter((each) => each.label === "Approve").map((each) => each.value),
+    );
+    expect(ids).toEqual(Array.from({ length: 30 }, (_, index) => `approval-${index + 1}`));
+    const [first, last] = [parts[0] as SeenMessage, parts.at(-1) as SeenMessage];
+    await click("approval-1", world.slack.ann, first).acknowledged();
+    await click("approval-30", world.slack.ann, last).acknowledged();
+    await expect.poll(() => agent.answers.length).toBe(2);
+    expect(agent.answers[0]?.messageId).toBe(`${world.slack.general.id}:${first.ts}`);
+    expect(agent.answers[1]?.messageId).toBeUndefined();
+    const settled = cardFor(message, 30, { state: "denied", choices: [], outcome: "Denied by Ann" });
+    await replyTo(world.platform, message, posts).settle(settled);
+    expect(agents().flatMap((part) => part.buttons)).toEqual([]);
+    expect(agents()).toHaveLength(parts.length);
+  });
+
+  test("of a call that is too long the beginning, the end and the length are shown, the whole is a file, and the buttons come after it", async () => {
+    const callText = `shell_exec\ncommand: "${"x".repeat(20_000)}; rm -rf the-tail"`;
+    let buttonsWithoutFile = 0;
+    const { slack } = world;
+    const seen = () => {
+      const hasFile = agents().some((each) => each.files.length > 0);
+      if (!hasFile) buttonsWithoutFile += agents().flatMap((each) => each.buttons).length;
+    };
+    const leave = slack.state.onChange(seen);
+    await replyTo(world.platform, message).ask(createCard(message, { callText }));
+    leave();
+    expect(buttonsWithoutFile).toBe(0);
+    const [card, file] = agents();
+    for (const part of [
+      "rm -rf the-tail",
+      `of ${callText.length.toLocaleString("en")} characters`,
+      "call-1-shell_exec.txt",
+    ]) {
+      expect(card?.readable).toContain(part);
+    }
+    expect(card?.buttons.map((button) => button.label)).toEqual(["Approve", "Deny"]);
+    expect(file?.files).toMatchObject([{ name: "call-1-shell_exec.txt", content: callText }]);
+  });
+
+  test.each([
+    ["not_in_channel", () => world.slack.general.members.delete(world.slack.workspace.app.id)],
+    ["is_archived", () => Object.assign(world.slack.general, { isArchived: true })],
+  ])("where nobody would see it (%s) it has no route", async (error, happens) => {
+    happens();
+    const asking = replyTo(world.platform, message).ask(createCard(message));
+    await expect(asking).rejects.toMatchObject({ code: "platform.no-route", message: expect.stringContaining(error) });
+  });
+
+  test("one that somebody deleted is settled without a word", async () => {
+    const posts = createPosts();
+    await replyTo(world.platform, message, posts).ask(createCard(message));
+    const { state } = world.slack;
+    state.messages.splice(
+      state.messages.findIndex((each) => each.ts === only().ts),
+      1,
+    );
+    await replyTo(world.platform, message, posts).settle(createCard(message, { state: "denied", choices: [] }));
+    expect(agents()).toEqual([]);
+  });
+});
+
+describe("Edit…", () => {
+  async function askToEdit(editJson: string): Promise<void> {
+    await replyTo(world.platform, message).ask(createCard(message, { choices: ["approve", "deny", "edit"], editJson }));
+    // Also after a restart the arguments are there.
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    await click("Edit…").acknowledged();
+    await world.slack.until(() => world.slack.views.stack(world.slack.ann).length === 1);
+  }
+
+  function modal() {
+    const [view] = world.slack.views.stack(world.slack.ann);
+    if (view === undefined) throw new Error("no modal is open");
+    return view;
+  }
+
+  test("opens the arguments, and what comes back is handed in as the person's edit", async () => {
+    await askToEdit('{\n  "command": "ls"\n}');
+    expect(JSON.stringify(modal().view)).toContain("ls");
+    await world.slack.interactions
+      .submit({ as: world.slack.ann, view: modal(), values: { json: '{"command":"ls -l"}' } })
+      .acknowledged();
+    expect(agent.answers).toMatchObject([
+      {
+        cardOrApprovalId: "approval-1",
+        choice: "edit",
+        editedJson: '{"command":"ls -l"}',
+        conversationId: message.conversationId,
+        messageId: `${world.slack.general.id}:${only().ts}`,
+        by: { id: world.slack.ann.id },
+      },
+    ]);
+    await expect.poll(() => world.slack.views.stack(world.slack.ann)).toEqual([]);
+    await expect.poll(() => told()).toEqual(["Noted."]);
+  });
+
+  test("a refused edit leaves the modal open with what was typed, and says why", async () => {
+    await askToEdit("{}");
+    agent.receipt = { accepted: false, text: "That is no JSON." };
+    await world.slack.interactions.submit({ as: world.slack.ann, view: modal(), values: { json: "{" } }).acknowledged();
+    expect(modal().errors).toEqual({ "arguments-0": "That is no JSON." });
+    expect(told()).toEqual([]);
+  });
+
+  test.each([
+    [
+      "many lines",
+      JSON.stringify(
+        Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`key ${index}`, `value ${index} `])),
+        null,
+        1,
+      ),
+    ],
+    ["one long line", JSON.stringify({ text: "word and  blanks ".repeat(900) })],
+    ["characters of two units", JSON.stringify({ text: "🐟".repeat(4_000) })],
+  ])("arguments longer than an input come back unchanged: %s", async (_name, editJson) => {
+    await askToEdit(editJson);
+    await world.slack.interactions.submit({ as: world.slack.ann, view: modal() }).acknowledged();
+    expect(agent.answers).toHaveLength(1);
+    expect(agent.answers[0]?.editedJson).toBe(editJson);
+  });
+
+  test("a stranger's edit is handed in as theirs", async () => {
+    await askToEdit("{}");
+    await click("Edit…", world.slack.ben).acknowledged();
+    const view = await world.slack.until(() => world.slack.views.stack(world.slack.ben)[0]);
+    agent.receipt = { accepted: false, text: "Not yours." };
+    await world.slack.interactions.submit({ as: world.slack.ben, view }).acknowledged();
+    expect(agent.answers).toMatchObject([{ by: { id: world.slack.ben.id } }]);
+  });
+
+  test("a trigger that has expired is told", async () => {
+    await replyTo(world.platform, message).ask(createCard(message, { choices: ["edit"], editJson: "{}" }));
+    world.slack.failNext("views.open", { type: "error", error: "expired_trigger_id" });
+    await click("Edit…").acknowledged();
+    await expect.poll(() => told()[0]).toContain("nothing was changed");
+  });
+});
+
+describe("clicks", () => {
+  test("a button nobody knows is answered, and nothing is handed in", async () => {
+    await replyTo(world.platform, message).ask(createCard(message));
+    const forged = { actionId: "something_old", value: "x" };
+    const on = { channel: world.slack.general, ts: only().ts };
+    await world.slack.interactions.click({ as: world.slack.ann, on, forged }).acknowledged();
+    await expect.poll(() => told()[0]).toContain("don't know this button");
+    expect([...agent.answers, ...agent.picks]).toEqual([]);
+  });
+
+  test("when the response URL does not answer, the person is told by an ephemeral message", async () => {
+    await replyTo(world.platform, message).ask(createCard(message));
+    world.slack.failNext("response_url", { type: "http", status: 500 });
+    await click("Approve").acknowledged();
+    await expect.poll(() => told()).toEqual(["Noted."]);
+    expect(world.slack.callsOf("chat.postEphemeral")).toHaveLength(1);
+  });
+
+  test("on a card in a DM they come from the DM", async () => {
+    const { slack } = world;
+    const dm = slack.workspace.direct(slack.ann);
+    await slack.people.say({ as: slack.ann, in: dm, text: "hello" }).acknowledged();
+    const direct = agent.kept.at(-1) as InboundMessage;
+    await replyTo(world.platform, direct).ask(createCard(direct));
+    const [card] = slack.see({ in: dm }).filter((each) => each.isAgents);
+    await slack.interactions
+      .click({ as: slack.ann, on: { channel: dm, ts: card?.ts ?? "" }, button: "Approve" })
+      .acknowledged();
+    await expect.poll(() => agent.answers).toMatchObject([{ conversationId: `slack:${slack.state.team.id}:${dm.id}` }]);
+  });
+
+  test("a person of another workspace and a guest are who they are", async () => {
+    await replyTo(world.platform, message).ask(createCard(message));
+    const guest = world.slack.workspace.addPerson({ name: "Gus", isGuest: true });
+    const stranger = world.slack.workspace.addPerson({ name: "Sam", isStranger: true });
+    for (const person of [guest, stranger]) await click("Approve", person).acknowledged();
+    await expect.poll(() => agent.answers.map((answer) => answer.by.kind)).toEqual(["guest", "external"]);
+  });
+});
+
+describe("a question", () => {
+  test("markup in it and in its options is text, and a pick brings the option's number", async () => {
+    const question = "<!channel> *which*?";
+    const card = {
+      id: "q1",
+      target: targetOf(message),
+      tool: "ask",
+      question,
+      options: ["<@U1>", "two & three"],
+      requesterName: "Ann",
+    };
+    await replyTo(world.platform, message).question(card);
+    expect(only().readable).toContain(question);
+    expect(only().effects).toEqual([]);
+    await click("two & three").acknowledged();
+    await expect
+      .poll(() => agent.picks)
+      .toMatchObject([{ questionId: "q1", option: 1, by: { id: world.slack.ann.id } }]);
+  });
+});

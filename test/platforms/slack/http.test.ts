@@ -1,0 +1,151 @@
+/** Slack over HTTP: what is let in, what is answered, and what never runs. */
+import { createHmac } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createTestAgent, type TestAgent } from "./agent.ts";
+import { createSlackWorld, type SlackWorld } from "./world.ts";
+
+let world: SlackWorld;
+let agent: TestAgent;
+
+beforeEach(async () => {
+  world = await createSlackWorld({ transport: "http" });
+  agent = createTestAgent();
+  await world.platform.connect(agent.handlers, new AbortController().signal);
+});
+afterEach(() => world.close());
+
+function eventBody(text = "hello"): string {
+  const { slack } = world;
+  const event = {
+    type: "message",
+    user: slack.ann.id,
+    text,
+    ts: slack.state.ts(),
+    channel: slack.general.id,
+    channel_type: "channel",
+  };
+  return JSON.stringify({ type: "event_callback", team_id: slack.state.team.id, event_id: "Ev1", event });
+}
+
+describe("signatures", () => {
+  test.each(["bad", "stale", "missing", "wrong-version"] as const)(
+    "a request with a %s one gets 401, and nothing runs",
+    async (signature) => {
+      for (const body of [eventBody(), JSON.stringify({ type: "url_verification", challenge: "c" }), "ssl_check=1"]) {
+        expect(await world.slack.http.sendRaw({ body, signature })).toMatchObject({ status: 401 });
+      }
+      expect(agent.heard).toEqual([]);
+    },
+  );
+
+  test("one from more than five minutes ahead is as stale as one from behind", async () => {
+    const body = eventBody();
+    for (const [ahead, status] of [
+      [301, 401],
+      [290, 200],
+      [-290, 200],
+    ] as const) {
+      const timestamp = String(Math.floor(Date.now() / 1000) + ahead);
+      const hash = createHmac("sha256", world.slack.signingSecret).update(`v0:${timestamp}:${body}`).digest("hex");
+      const headers = { "x-slack-request-timestamp": timestamp, "x-slack-signature": `v0=${hash}` };
+      expect(await world.slack.http.sendRaw({ body, signature: "missing", headers })).toMatchObject({ status });
+    }
+    expect(agent.heard).toHaveLength(1);
+  });
+
+  test("a good signature of another body is a bad one", async () => {
+    const sent = await world.slack.http.sendRaw({ body: eventBody() });
+    expect(sent.status).toBe(200);
+    const [first] = world.slack.http.log.filter((entry) => entry.body.includes("event_callback"));
+    const headers = first?.headers ?? {};
+    const stolen = await world.slack.http.sendRaw({ body: eventBody("other words"), signature: "missing", headers });
+    expect(stolen.status).toBe(401);
+  });
+
+  test.each(["", "abc", "v0=", "v0=ß", "=", "v0"])("the signature %j is none", async (signature) => {
+    const headers = {
+      "x-slack-request-timestamp": String(Math.floor(Date.now() / 1000)),
+      "x-slack-signature": encodeURIComponent(signature),
+    };
+    expect(await world.slack.http.sendRaw({ body: eventBody(), signature: "missing", headers })).toMatchObject({
+      status: 401,
+    });
+  });
+});
+
+describe("requests", () => {
+  test("the handshake is answered", async () => {
+    expect(await world.slack.http.verifyUrl()).toBe(true);
+    const ssl = await world.slack.http.sendRaw({
+      body: "ssl_check=1&token=x",
+      contentType: "application/x-www-form-urlencoded",
+    });
+    expect(ssl.status).toBe(200);
+  });
+
+  test.each(["", "{", "null", "[]", "7", '"x"'])("the body %j is refused as none of Slack's", async (body) => {
+    expect(await world.slack.http.sendRaw({ body })).toMatchObject({ status: 400 });
+  });
+
+  test.each([
+    "{}",
+    '{"type":"event_callback"}',
+    '{"type":"event_callback","event":{"type":"message"}}',
+    '{"type":"what_is_this"}',
+  ])("the body %j does no harm", async (body) => {
+    const answer = await world.slack.http.sendRaw({ body });
+    expect([200, 500]).toContain(answer.status);
+    expect(agent.heard).toEqual([]);
+  });
+
+  test("a form whose payload is no JSON is refused", async () => {
+    const answer = await world.slack.http.sendRaw({
+      body: "payload=%7B",
+      contentType: "application/x-www-form-urlencoded",
+    });
+    expect(answer.status).toBe(400);
+  });
+
+  test("a body of more than 4 MB is refused unread", async () => {
+    expect(await world.slack.http.sendRaw({ body: "x".repeat(5 * 1024 * 1024) })).toMatchObject({ status: 413 });
+  });
+
+  test("what can't be kept gets 500, so that Slack sends it again, and then it is kept", async () => {
+    agent.failure = new Error("the disk is full");
+    const { slack } = world;
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora please" });
+    await slack.until(() => said.deliveries.every((delivery) => delivery.attempts[0]?.outcome?.type === "refused"));
+    expect(slack.http.log.map((entry) => entry.answer?.status)).toContain(500);
+    agent.failure = undefined;
+    slack.clock.advance(10);
+    await said.acknowledged();
+    expect(agent.kept).toHaveLength(1);
+  });
+
+  test("before it is connected, and after it is closed, nothing is taken: 503, and Slack asks again", async () => {
+    await world.restart();
+    expect(await world.slack.http.sendRaw({ body: eventBody() })).toMatchObject({ status: 503 });
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    expect(await world.slack.http.sendRaw({ body: eventBody() })).toMatchObject({ status: 200 });
+    await world.platform.close();
+    expect(await world.slack.http.sendRaw({ body: eventBody() })).toMatchObject({ status: 503 });
+  });
+
+  test("what was said while nobody ran is fetched at the next start", async () => {
+    const { slack } = world;
+    await slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora before" }).acknowledged();
+    await world.platform.close();
+    slack.redelivery.isEnabled = false;
+    slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora while away" });
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    await expect.poll(agent.texts).toEqual(["before", "while away"]);
+  });
+});
+
+test("a clock that is off is told at the start, and in health", async () => {
+  await world.restart({ now: () => Date.now() + 10 * 60_000 });
+  await world.platform.connect(agent.handlers, new AbortController().signal);
+  expect(world.platform.health().detail).toMatch(/clock is \d{3} s ahead of Slack's.*NTP/);
+  expect(world.logged.join()).toContain("clock");
+});
