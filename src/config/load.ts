@@ -12,6 +12,7 @@ import { isMap, isNode, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 import { codeOf, messageOf } from "../core/errors.ts";
 import { type Config, configSchema } from "./schema.ts";
+import { secretsIn } from "./secrets.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -264,6 +265,7 @@ function settingsOf(config: Config, configFile: string, env: Environment, root: 
       config.models.anthropic.apiKey,
       config.models.openai.apiKey,
       passwordOf(redisUrl),
+      ...secretsIn(config.skills.settings),
       ...secretNames.map((name) => readVariable(env, name)),
     ].filter((secret) => secret !== undefined && secret !== null),
   };

@@ -129,6 +129,19 @@ describe("the environment", () => {
     expect(secrets).toEqual(["key-one-two-three", "token-four-five"]);
   });
 
+  test("what the settings of skills call a token, a key or a password is known as a secret", () => {
+    const yaml = `
+skills:
+  settings:
+    mcp:
+      servers:
+        hub: { command: npx, args: [x], env: { HUB_TOKEN: \${HUB_TOKEN}, NODE_ENV: production } }
+        web: { url: "https://example.com", headers: { Authorization: Bearer four-five-six } }
+`;
+    const { secrets } = settingsOf(yaml, { HUB_TOKEN: "one-two-three" });
+    expect(secrets).toEqual(["one-two-three", "Bearer four-five-six", "four-five-six"]);
+  });
+
   test("skill folders come after the shipped ones, and those of the environment last", () => {
     const { skillRoots } = settingsOf("skills:\n  folders: [/c, more]\n", {
       REMORA_SKILLS: "/a:/b",
