@@ -10,6 +10,7 @@ import type { Hono } from "hono";
 import type { Settings } from "./config/load.ts";
 import type { Leases } from "./core/coordination.ts";
 import { codeOf } from "./core/errors.ts";
+import type { Events } from "./core/events.ts";
 import type { Log } from "./core/log.ts";
 import type { Author } from "./core/message.ts";
 import type { Platform } from "./core/platform.ts";
@@ -21,6 +22,7 @@ export interface PlatformsOptions {
   commands(): { usage: string; description: string }[];
   /** How the agent is, and what is remembered of a person: for platforms that have a page of their own for that. */
   home(person: Author): Promise<{ status: string[]; memory: string[] }>;
+  events: Events;
   log: Log;
 }
 
@@ -28,12 +30,19 @@ export interface PlatformsOptions {
 export type MountedPlatform = Platform & { mount(app: Hono): void };
 
 export async function createPlatforms(options: PlatformsOptions): Promise<Map<string, Platform>> {
-  const { settings, store, commands, home, log } = options;
+  const { settings, store, commands, home, events, log } = options;
   const { config } = settings;
   const platforms = new Map<string, Platform>();
   if (config.local.enabled) {
     const { createLocalPlatform } = await import("./platforms/local/platform.ts");
     platforms.set("local", createLocalPlatform({ dataFile: join(settings.data, "local.db"), commands, log }));
+  }
+  if (settings.discord !== null) {
+    const { createDiscordPlatform } = await import("./platforms/discord/platform.ts");
+    const { replyIn, ackReaction, shards, access } = config.discord;
+    const isAllowedBot = (id: string) => access.bots.includes(id);
+    const discord = { ...settings.discord, replyIn, ackReaction, shards, store, commands, isAllowedBot, events, log };
+    platforms.set("discord", createDiscordPlatform(discord));
   }
   if (settings.slack !== null) {
     const { createSlackPlatform } = await import("./platforms/slack/platform.ts");

@@ -345,6 +345,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       status: status().map(({ name, state, detail }) => `${name}: ${state}${detail === "" ? "" : `, ${detail}`}`),
       memory: (await memory.newest(`dm:${person.id}`, homeEntries)).map(({ headline }) => headline),
     }),
+    events,
     log,
   });
   const home = createPageHome({ data, store, leases });

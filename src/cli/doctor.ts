@@ -44,6 +44,7 @@ async function runChecks(env: Environment, root: string): Promise<Check[]> {
     ...(isUsable ? [await checkLedger(settings), await checkMemory(settings)] : []),
     await checkSkillFiles(settings),
     ...(await checkModels(settings)),
+    ...(await checkPlatforms(settings)),
     await checkSandbox(settings),
   ];
 }
@@ -63,6 +64,21 @@ async function checkFolder(name: string, folder: string): Promise<Check> {
       detail: `${folder} can't be written: ${messageOf(thrown)}. Check its owner, its permissions and the disk`,
     };
   }
+}
+
+const platformPatienceMs = 20_000;
+
+/** What each service says of the token, and what is missing, one by one. */
+async function checkPlatforms({ slack }: Settings): Promise<Check[]> {
+  const signal = AbortSignal.timeout(platformPatienceMs);
+  const states = { ok: "ok", warning: "note", error: "failed" } as const;
+  const checks: Check[] = [];
+  if (slack !== null) {
+    const { checkSlack } = await import("../platforms/slack/doctor.ts");
+    const found = await checkSlack(slack, signal);
+    checks.push(...found.map(({ level, text }) => ({ name: "slack", state: states[level], detail: text })));
+  }
+  return checks;
 }
 
 async function checkLedger(settings: Settings): Promise<Check> {
