@@ -10,7 +10,7 @@
  *     const answer = await discord.until(() => channel.messages().find((message) => message.replyTo === said.id));
  *     const click = ben.click(answer, "Approve");                       // label or custom id
  *     await discord.until(() => click.state() === "answered");
- *     ann.submit(click, { reason: "because" });                         // a modal that the click opened
+ *     ben.submit(click, { reason: "because" });                         // a modal that the click opened
  *     ann.slash("remora status", { in: "dm" });                         // only what is registered
  *     answer.pings, answer.previews, answer.buttons, answer.files, ben.sees(channel)
  *
