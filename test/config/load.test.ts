@@ -135,7 +135,7 @@ skills:
   settings:
     mcp:
       servers:
-        hub: { command: npx, args: [x], env: { HUB_TOKEN: \${HUB_TOKEN}, NODE_ENV: production } }
+        hub: { command: npx, args: [x], env: { HUB_TOKEN: "\${HUB_TOKEN}", NODE_ENV: production } }
         web: { url: "https://example.com", headers: { Authorization: Bearer four-five-six } }
 `;
     const { secrets } = settingsOf(yaml, { HUB_TOKEN: "one-two-three" });
