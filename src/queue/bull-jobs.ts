@@ -11,7 +11,7 @@ export const queueName = "tools";
  * A finished job is only of use to people who look into Redis: its result is in the ledger. Age in seconds; both bounds are
  * applied when the next job finishes.
  */
-export const retained = { age: 600, count: 100 } satisfies KeepJobs;
+const retained = { age: 600, count: 100 } satisfies KeepJobs;
 
 /** BullMQ takes no `:` and no integers for ids of ours, and makes up one for an empty id; call ids come from the model. */
 export function bullIdOf(jobId: string): string {

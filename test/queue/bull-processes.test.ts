@@ -154,6 +154,17 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     expect(await written("c1")).toBe("begin\n503\nbegin\nwritten\n");
   });
 
+  test("a job that Redis forgets while a worker runs it is not begun by another one", async () => {
+    await startWorkers(2);
+    const asked = asker.queue.run(job("c1", "write", {}, 1_000), never);
+    await runnerOf("c1");
+    await Promise.all((await server.client.keys(`${prefix}bull:*`)).map((key) => server.client.del(key)));
+    // The asker adds it again, and it is given to a worker.
+    await vi.waitFor(async () => expect((await seenByBullMq("c1")).given).toBeGreaterThan(0), 5_000);
+    expect(await asked).toMatchObject({ status: "ok", text: "written", attempts: 1 });
+    expect(await written("c1")).toBe("begin\nwritten\n");
+  });
+
   test("a worker that is frozen for long, and goes on, gives the result", async () => {
     await startWorkers(2);
     const asked = asker.queue.run(job("c1", "write", { timeoutMs: 60_000 }, 300), never);

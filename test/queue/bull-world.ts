@@ -1,17 +1,22 @@
 /** What the tests of the queue on BullMQ share: jobs, quick timing, and processes of their own (bull-process.ts). */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AbortCause } from "../../src/core/abort.ts";
 import { createEvents, type EventMap, type EventName, type Events, type RemoraEvent } from "../../src/core/events.ts";
-import type { Ledger } from "../../src/core/ledger.ts";
+import type { CallState, Ledger } from "../../src/core/ledger.ts";
 import { silentLog } from "../../src/core/log.ts";
 import { createRedactor } from "../../src/core/redact.ts";
-import type { Toolbox, ToolJob, ToolQueue, ToolResult } from "../../src/core/tool.ts";
+import type { ToolAttempt, Toolbox, ToolJob, ToolQueue, ToolResult } from "../../src/core/tool.ts";
 import { type BullTiming, createBullQueue } from "../../src/queue/bull-queue.ts";
 import { createRedisBus } from "../../src/storage/redis-bus.ts";
 import { createRedisConnection } from "../../src/storage/redis-connection.ts";
 import { createRedisLedger } from "../../src/storage/redis-ledger.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import type { RedisServer } from "../doubles/redis-server.ts";
+import { type RedisProxy, startRedisProxy } from "../storage/redis-proxy.ts";
 import type { Order, Report } from "./bull-process.ts";
 
 /** Quick enough for tests; what must hold holds at any pace. */
@@ -24,6 +29,11 @@ export const quickTiming: BullTiming = {
   stopPatienceMs: 1_000,
   closePatienceMs: 500,
 };
+
+export const never = new AbortController().signal;
+
+export const ok = (text = "fine"): ToolAttempt => ({ isOk: true, text, files: [], isRetryable: false });
+export const failed = (text: string): ToolAttempt => ({ isOk: false, text, files: [], isRetryable: true });
 
 export function jobOf(callId: string, more: Partial<ToolJob> = {}, call: Partial<ToolJob["call"]> = {}): ToolJob {
   return {
@@ -46,6 +56,7 @@ export function jobOf(callId: string, more: Partial<ToolJob> = {}, call: Partial
 export interface OpenedQueue {
   queue: ToolQueue;
   ledger: Ledger;
+  stateOf(callId: string): Promise<CallState | undefined>;
   /** What it has told. */
   events: RemoraEvent[];
   listen: Events["listen"];
@@ -60,7 +71,7 @@ export interface OpenSettings {
   prefix: string;
   runs: boolean;
   /** Of SQLite; else the ledger is on Redis. */
-  ledgerFile?: string;
+  ledgerFile?: string | undefined;
   timing?: ProcessTiming;
 }
 
@@ -102,12 +113,49 @@ export async function openQueue(options: OpenOptions): Promise<OpenedQueue> {
   });
   return {
     ...{ queue, ledger, events },
+    stateOf: async (callId) => (await ledger.get("call", `turn-${callId}`))?.state,
     listen: told.listen,
     async close() {
       await queue.close();
       await bus.close();
       await ledger.close();
       await connection.close();
+    },
+  };
+}
+
+/** What one test has to itself on a redis-server: a line to it that can be cut, a folder, a prefix. */
+export interface BullWorld {
+  proxy: RedisProxy;
+  folder: string;
+  prefix: string;
+  /** Over the line. Its ledger is on SQLite, so that it is there whatever happens to Redis; a later one shares it. */
+  open(run: Toolbox["run"], more?: Partial<OpenOptions>): Promise<OpenedQueue>;
+  /** What BullMQ calls it in Redis. */
+  bullKey(name: string): string;
+  /** Closes what was opened. */
+  dispose(): Promise<void>;
+}
+
+export async function createWorld(server: RedisServer): Promise<BullWorld> {
+  const proxy = await startRedisProxy(server);
+  const folder = await mkdtemp(join(tmpdir(), "remora-bull-"));
+  const prefix = `{${randomUUID()}}:`;
+  const opened: OpenedQueue[] = [];
+  return {
+    ...{ proxy, folder, prefix },
+    async open(run, more) {
+      const ledgerFile = join(folder, "ledger.db");
+      const one = await openQueue({ url: proxy.url, prefix, runs: true, ledgerFile, run, ...more });
+      opened.push(one);
+      return one;
+    },
+    bullKey: (name) => `${prefix}bull:tools:${name}`,
+    async dispose() {
+      proxy.open();
+      await Promise.all(opened.map((one) => one.close()));
+      await proxy.close();
+      await rm(folder, { recursive: true });
     },
   };
 }
