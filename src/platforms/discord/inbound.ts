@@ -43,7 +43,9 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
   const conversation = conversationOf(raw, guildId, facts, context);
   const isDirect = conversation.type === "dm";
   const isAddressed = isDirect || speaker.isAsked || isMeant(raw, facts, guildId, context);
-  const author = isAddressed ? await withRoles(raw, speaker.author, guildId, context) : speaker.author;
+  const hasRoles = !isAddressed || speaker.author.isBot || (raw.member !== undefined && !speaker.isAsked);
+  const roles = hasRoles ? speaker.author.roles : await context.people.roles(guildId, speaker.author.id);
+  const author = { ...speaker.author, roles };
   return {
     id: raw.id,
     platform: "discord",
@@ -119,8 +121,10 @@ function isMeant(
   guildId: string | undefined,
   context: InboundContext,
 ): boolean {
+  if (raw.mentions.some(({ id }) => id === context.botId())) return true;
+  // People take the role that came with the bot for the bot; as one that may not be mentioned it stands in the text alone.
   const own = ownIds(guildId, context);
-  if (raw.mentions.some(({ id }) => own.includes(id)) || raw.mention_roles.some((id) => own.includes(id))) return true;
+  if (idsIn(raw.content).roles.some((id) => own.includes(id))) return true;
   if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;
   if (raw.author.bot || facts === undefined || !isThread(facts)) return false;
   const isOwn = facts.ownerId === context.botId() || context.isOwnThread(facts.id);
@@ -131,16 +135,6 @@ function isMeant(
 function ownIds(guildId: string | undefined, { botId, botRole }: InboundContext): string[] {
   const role = guildId === undefined ? undefined : botRole(guildId);
   return role === undefined ? [botId()] : [botId(), role];
-}
-
-async function withRoles(
-  { member }: RawMessage,
-  author: Author,
-  guildId: string | undefined,
-  { people }: InboundContext,
-): Promise<Author> {
-  if (author.isBot || member !== undefined) return author;
-  return { ...author, roles: await people.roles(guildId, author.id) };
 }
 
 async function attachmentsOf(raw: RawMessage, conversation: DiscordConversation, context: InboundContext) {

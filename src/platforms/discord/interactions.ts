@@ -224,8 +224,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const posted = await respond(interaction, { type, data }).catch(() => undefined);
     if (posted === undefined) return;
     const guild = interaction.guild_id === undefined ? {} : { guild_id: interaction.guild_id };
-    const member = interaction.member === undefined ? {} : { member: interaction.member };
-    onAsked({ ...posted, ...guild, ...member } as RawMessage);
+    onAsked({ ...posted, ...guild });
   }
 
   return {

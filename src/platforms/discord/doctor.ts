@@ -1,0 +1,122 @@
+/**
+ * Checks a Discord set-up without connecting: the token, the intents, the servers, what the bot may do in their channels, and the
+ * link that invites it with exactly the permissions it needs. Each problem says where it is repaired.
+ */
+import {
+  type APIApplication,
+  type APIChannel,
+  type APIGuild,
+  type APIGuildMember,
+  ApplicationFlags,
+  ChannelType,
+  type RESTAPIPartialCurrentUserGuild,
+  Routes,
+} from "discord.js";
+import { messageOf } from "../../core/errors.ts";
+import { silentLog } from "../../core/log.ts";
+import { createDiscordApi, type DiscordApi } from "./api.ts";
+import { fatalProblem } from "./gateway-problems.ts";
+import { inviteUrl, missingFrom, permissionsIn } from "./permissions.ts";
+import { clip } from "./plain-text.ts";
+
+export interface DiscordFinding {
+  level: "ok" | "warning" | "error";
+  text: string;
+}
+
+/** Servers that are looked into; the rest is only counted. */
+const mostGuilds = 10;
+const mostChannels = 5;
+
+export async function checkDiscord(
+  options: { token: string; apiUrl?: string },
+  signal: AbortSignal,
+): Promise<DiscordFinding[]> {
+  const api = createDiscordApi({ ...options, log: silentLog });
+  const get = <T>(route: `/${string}`) => api.request<T>({ method: "GET", route, signal });
+  try {
+    const application = await get<APIApplication>(Routes.currentApplication());
+    const guilds = await get<RESTAPIPartialCurrentUserGuild[]>(Routes.userGuilds());
+    const findings = await Promise.all(
+      guilds.slice(0, mostGuilds).map((guild) => checkGuild(api, guild, application, signal)),
+    );
+    return [
+      { level: "ok", text: `The token is good: it is that of ${application.name}.` },
+      intentFinding(application),
+      ...(guilds.length === 0 ? [notInvited] : findings.flat()),
+      ...(guilds.length > mostGuilds
+        ? [{ level: "ok" as const, text: `${guilds.length - mostGuilds} more servers were not looked into.` }]
+        : []),
+      { level: "ok", text: `To add me to a server, with exactly the permissions I need: ${inviteUrl(application.id)}` },
+    ];
+  } catch (thrown) {
+    const known = fatalProblem(thrown);
+    const text =
+      known?.message ??
+      `Discord can't be asked: ${messageOf(thrown)}. Check the network, and DISCORD_API_URL where it is set.`;
+    return [{ level: "error", text }];
+  } finally {
+    api.close();
+  }
+}
+
+const notInvited: DiscordFinding = {
+  level: "warning",
+  text: "I am in no server yet. Open the link below and choose one.",
+};
+
+function intentFinding({ flags }: APIApplication): DiscordFinding {
+  const isOn =
+    ((flags ?? 0) & (ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited)) !== 0;
+  return isOn
+    ? { level: "ok", text: "The Message Content Intent is on." }
+    : {
+        level: "error",
+        text: "The Message Content Intent is off, and without it I can't connect. Open discord.com/developers/applications, your application, Bot, Privileged Gateway Intents, and switch Message Content Intent on.",
+      };
+}
+
+async function checkGuild(
+  api: DiscordApi,
+  { id, name }: RESTAPIPartialCurrentUserGuild,
+  application: APIApplication,
+  signal: AbortSignal,
+): Promise<DiscordFinding[]> {
+  const botId = application.bot?.id ?? application.id;
+  const get = <T>(route: `/${string}`) => api.request<T>({ method: "GET", route, signal });
+  const [guild, member, channels] = await Promise.all([
+    get<APIGuild>(Routes.guild(id)),
+    get<APIGuildMember>(Routes.guildMember(id, botId)),
+    get<APIChannel[]>(Routes.guildChannels(id)),
+  ]);
+  const lacking = channels
+    .filter(({ type }) => type === ChannelType.GuildText || type === ChannelType.GuildAnnouncement)
+    .map((channel) => ({ channel, bits: permissionsIn(channel, guild, member, botId) }))
+    // Channels that are hidden from the bot are nobody's mistake.
+    .filter(({ bits }) => bits !== 0n)
+    .map(({ channel, bits }) => ({ name: channel.name ?? channel.id, missing: missingFrom(bits) }))
+    .filter(({ missing }) => missing.length > 0);
+  const where = clip(name, 60);
+  if (lacking.length === 0) return [{ level: "ok", text: `${where}: I may do all I need in the channels that I see.` }];
+  return [
+    {
+      level: "warning",
+      text: `${where}: ${describe(lacking)}. Grant them to my role under Server Settings, Roles, or in the channel's own permissions.`,
+    },
+  ];
+}
+
+/** The same lack in many channels is said once. */
+function describe(lacking: { name: string; missing: string[] }[]): string {
+  const byMissing = new Map<string, string[]>();
+  for (const { name, missing } of lacking) {
+    const key = missing.join(", ");
+    byMissing.set(key, [...(byMissing.get(key) ?? []), `#${clip(name, 40)}`]);
+  }
+  return [...byMissing]
+    .map(([missing, names]) => {
+      const more = names.length > mostChannels ? ` and ${names.length - mostChannels} more` : "";
+      return `in ${names.slice(0, mostChannels).join(", ")}${more} I lack ${missing}`;
+    })
+    .join("; ");
+}

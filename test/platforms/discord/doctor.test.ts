@@ -1,0 +1,71 @@
+import { PermissionFlagsBits } from "discord.js";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { checkDiscord } from "../../../src/platforms/discord/doctor.ts";
+import { createDiscordDouble, type DiscordDouble } from "../../doubles/discord/double.ts";
+
+let discord: DiscordDouble;
+const signal = new AbortController().signal;
+
+beforeEach(async () => {
+  discord = await createDiscordDouble();
+});
+afterEach(() => discord.stop());
+
+function check(token = discord.token) {
+  return checkDiscord({ token, apiUrl: discord.apiUrl }, signal);
+}
+
+test("a good set-up is called good, line by line, with the link that invites it", async () => {
+  const findings = await check();
+  expect(findings.map(({ level }) => level)).toEqual(["ok", "ok", "ok", "ok"]);
+  const link = new URL(/https:\S+/.exec(findings.at(-1)?.text ?? "")?.[0] ?? "");
+  expect(link.searchParams.get("client_id")).toBe(discord.bot.id);
+  expect(link.searchParams.get("scope")).toBe("bot applications.commands");
+  const { ViewChannel, SendMessages, CreatePublicThreads, SendMessagesInThreads } = PermissionFlagsBits;
+  const { EmbedLinks, AttachFiles, ReadMessageHistory, AddReactions } = PermissionFlagsBits;
+  const needed =
+    ViewChannel |
+    SendMessages |
+    CreatePublicThreads |
+    SendMessagesInThreads |
+    EmbedLinks |
+    AttachFiles |
+    ReadMessageHistory |
+    AddReactions;
+  expect(BigInt(link.searchParams.get("permissions") ?? 0)).toBe(needed);
+});
+
+test("a wrong token is an error that names the page where there is a new one", async () => {
+  const [finding, ...more] = await check("not.a.token");
+  expect(more).toEqual([]);
+  expect(finding).toMatchObject({ level: "error", text: expect.stringContaining("Reset Token") });
+});
+
+test("an intent that is off is an error that names its switch", async () => {
+  discord.portal.messageContent = false;
+  expect(await check()).toContainEqual({
+    level: "error",
+    text: expect.stringMatching(/Message Content Intent is off/),
+  });
+});
+
+test("a bot in no server is told where to go", async () => {
+  discord.guild.removeBot();
+  expect(await check()).toContainEqual({ level: "warning", text: expect.stringContaining("in no server yet") });
+});
+
+test("missing permissions are named with their channels, hidden channels are not", async () => {
+  const { guild, channel } = discord;
+  channel.permit(discord.bot, { deny: ["CreatePublicThreads", "AttachFiles"] });
+  guild.addChannel("hidden", { isPrivate: true });
+  const findings = await check();
+  const [warning, ...more] = findings.filter(({ level }) => level === "warning");
+  expect(more).toEqual([]);
+  expect(warning?.text).toMatch(/Harbour: in #general I lack Create Public Threads, Attach Files\./);
+  expect(warning?.text).not.toContain("hidden");
+});
+
+test("a server that can't be reached is an error with its address", async () => {
+  const [finding] = await checkDiscord({ token: "x", apiUrl: "http://127.0.0.1:1/api" }, signal);
+  expect(finding).toMatchObject({ level: "error", text: expect.stringMatching(/ECONNREFUSED.*DISCORD_API_URL/) });
+});

@@ -1,0 +1,407 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { InboundMessage } from "../../../src/core/message.ts";
+import { createPosts, targetOf } from "../../conformance/platform.ts";
+import type { DiscordDouble } from "../../doubles/discord/double.ts";
+import type { ChannelHandle } from "../../doubles/discord/places.ts";
+import type { SeenMessage } from "../../doubles/discord/view.ts";
+import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
+import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
+
+let bot: DiscordBot;
+let agent: RecordingAgent;
+let discord: DiscordDouble;
+const helper = { id: "" };
+
+beforeEach(async () => {
+  bot = await openDiscordBot({ isAllowedBot: (id) => id === helper.id });
+  discord = bot.discord;
+  agent = createRecordingAgent();
+  await bot.platform.connect(agent.handlers, new AbortController().signal);
+});
+afterEach(() => bot.close());
+
+function kept(id: string): Promise<InboundMessage> {
+  return discord.until(() => agent.kept.find((message) => message.id === id));
+}
+
+/** The thread in which the bot has answered. */
+function threadOf(): ChannelHandle {
+  const [thread] = discord.channel.threads();
+  if (thread === undefined) throw new Error("there is no thread");
+  return thread;
+}
+
+async function answered(message: InboundMessage, text = "An answer."): Promise<void> {
+  await bot.platform.reply(targetOf(message), createPosts()).finish(text, []);
+}
+
+describe("who is meant", () => {
+  test("a mention in a channel is the beginning of the thread that will have the message's id", async () => {
+    const { ann, channel, guild, bot: self } = discord;
+    const said = ann.say(`${self.mention}, what time is it?`, { in: channel });
+    expect(await kept(said.id)).toMatchObject({
+      platform: "discord",
+      conversationId: `discord:${guild.id}:${channel.id}:${said.id}`,
+      scope: `channel:${channel.id}`,
+      channelId: channel.id,
+      spaceId: guild.id,
+      author: { id: ann.id, name: "Ann", isBot: false, roles: [] },
+      text: "what time is it?",
+      isAddressed: true,
+      isDirect: false,
+    });
+  });
+
+  test("a DM has its person's scope, and no server", async () => {
+    const { ann } = discord;
+    const said = ann.say("between us", { in: "dm" });
+    const message = await kept(said.id);
+    expect(message).toMatchObject({
+      conversationId: `discord:dm:${ann.dm().id}`,
+      scope: `dm:${ann.id}`,
+      isDirect: true,
+    });
+    expect(message).not.toHaveProperty("channelId");
+    expect(message).not.toHaveProperty("spaceId");
+  });
+
+  test("a role that the bot came with means the bot", async () => {
+    const ownRole = await roleOfBot();
+    const said = discord.ann.say(`<@&${ownRole}> are you there?`, { in: discord.channel });
+    expect(await kept(said.id)).toMatchObject({ isAddressed: true, text: "are you there?" });
+  });
+
+  async function roleOfBot(): Promise<string> {
+    const headers = { authorization: `Bot ${discord.token}` };
+    const response = await fetch(`${discord.apiUrl}/v10/guilds/${discord.guild.id}/roles`, { headers });
+    const roles = (await response.json()) as { id: string; tags?: { bot_id?: string } }[];
+    return roles.find(({ tags }) => tags?.bot_id === discord.bot.id)?.id ?? "";
+  }
+
+  test("an answer to the bot means the bot, also with its ping switched off", async () => {
+    const first = await kept(discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel }).id);
+    await answered(first);
+    const answer = threadOf()
+      .messages()
+      .filter(({ author }) => author.isBot)[0] as SeenMessage;
+    const said = discord.ben.say("and for me?", { in: threadOf(), replyTo: answer, pingsAuthor: false });
+    expect(await kept(said.id)).toMatchObject({
+      isAddressed: true,
+      conversationId: first.conversationId,
+      attachments: [],
+    });
+  });
+
+  test("in its own thread everybody speaks to it, but not who begins with another's name; that holds after a restart", async () => {
+    const first = await kept(discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel }).id);
+    await answered(first);
+    const thread = threadOf();
+    await bot.restart();
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    const toBot = discord.ben.say("and then?", { in: thread });
+    const toAnn = discord.ben.say(`${discord.ann.mention} lunch?`, { in: thread });
+    expect(await kept(toBot.id)).toMatchObject({ isAddressed: true, conversationId: first.conversationId });
+    expect(await kept(toAnn.id)).toMatchObject({ isAddressed: false, text: `@Ann (${discord.ann.mention}) lunch?` });
+  });
+
+  test("somebody else's thread is its own from the first mention on, also after a restart", async () => {
+    const thread = discord.ann.startThread(discord.channel, "plans");
+    expect(await kept(discord.ann.say("just us", { in: thread }).id)).toMatchObject({ isAddressed: false });
+    const mention = await kept(discord.ann.say(`${discord.bot.mention} join in`, { in: thread }).id);
+    expect(mention.conversationId).toBe(`discord:${discord.guild.id}:${discord.channel.id}:${thread.id}`);
+    expect(mention.scope).toBe(`channel:${discord.channel.id}`);
+    expect(await kept(discord.ben.say("what do you think?", { in: thread }).id)).toMatchObject({ isAddressed: true });
+    await bot.restart();
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    expect(await kept(discord.ben.say("still there?", { in: thread }).id)).toMatchObject({ isAddressed: true });
+  });
+
+  test("everyone is not the bot", async () => {
+    const said = discord.ann.say("@everyone lunch!", { in: discord.channel, isVerbatim: true });
+    expect(await kept(said.id)).toMatchObject({ isAddressed: false });
+  });
+
+  test("where answers go into the channel, the channel is the conversation", async () => {
+    await bot.restart({ replyIn: "channel" });
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    const said = discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel });
+    expect((await kept(said.id)).conversationId).toBe(`discord:${discord.guild.id}:${discord.channel.id}`);
+  });
+});
+
+describe("what is nobody's word", () => {
+  test("webhooks, the service itself, strangers' bots and the bot are not heard; a bot that is named is", async () => {
+    const { channel, bot: self } = discord;
+    const [stranger, named] = [
+      discord.addPerson("stranger", { isBot: true }),
+      discord.addPerson("named", { isBot: true }),
+    ];
+    helper.id = named.id;
+    channel.webhookSays("hook", `${self.mention} hello`);
+    channel.systemMessage(7, discord.ben.id);
+    stranger.say(`${self.mention} hello`, { in: channel });
+    const said = named.say(`${self.mention} hello`, { in: channel });
+    expect(await kept(said.id)).toMatchObject({ isAddressed: true, author: { isBot: true } });
+    const last = await kept(discord.ann.say("done", { in: channel }).id);
+    expect(agent.kept.map(({ id }) => id)).toEqual([said.id, last.id]);
+  });
+
+  test("a named bot in the bot's own thread is answered only when it means the bot: two bots don't keep each other going", async () => {
+    const other = discord.addPerson("other", { isBot: true });
+    helper.id = other.id;
+    const first = await kept(discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel }).id);
+    await answered(first);
+    const said = other.say("I have something to say", { in: threadOf() });
+    expect(await kept(said.id)).toMatchObject({ isAddressed: false });
+  });
+});
+
+describe("what is said", () => {
+  test("mentions are names with their ids, the bot's own in front is none of it", async () => {
+    const { ann, ben, channel, guild, bot: self } = discord;
+    const role = guild.addRole("crew", { isMentionable: true });
+    const text = `${self.mention} ask ${ben.mention} and ${role.mention} in ${channel.mention}, ${self.mention}! <:cat:123456789012345678>`;
+    const message = await kept(ann.say(text, { in: channel, isVerbatim: true }).id);
+    expect(message.text).toBe(
+      `ask @Ben (${ben.mention}) and @crew (${role.mention}) in #general (${channel.mention}), @Remora (${self.mention})! :cat:`,
+    );
+  });
+
+  test("a nickname is the name, on one line and without characters that nobody sees", async () => {
+    discord.ann.setNick(discord.guild, "Ann\u202e\u200b the\nGreat");
+    const said = discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel });
+    expect((await kept(said.id)).author.name).toBe("Ann the Great");
+  });
+
+  test("roles come with the author: in a server from the message, in a DM from the servers that both are in", async () => {
+    const role = discord.guild.addRole("crew");
+    discord.ann.setRoles(discord.guild, [role]);
+    const inGuild = discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel });
+    expect((await kept(inGuild.id)).author.roles).toEqual([role.id]);
+    expect((await kept(discord.ann.say("hello", { in: "dm" }).id)).author.roles).toEqual([role.id]);
+  });
+
+  test("a message of 4,000 characters comes whole", async () => {
+    const text = "x".repeat(3_950);
+    const said = discord.ann.say(`${discord.bot.mention} ${text}`, { in: discord.channel });
+    expect((await kept(said.id)).text).toBe(text);
+  });
+
+  test("an answer to somebody else brings what it answers, as something that others said", async () => {
+    const bens = discord.ben.say("The build is red.", { in: discord.channel });
+    const said = discord.ann.say(`${discord.bot.mention} why?`, { in: discord.channel, replyTo: bens });
+    const [quoted, ...more] = (await kept(said.id)).attachments;
+    expect(more).toEqual([]);
+    expect(quoted?.text).toBe(`Ben (${discord.ben.mention}) wrote:\nThe build is red.`);
+  });
+});
+
+describe("files", () => {
+  const pixel = Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    "base64",
+  );
+
+  async function attachmentsOf(files: { name: string; content: string | Buffer; contentType?: string }[]) {
+    const said = discord.ann.say("", { in: "dm", files });
+    return (await kept(said.id)).attachments;
+  }
+
+  test("texts and pictures are read, also when nothing is said with them; others are named", async () => {
+    const [notes, picture, archive] = await attachmentsOf([
+      { name: "notes.md", content: "# Zoë\n", contentType: "text/markdown; charset=utf-8" },
+      { name: "pixel.png", content: pixel, contentType: "image/png" },
+      { name: "all.zip", content: "PK", contentType: "application/zip" },
+    ]);
+    expect(notes).toEqual({ name: "notes.md", mimeType: "text/markdown; charset=utf-8", bytes: 7, text: "# Zoë\n" });
+    expect(picture).toMatchObject({ mimeType: "image/png", imageBase64: pixel.toString("base64") });
+    expect(archive).toEqual({ name: "all.zip", mimeType: "application/zip", bytes: 2 });
+  });
+
+  test("a file is what it holds, not what it is called", async () => {
+    const [binary, text, noPicture, gif] = await attachmentsOf([
+      { name: "binary.txt", content: Buffer.from([0x61, 0, 0x62]), contentType: "text/plain" },
+      { name: "Makefile", content: "all:\n\techo hi\n" },
+      { name: "no.png", content: "<svg/>", contentType: "image/png" },
+      { name: "moves.png", content: Buffer.from("GIF89a……"), contentType: "image/png" },
+    ]);
+    expect(binary).not.toHaveProperty("text");
+    expect(text?.text).toBe("all:\n\techo hi\n");
+    expect(noPicture).not.toHaveProperty("imageBase64");
+    expect(gif).toMatchObject({ mimeType: "image/gif" });
+  });
+
+  test("what is too large is named and never fetched", async () => {
+    const [text, picture] = await attachmentsOf([
+      { name: "long.txt", content: "x".repeat(200 * 1024 + 1), contentType: "text/plain" },
+      { name: "large.png", content: Buffer.alloc(1024 * 1024 + 1), contentType: "image/png" },
+    ]);
+    expect(text).toEqual({ name: "long.txt", mimeType: "text/plain", bytes: 204_801 });
+    expect(picture).toEqual({ name: "large.png", mimeType: "image/png", bytes: 1_048_577 });
+  });
+
+  test("files of those who speak to others are not fetched", async () => {
+    const said = discord.ann.say("look", { in: discord.channel, files: [{ name: "a.txt", content: "a" }] });
+    expect((await kept(said.id)).attachments).toEqual([]);
+  });
+
+  test("a file that is gone is named, and the message counts", async () => {
+    discord.clock.advance(1);
+    agent.beforeKeeping = async () => {};
+    const said = discord.ann.say("read this", { in: "dm", files: [{ name: "a.txt", content: "a" }] });
+    discord.clock.advance(2 * 86_400_000);
+    const message = await kept(said.id);
+    expect(message.text).toBe("read this");
+    expect(message.attachments.map(({ name }) => name)).toEqual(["a.txt"]);
+  });
+});
+
+describe("order", () => {
+  test("a message that can't be kept is tried again, and what is said after it waits behind it", async () => {
+    let failures = 0;
+    agent.beforeKeeping = async ({ text }) => {
+      if (text === "one" && failures++ < 2) throw new Error("the disk is full");
+    };
+    const [one, two] = ["one", "two"].map((text) => discord.ann.say(text, { in: "dm" }));
+    await kept(two?.id ?? "");
+    expect(agent.kept.map(({ id }) => id)).toEqual([one?.id, two?.id]);
+    expect(agent.delivered.map(({ text }) => text)).toEqual(["one", "one", "one", "two"]);
+  });
+
+  test("a channel that is stuck holds up no other", async () => {
+    agent.beforeKeeping = async ({ isDirect }) => {
+      if (isDirect) throw new Error("the disk is full");
+    };
+    discord.ann.say("stuck", { in: "dm" });
+    const said = discord.ann.say("free", { in: discord.channel });
+    await kept(said.id);
+    expect(agent.kept.map(({ text }) => text)).toEqual(["free"]);
+  });
+
+  test("edited and deleted messages are said to be, also many at once, each behind the message itself", async () => {
+    const { ann, channel, bot: self } = discord;
+    let letIn = () => {};
+    agent.beforeKeeping = () => new Promise((resolve) => (letIn = resolve));
+    const said = ann.say(`${self.mention} frist`, { in: channel });
+    ann.edit(said, `${self.mention} first`);
+    ann.delete(said);
+    await discord.until(() => agent.delivered.length === 1);
+    expect(agent.edited).toEqual([]);
+    agent.beforeKeeping = async () => {};
+    letIn();
+    await discord.until(() => agent.deleted.length === 1);
+    expect(agent.edited).toEqual([{ id: said.id, text: "first" }]);
+    const many = ["a", "b", "c"].map((text) => ann.say(text, { in: channel }));
+    channel.bulkDelete(many);
+    await discord.until(() => agent.deleted.length === 4);
+    expect(agent.deleted).toEqual([said.id, ...many.map(({ id }) => id)]);
+  });
+
+  test("what changes a message without being said, such as an unfolded link, is no edit", async () => {
+    const said = discord.ann.say(`${discord.bot.mention} see https://example.com`, { in: discord.channel });
+    await answered(await kept(said.id));
+    await kept(discord.ann.say("done", { in: discord.channel }).id);
+    expect(agent.edited).toEqual([]);
+  });
+});
+
+describe("/remora", () => {
+  beforeEach(() => discord.until(() => discord.commands().length === 1));
+
+  test("a command is acknowledged at once, answered to the person alone, and knows where it was given", async () => {
+    agent.commandReceipt = { text: "- here: **1** running", isPrivate: true };
+    const given = discord.ann.slash("remora status", { in: discord.channel, options: { text: "all" } });
+    await discord.until(() => given.state() === "answered");
+    expect(agent.commands).toMatchObject([
+      {
+        name: "status",
+        rest: "all",
+        conversationId: `discord:${discord.guild.id}:${discord.channel.id}`,
+        scope: `channel:${discord.channel.id}`,
+        channelId: discord.channel.id,
+        spaceId: discord.guild.id,
+        by: { id: discord.ann.id, name: "Ann" },
+      },
+    ]);
+    expect(given.reply()).toMatchObject({ content: "- here: **1** running", isEphemeral: true });
+    expect(discord.ben.sees(discord.channel)).toEqual([]);
+  });
+
+  test("in a thread and in a DM it is that conversation's", async () => {
+    const thread = discord.ann.startThread(discord.channel, "plans");
+    const inThread = discord.ann.slash("remora status", { in: thread });
+    await discord.until(() => inThread.state() === "answered");
+    expect(agent.commands[0]?.conversationId).toBe(`discord:${discord.guild.id}:${discord.channel.id}:${thread.id}`);
+    agent.commands.length = 0;
+    discord.ann.slash("remora status", { in: "dm" });
+    await discord.until(() => agent.commands.length === 1);
+    expect(agent.commands[0]).toMatchObject({
+      conversationId: `discord:dm:${discord.ann.dm().id}`,
+      scope: `dm:${discord.ann.id}`,
+    });
+  });
+
+  test("a long answer comes in parts, a very long one as a file", async () => {
+    agent.commandReceipt = { text: "word ".repeat(700), isPrivate: true };
+    const long = discord.ann.slash("remora status", { in: discord.channel });
+    await discord.until(() => long.replies().length === 2);
+    expect(long.replies().every(({ isEphemeral }) => isEphemeral)).toBe(true);
+    agent.commandReceipt = { text: "word ".repeat(5_000), isPrivate: true };
+    const longer = discord.ann.slash("remora status", { in: discord.channel });
+    await discord.until(() => longer.reply()?.files.length === 1);
+    expect(longer.reply()?.files[0]?.text).toBe("word ".repeat(5_000));
+  });
+
+  test("ask is something said: everybody sees it, and it is its author's message", async () => {
+    const role = discord.guild.addRole("crew");
+    discord.ann.setRoles(discord.guild, [role]);
+    const asked = discord.ann.slash("remora ask", { in: discord.channel, options: { text: "what is a *remora*?" } });
+    const message = await discord.until(() => agent.addressed()[0]);
+    const [shown] = discord.ben.sees(discord.channel);
+    expect(shown).toMatchObject({
+      id: message.id,
+      content: ">>> what is a *remora*?",
+      isEphemeral: false,
+      pings: { users: [] },
+    });
+    expect(message).toMatchObject({
+      text: "what is a *remora*?",
+      author: { id: discord.ann.id, name: "Ann", isBot: false, roles: [role.id] },
+      conversationId: `discord:${discord.guild.id}:${discord.channel.id}:${message.id}`,
+      isAddressed: true,
+    });
+    await answered(message, "A fish.");
+    expect(discord.channel.threads()[0]?.messages().at(-1)?.content).toBe("A fish.");
+    expect(asked.state()).toBe("answered");
+    expect(agent.addressed()).toHaveLength(1);
+  });
+
+  test("what was asked while the process died is answered after it", async () => {
+    agent.beforeKeeping = () => new Promise(() => {});
+    discord.ann.slash("remora ask", { in: discord.channel, options: { text: "are you there?" } });
+    await discord.until(() => agent.delivered.length === 1);
+    agent.beforeKeeping = async () => {};
+    await bot.restart();
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    const message = await discord.until(() => agent.addressed()[0]);
+    expect(message).toMatchObject({ text: "are you there?", author: { id: discord.ann.id, isBot: false } });
+  });
+
+  test("a handler that fails is answered all the same", async () => {
+    agent.failure = new Error("the disk is full");
+    const given = discord.ann.slash("remora status", { in: discord.channel });
+    await discord.until(() => given.state() === "answered");
+    expect(given.reply()?.content).toMatch(/could not be taken/);
+  });
+});
+
+describe("messages that are not answered", () => {
+  test("in a channel the author is told as an answer to the message, and nobody is pinged", async () => {
+    agent.notice = { text: "I can't answer: @everyone **you** are not among those who may use me." };
+    const said = discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel });
+    const told = await discord.until(() => discord.channel.messages().find(({ replyTo }) => replyTo === said.id));
+    expect(told.content).toContain("not among those who may use me");
+    expect(told.pings).toEqual({ users: [], roles: [], everyone: false });
+    expect(discord.channel.threads()).toEqual([]);
+  });
+});
