@@ -1,0 +1,135 @@
+/** What doctor says, and that the manifest asks for exactly what the code uses. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { checkSlack } from "../../../src/platforms/slack/doctor.ts";
+import { readManifest } from "../../../src/platforms/slack/manifest.ts";
+import { createSlackDouble, type SlackDouble } from "../../doubles/slack/double.ts";
+import { methodRules, scopeFor, scopeForEvent } from "../../doubles/slack/method-rules.ts";
+
+describe("the manifest", () => {
+  const sources = join(import.meta.dirname, "../../../src/platforms/slack");
+  const code = readdirSync(sources)
+    .map((name) => readFileSync(join(sources, name), "utf8"))
+    .join("\n");
+  const methods = Object.keys(methodRules).filter((method) => code.includes(`"${method}"`));
+  const kinds = ["channel", "group", "im", "mpim"] as const;
+
+  /** Which scopes each call needs: one of a list is enough, so lists are asked last. */
+  function neededScopes(events: string[]): Set<string> {
+    const needed = new Set<string>(["commands"]);
+    const lists: string[][] = [];
+    for (const method of methods) {
+      const { token, scopes } = methodRules[method] ?? { token: "app", scopes: [] };
+      if (token === "bot" && scopes.length > 0) lists.push(scopes);
+    }
+    const families = (action: "read" | "history") => kinds.map((kind) => scopeFor(kind, action));
+    if (methods.includes("conversations.history")) for (const scope of families("history")) needed.add(scope);
+    if (methods.includes("conversations.list")) for (const scope of families("read")) needed.add(scope);
+    for (const event of events) {
+      const [type, kind] = event.split(".");
+      const channelType = kind === "channels" ? "channel" : kind === "groups" ? "group" : kind;
+      const scope = event.startsWith("subteam")
+        ? "usergroups:read"
+        : scopeForEvent({ type, channel_type: channelType });
+      if (scope !== undefined) needed.add(scope);
+    }
+    for (const [only, ...others] of lists) if (only !== undefined && others.length === 0) needed.add(only);
+    // Of a person's DM, which is all that is opened.
+    if (methods.includes("conversations.open")) needed.add("im:write");
+    return needed;
+  }
+
+  test("the methods are found where they are called", () => {
+    for (const method of [
+      "chat.postMessage",
+      "chat.startStream",
+      "users.info",
+      "conversations.replies",
+      "views.open",
+    ]) {
+      expect(methods).toContain(method);
+    }
+  });
+
+  test("has exactly the scopes that the methods and events need", async () => {
+    const { botScopes, botEvents } = await readManifest();
+    expect(botScopes.toSorted()).toEqual([...neededScopes(botEvents)].toSorted());
+    expect(new Set(botScopes).size).toBe(botScopes.length);
+  });
+
+  test("subscribes to exactly the events that are listened to", async () => {
+    const { botEvents } = await readManifest();
+    const listeners = readFileSync(join(sources, "listeners.ts"), "utf8");
+    const patterns = [...listeners.matchAll(/app\.event\((?:"([^"]+)"|\/(.+?)\/)/g)].map(([, name, pattern]) =>
+      name === undefined ? new RegExp(pattern ?? "") : new RegExp(`^${name}$`),
+    );
+    const types = botEvents.map((event) => event.split(".")[0] ?? "");
+    for (const type of types) expect(patterns.some((pattern) => pattern.test(type))).toBe(true);
+    // The pane of older apps can't be had by new ones, so their manifest does not ask for it.
+    const unused = patterns.filter((pattern) => !types.some((type) => pattern.test(type)));
+    expect(unused.map(String)).toEqual(["/^assistant_thread_started$/"]);
+  });
+});
+
+describe("doctor", () => {
+  let slack: SlackDouble;
+  beforeEach(async () => {
+    slack = await createSlackDouble();
+  });
+  afterEach(() => slack.stop());
+
+  const isError = ({ level }: { level: string }) => level === "error";
+
+  async function check(changes: { botToken?: string; appToken?: string; signingSecret?: string } = {}) {
+    const { signingSecret, appToken = slack.appToken, botToken = slack.botToken } = changes;
+    const transport =
+      signingSecret === undefined ? { type: "socket" as const, appToken } : { type: "http" as const, signingSecret };
+    return await checkSlack({ botToken, apiUrl: slack.apiUrl, transport }, new AbortController().signal);
+  }
+
+  test("all is well", async () => {
+    const findings = await check();
+    expect(findings.map((finding) => finding.level)).toEqual(["ok", "ok", "ok", "ok"]);
+    expect(findings[0]?.text).toContain("@remora in Remora testers");
+    expect((await check({ signingSecret: slack.signingSecret })).every((finding) => finding.level === "ok")).toBe(true);
+  });
+
+  test("scopes that are missing are named one by one, with the place to add them", async () => {
+    const token = slack.tokens.get(slack.botToken);
+    if (token !== undefined)
+      token.scopes = token.scopes.filter((scope) => !["files:write", "im:history"].includes(scope));
+    const [, scopes] = await check();
+    expect(scopes).toMatchObject({ level: "error" });
+    for (const part of ["im:history, files:write", "OAuth & Permissions", "slack/manifest.yaml"])
+      expect(scopes?.text).toContain(part);
+  });
+
+  test("a token that is refused is named with its variable and what to do", async () => {
+    const token = slack.tokens.get(slack.botToken);
+    if (token !== undefined) token.state = "revoked";
+    expect((await check())[0]).toMatchObject({
+      level: "error",
+      text: expect.stringMatching(/SLACK_BOT_TOKEN.*token_revoked.*Install/),
+    });
+    expect((await check({ botToken: "xoxp-1" }))[0]).toMatchObject({
+      level: "error",
+      text: expect.stringContaining("xoxb-"),
+    });
+    expect((await check({ appToken: "xapp-wrong" })).find(isError)).toMatchObject({
+      level: "error",
+      text: expect.stringContaining("SLACK_APP_TOKEN"),
+    });
+    expect((await check({ appToken: "xoxb-wrong" })).find(isError)?.text).toContain("xapp-");
+    expect((await check({ signingSecret: "secret" })).find((finding) => finding.level === "warning")?.text).toContain(
+      "SLACK_SIGNING_SECRET",
+    );
+  });
+
+  test("Slack out of reach is said, and takes no longer than it should", async () => {
+    await slack.stop();
+    const findings = await check();
+    expect(findings[0]).toMatchObject({ level: "error", text: expect.stringContaining("out of reach") });
+    slack = await createSlackDouble();
+  }, 30_000);
+});
