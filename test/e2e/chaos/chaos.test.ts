@@ -17,7 +17,7 @@ import { createWorld, type World } from "./world.ts";
 
 const seeds = Number(process.env.CHAOS_SEEDS ?? 1);
 const lookMs = 25;
-const chainMs = 300_000;
+const chainMs = 540_000;
 
 /** Where the process that takes messages in dies; at all others it is one that works. */
 const frontPoints: readonly KillPoint[] = ["before-accept", "accepted", "click-taken"];
