@@ -69,10 +69,15 @@ async function checkFolder(name: string, folder: string): Promise<Check> {
 const platformPatienceMs = 20_000;
 
 /** What each service says of the token, and what is missing, one by one. */
-async function checkPlatforms({ slack }: Settings): Promise<Check[]> {
+async function checkPlatforms({ discord, slack }: Settings): Promise<Check[]> {
   const signal = AbortSignal.timeout(platformPatienceMs);
   const states = { ok: "ok", warning: "note", error: "failed" } as const;
   const checks: Check[] = [];
+  if (discord !== null) {
+    const { checkDiscord } = await import("../platforms/discord/doctor.ts");
+    const found = await checkDiscord(discord, signal);
+    checks.push(...found.map(({ level, text }) => ({ name: "discord", state: states[level], detail: text })));
+  }
   if (slack !== null) {
     const { checkSlack } = await import("../platforms/slack/doctor.ts");
     const found = await checkSlack(slack, signal);
