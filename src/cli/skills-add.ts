@@ -39,6 +39,7 @@ export async function addSkillsCommand(
   root: string,
   written: string,
   options: AddOptions,
+  ask: (question: string) => Promise<string> = askOnTerminal,
 ): Promise<void> {
   const settings = settingsFor(env, root);
   const roots = skillRootsOf(settings);
@@ -52,7 +53,8 @@ export async function addSkillsCommand(
     const prepared = await prepare(wanted, { aside, skills, roots, present });
     process.stdout.write(`From ${asPlain(source.shown)}:\n\n${prepared.map(describeFacts).join("\n")}\n`);
     refuseClashes(prepared, options);
-    if (!options.yes && !(await isWanted(prepared.length))) {
+    const what = prepared.length === 1 ? "this skill" : `these ${prepared.length} skills`;
+    if (!options.yes && !/^y(?:es)?$/i.test((await ask(`Add ${what}? [y/N] `)).trim())) {
       process.stdout.write("Nothing was added.\n");
       process.exitCode = 1;
       return;
@@ -159,15 +161,15 @@ function refuseClashes(prepared: Prepared[], options: AddOptions): void {
   });
 }
 
-async function isWanted(count: number): Promise<boolean> {
+/** On the terminal; where there is none nobody has said yes. */
+async function askOnTerminal(question: string): Promise<string> {
   if (!process.stdin.isTTY) {
     const message = "nobody can be asked here: look at what is shown above, and say --yes";
     throw new RemoraError({ code: "skills.unasked", place: "skills add", message });
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await terminal.question(`Add ${count === 1 ? "this skill" : `these ${count} skills`}? [y/N] `);
-    return /^y(?:es)?$/i.test(answer.trim());
+    return await terminal.question(question);
   } finally {
     terminal.close();
   }

@@ -191,23 +191,22 @@ export function folderNameOf({ name }: Skill): string {
   return encodeURIComponent(name).replace(/^\.+/, "_");
 }
 
-/** Takes the other common shape too: `{ name, tools, init?, execute(tool, args, signal?), destroy? }`. */
+/**
+ * Takes the other common shape too: `{ name, tools, init?, execute(tool, args, signal?), destroy? }`, and either of them below
+ * one more `default`, as compilers to older modules leave it.
+ */
 function asPlugin(exported: unknown, skill: Skill): Plugin {
-  if (
-    typeof exported !== "object" ||
-    exported === null ||
-    !("execute" in exported) ||
-    typeof exported.execute !== "function"
-  ) {
+  const found = hasExecute(exported) ? exported : (exported as { default?: unknown } | null | undefined)?.default;
+  if (!hasExecute(found)) {
     throw new RemoraError({
       code: "skill.no-plugin",
       place: `skill ${skill.name}`,
       message: `${skill.plugin} has no default export with a function execute(tool, input, context): add one`,
     });
   }
-  const plugin = exported as Plugin;
-  if (!("tools" in exported) || !("name" in exported)) return plugin;
-  const other = exported as {
+  const plugin = found as Plugin;
+  if (!("tools" in found) || !("name" in found)) return plugin;
+  const other = found as object as {
     execute(tool: string, input: JsonObject, signal: AbortSignal): ReturnType<Plugin["execute"]>;
   };
   return {
@@ -215,6 +214,12 @@ function asPlugin(exported: unknown, skill: Skill): Plugin {
     execute: (tool, input, context) => other.execute(tool, input, context.signal),
     destroy: () => plugin.destroy?.(),
   };
+}
+
+function hasExecute(exported: unknown): exported is object {
+  return (
+    typeof exported === "object" && exported !== null && "execute" in exported && typeof exported.execute === "function"
+  );
 }
 
 async function execute(
