@@ -112,6 +112,7 @@ describe("doctor", () => {
       level: "error",
       text: expect.stringMatching(/SLACK_BOT_TOKEN.*token_revoked.*Install/),
     });
+    if (token !== undefined) token.state = "active";
     expect((await check({ botToken: "xoxp-1" }))[0]).toMatchObject({
       level: "error",
       text: expect.stringContaining("xoxb-"),

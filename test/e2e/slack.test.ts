@@ -1,0 +1,160 @@
+/** The main job through Slack, with the real process and the real Bolt: mention, stream, card, crash, click, result. */
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+import type { Said } from "../doubles/slack/people.ts";
+import type { SeenMessage } from "../doubles/slack/see.ts";
+
+/** A text that has come to its end. */
+function isAnswer({ metadata, streaming }: SeenMessage): boolean {
+  const key = (metadata?.event_payload as { key?: string } | undefined)?.key ?? "";
+  return key.startsWith("text:") && streaming !== "in_progress";
+}
+
+describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
+  let home: RemoraHome;
+  let remora: RemoraProcess;
+  let slack: SlackDouble;
+
+  async function start(): Promise<void> {
+    const how =
+      transport === "socket" ? { SLACK_APP_TOKEN: slack.appToken } : { SLACK_SIGNING_SECRET: slack.signingSecret };
+    remora = await startRemora(home, { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...how });
+    if (transport === "http") slack.http.target = `${remora.url}/slack/events`;
+  }
+
+  beforeEach(async () => {
+    slack = await createSlackDouble();
+    home = await createHome();
+    await start();
+  });
+  afterEach(async () => {
+    await remora.kill();
+    await slack.stop();
+    await home.remove();
+  });
+
+  function mention(text: string): Said {
+    return slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora ${text}` });
+  }
+
+  function agentsIn({ channel, ts }: { channel: Said["channel"]; ts: string }): SeenMessage[] {
+    return slack.see({ in: channel, thread: ts }).filter((message) => message.isAgents);
+  }
+
+  const cardIn = (said: Said) =>
+    slack.until(() => agentsIn(said).find((message) => message.buttons.length > 0), 20_000);
+
+  /** The finished answer, below the card if there is one. */
+  const answerIn = (said: Said, words: string) =>
+    slack.until(() => agentsIn(said).find((each) => isAnswer(each) && each.readable.includes(words)), 20_000);
+
+  function press(card: SeenMessage, button: string, as = slack.ann) {
+    return slack.interactions.click({ as, on: { channel: slack.general, ts: card.ts }, button }).acknowledged();
+  }
+
+  async function filesHere(): Promise<string[]> {
+    return await readdir(join(home.workspace, "files", `channel:${slack.general.id}`)).catch(() => []);
+  }
+
+  test("a mention is answered in its thread, and a DM in place", async () => {
+    const said = mention("help");
+    const answer = await answerIn(said, "demo model, no AI");
+    expect(answer).toMatchObject({ threadTs: said.ts, metadata: { event_type: "remora_post" } });
+    expect(agentsIn(said)).toHaveLength(1);
+    const dm = slack.workspace.direct(slack.ben);
+    slack.people.say({ as: slack.ben, in: dm, text: "help" });
+    const direct = await slack.until(() => slack.see({ in: dm }).find((message) => message.isAgents));
+    expect(direct?.threadTs).toBeUndefined();
+    await said.acknowledged();
+  });
+
+  test("a command runs after a click on Approve; the card shows the outcome, and the result stands below it", async () => {
+    const said = mention("run touch made.txt && echo finished");
+    const card = await cardIn(said);
+    expect(card.readable).toContain("touch made.txt && echo finished");
+    await press(card, "Approve");
+    await answerIn(said, "finished");
+    const settled = await slack.until(() =>
+      agentsIn(said).find((message) => message.ts === card.ts && message.buttons.length === 0),
+    );
+    expect(settled.readable).toContain("Approved by Ann");
+    expect(await filesHere()).toContain("made.txt");
+  });
+
+  test("a denied command does not run; a stranger's click changes nothing and is answered to them alone", async () => {
+    const said = mention("run touch denied.txt");
+    const card = await cardIn(said);
+    await press(card, "Approve", slack.ben);
+    const refusal = await slack.until(() =>
+      slack.see({ in: slack.general, thread: said.ts, as: slack.ben }).find((message) => message.isEphemeral),
+    );
+    expect(refusal.readable).toContain("not yours");
+    await press(card, "Deny");
+    await answerIn(said, "enied");
+    expect(await filesHere()).not.toContain("denied.txt");
+  });
+
+  test("kill -9 while a card is open: after a new start the click still counts, and the command runs once", async () => {
+    const said = mention("run echo ran >> once.txt");
+    const card = await cardIn(said);
+    await remora.kill();
+    await start();
+    await press(card, "Approve");
+    await answerIn(said, "is done");
+    const file = join(home.workspace, "files", `channel:${slack.general.id}`, "once.txt");
+    expect(await readFile(file, "utf8")).toBe("ran\n");
+    const before = agentsIn(said).length;
+    const forged = { actionId: "remora_approve", value: card.buttons[0]?.value ?? "" };
+    await slack.interactions
+      .click({ as: slack.ann, on: { channel: slack.general, ts: card.ts }, forged })
+      .acknowledged();
+    await slack.until(() =>
+      slack
+        .see({ in: slack.general, thread: said.ts, as: slack.ann })
+        .find((message) => message.readable.includes("Nothing left")),
+    );
+    expect(await readFile(file, "utf8")).toBe("ran\n");
+    expect(agentsIn(said)).toHaveLength(before);
+  });
+
+  test("what was said while nobody ran is answered once, and a thread goes on", async () => {
+    const said = mention("help");
+    await answerIn(said, "demo model");
+    await said.acknowledged();
+    await remora.kill();
+    slack.redelivery.isEnabled = false;
+    const missed = mention("what time is it?");
+    const inThread = slack.people.say({ as: slack.ben, in: slack.general, thread: said, text: "and again: help" });
+    await start();
+    await slack.until(() => agentsIn(missed).some((message) => message.streaming !== "in_progress"), 20_000);
+    await slack.until(() => agentsIn(said).length === 2, 20_000);
+    expect(agentsIn(missed)).toHaveLength(1);
+    for (const delivery of [...missed.deliveries, ...inThread.deliveries]) await slack.repeat(delivery).acknowledged();
+    const last = mention("help");
+    await answerIn(last, "demo model");
+    expect(agentsIn(missed)).toHaveLength(1);
+    expect(agentsIn(said)).toHaveLength(2);
+  });
+
+  test("/remora works, stop stops, and Allow asks no more for the same rule in the thread", async () => {
+    slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora", text: "help" });
+    const help = await slack.until(() =>
+      slack.see({ in: slack.general, as: slack.ann }).find((message) => message.isEphemeral),
+    );
+    expect(help.readable).toContain("/remora status");
+    const said = mention("run touch one.txt");
+    const card = await cardIn(said);
+    await press(card, "Allow 30 min here");
+    await answerIn(said, "is done");
+    slack.people.say({ as: slack.ann, in: slack.general, thread: said, text: "run touch two.txt" });
+    await expect.poll(filesHere, { timeout: 20_000 }).toEqual(expect.arrayContaining(["one.txt", "two.txt"]));
+    const waiting = mention("run touch three.txt");
+    const open = await cardIn(waiting);
+    slack.people.say({ as: slack.ann, in: slack.general, thread: waiting, text: "stop" });
+    await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 20_000);
+    expect(await filesHere()).not.toContain("three.txt");
+  });
+});
