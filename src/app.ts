@@ -45,6 +45,7 @@ import { createQuestions } from "./core/questions.ts";
 import { createHandlers } from "./core/receive.ts";
 import type { Redact } from "./core/redact.ts";
 import { runTurn } from "./core/run-turn.ts";
+import { skillCommand } from "./core/said-by-command.ts";
 import { probeSandbox, type SandboxProbe } from "./core/sandbox.ts";
 import { createSchedules } from "./core/schedules.ts";
 import type { Delivery, TurnStages } from "./core/stages.ts";
@@ -66,6 +67,7 @@ import { createTaskFiles } from "./queue/task-file.ts";
 import { createDelivery } from "./response/deliver.ts";
 import { readModel } from "./response/parse.ts";
 import { describeMisfit } from "./response/schema-check.ts";
+import { createSkillAccess } from "./skills/allowed.ts";
 import { briefs, contentOf, countSkills, createSkillLibrary, gateRules } from "./skills/library.ts";
 import { createToolbox } from "./skills/toolbox.ts";
 import { makeFolders } from "./storage/folders.ts";
@@ -150,13 +152,19 @@ export async function createApp(options: AppOptions): Promise<App> {
     retentionDays: config.memory.retentionDays,
     ...(state.alone === undefined ? {} : { alone: state.alone }),
   });
+  const toolSettings = toolboxSettings(settings, sandbox.holds);
+  const mayUse = createSkillAccess(toolSettings);
+  const skillsIn = (conversationId: string) => {
+    const set = library.current();
+    return { ...set, skills: set.skills.filter((skill) => mayUse(skill, conversationId)) };
+  };
   const tools = createToolbox({
     library,
     log,
     workspace,
     filesRoot: join(workspace, "files"),
     dataFolder: join(data, "skills"),
-    config: toolboxSettings(settings, sandbox.holds),
+    config: toolSettings,
     redact,
     servicesFor: (call, signal) => servicesFor(call, signal),
   });
@@ -174,7 +182,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     workspace,
     store,
     memory,
-    skills: () => briefs(library.current()),
+    skills: (conversationId) => briefs(skillsIn(conversationId)),
     config: contextSettings(settings),
     redact,
     log,
@@ -320,8 +328,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     [
       ...conversationCommands(conversations, (conversationId) => context.forget(conversationId)),
       grantCommand(approvals),
-      skillsCommand(() => library.current()),
+      skillsCommand(skillsIn),
       modelChoice.command,
+      skillCommand,
       access.command,
       usageCommand({ meter: usage, ledger, limits: config.limits, isOwner }),
       memoryCommand(memory),
@@ -349,7 +358,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
   });
   const home = createPageHome({ data, store, leases });
-  const handlers = createHandlers({ conversations, approvals, questions, commands, context, access, log });
+  const handlers = createHandlers({
+    ...{ conversations, approvals, questions, commands, context, access, log },
+    hasSkill: (name, conversationId) => skillsIn(conversationId).skills.some((skill) => skill.name === name),
+  });
 
   const server = createWebServer({ ...config.web, token, readiness, metrics, log });
   if (takesMessages(role))

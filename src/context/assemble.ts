@@ -50,7 +50,7 @@ export interface ContextBuilderOptions {
   store: Store;
   memory: Memory;
   /** In force now; asked at every step. */
-  skills(): SkillBrief[];
+  skills(conversationId: string): SkillBrief[];
   config: ContextConfig;
   redact: Redact;
   log: Log;
@@ -93,7 +93,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
         recall.about(turn),
         options.preferredModel?.(turn.conversationId, turn.scope),
       ]);
-      const briefs = options.skills();
+      const briefs = options.skills(turn.conversationId);
       const prefix = renderPrefix(briefs, input.tools);
       const assembled = assemble(input, config, { prefix, briefs, exchanges, recalled, clock });
       if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
@@ -126,7 +126,8 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   const historyShare = shareOf(config.contextTokens, config.shares, "history");
   const { fresh, repeats } = withoutRepeats(recalled.hits, newestWithin(earlier, historyShare));
   const said = turn.messages.map((message) => message.text).join("\n");
-  const skills = skillPieces(briefs, said, share("skills"));
+  const asked = turn.messages.flatMap((message) => message.skill ?? []);
+  const skills = skillPieces(briefs, { said, asked }, share("skills"));
   const pieces: Piece[] = [
     ...prefix.pieces,
     fixedPiece("always", "the running turn", messageTokens(own.messages)),

@@ -48,10 +48,10 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
 /** Skills: every `*`, and of the triggered ones the best three; the rest is reported as left out by `tooMany`. */
 export function skillPieces(
   briefs: readonly SkillBrief[],
-  said: string,
+  { said, asked }: { said: string; asked: readonly string[] },
   share: number,
 ): { pieces: TextPiece[]; tooMany: string[] } {
-  const triggered = triggeredSkills(briefs, said);
+  const triggered = triggeredSkills(briefs, said, asked);
   const always = triggered.filter(({ score }) => score === alwaysScore);
   const others = triggered.filter(({ score }) => score !== alwaysScore);
   const longest = Math.floor(share / 2);

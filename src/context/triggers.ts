@@ -19,19 +19,27 @@ const wordCharacter = /[\p{L}\p{N}\p{M}_]/u;
 const unspacedCharacter =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** The pure skills whose body belongs into the prompt: `*` first, then those whose triggers occur, best first. */
-export function triggeredSkills(briefs: readonly SkillBrief[], said: string): TriggeredSkill[] {
+/**
+ * The skills whose body belongs into the prompt: those that are asked for by name and pure ones with `*` first, then pure ones
+ * whose triggers occur, best first.
+ */
+export function triggeredSkills(
+  briefs: readonly SkillBrief[],
+  said: string,
+  asked: readonly string[] = [],
+): TriggeredSkill[] {
   const text = fold(
     said.length <= readCharacters ? said : `${said.slice(0, readCharacters / 2)}\n${said.slice(-readCharacters / 2)}`,
   );
   return briefs
-    .filter((brief) => !brief.isCapability && brief.body.trim() !== "")
-    .map((brief) => ({ brief, score: scoreOf(brief, text) }))
+    .filter((brief) => brief.body.trim() !== "")
+    .map((brief) => ({ brief, score: asked.includes(brief.name) ? alwaysScore : scoreOf(brief, text) }))
     .filter(({ score }) => score > 0)
     .toSorted((one, other) => other.score - one.score || (one.brief.name < other.brief.name ? -1 : 1));
 }
 
 function scoreOf(brief: SkillBrief, text: string): number {
+  if (brief.isCapability) return 0;
   if (brief.triggers.includes("*")) return alwaysScore;
   let score = 0;
   for (const trigger of new Set(brief.triggers.map((word) => fold(word).trim()))) {

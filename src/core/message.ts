@@ -48,6 +48,8 @@ export interface InboundMessage {
   spaceId?: string;
   author: Author;
   text: string;
+  /** The skill whose instructions are to be used, by name. */
+  skill?: string;
   attachments: Attachment[];
   /** The agent is meant: a mention, a DM, a reply to it, its own thread. Others are not answered. */
   isAddressed: boolean;

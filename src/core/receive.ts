@@ -8,6 +8,7 @@ import type { Log } from "./log.ts";
 import { messageKey } from "./message-queue.ts";
 import type { PlatformHandlers } from "./platform.ts";
 import type { Questions } from "./questions.ts";
+import { withSkill } from "./said-by-command.ts";
 
 export interface Receivers {
   conversations: Conversations;
@@ -16,6 +17,8 @@ export interface Receivers {
   commands: Commands;
   context: ContextBuilder;
   access: Access;
+  /** Whether there is such a skill in the conversation. */
+  hasSkill(name: string, conversationId: string): boolean;
   log: Log;
 }
 
@@ -33,8 +36,10 @@ export function createHandlers(receivers: Receivers): PlatformHandlers {
       // The word alone stops, like the command; where nothing runs it is a message like any other.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stop(message.conversationId)) > 0) return undefined;
-      context.prepare(message);
-      await conversations.accept(message);
+      const asked = withSkill(message, receivers.hasSkill);
+      if ("notice" in asked) return asked.notice;
+      context.prepare(asked.message);
+      await conversations.accept(asked.message);
       return undefined;
     },
     onAnswer: (answer) => approvals.answer(answer),

@@ -59,3 +59,12 @@ describe("triggers", () => {
     expect(triggeredSkills(briefs, "x")).toEqual([]);
   });
 });
+
+test("a skill that is asked for by name comes first, also one with tools and without triggers", () => {
+  const briefs = [skillBrief("git", { triggers: ["commit"] }), skillBrief("shell", { isCapability: true })];
+  const found = triggeredSkills(briefs, "commit this", ["shell"]);
+  expect(found.map(({ brief, score }) => [brief.name, score === alwaysScore])).toEqual([
+    ["shell", true],
+    ["git", false],
+  ]);
+});

@@ -26,6 +26,7 @@ import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Author, CommandReceipt } from "../../core/message.ts";
 import type { PlatformHandlers } from "../../core/platform.ts";
+import { saidByCommand } from "../../core/said-by-command.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
 import { type Channels, factsOf, isThread } from "./channels.ts";
 import { commandName, longestAsk, textOption } from "./commands.ts";
@@ -202,7 +203,8 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   async function command(interaction: Extract<APIInteraction, { type: InteractionType.ApplicationCommand }>) {
     const { name, rest } = commandFrom(interaction.data);
-    if (name === "ask" && rest.trim() !== "") return await ask(interaction, rest.trim());
+    const said = saidByCommand(name, rest);
+    if (said !== undefined) return await ask(interaction, said);
     await withReceipt(interaction, async () => {
       const conversation = await placeOf(interaction);
       const by = authorOfInteraction(interaction);

@@ -12,6 +12,7 @@ import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { AnswerChoice, AnswerReceipt, Attachment, Author, InboundMessage, Scope } from "../../core/message.ts";
 import type { PlatformHandlers } from "../../core/platform.ts";
+import { saidByCommand } from "../../core/said-by-command.ts";
 import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId } from "./conversation-id.ts";
@@ -176,7 +177,8 @@ export function createInbox({ store, channels, handlers, log }: InboxOptions): I
       return await connected().onPick({ platform: "local", conversationId, questionId, option, by, at: Date.now() });
     },
     async command({ name, rest, ...spot }) {
-      if (name === "ask") return await say({ ...spot, text: rest, files: [] }, true);
+      const said = name === "ask" ? rest : saidByCommand(name, rest);
+      if (said !== undefined) return await say({ ...spot, text: said, files: [] }, true);
       const { place, thread, person } = spot;
       const by = authorOf(checkSpot(spot));
       const conversationId = formatConversationId(conversationOf(place, thread));

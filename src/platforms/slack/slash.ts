@@ -7,6 +7,7 @@ import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Author, InboundCommand, InboundMessage } from "../../core/message.ts";
 import type { PlatformHandlers } from "../../core/platform.ts";
+import { saidByCommand } from "../../core/said-by-command.ts";
 import type { SlackApi } from "./api.ts";
 import { isPlaceProblem } from "./api-problems.ts";
 import { richText } from "./card-blocks.ts";
@@ -103,7 +104,8 @@ export function createSlash(options: SlashOptions): Slash {
       const by = await people.author(userId);
       const rest = await readText(raw, { botUserId: self.userId, nameOf: people.nameOf });
       const command = name.toLowerCase();
-      if (command === "ask" && rest !== "") await ask(channel, by, rest, where);
+      const said = saidByCommand(command, rest);
+      if (said !== undefined) await ask(channel, by, said, where);
       else await run(channel, by, command, rest, where);
     } catch (thrown) {
       log.error({ command: name.slice(0, 40), error: messageOf(thrown) }, "a slash command could not be carried out");
