@@ -40,7 +40,7 @@ function lineOf(skill: Skill, workspace: string): string {
 }
 
 /** Directly in the workspace's folder of skills, where the tools write. */
-export function isOfWorkspace({ folder }: Skill, workspace: string): boolean {
+function isOfWorkspace({ folder }: Skill, workspace: string): boolean {
   return dirname(folder) === join(workspace, "skills");
 }
 

@@ -30,7 +30,7 @@ export interface Fields {
   document: Document;
 }
 
-const fieldNames = [
+export const fieldNames = [
   "name",
   "description",
   "version",

@@ -1,6 +1,7 @@
 /** The shipped mcp skill with servers of a test: library, gate and toolbox as the application has them. */
 import { mkdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { onTestFinished, vi } from "vitest";
 import { createEvents } from "../../src/core/events.ts";
 import type { Log } from "../../src/core/log.ts";
@@ -10,7 +11,7 @@ import { createSkillLibrary, gateRules } from "../../src/skills/library.ts";
 import { createToolbox } from "../../src/skills/toolbox.ts";
 import { makePlace, skillsFolder } from "./place.ts";
 
-const program = resolve(import.meta.dirname, "../doubles/mcp-server.ts");
+const program = fileURLToPath(new URL("../doubles/mcp-server.ts", import.meta.url));
 
 /** Settings of a server that is this program (test/doubles/mcp-server.ts), started with these options. */
 export function programServer(options: object = {}, more: JsonObject = {}): JsonObject {
