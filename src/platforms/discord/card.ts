@@ -16,14 +16,20 @@ import {
 import type { ApprovalCard, ApprovalState, CardItem } from "../../core/approval.ts";
 import type { AnswerChoice } from "../../core/message.ts";
 import { rowText, wholeRow } from "./card-row.ts";
-import { type ButtonPlace, formatButtonId } from "./custom-id.ts";
+import { type ButtonPlace, formatButtonId, parseButtonId } from "./custom-id.ts";
 import type { OutgoingMessage } from "./messages.ts";
-import { clip, escapePlain } from "./plain-text.ts";
+import { messageLimit } from "./parts.ts";
+import { clip, cutAt, escapePlain } from "./plain-text.ts";
+
+/** What Discord lets us send: `plain` is text without embeds and files. */
+export type CardStyle = "full" | "without-files" | "plain";
+
+/** The best first. */
+export const cardStyles: readonly CardStyle[] = ["full", "without-files", "plain"];
 
 export interface CardOptions {
   place: ButtonPlace;
-  /** False: the server lets us attach nothing. */
-  canAttach: boolean;
+  style: CardStyle;
 }
 
 /** Lines of buttons in a message; with several rows one is for all of them. */
@@ -45,8 +51,34 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
   return chunks.map((chunk, index) => {
     const place = index === 0 ? { thread: options.place.thread } : options.place;
     const rows = chunk.map((item) => ({ item, number: ++number }));
-    return messageOf(card, rows, { ...options, place }, index === 0 && hasAll);
+    const message = messageOf(card, rows, { ...options, place }, index === 0 && hasAll);
+    return options.style === "plain" ? asText(message) : message;
   });
+}
+
+/** What does not fit can't be approved here. */
+function asText({ embeds = [], components = [] }: OutgoingMessage): OutgoingMessage {
+  const content = embeds.map(({ title, description }) => `**${title}**\n${description}`).join("\n\n");
+  if (content.length <= messageLimit) return { content, components };
+  const note = `\n… ⚠️ There is more than I can show here without the permission Embed Links.`;
+  const denials = components.flatMap((line) => {
+    const buttons = line.type === ComponentType.ActionRow ? line.components.filter(isDenial) : [];
+    return buttons.length === 0 ? [] : [{ type: ComponentType.ActionRow as const, components: buttons }];
+  });
+  return {
+    content: closeBlock(content.slice(0, cutAt(content, messageLimit - note.length - 4))) + note,
+    components: denials,
+  };
+}
+
+function isDenial(component: object): component is APIButtonComponentWithCustomId {
+  if (!("custom_id" in component) || typeof component.custom_id !== "string") return false;
+  const meaning = parseButtonId(component.custom_id)?.meaning;
+  return meaning?.type === "answer" && meaning.choice === "deny";
+}
+
+function closeBlock(text: string): string {
+  return (text.match(/```/g)?.length ?? 0) % 2 === 0 ? text : `${text}\n\`\`\``;
 }
 
 interface Row {
@@ -56,21 +88,23 @@ interface Row {
 
 function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, hasAll: boolean): OutgoingMessage {
   const isOne = card.items.length === 1;
-  const room = Math.min(mostDescription, Math.floor(mostCharacters / rows.length) - 200);
+  const canAttach = options.style === "full";
+  const most = options.style === "plain" ? 1_700 : mostCharacters;
+  const room = Math.min(mostDescription, Math.floor(most / rows.length) - 200);
   const files: RawFile[] = [];
   const embeds: APIEmbed[] = [];
   const lines: APIMessageTopLevelComponent[] = [];
   for (const { item, number } of rows) {
     const fileName = `call-${number}.txt`;
-    const { text, isWhole } = rowText(item, { room, fileName: options.canAttach ? fileName : undefined });
-    if (!isWhole && options.canAttach) files.push({ name: fileName, data: wholeRow(item), contentType: "text/plain" });
+    const { text, isWhole } = rowText(item, { room, fileName: canAttach ? fileName : undefined });
+    if (!isWhole && canAttach) files.push({ name: fileName, data: wholeRow(item), contentType: "text/plain" });
     const label = isOne ? "" : `${number}. `;
     embeds.push({
       title: clip(`${label}${titleOf(item)}`, 100),
       description: text,
       color: colors[item.state],
     });
-    const choices = isWhole || options.canAttach ? item.choices : item.choices.filter((choice) => choice === "deny");
+    const choices = isWhole || canAttach ? item.choices : item.choices.filter((choice) => choice === "deny");
     if (choices.length > 0) lines.push(lineOf(choices, item, isOne ? "" : ` ${number}`, options.place));
   }
   const last = embeds.at(-1);
@@ -125,11 +159,11 @@ function allowLabel(choice: AnswerChoice, { grantText }: CardItem): string {
   return minutes === undefined ? "Allow here for a while" : `Allow ${minutes} min here`;
 }
 
-/** Only what may be answered: a call that is not seen whole is not approved along with others. */
-function lineForAll(card: ApprovalCard, { place, canAttach }: CardOptions): APIMessageTopLevelComponent {
+/** A call that may not be seen whole is not approved along with others. */
+function lineForAll(card: ApprovalCard, { place, style }: CardOptions): APIMessageTopLevelComponent {
   const deny = button("deny", "Deny all", card.id, { thread: place.thread });
   const approve = button("approve", "Approve all", card.id, { thread: place.thread });
-  return { type: ComponentType.ActionRow, components: canAttach ? [approve, deny] : [deny] };
+  return { type: ComponentType.ActionRow, components: style === "full" ? [approve, deny] : [deny] };
 }
 
 function button(choice: AnswerChoice, label: string, id: string, place: ButtonPlace): APIButtonComponentWithCustomId {

@@ -38,7 +38,10 @@ export interface OutletOptions {
 }
 
 export interface Outlet {
-  /** Posts and keeps it. Rejects with `platform.no-route` when there is no place left. */
+  /**
+   * Posts and keeps it. Rejects with `platform.no-route` when there is no place left, and with Discord's own refusal when files or
+   * embeds may be the reason.
+   */
   post(message: OutgoingMessage, options: { key: string; patience: Patience; isCard?: boolean }): Promise<string>;
   /** False when the message is not there any more. */
   edit(messageId: string, message: OutgoingMessage, patience: Patience): Promise<boolean>;
@@ -181,6 +184,8 @@ export function createOutlet(options: OutletOptions): Outlet {
           isKept = true;
           return id;
         } catch (thrown) {
+          // It may be no more than the right to attach or to embed: whoever posts it knows how to say it more plainly.
+          if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
           const next = place === undefined ? undefined : await nextPlace(place, thrown, isCard);
           if (next === undefined) throw routeProblem(target, thrown);
           place = next;
@@ -206,6 +211,10 @@ export function createOutlet(options: OutletOptions): Outlet {
     open: async () => (await whereToWrite()).channelId,
     channelId: () => place?.channelId ?? parentId,
   };
+}
+
+function isPlain({ files = [], embeds = [] }: OutgoingMessage): boolean {
+  return files.length === 0 && embeds.length === 0;
 }
 
 async function originOf({ api, origins }: OutletOptions, channel: string, messageId: string): Promise<Origin> {

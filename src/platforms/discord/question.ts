@@ -5,7 +5,8 @@ import { formatButtonId } from "./custom-id.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import { clip, escapePlain } from "./plain-text.ts";
 
-export function questionMessage(card: QuestionCard, thread: string | null): OutgoingMessage {
+/** `isPlain`: without an embed. */
+export function questionMessage(card: QuestionCard, thread: string | null, isPlain: boolean): OutgoingMessage {
   const { id, tool, question, options, requesterName, outcome } = card;
   const ending = outcome === undefined ? `${escapePlain(requesterName)} may answer` : `**${escapePlain(outcome)}**`;
   const buttons = options.slice(0, 5).map((label, option) => ({
@@ -14,14 +15,10 @@ export function questionMessage(card: QuestionCard, thread: string | null): Outg
     label: clip(label, 80),
     custom_id: formatButtonId({ meaning: { type: "pick", option }, thread, id }),
   }));
-  return {
-    embeds: [
-      {
-        title: clip(`Question: ${escapePlain(tool)}`, 100),
-        description: `${escapePlain(clip(question, 1_500))}\n\n${ending}`,
-        color: outcome === undefined ? 0x5865f2 : 0x80848e,
-      },
-    ],
-    components: outcome === undefined ? [{ type: ComponentType.ActionRow, components: buttons }] : [],
-  };
+  const title = clip(`Question: ${escapePlain(tool)}`, 100);
+  const description = `${escapePlain(clip(question, 1_000))}\n\n${ending}`;
+  const color = outcome === undefined ? 0x5865f2 : 0x80848e;
+  const lines = outcome === undefined ? [{ type: ComponentType.ActionRow as const, components: buttons }] : [];
+  if (isPlain) return { content: `**${title}**\n${clip(description, 1_800)}`, components: lines };
+  return { embeds: [{ title, description, color }], components: lines };
 }

@@ -11,7 +11,7 @@ import type { QuestionCard } from "../../core/question.ts";
 import type { ToolFile } from "../../core/tool.ts";
 import { createPaced } from "../shared/paced.ts";
 import { type DiscordApi, isPassing, isRefusal } from "./api.ts";
-import { cardMessages } from "./card.ts";
+import { type CardStyle, cardMessages, cardStyles } from "./card.ts";
 import { parseConversationId } from "./conversation-id.ts";
 import type { EditTexts } from "./edit-texts.ts";
 import { batchesOf, notAttached, readFiles } from "./files-out.ts";
@@ -134,56 +134,46 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function ask(card: ApprovalCard): Promise<void> {
     await begun();
     await options.editTexts.keep(card);
-    if (asked.has(`card:${card.id}`)) return await writeCard(card);
+    if (asked.has(`card:${card.id}`)) return await plainerUntilTaken((style) => writeCard(card, style));
     await closeSegment();
     typing.stop();
-    await postCard(card, true);
+    await plainerUntilTaken((style) => postCard(card, style));
     segment = createSegment(cardsPosted(asked), outlet, []);
   }
 
-  async function postCard(card: ApprovalCard, canAttach: boolean): Promise<void> {
-    try {
-      const [first, ...more] = cardMessages(card, { place: { thread: threadOf(target) }, canAttach });
-      const key = `card:${card.id}`;
-      const firstMessage = await outlet.post(first ?? {}, { key, patience: "lasting", isCard: true });
-      asked.set(key, firstMessage);
-      if (more.length > 0) await writeCard(card, canAttach);
-    } catch (thrown) {
-      if (!canAttach || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
-      await postCard(card, false);
-    }
+  async function postCard(card: ApprovalCard, style: CardStyle): Promise<void> {
+    const [first = {}, ...more] = cardMessages(card, { place: { thread: threadOf(target) }, style });
+    const key = `card:${card.id}`;
+    asked.set(key, await outlet.post(first, { key, patience: "lasting", isCard: true }));
+    if (more.length > 0) await writeCard(card, style);
   }
 
   /** Rewrites what stands there, and posts what a card of several messages lacks. */
-  async function writeCard(card: ApprovalCard, canAttach = true): Promise<void> {
+  async function writeCard(card: ApprovalCard, style: CardStyle): Promise<void> {
     const firstMessage = asked.get(`card:${card.id}`);
     if (firstMessage === undefined) return;
     const place = { thread: threadOf(target), firstMessage };
-    try {
-      for (const [index, message] of cardMessages(card, { place, canAttach }).entries()) {
-        const key = index === 0 ? `card:${card.id}` : `more:${card.id}:${index}`;
-        const messageId = asked.get(key);
-        if (messageId !== undefined) await outlet.edit(messageId, message, "lasting");
-        else asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
-      }
-    } catch (thrown) {
-      if (!canAttach || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
-      await writeCard(card, false);
+    for (const [index, message] of cardMessages(card, { place, style }).entries()) {
+      const key = index === 0 ? `card:${card.id}` : `more:${card.id}:${index}`;
+      const messageId = asked.get(key);
+      if (messageId !== undefined) await outlet.edit(messageId, message, "lasting");
+      else asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
     }
   }
 
   async function question(card: QuestionCard): Promise<void> {
     await begun();
     const key = `question:${card.id}`;
-    const message = questionMessage(card, threadOf(target));
     const messageId = asked.get(key);
-    if (messageId !== undefined) {
-      await outlet.edit(messageId, message, "lasting");
-      return;
+    if (messageId === undefined) {
+      await closeSegment();
+      typing.stop();
     }
-    await closeSegment();
-    typing.stop();
-    asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
+    await plainerUntilTaken(async (style) => {
+      const message = questionMessage(card, threadOf(target), style === "plain");
+      if (messageId !== undefined) await outlet.edit(messageId, message, "lasting");
+      else asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
+    });
     segment = createSegment(cardsPosted(asked), outlet, []);
   }
 
@@ -193,12 +183,23 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     ask,
     async settle(card) {
       await begun();
-      await writeCard(card);
+      await plainerUntilTaken((style) => writeCard(card, style));
     },
     question,
     finish: end,
     fail: (text) => end(text, []),
   };
+}
+
+/** A server may forbid files, or embeds, and says no more than that a permission is missing. */
+async function plainerUntilTaken(write: (style: CardStyle) => Promise<void>): Promise<void> {
+  for (const style of cardStyles) {
+    try {
+      return await write(style);
+    } catch (thrown) {
+      if (style === "plain" || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
+    }
+  }
 }
 
 /** Each closes a segment. */

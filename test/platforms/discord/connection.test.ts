@@ -1,0 +1,371 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createEvents, type RemoraEvent } from "../../../src/core/events.ts";
+import type { InboundMessage } from "../../../src/core/message.ts";
+import { createPosts, targetOf } from "../../conformance/platform.ts";
+import type { DiscordDouble } from "../../doubles/discord/double.ts";
+import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
+import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
+
+let bot: DiscordBot;
+let agent: RecordingAgent;
+let discord: DiscordDouble;
+let heard: RemoraEvent[];
+const signal = new AbortController().signal;
+
+beforeEach(async () => {
+  const events = createEvents();
+  heard = [];
+  events.listen((event) => void heard.push(event));
+  bot = await openDiscordBot({ events });
+  discord = bot.discord;
+  agent = createRecordingAgent();
+});
+afterEach(() => bot.close());
+
+function connect(): Promise<void> {
+  return bot.platform.connect(agent.handlers, signal);
+}
+
+function mention(text: string) {
+  return discord.ann.say(`${discord.bot.mention} ${text}`, { in: discord.channel });
+}
+
+function kept(id: string): Promise<InboundMessage> {
+  return discord.until(() => agent.kept.find((message) => message.id === id), 10_000);
+}
+
+/** What stands in the store, so that nothing of a process is left but what it has written. */
+function cursorOf(channelId: string): string | undefined {
+  const stored = bot.store.values.get("discord:cursors") as { places: [string, string, string][] } | undefined;
+  return stored?.places.find(([id]) => id === channelId)?.[2];
+}
+
+describe("connecting", () => {
+  test("only the intents that are needed are asked for", async () => {
+    await connect();
+    const { Guilds, GuildMessages, DirectMessages, MessageContent } = (await import("discord.js")).GatewayIntentBits;
+    expect(discord.gateway.attempts).toMatchObject([
+      { type: "identify", intents: Guilds | GuildMessages | DirectMessages | MessageContent, outcome: "ready" },
+    ]);
+    expect(bot.platform.health()).toEqual({ isConnected: true, detail: "connected as Remora in 1 server" });
+  });
+
+  test("a wrong token is named, with the page where there is a new one", async () => {
+    discord.resetToken();
+    await expect(connect()).rejects.toMatchObject({
+      code: "discord.token",
+      message: expect.stringMatching(/DISCORD_TOKEN.*Reset Token/),
+    });
+    expect(bot.platform.health().isConnected).toBe(false);
+  });
+
+  test("an intent that is off is named, with its switch", async () => {
+    discord.portal.messageContent = false;
+    await expect(connect()).rejects.toMatchObject({
+      code: "discord.intents",
+      message: expect.stringContaining("Message Content Intent"),
+    });
+  });
+
+  test("a server that needs more shards says which setting to change", async () => {
+    discord.gateway.settings.requiredShards = 2;
+    await expect(connect()).rejects.toMatchObject({
+      code: "discord.sharding",
+      message: expect.stringContaining("auto"),
+    });
+  });
+
+  test("no sessions left today is said, and not tried again", async () => {
+    discord.gateway.settings.sessionsLeft = 0;
+    await expect(connect()).rejects.toMatchObject({ code: "discord.sessions" });
+  });
+
+  test("trouble on the way is waited out: errors of the service, broken connections, a closed gateway", async () => {
+    discord.fail({ route: "gateway.bot", times: 1 }, { type: "answer", status: 502 });
+    discord.fail({ route: "gateway.bot", times: 1 }, { type: "cut", when: "before" });
+    discord.gateway.refuse();
+    const connecting = connect();
+    await discord.until(() => bot.logged.filter(({ message }) => message.includes("try again")).length >= 3, 15_000);
+    expect(bot.platform.health().isConnected).toBe(false);
+    expect(bot.platform.health().detail).toContain("can't be reached");
+    discord.gateway.allow();
+    await connecting;
+    expect(bot.platform.health().isConnected).toBe(true);
+  }, 30_000);
+
+  test("who gives up waits no longer", async () => {
+    discord.gateway.refuse();
+    const controller = new AbortController();
+    const connecting = bot.platform.connect(agent.handlers, controller.signal);
+    await discord.until(() => bot.logged.length > 0);
+    controller.abort();
+    await expect(connecting).rejects.toThrow();
+  });
+
+  test("shards are opened as configured, and each one's state can be seen", async () => {
+    discord.gateway.settings.maxConcurrency = 2;
+    await bot.restart({ shards: 2 });
+    await connect();
+    expect(discord.gateway.attempts.map(({ shard }) => shard)).toEqual([
+      [0, 2],
+      [1, 2],
+    ]);
+    expect(bot.platform.health().detail).toBe("connected as Remora in 1 server, 2 shards ready");
+    await kept(mention("hello").id);
+    await kept(discord.ann.say("hello", { in: "dm" }).id);
+    discord.gateway.refuse();
+    discord.gateway.cut();
+    await discord.until(() => !bot.platform.health().isConnected);
+    expect(bot.platform.health().detail).toMatch(/^shard 0: \w+, shard 1: \w+$/);
+    discord.gateway.allow();
+  }, 30_000);
+
+  test("`auto` opens as many shards as Discord recommends", async () => {
+    Object.assign(discord.gateway.settings, { recommendedShards: 2, maxConcurrency: 2 });
+    await bot.restart({ shards: "auto" });
+    await connect();
+    expect(discord.gateway.connected()).toHaveLength(2);
+  }, 30_000);
+});
+
+describe("the commands", () => {
+  const puts = () => discord.requests.filter(({ method, route }) => method === "PUT" && route.startsWith("commands"));
+
+  test("are registered once, again only when they change, and for servers and DMs", async () => {
+    await connect();
+    await discord.until(() => puts().length === 1 && bot.store.values.has("discord:commands"));
+    const [command] = discord.commands();
+    expect(command?.name).toBe("remora");
+    expect(command?.options?.map(({ name }) => name)).toEqual(["ask", "status"]);
+    await bot.restart();
+    await connect();
+    await kept(mention("hello").id);
+    expect(puts()).toHaveLength(1);
+    await bot.restart({ commands: () => [{ usage: "pair CODE", description: "let a person in" }] });
+    await connect();
+    await discord.until(() => puts().length === 2);
+    expect(discord.commands()[0]?.options?.map(({ name }) => name)).toEqual(["ask", "pair"]);
+  });
+
+  test("that can't be registered keep nobody from talking", async () => {
+    discord.fail(
+      { method: "PUT", times: 99 },
+      { type: "answer", status: 403, body: { message: "Missing Access", code: 50001 } },
+    );
+    await connect();
+    await kept(mention("hello").id);
+    await discord.until(() => bot.logged.some(({ message }) => message.includes("could not be registered")));
+  });
+
+  test("of any names and lengths are such as Discord takes", async () => {
+    const many = Array.from({ length: 40 }, (_, index) => ({
+      usage: `c${index} ${"X".repeat(200)}`,
+      description: "d".repeat(300),
+    }));
+    await bot.restart({ commands: () => [...many, { usage: "Bad Name!", description: "x" }] });
+    await connect();
+    await discord.until(() => discord.commands().length === 1);
+    expect(discord.commands()[0]?.options).toHaveLength(25);
+    expect(puts().map(({ status }) => status)).toEqual([200]);
+  });
+});
+
+describe("after a cut", () => {
+  test("the session is resumed, what was said meanwhile comes once, and it is known that the line was down", async () => {
+    await connect();
+    await kept(mention("before").id);
+    discord.gateway.cut();
+    const meanwhile = mention("meanwhile");
+    await kept(meanwhile.id);
+    await kept(mention("after").id);
+    expect(discord.gateway.attempts.map(({ type }) => type)).toEqual(["identify", "resume"]);
+    expect(agent.kept.map(({ text }) => text)).toEqual(["before", "meanwhile", "after"]);
+    expect(heard.map(({ name }) => name)).toContain("platform.disconnected");
+    expect(bot.platform.health().isConnected).toBe(true);
+  }, 20_000);
+
+  test("without a session to resume, what was missed is fetched, once and in order, before what comes next", async () => {
+    await connect();
+    const thread = discord.ann.startThread(discord.channel, "plans");
+    await kept(discord.ann.say(`${discord.bot.mention} hi`, { in: thread }).id);
+    await kept(discord.ann.say("dm before", { in: "dm" }).id);
+    await kept(mention("before").id);
+    discord.gateway.refuse();
+    discord.gateway.cut();
+    discord.gateway.forgetSessions();
+    const missed = [
+      mention("one"),
+      mention("two"),
+      discord.ben.say("in the thread", { in: thread }),
+      discord.ann.say("dm", { in: "dm" }),
+    ];
+    discord.gateway.allow();
+    await discord.until(() => discord.gateway.connected().length === 1, 20_000);
+    const next = mention("three");
+    await Promise.all([...missed, next].map(({ id }) => kept(id)));
+    const inChannel = agent.kept.filter(
+      ({ channelId, conversationId }) => channelId === discord.channel.id && !conversationId.endsWith(thread.id),
+    );
+    expect(inChannel.map(({ text }) => text)).toEqual(["before", "one", "two", "three"]);
+    expect(agent.kept.filter(({ isDirect }) => isDirect).map(({ text }) => text)).toEqual(["dm before", "dm"]);
+    expect(agent.kept.find(({ text }) => text === "in the thread")).toMatchObject({ isAddressed: true });
+    expect(new Set(agent.kept.map(({ id }) => id)).size).toBe(agent.kept.length);
+  }, 40_000);
+
+  test.each([
+    ["is told to come back", (gateway: DiscordDouble["gateway"]) => gateway.requestReconnect()],
+    ["has an invalid session", (gateway: DiscordDouble["gateway"]) => gateway.invalidate(false)],
+    ["has a session that may go on", (gateway: DiscordDouble["gateway"]) => gateway.invalidate(true)],
+    ["is closed by an error of the service", (gateway: DiscordDouble["gateway"]) => gateway.close(4000)],
+    ["timed out", (gateway: DiscordDouble["gateway"]) => gateway.close(4009)],
+  ])(
+    "a client that %s hears everything",
+    async (_what, trouble) => {
+      await connect();
+      await kept(mention("before").id);
+      trouble(discord.gateway);
+      const meanwhile = mention("meanwhile");
+      await kept(meanwhile.id);
+      expect(agent.kept.map(({ text }) => text)).toEqual(["before", "meanwhile"]);
+    },
+    30_000,
+  );
+
+  test("a long outage is survived, and no second message comes of it", async () => {
+    await connect();
+    discord.gateway.refuse();
+    discord.gateway.cut();
+    const missed = mention("missed");
+    await discord.until(
+      () => bot.logged.filter(({ message }) => message.includes("gateway connection failed")).length >= 3,
+      20_000,
+    );
+    expect(bot.platform.health().isConnected).toBe(false);
+    discord.gateway.allow();
+    await kept(missed.id);
+    await kept(mention("after").id);
+    expect(agent.kept.map(({ text }) => text)).toEqual(["missed", "after"]);
+  }, 40_000);
+
+  test("a token that is taken away is no reason to end, and health says what to do", async () => {
+    await connect();
+    discord.resetToken();
+    discord.gateway.cut();
+    await discord.until(() => bot.platform.health().detail.includes("Reset Token"), 10_000);
+    expect(bot.platform.health().isConnected).toBe(false);
+    expect(
+      heard.some((event) => event.name === "platform.disconnected" && event.fields.message.includes("DISCORD_TOKEN")),
+    ).toBe(true);
+  }, 20_000);
+
+  test("a server that was away brings what was said when it comes back", async () => {
+    await connect();
+    await kept(mention("before").id);
+    discord.guild.setAvailable(false);
+    const missed = mention("meanwhile");
+    discord.guild.setAvailable(true);
+    await kept(missed.id);
+  });
+});
+
+describe("after a restart", () => {
+  test("what was said while nothing ran is handed in once: channel, thread, DM; and nothing that was done with before", async () => {
+    await connect();
+    const first = await kept(mention("before").id);
+    await bot.platform.reply(targetOf(first), createPosts()).finish("An answer.", []);
+    const [thread] = discord.channel.threads();
+    await kept(discord.ann.say("dm before", { in: "dm" }).id);
+    await bot.restart();
+    const missed = [
+      mention("one"),
+      discord.ben.say("follow-up", { in: thread ?? "" }),
+      discord.ann.say("dm", { in: "dm" }),
+    ];
+    await connect();
+    await Promise.all(missed.map(({ id }) => kept(id)));
+    expect(agent.kept.map(({ text }) => text).toSorted()).toEqual(["before", "dm", "dm before", "follow-up", "one"]);
+    expect(agent.kept.find(({ text }) => text === "follow-up")?.conversationId).toBe(first.conversationId);
+    await bot.restart();
+    await connect();
+    await kept(mention("last").id);
+    expect(agent.kept).toHaveLength(6);
+  });
+
+  test("a channel in which nothing was said before is read from the first start on", async () => {
+    await connect();
+    await bot.restart();
+    const missed = mention("the first words here");
+    await connect();
+    await kept(missed.id);
+  });
+
+  test("what was said before the first start is not read", async () => {
+    const early = mention("long ago");
+    // Ids are as exact as their millisecond.
+    await discord.until(() => Date.now() > early.at);
+    await connect();
+    await kept(mention("now").id);
+    expect(agent.delivered.map(({ id }) => id)).not.toContain(early.id);
+  });
+
+  test("a message that was never kept is handed in by the next process", async () => {
+    agent.beforeKeeping = () => new Promise(() => {});
+    await connect();
+    const said = mention("hello");
+    await discord.until(() => agent.delivered.length === 1);
+    expect(cursorOf(discord.channel.id) ?? "0").not.toBe(said.id);
+    agent.beforeKeeping = async () => {};
+    await bot.restart();
+    await connect();
+    await kept(said.id);
+  });
+
+  test("many pages are read to the end, roles of their authors too", async () => {
+    await connect();
+    const role = discord.guild.addRole("crew");
+    discord.ann.setRoles(discord.guild, [role]);
+    await kept(mention("before").id);
+    await bot.restart();
+    const missed = Array.from({ length: 230 }, (_, index) => discord.ann.say(`line ${index}`, { in: discord.channel }));
+    const last = mention("the last");
+    await connect();
+    expect((await kept(last.id)).author.roles).toEqual([role.id]);
+    expect(agent.kept.map(({ id }) => id).slice(1)).toEqual([...missed, last].map(({ id }) => id));
+  });
+
+  test("what is more than a day old is not answered any more", async () => {
+    await connect();
+    await kept(mention("before").id);
+    await bot.restart();
+    const old = mention("yesterday");
+    // Ids are times: a client whose clock is a day ahead sees an old message.
+    const later = Date.now() + 25 * 3_600_000;
+    const realNow = Date.now;
+    Date.now = () => later;
+    try {
+      await connect();
+      // Behind whatever is fetched of the channel.
+      await kept(mention("now").id);
+    } finally {
+      Date.now = realNow;
+    }
+    expect(agent.delivered.map(({ id }) => id)).not.toContain(old.id);
+  });
+
+  test("a store that holds nonsense is begun anew", async () => {
+    bot.store.values.set("discord:cursors", { since: "yesterday", places: 7 });
+    await connect();
+    await kept(mention("hello").id);
+  });
+
+  test("rate limits on the way are waited for", async () => {
+    await connect();
+    await kept(mention("before").id);
+    await bot.restart();
+    const missed = mention("meanwhile");
+    discord.fail({ route: "messages.list", times: 2 }, { type: "rate-limit", retryAfterSeconds: 0.2 });
+    discord.fail({ route: "messages.list", times: 1 }, { type: "answer", status: 503 });
+    await connect();
+    await kept(missed.id);
+  }, 20_000);
+});
