@@ -1,0 +1,63 @@
+/** Stands before another server and holds requests back until they are let go, so that a test says how long something takes. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+
+export interface Gate {
+  url: string;
+  /** What has come, oldest first: path and body. */
+  requests: string[];
+  /**
+   * From now on requests that contain the words wait: `before` the other server hears of them, or `after` it has answered,
+   * so that what was asked for has happened and nobody knows.
+   */
+  hold(words: string, where: "before" | "after"): void;
+  /** How many wait now and have not been given up by who asked. */
+  held(): number;
+  /** Lets everything go, and holds nothing any more. */
+  open(): void;
+  close(): Promise<void>;
+}
+
+export async function startGate(target: string): Promise<Gate> {
+  const requests: string[] = [];
+  let holds: { words: string; where: "before" | "after" }[] = [];
+  const waiting = new Set<() => void>();
+  const server = createServer(async (incoming, response) => {
+    const body = await text(incoming);
+    const request = `${incoming.url} ${body}`;
+    requests.push(request);
+    const isHeld = (where: string) => holds.some((hold) => hold.where === where && request.includes(hold.words));
+    const wait = () =>
+      new Promise<void>((resolve) => {
+        waiting.add(resolve);
+        response.once("close", () => waiting.delete(resolve));
+      });
+    if (isHeld("before")) await wait();
+    if (response.destroyed) return;
+    const answer = await fetch(target + incoming.url, {
+      method: incoming.method ?? "GET",
+      ...(body === "" ? {} : { body, headers: { "content-type": "application/json" } }),
+    });
+    const answered = await answer.text();
+    if (isHeld("after")) await wait();
+    response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "text/plain" });
+    response.end(answered);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    hold: (words, where) => holds.push({ words, where }),
+    held: () => waiting.size,
+    open() {
+      holds = [];
+      for (const go of waiting) go();
+      waiting.clear();
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

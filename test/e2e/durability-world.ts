@@ -1,0 +1,159 @@
+/** A home, a model and tools whose answers a test can hold back, Redis if wanted, and the processes that work on it all. */
+import { randomUUID } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { expect } from "vitest";
+import type { Ledger } from "../../src/core/ledger.ts";
+import { silentLog } from "../../src/core/log.ts";
+import type { StoredMessage } from "../../src/platforms/local/chat-message.ts";
+import { openLedger } from "../../src/storage/open-state.ts";
+import { type RedisServer, type RedisServerOptions, startRedisServer } from "../doubles/redis-server.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startEffectServer } from "./chaos/effect-server.ts";
+import { writeEffectsSkill } from "./chaos/effects-skill.ts";
+import { createPerson, type Person, type Served } from "./chaos/person.ts";
+import { startScriptedModel } from "./chaos/scripted-model.ts";
+import { type Gate, startGate } from "./durability-gate.ts";
+
+export interface DurabilityWorld {
+  home: RemoraHome;
+  redis: RedisServer;
+  /** Before the model: everything it was shown. */
+  model: Gate;
+  /** Before the world outside, where tools have their effects. */
+  tools: Gate;
+  /** How often the effect of this id has happened. */
+  effects(id: string): number;
+  /** What processes are started with. */
+  env: Record<string, string>;
+  /** All processes that are started here are ended with the world. `data` is another folder than the home's. */
+  start(args?: string[], more?: { env?: Record<string, string>; data?: string }): Promise<RemoraProcess>;
+  /** Seen from outside; there is one after the first start. */
+  ledger(): Promise<Ledger>;
+  /** Somebody at the page of the process that was made `front` last, by default the first one started. */
+  person: Person;
+  front(process: Served): void;
+  close(): Promise<void>;
+}
+
+export interface WorldOptions {
+  redis?: RedisServerOptions;
+  /** Settings besides those that the world needs. */
+  config?: Record<string, unknown>;
+}
+
+/** The shortest there is, so that nobody waits for long after a death. */
+const lockMs = 1_000;
+
+export async function createDurabilityWorld(options: WorldOptions = {}): Promise<DurabilityWorld> {
+  const [home, effects, scripted] = await Promise.all([createHome(), startEffectServer(), startScriptedModel()]);
+  const [tools, model] = await Promise.all([startGate(effects.url), startGate(scripted.url)]);
+  const redis = options.redis === undefined ? undefined : await startRedisServer(options.redis);
+  await writeEffectsSkill(home.workspace);
+  const configFile = join(home.workspace, "..", "remora.yaml");
+  const settings = { skills: { settings: { effects: { url: tools.url } } }, redis: { lockMs }, ...options.config };
+  await writeFile(configFile, JSON.stringify(settings));
+  const env: Record<string, string> = {
+    REMORA_CONFIG: configFile,
+    ANTHROPIC_API_KEY: "test-key",
+    ANTHROPIC_BASE_URL: model.url,
+    LOG_LEVEL: "info",
+    ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+  };
+  const processes: RemoraProcess[] = [];
+  let served: Served | undefined;
+  let ledger: Ledger | undefined;
+  return {
+    ...{ home, model, tools, env, effects: effects.count },
+    get redis() {
+      if (redis === undefined) throw new Error("this world is without Redis");
+      return redis;
+    },
+    async start(args = [], more = {}) {
+      const ownHome = more.data === undefined ? home : { ...home, data: more.data };
+      const started = await startRemora(ownHome, { ...env, ...more.env }, args);
+      processes.push(started);
+      served ??= started;
+      return started;
+    },
+    async ledger() {
+      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs };
+      ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
+      return ledger;
+    },
+    person: createPerson(async () => {
+      if (served === undefined) throw new Error("nothing has been started yet");
+      return served;
+    }),
+    front(process) {
+      served = process;
+    },
+    async close() {
+      await Promise.all(processes.map((process) => process.kill()));
+      await ledger?.close();
+      await Promise.all([tools, model, effects, scripted].map((each) => each.close()));
+      await redis?.dispose();
+      await home.remove();
+    },
+  };
+}
+
+/** An id as the page makes one; safe in the scripted model's language. */
+export function newId(): string {
+  return `m${randomUUID().replaceAll("-", "").slice(0, 12)}`;
+}
+
+/** Longer than anything takes here, also on a busy machine. */
+export const patienceMs = 60_000;
+
+/** Asks again until it holds; fails with what `look` threw last. */
+export async function eventually<T>(look: () => Promise<T> | T): Promise<T> {
+  const until = Date.now() + patienceMs;
+  for (;;) {
+    try {
+      return await look();
+    } catch (thrown) {
+      if (Date.now() > until) throw thrown;
+      await wait(25);
+    }
+  }
+}
+
+export function agentsIn(thread: readonly StoredMessage[]): StoredMessage[] {
+  return thread.filter((message) => message.author.isBot && !message.isDeleted);
+}
+
+/** The text that ends the thread, when it stands there once and nothing is open any more. */
+export async function answerIn({ person }: Pick<DurabilityWorld, "person">, id: string): Promise<string> {
+  return await eventually(async () => {
+    const agents = agentsIn(await person.thread(id));
+    const shown = agents.map(({ type, state, text }) => `${type} ${state} ${text}`).join("\n");
+    expect(
+      agents.filter(({ state }) => state === "streaming" || state === "waiting"),
+      shown,
+    ).toEqual([]);
+    const ends = agents.filter(({ type, text }) => type === "message" && /Finished\.|⚠️/.test(text));
+    expect(ends, shown).toHaveLength(1);
+    expect(agents.at(-1)?.id, shown).toBe(ends[0]?.id);
+    return ends[0]?.text ?? "";
+  });
+}
+
+/** Says that a tool is to be called, with its id as the message's own. */
+export async function callFor({ person }: Pick<DurabilityWorld, "person">, tool: string): Promise<string> {
+  const id = newId();
+  await person.say(id, `call ${tool} ${id}`);
+  return id;
+}
+
+/** Nothing is left to do: every message is answered, every turn and call has ended, every card is settled. */
+export async function expectNothingOpen(ledger: Ledger): Promise<void> {
+  await eventually(async () => {
+    expect(await ledger.list("message", { states: ["queued", "taken"] })).toEqual([]);
+    expect(await ledger.list("turn", { states: ["running", "parked"] })).toEqual([]);
+    expect(await ledger.list("call", { states: ["planned", "started", "waiting"] })).toEqual([]);
+    expect(await ledger.list("approval", { states: ["open", "approved"] })).toEqual([]);
+    expect(await ledger.list("notice", { states: ["due"] })).toEqual([]);
+  });
+}

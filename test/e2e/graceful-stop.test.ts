@@ -1,0 +1,171 @@
+/**
+ * SIGTERM, with the real process: what runs may end within the grace; what takes longer is suspended and goes on after the
+ * next start; nothing is left running, and the exit code says that all went well.
+ */
+import { readdir, readFile } from "node:fs/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { missingRedis, redisNote } from "../doubles/redis-server.ts";
+import type { RemoraProcess } from "../doubles/remora-process.ts";
+import { createPerson } from "./chaos/person.ts";
+import {
+  agentsIn,
+  answerIn,
+  callFor,
+  createDurabilityWorld,
+  type DurabilityWorld,
+  eventually,
+  expectNothingOpen,
+  newId,
+} from "./durability-world.ts";
+
+const testMs = 180_000;
+/** Nothing that a test does takes so long. */
+const longGrace = { shutdown: { graceMs: 120_000 } };
+const shortGrace = { shutdown: { graceMs: 200 } };
+
+let world: DurabilityWorld;
+afterEach(() => world.close());
+
+/** Command lines of the processes of this machine. */
+async function commandLines(): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
+  return lines.map((line) => line.replaceAll("\0", " "));
+}
+
+async function startAgain(): Promise<RemoraProcess> {
+  const next = await world.start();
+  world.front(next);
+  return next;
+}
+
+const stores = ["embedded", "redis"] as const;
+for (const store of stores) {
+  const isSkipped = store === "redis" && missingRedis !== undefined;
+  describe.skipIf(isSkipped)(`${store}${store === "redis" ? redisNote : ""}`, () => {
+    const createWorld = async (config: Record<string, unknown>) => {
+      world = await createDurabilityWorld({ config, ...(store === "redis" ? { redis: {} } : {}) });
+      return await world.start();
+    };
+
+    test("a turn that runs ends within the grace, and is not asked of the model again", {
+      timeout: testMs,
+    }, async () => {
+      const remora = await createWorld(longGrace);
+      const id = newId();
+      world.model.hold(id, "after");
+      await world.person.say(id, `plain ${id}`);
+      await eventually(() => expect(world.model.held()).toBe(1));
+      const stopped = remora.stop();
+      await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
+      world.model.open();
+      expect(await stopped).toBe(0);
+      await startAgain();
+      expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+      expect(world.model.requests.filter((request) => request.includes(id))).toHaveLength(1);
+      await expectNothingOpen(await world.ledger());
+    });
+
+    test("while it stops, it takes nothing that it could lose", { timeout: testMs }, async () => {
+      const remora = await createWorld(longGrace);
+      const id = newId();
+      world.model.hold(id, "before");
+      await world.person.say(id, `plain ${id}`);
+      await eventually(() => expect(world.model.held()).toBe(1));
+      const stopped = remora.stop();
+      await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
+      // It is said again and again until somebody takes it: the one that stops does not.
+      const later = newId();
+      const isTaken = world.person.say(later, `plain ${later}`);
+      world.model.open();
+      expect(await stopped).toBe(0);
+      await startAgain();
+      await isTaken;
+      for (const each of [id, later]) expect(await answerIn(world, each)).toContain(`You said plain ${each}`);
+    });
+
+    test("a turn that takes longer is suspended and goes on after the next start", { timeout: testMs }, async () => {
+      const remora = await createWorld(shortGrace);
+      const id = newId();
+      world.model.hold(id, "before");
+      await world.person.say(id, `plain ${id}`);
+      await eventually(() => expect(world.model.held()).toBe(1));
+      expect(await remora.stop()).toBe(0);
+      expect(await (await world.ledger()).list("turn", { states: ["running"] })).toHaveLength(1);
+      world.model.open();
+      await startAgain();
+      expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+      await expectNothingOpen(await world.ledger());
+    });
+
+    test("a tool that was cut off has its effect once, and the model is told that nobody knows", {
+      timeout: testMs,
+    }, async () => {
+      const remora = await createWorld(shortGrace);
+      world.tools.hold("/m", "after");
+      const id = await callFor(world, "effect_safe");
+      await eventually(() => expect(world.tools.held()).toBe(1));
+      expect(await remora.stop()).toBe(0);
+      world.tools.open();
+      await startAgain();
+      expect(await answerIn(world, id)).toContain("unknown");
+      expect(world.effects(id)).toBe(1);
+      await expectNothingOpen(await world.ledger());
+    });
+
+    test("a tool that may run twice runs again and comes to its end", { timeout: testMs }, async () => {
+      const remora = await createWorld(shortGrace);
+      world.tools.hold("/m", "before");
+      const id = await callFor(world, "effect_again");
+      await eventually(() => expect(world.tools.held()).toBe(1));
+      expect(await remora.stop()).toBe(0);
+      world.tools.open();
+      await startAgain();
+      expect(await answerIn(world, id)).toContain(`effect ${id}`);
+      await expectNothingOpen(await world.ledger());
+    });
+
+    test("a card waits through the stop, and a click after it runs the call once", { timeout: testMs }, async () => {
+      const remora = await createWorld(longGrace);
+      const id = await callFor(world, "effect_ask");
+      const cards = async () => agentsIn(await world.person.thread(id)).filter(({ type }) => type === "card");
+      await eventually(async () => expect(await cards()).toMatchObject([{ state: "waiting" }]));
+      expect(await remora.stop()).toBe(0);
+      await startAgain();
+      await world.person.approve(id);
+      expect(await answerIn(world, id)).toContain(`effect ${id}`);
+      expect(world.effects(id)).toBe(1);
+      await expectNothingOpen(await world.ledger());
+    });
+
+    test("a second signal ends it at once, and the next start goes on", { timeout: testMs }, async () => {
+      const remora = await createWorld(longGrace);
+      const id = newId();
+      world.model.hold(id, "before");
+      await world.person.say(id, `plain ${id}`);
+      await eventually(() => expect(world.model.held()).toBe(1));
+      process.kill(remora.pid, "SIGTERM");
+      await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
+      process.kill(remora.pid, "SIGINT");
+      expect(await remora.exited).toBe(130);
+      world.model.open();
+      await startAgain();
+      expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+    });
+  });
+}
+
+test("a shell command that still runs ends with the process", { timeout: testMs }, async () => {
+  world = await createDurabilityWorld({ config: shortGrace });
+  const remora = await world.start([], { env: { ANTHROPIC_API_KEY: "", REMORA_MODEL: "demo/phrases" } });
+  const [id, seconds] = [newId(), `3141.${Math.floor(Math.random() * 1e9)}`];
+  const person = createPerson(async () => remora);
+  await person.say(id, `run sleep ${seconds}`);
+  const runs = async () => (await commandLines()).some((line) => line.includes(`sleep ${seconds}`));
+  await eventually(async () => {
+    await person.approve(id);
+    expect(await runs()).toBe(true);
+  });
+  expect(await remora.stop()).toBe(0);
+  await eventually(async () => expect(await runs()).toBe(false));
+});
