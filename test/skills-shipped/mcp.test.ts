@@ -138,24 +138,33 @@ describe("what a program is given", () => {
 });
 
 describe("settings", () => {
-  test.each([
-    ["neither command nor url", { hub: {} }, /servers\.hub: it needs either command/],
-    ["both of them", { hub: { command: "x", url: "http://localhost" } }, /servers\.hub: it needs either command/],
-    ["an unknown key", { hub: { command: "x", enviroment: {} } }, /servers\.hub: .*enviroment/],
-    ["no address", { hub: { url: "ftp://x" } }, /servers\.hub: url/],
-    ["a name with a blank", { "my hub": { command: "x" } }, /servers\.my hub: a server's name/],
-    ["text for a server", { hub: "npx x" }, /servers\.hub: it needs either/],
-    ["a secret in the wrong place", { hub: { command: "x", env: { KEY: ["s3cret"] } } }, /servers\.hub: env\.KEY/],
-  ])("%s is said, and the other servers work", async (_what, wrong, message) => {
-    const { until, problems } = await openMcp({ ...wrong, good: programServer() });
+  test("a mistake in one server is said, without its values, and the others work", async () => {
+    const wrong = {
+      neither: {},
+      both: { command: "x", url: "http://localhost" },
+      unknown: { command: "x", enviroment: {} },
+      ftp: { url: "ftp://x" },
+      "my hub": { command: "x" },
+      text: "npx x",
+      list: { command: "x", env: { KEY: ["s3cret"] } },
+      late: { command: "x", seconds: -1 },
+    };
+    const off = programServer({}, { disabled: true });
+    const { until, problems, names } = await openMcp({ ...wrong, off, good: programServer() });
     await until("good_echo");
-    expect(problems()).toEqual([expect.stringMatching(message)]);
+    const at = (name: string, what: string) =>
+      expect.stringMatching(new RegExp(`^skills\\.settings\\.mcp\\.servers\\.${name}: .*${what}`));
+    expect(problems()).toEqual([
+      at("neither", "either command"),
+      at("both", "either command"),
+      at("unknown", "enviroment"),
+      at("ftp", "url"),
+      at("my hub", "a server's name"),
+      at("text", "either command"),
+      at("list", "env.KEY"),
+      at("late", "seconds"),
+    ]);
     expect(problems().join()).not.toContain("s3cret");
-  });
-
-  test("a server that is disabled is not started", async () => {
-    const { until, names } = await openMcp({ off: programServer({}, { disabled: true }), good: programServer() });
-    await until("good_echo");
     expect(names().filter((name) => name.startsWith("off"))).toEqual([]);
   });
 });

@@ -63,6 +63,17 @@ describe("live skills", () => {
     await until(library, hasSkill("a", "Saved"));
   });
 
+  test("a root two folders below what is there is seen as soon as it is made", async () => {
+    const home = await skillFolder({ "README.md": "x" });
+    const root = join(home, ".agents/skills");
+    const { library, heard } = openLibrary([root]);
+    await library.reload();
+    await library.watch();
+    await writeFiles(root, { "a/SKILL.md": skillText("a") });
+    await until(library, hasSkill("a"));
+    expect(heard.map(({ name }) => name)).toEqual(["skill.loaded"]);
+  });
+
   test("a broken edit keeps what the skill said before, says so, and the repaired file counts again", async () => {
     const root = await skillFolder({ "a/SKILL.md": skillText("a", "danger_patterns: [x]") });
     const { library, heard } = openLibrary([root]);

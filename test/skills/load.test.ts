@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { gateRules } from "../../src/skills/library.ts";
 import { checkSkills, loadSkills } from "../../src/skills/load.ts";
 import { compareVersions } from "../../src/skills/precedence.ts";
-import { skillFolder, skillText, temporaryFolder } from "./folders.ts";
+import { skillFolder, skillText, temporaryFolder, writeFiles } from "./folders.ts";
 
 const namesIn = async (...roots: string[]) => (await loadSkills(roots)).skills.map(({ name }) => name);
 const findings = async (root: string) => {
@@ -88,6 +88,19 @@ describe("finding skills", () => {
     const root = join(await temporaryFolder(), "nothing");
     expect((await loadSkills([root])).diagnostics).toMatchObject([{ path: root, code: "skill.no-folder" }]);
     expect(await checkSkills([root])).toMatchObject([{ path: root, verdict: "skip", loaded: false }]);
+  });
+
+  test("where other programs keep skills there need not be any; what is there is read", async () => {
+    const home = await temporaryFolder();
+    const roots = [join(home, "skills"), join(home, ".agents/skills")];
+    await writeFiles(home, { "skills/a/SKILL.md": skillText("a") });
+    expect(await loadSkills(roots)).toMatchObject({ skills: [{ name: "a" }], diagnostics: [] });
+    expect(await checkSkills(roots)).toHaveLength(1);
+    await writeFiles(home, { ".agents/skills/a/SKILL.md": skillText("a", "license: MIT", "Theirs.") });
+    expect(await loadSkills(roots)).toMatchObject({
+      skills: [{ name: "a", body: "\nTheirs.\n" }],
+      diagnostics: [{ code: "skill.name-taken" }],
+    });
   });
 
   test("one file found through two roots is one skill", async () => {

@@ -237,6 +237,33 @@ describe("safety rules", () => {
   });
 });
 
+describe("tools at run time", () => {
+  const codes = (fields: string, plugin: string | null = "/s/plugin.ts") => {
+    const { skill, diagnostics } = parseSkill(
+      Buffer.from(`---\nname: s\ndescription: d\n${fields}---\nBody\n`),
+      "/s/SKILL.md",
+      plugin,
+    );
+    return [skill?.providesTools, diagnostics.map(({ code, line }) => `${code}:${line}`)];
+  };
+  const asks = "confirm_patterns: ['^{offered_tool} ']\n";
+
+  test("are for a plugin that says so, and asks about them", () => {
+    expect(codes(`provides_tools: true\n${asks}`)).toEqual([true, []]);
+    expect(codes("")).toEqual([false, []]);
+    expect(codes("provides_tools: false\n")).toEqual([false, []]);
+  });
+
+  test("without a plugin, without a question, or in other words are findings", () => {
+    expect(codes(`provides_tools: true\n${asks}`, null)).toEqual([true, ["skill.provides-tools:4"]]);
+    expect(codes("provides_tools: true\nconfirm_patterns: ['^x ']\n")).toEqual([true, ["skill.provides-tools:4"]]);
+    expect(codes("provides_tools: yes please\n")).toEqual([false, ["skill.provides-tools:4"]]);
+    expect(codes(asks)).toEqual([false, ["skill.provides-tools:4"]]);
+    const inDanger = "provides_tools: true\ndanger_patterns: ['^{offered_tool} ']\n";
+    expect(codes(inDanger)).toEqual([true, ["skill.provides-tools:4"]]);
+  });
+});
+
 describe("tools", () => {
   test("flags, timeout and shell parameters are read; the mark for shell parameters stays inside", () => {
     const tools = [
