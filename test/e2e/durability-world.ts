@@ -1,6 +1,6 @@
 /** A home, a model and tools whose answers a test can hold back, Redis if wanted, and the processes that work on it all. */
 import { randomUUID } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect } from "vitest";
@@ -138,6 +138,13 @@ export async function answerIn({ person }: Pick<DurabilityWorld, "person">, id: 
     expect(agents.at(-1)?.id, shown).toBe(ends[0]?.id);
     return ends[0]?.text ?? "";
   });
+}
+
+/** Ids of the processes of this machine that `file` of their `/proc` folder speaks of so. */
+export async function processesWith(file: "environ" | "cmdline", words: string): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const texts = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")));
+  return pids.flatMap((pid, index) => (texts[index]?.replaceAll("\0", " ").includes(words) ? [Number(pid)] : []));
 }
 
 /** Says that a tool is to be called, with its id as the message's own. */

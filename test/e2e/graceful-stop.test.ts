@@ -2,7 +2,6 @@
  * SIGTERM, with the real process: what runs may end within the grace; what takes longer is suspended and goes on after the
  * next start; nothing is left running, and the exit code says that all went well.
  */
-import { readdir, readFile } from "node:fs/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import type { RemoraProcess } from "../doubles/remora-process.ts";
@@ -16,6 +15,7 @@ import {
   eventually,
   expectNothingOpen,
   newId,
+  processesWith,
 } from "./durability-world.ts";
 
 const testMs = 180_000;
@@ -25,13 +25,6 @@ const shortGrace = { shutdown: { graceMs: 200 } };
 
 let world: DurabilityWorld;
 afterEach(() => world.close());
-
-/** Command lines of the processes of this machine. */
-async function commandLines(): Promise<string[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
-  return lines.map((line) => line.replaceAll("\0", " "));
-}
 
 async function startAgain(): Promise<RemoraProcess> {
   const next = await world.start();
@@ -161,11 +154,11 @@ test("a shell command that still runs ends with the process", { timeout: testMs 
   const [id, seconds] = [newId(), `3141.${Math.floor(Math.random() * 1e9)}`];
   const person = createPerson(async () => remora);
   await person.say(id, `run sleep ${seconds}`);
-  const runs = async () => (await commandLines()).some((line) => line.includes(`sleep ${seconds}`));
+  const running = () => processesWith("cmdline", `sleep ${seconds}`);
   await eventually(async () => {
     await person.approve(id);
-    expect(await runs()).toBe(true);
+    expect(await running()).not.toEqual([]);
   });
   expect(await remora.stop()).toBe(0);
-  await eventually(async () => expect(await runs()).toBe(false));
+  await eventually(async () => expect(await running()).toEqual([]));
 });

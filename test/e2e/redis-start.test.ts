@@ -1,0 +1,119 @@
+/** Starting with Redis, with the real process: before Redis is there, against one that refuses, and beside one that is set up badly. */
+import { afterEach, describe, expect, test } from "vitest";
+import { closedPort } from "../doubles/model.ts";
+import { missingRedis, redisNote } from "../doubles/redis-server.ts";
+import {
+  answerIn,
+  createDurabilityWorld,
+  type DurabilityWorld,
+  eventually,
+  newId,
+  processesWith,
+} from "./durability-world.ts";
+
+const testMs = 180_000;
+
+let world: DurabilityWorld;
+afterEach(() => world.close());
+
+/** What it says when it ends instead of starting. */
+async function refusalOf(args: string[], env: Record<string, string>): Promise<string> {
+  return await world.start(args, { env }).then(
+    () => "it has started",
+    (thrown: unknown) => String(thrown),
+  );
+}
+
+const runningHere = () => processesWith("environ", `REMORA_DATA=${world.home.data} `);
+
+describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, () => {
+  test("comes after us: the process is alive, says what it waits for, and starts when Redis is there", {
+    timeout: testMs,
+  }, async () => {
+    world = await createDurabilityWorld({ redis: {} });
+    await world.redis.stop();
+    const url = `http://127.0.0.1:${await closedPort()}`;
+    const starting = world.start([], { env: { REMORA_PORT: new URL(url).port } });
+    await eventually(async () => {
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      const ready = await fetch(`${url}/readyz`);
+      expect(ready.status).toBe(503);
+      expect(await ready.text()).toMatch(/waiting for Redis: .*127\.0\.0\.1.*ECONNREFUSED/);
+    });
+    await world.redis.start();
+    const remora = await starting;
+    expect(remora.stderr()).toMatch(/can't be reached. Remora waits for it/);
+    expect(remora.stderr()).toMatch(/is reached now/);
+    await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
+    const id = newId();
+    await world.person.say(id, `plain ${id}`);
+    expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+  });
+
+  test("does not come: SIGTERM ends the wait with exit code 0", { timeout: testMs }, async () => {
+    world = await createDurabilityWorld({ redis: {} });
+    await world.redis.stop();
+    const url = `http://127.0.0.1:${await closedPort()}`;
+    const ended = refusalOf([], { REMORA_PORT: new URL(url).port });
+    await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(503));
+    const [pid, ...others] = await runningHere();
+    expect(others).toEqual([]);
+    process.kill(pid ?? 0, "SIGTERM");
+    expect(await ended).toContain("the process ended with 0 before it was ready");
+    expect(await runningHere()).toEqual([]);
+  });
+
+  test("refuses the password: the process ends with 1, and says what to correct without saying the password", {
+    timeout: testMs,
+  }, async () => {
+    world = await createDurabilityWorld({ redis: { password: "right-password" } });
+    const REDIS_URL = world.redis.url.replace("right-password", "wrong-password");
+    const said = await refusalOf([], { REDIS_URL });
+    expect(said).toContain("ended with 1");
+    expect(said).toContain("refuses the user or password. Correct them in REDIS_URL");
+    expect(said).not.toContain("wrong-password");
+  });
+
+  test("throws away or keeps nothing: the log warns; well set up, it does not", { timeout: testMs }, async () => {
+    world = await createDurabilityWorld({
+      redis: { persistence: "none", args: ["--maxmemory-policy", "allkeys-lru"] },
+    });
+    const remora = await world.start();
+    expect(remora.stderr()).toContain("Its maxmemory-policy is allkeys-lru");
+    expect(remora.stderr()).toContain("It keeps nothing on disk");
+    await remora.stop();
+    await world.redis.client.config("SET", "maxmemory-policy", "noeviction");
+    await world.redis.client.config("SET", "appendonly", "yes");
+    const next = await world.start();
+    expect(next.stderr()).not.toMatch(/maxmemory-policy|on disk|snapshots/);
+  });
+});
+
+describe("without Redis", () => {
+  test.each(["worker", "platforms"])(
+    "--role %s ends with 1 and says what it needs",
+    { timeout: testMs },
+    async (role) => {
+      world = await createDurabilityWorld();
+      const said = await refusalOf(["--role", role], {});
+      expect(said).toContain("ended with 1");
+      expect(said).toContain(
+        `[--role] "${role}" shares its work with other processes, and they need Redis for that. Set REDIS_URL`,
+      );
+      expect(await runningHere()).toEqual([]);
+    },
+  );
+
+  test("a second process on the same data folder ends with 1 and names the first", { timeout: testMs }, async () => {
+    world = await createDurabilityWorld();
+    const first = await world.start();
+    const said = await refusalOf([], {});
+    expect(said).toContain("ended with 1");
+    expect(said).toContain(world.home.data);
+    expect(said).toContain(`(process ${first.pid})`);
+    const id = newId();
+    await world.person.say(id, `plain ${id}`);
+    expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+    expect(await first.stop()).toBe(0);
+  });
+});
