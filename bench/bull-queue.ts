@@ -111,7 +111,7 @@ const names: Way[] = ["near", "far", "onSqlite", "onRedis"];
 const times: Record<Way, number[]> = { near: [], far: [], onSqlite: [], onRedis: [] };
 for (let round = -warmUp; round < rounds; round += 1) {
   for (const name of names) {
-    const ms = await timed(() => ways[name](jobOf(`job-${name}-${round}`)));
+    const ms = await timed(() => ways[name](jobOf(`${name}-${round}`)));
     if (round >= 0) times[name].push(ms);
   }
 }

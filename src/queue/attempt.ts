@@ -49,7 +49,7 @@ export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSi
     return { type: cut ?? "aborted", hasEnded: attempt !== undefined };
   } finally {
     clearTimeout(timer);
-    settled.abort();
+    if (cut !== undefined) settled.abort();
     signal.removeEventListener("abort", onAbort);
   }
 }

@@ -9,6 +9,7 @@
  */
 import { abortCauseOf } from "../core/abort.ts";
 import { codeOf } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import { pause } from "../core/retry.ts";
 import type { ToolJob } from "../core/tool.ts";
 import type { Takeover } from "./bull-takeover.ts";
@@ -39,6 +40,7 @@ export interface CourseOptions {
   lookAgainMs: number;
   /** True from when this process takes nothing new. */
   isStopping: () => boolean;
+  log: Log;
 }
 
 /** Shorter waits are not worth a way through Redis. */
@@ -81,7 +83,10 @@ export function createCourse({ record, steps, takeover, runner, ...options }: Co
     if (state === "done" || state === "unknown") return { type: "ended", entry };
     if (isOver(signal)) return { type: "back" };
     if (state === "started") {
-      if (await takeover.isRunElsewhere(job, entry, signal)) return later();
+      if (await takeover.isRunElsewhere(job, entry, signal)) {
+        options.log.info({ jobId: job.id }, "a tool call is left to the worker that runs it and does not answer");
+        return later();
+      }
       if (isOver(signal)) return { type: "back" };
       steps.reportStalled(job, entry);
       return { type: !signal.aborted && steps.mayRunAgain(job, entry) ? "attempt" : "give-up" };

@@ -6,7 +6,6 @@
 import { type AbortCause, abortCauseOf, TurnAbort } from "../core/abort.ts";
 import type { Bus } from "../core/coordination.ts";
 import { messageOf } from "../core/errors.ts";
-import { pause } from "../core/retry.ts";
 import type { ToolJob, ToolResult } from "../core/tool.ts";
 import type { ActiveJob } from "./active-jobs.ts";
 import type { Backlog } from "./bull-backlog.ts";
@@ -66,12 +65,11 @@ export function createFollower({ job, controller }: ActiveJob, options: FollowOp
   /** Resolves when something was told since the last time, or after `ms`. */
   async function news(ms?: number): Promise<void> {
     if (!isTold) {
-      const over = new AbortController();
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        if (ms !== undefined) void pause(ms, over.signal).then(resolve);
-      });
-      over.abort();
+      const told = Promise.withResolvers<void>();
+      wake = told.resolve;
+      const timer = ms === undefined ? undefined : setTimeout(told.resolve, ms);
+      await told.promise;
+      clearTimeout(timer);
     }
     isTold = false;
   }

@@ -133,16 +133,21 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
 
   /** After a stop nobody waits for long for a ledger that is away. What is under way goes on until the queue is closed. */
   function outOfReach(job: ToolJob, ended: Promise<unknown>, signal: AbortSignal): Promise<ToolResult> {
-    const over = new AbortController();
     return new Promise((resolve) => {
+      let waiting: AbortController | undefined;
       const onAbort = async () => {
+        waiting = new AbortController();
         const isShutdown = abortCauseOf(signal) === "shutdown" && runner?.isRunning(job.id) !== true;
-        await pause((isShutdown ? 1 : 2) * timing.stopPatienceMs, over.signal);
+        await pause((isShutdown ? 1 : 2) * timing.stopPatienceMs, waiting.signal);
         resolve(unstarted(job, "interrupted", textOf.outOfReach));
       };
+      const end = () => {
+        signal.removeEventListener("abort", onAbort);
+        waiting?.abort();
+      };
+      ended.then(end, end);
       if (signal.aborted) void onAbort();
-      else signal.addEventListener("abort", onAbort, { once: true, signal: over.signal });
-      ended.catch(() => undefined).finally(() => over.abort());
+      else signal.addEventListener("abort", onAbort, { once: true });
     });
   }
 
@@ -151,24 +156,22 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     if (entry !== undefined) follower.tell(entry);
   }
 
+  /** What a lost message, or a Redis that has forgotten, left undone. */
+  async function lookAfter(follower: Follower): Promise<void> {
+    const { job } = follower;
+    if (activeJobs.isClosing() || runner?.isRunning(job.id) === true) return;
+    await look(follower);
+    const { entry } = follower;
+    const hasEnded = entry?.state === "done" || entry?.state === "unknown";
+    if (entry !== undefined && !hasEnded) await backlog.ensure(job, entry);
+  }
+
   let isSweeping = false;
   async function sweep(): Promise<void> {
     if (isSweeping) return;
     isSweeping = true;
-    try {
-      for (const follower of [...followers.values()]) {
-        const { job } = follower;
-        if (activeJobs.isClosing() || runner?.isRunning(job.id) === true) continue;
-        await look(follower);
-        const { entry } = follower;
-        if (entry !== undefined && entry.state !== "done" && entry.state !== "unknown")
-          await backlog.ensure(job, entry);
-      }
-    } catch (thrown) {
-      trouble(thrown);
-    } finally {
-      isSweeping = false;
-    }
+    for (const follower of [...followers.values()]) await lookAfter(follower).catch(trouble);
+    isSweeping = false;
   }
 
   const sweeping = setInterval(() => void sweep(), timing.sweepMs).unref();

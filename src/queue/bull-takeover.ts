@@ -3,7 +3,8 @@
  * still or Redis was away, and yet be about to end the attempt with a result.
  *
  * The evidence is its connection: the system closes it when the process ends, however it ends, and keeps it open as long as
- * there is a process, blocked or not. A process that lost it has some time to come back.
+ * there is a process, blocked or not. A process that lost it has some time to come back; one that can't reach Redis for
+ * longer counts as ended, because from here it looks the same.
  */
 import { pause } from "../core/retry.ts";
 import type { ToolJob } from "../core/tool.ts";

@@ -3,9 +3,9 @@
  * as JSON; it is told what to do, and says what happens, over the channel that Node gives to a child.
  *
  * Its tools write into the file that the call names: `begin` when they run, and how they end. `block` keeps the event loop
- * for itself meanwhile, `hang` ends when it is told to, `flaky` fails in a passing way as long as it has begun once only.
+ * for itself until a file is there or a time is over, `hang` ends when it is told to, `flaky` fails in a passing way as long as it has begun once only.
  */
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { type AbortCause, abortCauseOf, TurnAbort } from "../../src/core/abort.ts";
 import type { RemoraEvent } from "../../src/core/events.ts";
@@ -27,7 +27,7 @@ const { queue, listen, close } = await openQueue({
 listen((event) => report({ type: "event", event }));
 const aborts = new Map<string, AbortController>();
 
-async function runTool(name: string, { file, ms = 0 }: ToolJob["call"]["input"], signal: AbortSignal) {
+async function runTool(name: string, { file, ms = 0, until }: ToolJob["call"]["input"], signal: AbortSignal) {
   const path = String(file);
   const write = (line: string) => appendFileSync(path, `${line}\n`);
   write("begin");
@@ -36,9 +36,12 @@ async function runTool(name: string, { file, ms = 0 }: ToolJob["call"]["input"],
     return { isOk, text, files: [], isRetryable: !isOk };
   };
   switch (name) {
-    case "block":
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(ms));
+    case "block": {
+      const began = Date.now();
+      const isOver = () => (until === undefined ? Date.now() - began >= Number(ms) : existsSync(String(until)));
+      while (!isOver()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
       return end(true, "blocked");
+    }
     case "hang":
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       return end(false, abortCauseOf(signal));

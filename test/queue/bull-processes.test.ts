@@ -1,6 +1,6 @@
 /** Several real processes on one BullMQ queue and one ledger on Redis, and what happens to them: killed, frozen, blocked. */
 import { randomUUID } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -133,9 +133,12 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
 
   test("a worker whose event loop stands still for longer than its lock goes on being the one that runs the job", async () => {
     await startWorkers(2);
-    const asked = asker.queue.run(job("c1", "block", {}, 1_500), never);
-    await vi.waitFor(async () => expect((await seenByBullMq("c1")).given).toBeGreaterThan(2), 5_000);
+    const until = join(folder, "enough");
+    const blocking = jobOf("c1", {}, { name: "block", input: { file: fileOf("c1"), until } });
+    const asked = asker.queue.run(blocking, never);
+    await vi.waitFor(async () => expect((await seenByBullMq("c1")).given).toBeGreaterThan(2), 10_000);
     expect((await seenByBullMq("c1")).stalled).toBeGreaterThan(0);
+    await writeFile(until, "");
     expect(await asked).toMatchObject({ status: "ok", text: "blocked", attempts: 1 });
     expect(await written("c1")).toBe("begin\nblocked\n");
     await vi.waitFor(() => expect(told("tool.completed")).toHaveLength(1));
@@ -177,8 +180,8 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
   });
 
   test("a tool that takes longer than the lock keeps its job, because the lock is renewed", async () => {
-    await startWorkers(2, { lockMs: 1_000, stalledMs: 100 });
-    const asked = asker.queue.run(job("c1", "write", {}, 3_000), never);
+    await startWorkers(2, { lockMs: 1_500, stalledMs: 100 });
+    const asked = asker.queue.run(job("c1", "write", {}, 4_000), never);
     expect(await asked).toMatchObject({ status: "ok", attempts: 1 });
     expect(await written("c1")).toBe("begin\nwritten\n");
     expect(await seenByBullMq("c1")).toEqual({ given: 1, stalled: 0 });
