@@ -33,7 +33,7 @@ export interface CatchUp {
 
 const limits = {
   start: { channels: 200, oldThreads: 20, newChannels: 50 },
-  reconnect: { channels: 40, oldThreads: 5, newChannels: 0 },
+  reconnect: { channels: 80, oldThreads: 5, newChannels: 0 },
 };
 const pageSize = 200;
 const mostPages = 5;

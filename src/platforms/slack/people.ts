@@ -35,6 +35,8 @@ export interface PeopleOptions {
 
 const freshMs = 10 * 60_000;
 const freshGroupsMs = 5 * 60_000;
+/** A message waits for them once, and not for long. */
+const groupsWithinMs = 5_000;
 const mostPeople = 5_000;
 
 const userSchema = z.object({
@@ -106,7 +108,8 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
 
   async function listGroups(): Promise<Groups> {
     try {
-      return (await api.call("usergroups.list", { include_users: true }, groupsSchema)).usergroups;
+      const patience = { patienceMs: groupsWithinMs };
+      return (await api.call("usergroups.list", { include_users: true }, groupsSchema, patience)).usergroups;
     } catch (thrown) {
       // Without the scope, or in a plan without groups, nobody has any.
       if (isSlackError(thrown, "missing_scope", "paid_teams_only", "plan_upgrade_required")) return [];

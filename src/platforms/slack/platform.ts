@@ -88,6 +88,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const cursors = createCursors(store, log);
   const authors = createRecent<string>(recentAuthors);
   const drafts = createEditDrafts(store);
+  const posting = new Map<string, Promise<void>>();
   const paces = createPaces(now);
   const streaming = createStreaming({ api, mode: options.streaming, people, paces, authors, log, now });
   const http: HttpReceiver | undefined =
@@ -142,7 +143,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   }
 
   async function sayConnected(): Promise<void> {
-    const self = await identity();
+    const self = await identity(connectWithinMs).catch(() => identity(waitForSlackMs));
     const by = transport.type === "socket" ? "Socket Mode" : "HTTP";
     health.connected(`connected to ${self.team || self.teamId} as @${self.name} by ${by}`);
     if (transport.type === "http") health.clock(api.clockSkewMs());
@@ -188,7 +189,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, paces, streaming, drafts, log, now, signal: ended.signal },
+        ...{ api, target, posts, paces, streaming, drafts, posting, log, now, signal: ended.signal },
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
       }),

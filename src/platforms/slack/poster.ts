@@ -28,6 +28,8 @@ export interface PosterOptions {
   posts: Posts;
   turnId: string;
   botUserId(): Promise<string>;
+  /** Hears of every new message. */
+  onPosted?(ts: string): Promise<void>;
   log: Log;
   signal: AbortSignal;
 }
@@ -46,6 +48,8 @@ export interface Poster {
   remove(ts: string): Promise<void>;
   /** The ts of a post, of what was kept or posted here. */
   tsOf(key: string): string | undefined;
+  /** The same; a post that was begun and not kept, by a process that ended or in this moment, is looked for. */
+  find(key: string): Promise<string | undefined>;
   /** Goes on every message of a key. */
   metadata(key: string): Metadata;
   isKept(key: string): boolean;
@@ -88,10 +92,19 @@ export function createPoster(options: PosterOptions): Poster {
     return id === undefined ? undefined : parseMessageId(id)?.ts;
   }
 
+  async function find(key: string): Promise<string | undefined> {
+    const known = tsOf(key);
+    if (known !== undefined || !kept.has(`try:${key}`)) return known;
+    const found = await lookFor(key);
+    if (found !== undefined) await noted(key, formatMessageId({ channel: spot.channel, ts: found }));
+    return found;
+  }
+
   async function postBy(key: string, start: () => Promise<string>) {
-    const known = tsOf(key) ?? (kept.has(`try:${key}`) ? await lookFor(key) : undefined);
+    const known = await find(key);
     const posted = known === undefined ? await startOnce(key, start) : { ts: known, isFound: true };
     await noted(key, formatMessageId({ channel: spot.channel, ts: posted.ts }));
+    if (!posted.isFound) await options.onPosted?.(posted.ts);
     return posted;
   }
 
@@ -166,6 +179,7 @@ export function createPoster(options: PosterOptions): Poster {
       });
     },
     tsOf,
+    find,
     metadata,
     isKept: (key) => kept.has(key),
     noted,

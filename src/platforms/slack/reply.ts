@@ -13,7 +13,7 @@ import type { ToolFile } from "../../core/tool.ts";
 import type { SlackApi } from "./api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "./api-problems.ts";
 import { cardMessages, emptyPart } from "./card-blocks.ts";
-import { parseConversationId, parseMessageId } from "./conversation-id.ts";
+import { isDirect, parseConversationId, parseMessageId } from "./conversation-id.ts";
 import type { EditDrafts } from "./edit-modal.ts";
 import { notAttached, type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
 import type { Paces } from "./paces.ts";
@@ -30,6 +30,8 @@ export interface ReplyOptions {
   streaming: Streaming;
   drafts: EditDrafts;
   botUserId(): Promise<string>;
+  /** Cards of this process that are being posted: a click may come before their posting is known. */
+  posting: Map<string, Promise<void>>;
   /** From now on what is said in this thread is for the agent. */
   joinThread(channel: string, thread: string): Promise<void>;
   log: Log;
@@ -68,10 +70,12 @@ export function createSlackReply(options: ReplyOptions): Reply {
 
   async function open(): Promise<Begun> {
     if (spot === undefined) throw noRoute(target.conversationId, "is not one of Slack's");
-    const { api, botUserId, signal } = options;
-    const poster = createPoster({ api, spot, posts, turnId: target.turnId, botUserId, log, signal });
+    const { api, botUserId, joinThread, signal } = options;
+    const { channel, thread } = spot;
+    // What stands in the channel itself is the beginning of a thread of the agent's.
+    const onPosted = async (ts: string) => (isDirect(channel) ? undefined : await joinThread(channel, thread ?? ts));
+    const poster = createPoster({ api, spot, posts, turnId: target.turnId, botUserId, onPosted, log, signal });
     await poster.begin();
-    if (spot.thread !== null) await options.joinThread(spot.channel, spot.thread);
     return { poster, spot };
   }
 
@@ -172,10 +176,24 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
   }
 
+  function postingOf(card: ApprovalCard): string {
+    return `${target.turnId}:${card.id}`;
+  }
+
+  async function askNoted(card: ApprovalCard): Promise<void> {
+    const work = ask(card);
+    options.posting.set(
+      postingOf(card),
+      work.catch(() => {}),
+    );
+    await work.finally(() => options.posting.delete(postingOf(card)));
+  }
+
   async function settle(card: ApprovalCard): Promise<void> {
     if (spot === undefined) return;
+    await options.posting.get(postingOf(card));
     const { poster } = await begin();
-    if (poster.tsOf(`card:${card.id}`) === undefined) return;
+    if ((await poster.find(`card:${card.id}`)) === undefined) return;
     await showCard(poster, card, poster.isKept(`card-files:${card.id}`)).catch((thrown: unknown) => {
       // Nobody sees a card that is gone, so nobody has to see how it ended.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
@@ -196,7 +214,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   return {
     write: (text) => serially(() => show({ text })),
     activity: (activity) => serially(() => show({ activity })),
-    ask: (card) => serially(() => ask(card).catch(asNoRoute)),
+    ask: (card) => serially(() => askNoted(card).catch(asNoRoute)),
     settle: (card) => serially(() => settle(card)),
     question: (card) => serially(() => question(card).catch(asNoRoute)),
     finish: (text, files) => serially(() => end(text, files)),

@@ -98,12 +98,15 @@ export function createSegment(options: SegmentOptions): Segment {
     return stream === undefined ? "edit" : "append";
   }
 
+  /** The text goes first: nobody waits for a status. */
   async function step(): Promise<void> {
-    if (wantedStatus() !== status && paces.take("status") === 0) {
-      status = wantedStatus();
-      await options.setStatus?.(status);
-    }
-    const next = visible();
+    await showText(visible());
+    if (wantedStatus() === status || paces.take("status") > 0) return;
+    status = wantedStatus();
+    await options.setStatus?.(status);
+  }
+
+  async function showText(next: typeof shown): Promise<void> {
     if (next.text === shown.text && next.activity === shown.activity) return;
     const ts = poster.tsOf(key);
     if (ts === undefined) return await begin(next);
@@ -115,6 +118,8 @@ export function createSegment(options: SegmentOptions): Segment {
   }
 
   async function begin(next: typeof shown): Promise<void> {
+    // Slack takes a status away when something is said below it.
+    status = "";
     if (next.text !== "") {
       const first = settledPart(next.text);
       stream = first.trim() === "" ? undefined : await options.startStream(first);
@@ -142,7 +147,9 @@ export function createSegment(options: SegmentOptions): Segment {
   async function finish(text: string): Promise<void> {
     const ts = poster.tsOf(key);
     if (ts === undefined) {
-      if (text !== "") await poster.post(key, contentOf(text));
+      if (text === "") return;
+      await poster.post(key, contentOf(text));
+      status = "";
       return;
     }
     if (text === "") return await poster.remove(ts);

@@ -108,9 +108,8 @@ export function createStreaming(options: StreamingOptions): Streaming {
       }
     },
     statusFor({ channel, thread }) {
-      if (mode !== "native" || thread === null) return undefined;
+      if (mode !== "native" || thread === null || now() < statusRestUntil) return undefined;
       return async (status) => {
-        if (now() < statusRestUntil) return;
         const args = { channel_id: channel, thread_ts: thread, status: status.slice(0, longestStatus) };
         await api.call("assistant.threads.setStatus", args, nothing, { patienceMs: 0 }).catch((thrown: unknown) => {
           // A status is a comfort; without it the answer comes all the same.

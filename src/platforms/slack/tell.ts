@@ -4,9 +4,11 @@
  */
 import { z } from "zod";
 import type { SlackApi } from "./api.ts";
+import { isPlaceProblem } from "./api-problems.ts";
 import { richText } from "./card-blocks.ts";
 import { type MessageContent, mrkdwnParts } from "./contents.ts";
 import { isDirect } from "./conversation-id.ts";
+import { shareFiles, uploadFile } from "./files-out.ts";
 import { escapeText } from "./safe-text.ts";
 
 /** Where a person is, and how to answer them there. */
@@ -41,6 +43,19 @@ export function createTeller(api: SlackApi): Teller {
     }
   }
 
+  /** In their DM a person has room for a file; false where the agent is not in it. */
+  async function sendAsFile({ channel, thread }: Whereabouts, text: string): Promise<boolean> {
+    if (!isDirect(channel)) return false;
+    const file = await uploadFile(api, { name: "answer.md", bytes: Buffer.from(text) });
+    return await shareFiles(api, { channel, thread }, [file]).then(
+      () => true,
+      (thrown: unknown) => {
+        if (!isPlaceProblem(thrown)) throw thrown;
+        return false;
+      },
+    );
+  }
+
   return {
     async plain(where, text) {
       const shown = text === "" ? "Done." : text.slice(0, 3_000);
@@ -48,6 +63,7 @@ export function createTeller(api: SlackApi): Teller {
     },
     async markdown(where, markdown) {
       const parts = mrkdwnParts(markdown);
+      if (parts.length > mostParts && (await sendAsFile(where, markdown))) return;
       const cut = parts.length > mostParts ? [...parts.slice(0, mostParts - 1), tooLong(parts.length)] : parts;
       for (const text of cut.length === 0 ? ["Done."] : cut) await show(where, { text, blocks: [] });
     },

@@ -127,6 +127,40 @@ describe("a card", () => {
     await expect(asking).rejects.toMatchObject({ code: "platform.no-route", message: expect.stringContaining(error) });
   });
 
+  test("an answer that comes before its posting is known rewrites it, in this process and in any other", async () => {
+    const settled = createCard(message, { state: "denied", choices: [], outcome: "Denied by Ann" });
+    for (const isElsewhere of [false, true]) {
+      const kept = new Map<string, string>();
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const all = async () => [...kept].map(([key, messageId]) => ({ key, messageId }));
+      const slow = {
+        all,
+        async keep(key: string, messageId: string) {
+          if (key.startsWith("card:")) await held;
+          kept.set(key, messageId);
+        },
+      };
+      const target = { ...targetOf(message), turnId: `turn-${isElsewhere}` };
+      const asking = world.platform.reply(target, slow).ask(createCard(message));
+      const card = await world.slack.until(() => agents().find((each) => each.buttons.length > 0));
+      if (isElsewhere) await world.restart();
+      const settling = world.platform
+        .reply(target, { all, keep: async (key, id) => void kept.set(key, id) })
+        .settle(settled);
+      if (isElsewhere) await settling;
+      release();
+      await Promise.all([asking, settling]);
+      expect(agents().find((each) => each.ts === card.ts)).toMatchObject({
+        buttons: [],
+        readable: expect.stringContaining("Denied by Ann"),
+      });
+    }
+    expect(agents()).toHaveLength(2);
+  });
+
   test("one that somebody deleted is settled without a word", async () => {
     const posts = createPosts();
     await replyTo(world.platform, message, posts).ask(createCard(message));

@@ -8,16 +8,17 @@ import type { Posts } from "../../../src/core/platform.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import type { Channel } from "../../doubles/slack/state.ts";
-import { createTestAgent, replyTo } from "./agent.ts";
+import { createTestAgent, replyTo, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld, type WorldOptions } from "./world.ts";
 
 let world: SlackWorld;
+let agent: TestAgent;
 afterEach(() => world.close());
 
 async function mentioned(options: WorldOptions = {}, where?: (world: SlackWorld) => Channel): Promise<InboundMessage> {
   world = await createSlackWorld(options);
   const { slack } = world;
-  const agent = createTestAgent();
+  agent = createTestAgent();
   await world.platform.connect(agent.handlers, new AbortController().signal);
   const channel = where?.(world) ?? slack.general;
   await slack.people.say({ as: slack.ann, in: channel, text: "@Remora hello" }).acknowledged();
@@ -271,6 +272,33 @@ describe("what is posted", () => {
     const message = await mentioned(edits);
     world.slack.general.members.delete(world.slack.workspace.app.id);
     await expect(replyTo(world.platform, message).finish("hello", [])).rejects.toThrow(/not_in_channel.*\/invite/);
+  });
+
+  test("what stands in a channel by itself begins a thread of the agent's", async () => {
+    const message = await mentioned(edits);
+    const { slack } = world;
+    const conversationId = message.conversationId.split(":").slice(0, 3).join(":");
+    const target = { ...targetOf(message), conversationId, messageId: "schedule:ab12:1700000000000" };
+    await world.platform.reply(target, createPosts()).finish("Good morning!", []);
+    const [posted] = agents();
+    expect(posted?.threadTs).toBeUndefined();
+    await slack.people
+      .say({ as: slack.ben, in: slack.general, thread: posted?.ts ?? "", text: "and to you" })
+      .acknowledged();
+    expect(agent.kept.at(-1)).toMatchObject({ isAddressed: true, text: "and to you" });
+  });
+
+  test("a text that Slack finds too long all the same comes in parts", async () => {
+    const message = await mentioned(edits);
+    const text = Array.from({ length: 400 }, (_, index) => `word ${index}`).join(" ");
+    world.slack.failNext("chat.postMessage", { type: "error", error: "msg_too_long" });
+    await replyTo(world.platform, message).finish(text, []);
+    expect(
+      agents()
+        .map((each) => each.readable)
+        .join(" ")
+        .match(/word \d+/g),
+    ).toHaveLength(400);
   });
 
   test("an empty end takes a status away again, and says nothing else", async () => {

@@ -161,6 +161,15 @@ describe("App Home", () => {
     );
   });
 
+  test("a long export is a file in the DM", async () => {
+    agent.commandText = Array.from({ length: 1_500 }, (_, index) => `- entry ${index}`).join("\n");
+    const view = await open();
+    const { slack } = world;
+    await slack.interactions.clickInView({ as: slack.ann, view, actionId: "home_export" }).acknowledged();
+    const file = await slack.until(() => slack.see({ in: slack.workspace.direct(slack.ann) }).at(-1)?.files[0]);
+    expect(file).toMatchObject({ name: "answer.md", content: agent.commandText });
+  });
+
   test("forgetting asks first; only what was sent is done", async () => {
     const view = await open();
     const { slack } = world;
