@@ -30,6 +30,11 @@ export function failed(text: string, isRetryable = false): ToolAttempt {
   return { isOk: false, text, files: [], isRetryable };
 }
 
+/** An answer that stays the same however often it is asked for. */
+export function refused(text: string): ToolAttempt {
+  return { ...failed(text), isAnswer: true };
+}
+
 function describe(thrown: unknown, place: string): string {
   const why = messageOf(thrown);
   const cause = thrown instanceof Error && thrown.cause !== undefined ? messageOf(thrown.cause) : "";

@@ -8,7 +8,7 @@ import { codeOf, messageOf } from "../core/errors.ts";
 import type { JsonObject } from "../core/message.ts";
 import type { Skill } from "../core/skill.ts";
 import type { ToolAttempt, ToolSpec } from "../core/tool.ts";
-import { failed } from "./failure.ts";
+import { failed, refused } from "./failure.ts";
 import { isInside } from "./find.ts";
 import { maxBodyBytes } from "./parse-skill.ts";
 import { byAnyName } from "./precedence.ts";
@@ -47,7 +47,7 @@ export async function runLoadSkill(input: JsonObject, skills: Skill[]): Promise<
   const { name, file } = input;
   const skill = typeof name === "string" ? byAnyName(skills).get(name.trim()) : undefined;
   if (skill === undefined) {
-    return failed(
+    return refused(
       `There is no skill called ${JSON.stringify(name ?? "")}. The names are listed under "## Available skills".`,
     );
   }
@@ -66,20 +66,20 @@ async function readInstructions(skill: Skill): Promise<ToolAttempt> {
 async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {
   const refusal = `The skill ${skill.name} has no file ${JSON.stringify(file)}; load the skill without file to see which it has.`;
   try {
-    if (file.includes("\0")) return failed(refusal);
+    if (file.includes("\0")) return refused(refusal);
     const folder = await realpath(skill.folder);
     const path = await realpath(resolve(folder, file));
-    if (!isInside(path, folder) || !(await stat(path)).isFile()) return failed(refusal);
+    if (!isInside(path, folder) || !(await stat(path)).isFile()) return refused(refusal);
     await using handle = await open(path);
     const buffer = Buffer.alloc(maxBodyBytes + 1);
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
     const bytes = buffer.subarray(0, bytesRead);
-    if (bytes.includes(0)) return failed(`${file} of the skill ${skill.name} is no text file; its path is ${path}`);
+    if (bytes.includes(0)) return refused(`${file} of the skill ${skill.name} is no text file; its path is ${path}`);
     const { text, isCut } = cut(bytes);
     return succeeded(isCut ? `${text}\n\n(Cut here: the file is longer than 100 KB. Its path is ${path})` : text);
   } catch (thrown) {
     const code = codeOf(thrown);
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" || code === "ENAMETOOLONG") return failed(refusal);
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" || code === "ENAMETOOLONG") return refused(refusal);
     return failed(`${file} of the skill ${skill.name} can't be read: ${messageOf(thrown)}`);
   }
 }

@@ -17,7 +17,7 @@ import type { Redact } from "../core/redact.ts";
 import type { Skill, SkillSet } from "../core/skill.ts";
 import type { ToolAttempt, Toolbox, ToolCall, ToolScope, ToolSpec } from "../core/tool.ts";
 import { createSkillAccess, type SkillAccess } from "./allowed.ts";
-import { attemptOf, failed } from "./failure.ts";
+import { attemptOf, refused } from "./failure.ts";
 import { isInside } from "./find.ts";
 import type { SkillLibrary } from "./library.ts";
 import { loadSkillSpec, runLoadSkill } from "./load-skill.ts";
@@ -105,9 +105,9 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     if (call.name === loadSkillSpec.name) return runLoadSkill(call.input, skillsOf(scope.conversationId));
     const owned = ownersOf(scope.conversationId).get(call.name);
     if (owned === undefined)
-      return failed(`There is no tool called ${call.name} here (any more). Use one of those that are offered.`);
+      return refused(`There is no tool called ${call.name} here (any more). Use one of those that are offered.`);
     const problem = await workingFolderProblem(scope.workingFolder, options.filesRoot);
-    if (problem !== undefined) return failed(problem);
+    if (problem !== undefined) return refused(problem);
     const tool = owned.skill.renamedTools[call.name] ?? call.name;
     return host.run({ id: call.id, skill: owned.skill, tool, input: call.input, scope }, signal);
   };
