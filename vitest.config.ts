@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    testTimeout: 20_000,
+    // For busy machines: whole processes and browsers are started.
+    testTimeout: 40_000,
+    hookTimeout: 60_000,
   },
 });
