@@ -2,6 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { configSchema } from "../../../src/config/schema.ts";
 import { checkSlack } from "../../../src/platforms/slack/doctor.ts";
 import { readManifest } from "../../../src/platforms/slack/manifest.ts";
 import { createSlackDouble, type SlackDouble } from "../../doubles/slack/double.ts";
@@ -69,6 +71,25 @@ describe("the manifest", () => {
     // The pane of older apps can't be had by new ones, so their manifest does not ask for it.
     const unused = patterns.filter((pattern) => !types.some((type) => pattern.test(type)));
     expect(unused.map(String)).toEqual(["/^assistant_thread_started$/"]);
+  });
+});
+
+describe("docs/slack.md", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/slack.md"), "utf8");
+
+  test("names every setting of Slack's", () => {
+    const { access, ...others } = configSchema.parse({}).slack;
+    for (const key of Object.keys(others)) expect(page).toContain(`slack.${key}`);
+    for (const key of Object.keys(access)) expect(page).toMatch(new RegExp(`\`(?:slack\\.access\\.)?${key}\``));
+  });
+
+  test("its manifest for HTTP changes keys that the manifest has", async () => {
+    const [, yaml = ""] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+    const manifest = parse(readFileSync(join(import.meta.dirname, "../../../slack/manifest.yaml"), "utf8"));
+    const changed = parse(yaml);
+    expect(changed.features.slash_commands[0].command).toBe(manifest.features.slash_commands[0].command);
+    expect(Object.keys(manifest.settings)).toEqual(expect.arrayContaining(Object.keys(changed.settings)));
+    expect(manifest.settings.socket_mode_enabled).toBe(true);
   });
 });
 
