@@ -36,7 +36,7 @@ export interface ConnectionTimes {
   forgetAfter: number;
   /** A call waits so long for a connection. */
   callWaits: number;
-  /** Between two looks at the tools. */
+  /** Between the first two looks at tools that change. */
   betweenLists: number;
 }
 
@@ -86,9 +86,11 @@ export function createConnection(options: ConnectionOptions): Connection {
     return opened;
   }
 
+  const isAllowed = (tool: ListedTool) => server.allow === undefined || server.allow.includes(tool.name);
+
   async function look(from: Session): Promise<void> {
     const listed = await from.list(closed.signal);
-    tools = new Map(listed.tools.map((tool) => [tool.name, tool]));
+    tools = new Map(listed.tools.filter(isAllowed).map((tool) => [tool.name, tool]));
     options.onOffer(offerOf(name, server, listed));
   }
 
@@ -101,9 +103,9 @@ export function createConnection(options: ConnectionOptions): Connection {
     await looking;
   }
 
-  /** However often a server says it, it is asked once at a time and no more often than this. */
+  /** However often a server says it, it is asked once at a time, and ever more seldom: each change makes the gate anew. */
   async function lookAgain(): Promise<void> {
-    while (isStale && session !== undefined) {
+    for (let wait = times.betweenLists; isStale && session !== undefined; wait *= 2) {
       isStale = false;
       const from = session;
       try {
@@ -112,7 +114,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         if (session === from)
           options.onOffer({ problems: [`${name}: its tools can't be listed: ${messageOf(thrown)}`] });
       }
-      await pause(times.betweenLists, closed.signal);
+      await pause(Math.min(wait, times.longestWait), closed.signal);
     }
   }
 
