@@ -1,6 +1,6 @@
 /** One row of an approval card as text within a limit, and as the file that has it whole. */
 import type { CardItem } from "../../core/approval.ts";
-import { clip, codeBlock, cutAt, escapePlain } from "./plain-text.ts";
+import { clip, codeBlock, cutAt, escapePlain, withoutFences } from "./plain-text.ts";
 
 export interface RowOptions {
   /** Characters, at least 800. */
@@ -16,25 +16,27 @@ const mostReasons = 4;
 /** `isWhole`: nothing is left out. */
 export function rowText(item: CardItem, { room, fileName }: RowOptions): { text: string; isWhole: boolean } {
   const around = linesAround(item, Math.floor(room / 2));
-  const before = item.editedFrom === undefined ? undefined : `**As the model asked**`;
+  const heading = item.editedFrom === undefined ? undefined : "**As the model asked**";
   // Half of what is left for the call as it was, where a person has edited it.
-  const left = room - around.text.length - 2 * 20 - noticeLength - (before?.length ?? 0);
-  const share = before === undefined ? left : Math.floor(left / 2);
-  const call = shortened(item.callText, share, fileName);
-  const original = item.editedFrom === undefined ? undefined : shortened(item.editedFrom, share, fileName);
-  const isWhole = call.isWhole && around.isWhole && (original?.isWhole ?? true);
+  const left = room - around.text.length - 2 * 20 - noticeLength - (heading?.length ?? 0);
+  const share = heading === undefined ? left : Math.floor(left / 2);
+  // What is put between backticks takes room too.
+  const call = shortened(withoutFences(item.callText), share, fileName);
+  const before = item.editedFrom === undefined ? undefined : shortened(withoutFences(item.editedFrom), share, fileName);
+  const isWhole = call.isWhole && around.isWhole && (before?.isWhole ?? true);
   const notice = isWhole ? undefined : noticeFor(item, fileName);
   const blocks = [
     codeBlock(call.text),
     notice,
-    before,
-    original === undefined ? undefined : codeBlock(original.text),
+    heading,
+    before === undefined ? undefined : codeBlock(before.text),
     around.text === "" ? undefined : around.text,
   ];
   return { text: blocks.filter((block) => block !== undefined).join("\n"), isWhole };
 }
 
 const noticeLength = 160;
+const blockMarks = codeBlock("").length;
 
 function noticeFor({ callText }: CardItem, fileName: string | undefined): string {
   const length = callText.length.toLocaleString("en");
@@ -77,7 +79,7 @@ function linesAround(item: CardItem, room: number): { text: string; isWhole: boo
 
 /** Head and tail, and in between how much is missing. */
 function shortened(text: string, room: number, fileName: string | undefined): { text: string; isWhole: boolean } {
-  if (blockLength(text) <= room) return { text, isWhole: true };
+  if (text.length + blockMarks <= room) return { text, isWhole: true };
   const kept = Math.max(80, room - 120);
   const headEnd = cutAt(text, Math.floor(kept * 0.65));
   const tailStart = cutAt(text, text.length - Math.floor(kept * 0.35));
@@ -87,9 +89,4 @@ function shortened(text: string, room: number, fileName: string | undefined): { 
     text: `${text.slice(0, headEnd)}\n… ${missing} characters left out here${where} …\n${text.slice(tailStart)}`,
     isWhole: false,
   };
-}
-
-/** Backticks that are kept apart take more room. */
-function blockLength(text: string): number {
-  return codeBlock(text).length;
 }

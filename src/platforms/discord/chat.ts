@@ -56,18 +56,19 @@ export function createChat({ api, messages, access }: ChatOptions): ChatActions 
         const channelId = await access.channelFor(place, ["ReadMessageHistory"]);
         const wanted = Math.min(Math.max(1, limit), 200);
         const found: APIMessage[] = [];
-        for (let at = before; found.length < wanted; at = found.at(-1)?.id) {
-          const size = Math.min(pageSize, wanted - found.length);
-          const query = { limit: String(size), ...(at === undefined ? {} : { before: checkedId(at) }) };
+        let at = before === undefined ? undefined : checkedId(before);
+        while (found.length < wanted) {
+          const query = { limit: String(pageSize), ...(at === undefined ? {} : { before: at }) };
           const page = await api.request<APIMessage[]>({
             method: "GET",
             route: Routes.channelMessages(channelId),
             query,
           });
-          found.push(...page);
-          if (page.length < size) break;
+          found.push(...page.filter(isWritten));
+          at = page.at(-1)?.id;
+          if (page.length < pageSize) break;
         }
-        return found.reverse().filter(isWritten).map(lineOf);
+        return found.slice(0, wanted).reverse().map(lineOf);
       }),
     post: (place, { text, files, key }) =>
       explained("post there", async () => {

@@ -9,8 +9,12 @@ export function escapePlain(text: string): string {
 }
 
 /** In a block of code nothing is read but its end; three backticks in a row are kept apart by an invisible character. */
+export function withoutFences(text: string): string {
+  return text.replace(/`(?=``)/g, "`\u200b");
+}
+
 export function codeBlock(text: string): string {
-  return `\`\`\`\n${text.replace(/`(?=``)/g, "`\u200b")}\n\`\`\``;
+  return `\`\`\`\n${withoutFences(text)}\n\`\`\``;
 }
 
 /** Not within a surrogate pair. */

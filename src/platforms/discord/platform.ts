@@ -35,6 +35,7 @@ import { createGateway } from "./gateway.ts";
 import type { InboundContext, RawMessage } from "./inbound.ts";
 import { createIntake, type Intake } from "./intake.ts";
 import { createInteractions, type Interactions } from "./interactions.ts";
+import { createLatestCards } from "./latest-cards.ts";
 import { createMessages, nonceOf } from "./messages.ts";
 import { createOutlet, type Origin } from "./outlet.ts";
 import { allParts } from "./parts.ts";
@@ -65,10 +66,12 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   const messages = createMessages(api);
   const cursors = createCursors(store, log);
   const editTexts = createEditTexts(store);
+  const latestCards = createLatestCards(store);
   const acknowledgements = createAcknowledgements(api, options.ackReaction, log);
   const origins = createRecent<Origin>(2_000);
   const told = createRecent<true>(1_000);
   const ended = new AbortController();
+  let isLost = false;
   let inlet: { intake: Intake; interactions: Interactions } | undefined;
 
   const gateway = createGateway({
@@ -76,8 +79,11 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     onDispatch: (type, data) => dispatch(type, data),
     onSession: (client, shard) => begin(client, shard),
     onGuildBack: (guild) => catchUp(placesOfGuild(guild, cursors)),
-    onLost: (message) => events?.emit("platform.disconnected", { platform: "discord", message }),
-    onResumed: () => events?.emit("platform.connected", { platform: "discord" }),
+    onLost(message) {
+      isLost = true;
+      events?.emit("platform.disconnected", { platform: "discord", message });
+    },
+    onResumed: () => noteReturn(),
   });
   const channels = createChannels(api, gateway.client);
   const people = createPeople(api, () => gateway.client()?.guilds.cache.map(({ id }) => id));
@@ -131,7 +137,13 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   function begin(client: Client<true>, shard: number): void {
     catchUp(placesOfShard(client, shard, cursors));
     if (shard === 0) catchUp(placesNotShown(client, cursors));
-    events?.emit("platform.connected", { platform: "discord" });
+    noteReturn();
+  }
+
+  /** Whoever called `connect` knows of the first time. */
+  function noteReturn(): void {
+    if (isLost) events?.emit("platform.connected", { platform: "discord" });
+    isLost = false;
   }
 
   function catchUp(placeIds: string[]): void {
@@ -205,7 +217,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     reply(target, posts) {
       const outlet = createOutlet({ api, messages, target, posts, origins, told, log });
       const onBegin = () => acknowledgements.end(target.messageId);
-      return createDiscordReply({ api, outlet, target, posts, editTexts, onBegin, log });
+      return createDiscordReply({ api, outlet, target, posts, editTexts, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
     chat: createChat({ api, messages, access }),

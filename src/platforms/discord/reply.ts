@@ -15,6 +15,7 @@ import { type CardStyle, cardMessages, cardStyles } from "./card.ts";
 import { parseConversationId } from "./conversation-id.ts";
 import type { EditTexts } from "./edit-texts.ts";
 import { batchesOf, notAttached, readFiles } from "./files-out.ts";
+import type { LatestCards } from "./latest-cards.ts";
 import type { Outlet } from "./outlet.ts";
 import { allParts, finalParts, growingParts, withoutStatus } from "./parts.ts";
 import { questionMessage } from "./question.ts";
@@ -27,6 +28,7 @@ export interface DiscordReplyOptions {
   target: ReplyTarget;
   posts: Posts;
   editTexts: EditTexts;
+  latestCards: LatestCards;
   /** Before anything is written. */
   onBegin(): void;
   log: Log;
@@ -134,11 +136,23 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function ask(card: ApprovalCard): Promise<void> {
     await begun();
     await options.editTexts.keep(card);
-    if (asked.has(`card:${card.id}`)) return await plainerUntilTaken((style) => writeCard(card, style));
+    if (asked.has(`card:${card.id}`)) return await rewrite(await newerOf(card));
     await closeSegment();
     typing.stop();
     await plainerUntilTaken((style) => postCard(card, style));
+    const newer = await newerOf(card);
+    if (newer !== card) await rewrite(newer);
     segment = createSegment(cardsPosted(asked), outlet, []);
+  }
+
+  /** A row that is settled never opens again. */
+  async function newerOf(card: ApprovalCard): Promise<ApprovalCard> {
+    const latest = await options.latestCards.find(card.id);
+    return latest !== undefined && openRows(latest) < openRows(card) ? latest : card;
+  }
+
+  function rewrite(card: ApprovalCard): Promise<void> {
+    return plainerUntilTaken((style) => writeCard(card, style));
   }
 
   async function postCard(card: ApprovalCard, style: CardStyle): Promise<void> {
@@ -182,8 +196,9 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     activity: (activity) => update({ activity }),
     ask,
     async settle(card) {
+      await options.latestCards.note(card);
       await begun();
-      await plainerUntilTaken((style) => writeCard(card, style));
+      await rewrite(card);
     },
     question,
     finish: end,
@@ -200,6 +215,10 @@ async function plainerUntilTaken(write: (style: CardStyle) => Promise<void>): Pr
       if (style === "plain" || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
     }
   }
+}
+
+function openRows({ items }: ApprovalCard): number {
+  return items.filter(({ state }) => state === "open").length;
 }
 
 /** Each closes a segment. */
