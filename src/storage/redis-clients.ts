@@ -47,6 +47,7 @@ export function openRedisClient(address: RedisAddress, role: RedisRole, silenceM
         sentinelRetryStrategy: delayBefore,
       });
     case "cluster": {
+      if (role === "subscriber") return openClusterSubscriber(address, { ...options, ...tls });
       const { enableOfflineQueue = true, ...redisOptions } = options;
       return new Cluster(address.nodes, {
         enableOfflineQueue,
@@ -60,6 +61,24 @@ export function openRedisClient(address: RedisAddress, role: RedisRole, silenceM
     default:
       return address satisfies never;
   }
+}
+
+/**
+ * Each node of a cluster hears what is published on any of them, so one connection will do; after a cut it goes to the
+ * next node. A `Cluster` would do the same, but tries again without any pause while no node is there.
+ */
+function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, options: Options): Redis {
+  let current = 0;
+  const client: Redis = new Redis({
+    ...options,
+    ...nodes[current],
+    retryStrategy(attempt) {
+      current = (current + 1) % nodes.length;
+      Object.assign(client.options, nodes[current]);
+      return delayBefore(attempt);
+    },
+  });
+  return client;
 }
 
 function patienceOf(role: RedisRole, silenceMs: number): Options {

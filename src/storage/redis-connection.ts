@@ -87,14 +87,9 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     for (const listener of [...listeners]) listener();
   };
   const client = open("commands");
-  let sentinelError: Error | undefined;
-  client.on("sentinelError", (error: Error) => {
-    sentinelError = error;
-  });
   client.on("error", (error: Error & { lastNodeError?: Error }) => {
-    // "No node would do" and "all sentinels are unreachable" say less than what the last one of them said.
-    const lastWord = error.message.startsWith("All sentinels") ? sentinelError : error.lastNodeError;
-    lastError = lastWord ?? error;
+    // A cluster says that no node would do, and carries what the last one said.
+    lastError = error.lastNodeError ?? error;
     changed();
   });
   client.on("ready", () => {

@@ -90,11 +90,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     if (left > 0) {
       lease.expiry = setTimeout(() => watch(lease), left);
       lease.expiry.unref();
-      return;
-    }
-    lose(lease);
-    // A renewal may be on its way all the same, and would keep the name from everybody.
-    void giveBack([lease]);
+    } else lose(lease);
   }
 
   async function renew(batch: Held[]): Promise<void> {

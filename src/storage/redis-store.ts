@@ -36,6 +36,8 @@ export function createRedisStore({ connection, prefix = defaultPrefix, waitMs }:
     const client = openStoreClient(connection.address);
     line.follow(client);
     const adapter = new KeyvRedis(client, { namespace, throwOnErrors: true });
+    // It would connect a client that is not open: also one that was closed while a call was on its way to it.
+    adapter.getClient = async () => client;
     const keyv = new Keyv({ store: adapter });
     // The adapter hands every trouble of the connection on to Keyv, which throws an error that nobody listens for: into
     // nowhere then. Without that Keyv hears of a failed call alone, and throws it to whoever made the call.

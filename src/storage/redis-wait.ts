@@ -33,30 +33,32 @@ export interface WaitOptions {
   waitMs: number;
 }
 
-const betweenTriesMs = 50;
+/** After the first cut, and twice as long after each further one, up to half a second. */
+const pauseAfter = (tries: number) => Math.min(50 * 2 ** (tries - 1), 500);
 
 /** Rejects with a RemoraError when Redis is away for longer than the bound, or answers with an error. */
 export async function patiently<T>(line: Line, options: WaitOptions, send: () => Promise<T>): Promise<T> {
   const { place, waitMs } = options;
   const until = performance.now() + waitMs;
-  for (;;) {
+  for (let tries = 1; ; tries += 1) {
     await untilUp(line, options, until);
+    if (line.isClosed()) throw closedError(place);
     try {
       return await answered(line, options, until, send());
     } catch (thrown) {
       const isPassing = isWorthWaiting(thrown) || (line.isReadOnlyPassing && isReadOnly(thrown));
       if (!isPassing) throw asRedisError(thrown, place);
-      if (performance.now() + betweenTriesMs >= until) {
+      if (performance.now() + pauseAfter(tries) >= until) {
         throw isAnswer(thrown) ? asRedisError(thrown, place) : unreachable(place, waitMs, line.trouble());
       }
-      await pause(betweenTriesMs);
+      await pause(pauseAfter(tries));
     }
   }
 }
 
 /** Resolves when the connection is up; rejects when it is refused or closed, or after `until`. */
 function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Promise<void> {
-  if (line.isUp() && !line.isClosed()) return Promise.resolve();
+  if (line.isUp()) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
       clearTimeout(timer);

@@ -41,6 +41,7 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
     const heldFrom = Date.now();
     await vi.waitFor(async () => {
       expect(await other.leases.acquire("a")).toBeUndefined();
+      expect(await leases.acquire("a")).toBeUndefined();
       expect(Date.now() - heldFrom).toBeGreaterThan(2_500);
     }, 10_000);
     expect(lease?.signal.aborted).toBe(false);

@@ -111,6 +111,29 @@ describe.skipIf(missingRedis !== undefined)(`a Redis cluster of two${redisNote}`
     await connection.close();
   });
 
+  test("the bus is heard again after each node was killed and started again", async () => {
+    const [one, two] = [1, 2].map(() => {
+      const connection = createRedisConnection(cluster.url, silentLog);
+      return { connection, bus: createRedisBus({ connection, log: silentLog }) };
+    });
+    const heard: BusMessage[] = [];
+    two?.bus.listen((message) => heard.push(message));
+    const hears = () =>
+      vi.waitFor(() => {
+        one?.bus.publish({ type: "work", conversationId: "c" });
+        expect(heard.length).toBeGreaterThan(0);
+      }, 10_000);
+    await hears();
+    for (const node of cluster.nodes) {
+      await node.kill();
+      await node.start();
+      heard.length = 0;
+      await hears();
+    }
+    await one?.connection.close();
+    await two?.connection.close();
+  });
+
   test("while it is away at the start it is waited for, and the log says why", async () => {
     await Promise.all(cluster.nodes.map((node) => node.kill()));
     const { log, entries } = recordingLog();

@@ -135,6 +135,20 @@ describe.skipIf(missingRedis !== undefined)(`trouble with Redis${redisNote}`, ()
       }
     });
 
+    test("closing ends what is under way on a server that answers nothing", async () => {
+      server = await startRedisServer();
+      open();
+      const ledger = await openLedger();
+      await store.set("a", 1);
+      process.kill(server.pid, "SIGSTOP");
+      const waiting = Promise.allSettled([store.get("a"), ledger.get("call", "a")]);
+      await store.close();
+      await connection.close();
+      for (const outcome of await waiting) {
+        expect(outcome).toMatchObject({ status: "rejected", reason: { code: "storage.closed" } });
+      }
+    });
+
     test("slow is not away", async () => {
       server = await startRedisServer();
       open();

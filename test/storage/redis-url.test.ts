@@ -99,7 +99,7 @@ describe("reading REDIS_URL", () => {
   });
 
   test("any user and password come back, and never stand in the name", () => {
-    const text = fc.string({ unit: "binary", minLength: 1, maxLength: 20 });
+    const text = fc.string({ unit: fc.constantFrom(..."aZ0:@/?#[]%+&= é💬"), minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(text, text, (username, password) => {
         const url = `redis+sentinel://${encodeURIComponent(username)}:${encodeURIComponent(password)}@host/name`;
