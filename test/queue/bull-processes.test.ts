@@ -267,6 +267,44 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     expect(await again).toMatchObject({ attempts: 2 });
   });
 
+  test("whatever happens to workers and Redis: each call ends, once, and what may not run twice is begun once", async () => {
+    // Longer than clients need to come back to a Redis that was started again.
+    const timing = { graceMs: 3_000 };
+    await startWorkers(3, timing);
+    const calls = Array.from({ length: 120 }, (_, index) => ({ id: `c${index}`, isIdempotent: index % 3 === 0 }));
+    const jobs = calls.map(({ id, isIdempotent }) => job(id, "write", { isIdempotent }, 100));
+    let ended = 0;
+    const asked = jobs.map((one) =>
+      asker.queue.run(one, never).finally(() => {
+        ended += 1;
+      }),
+    );
+    const untilEnded = (count: number) => vi.waitFor(() => expect(ended).toBeGreaterThanOrEqual(count), 20_000);
+    await untilEnded(20);
+    await workers[0]?.kill();
+    await startWorkers(1, timing);
+    await untilEnded(40);
+    await server.kill();
+    await server.start();
+    await untilEnded(60);
+    workers[1]?.signal("SIGSTOP");
+    await untilEnded(80);
+    workers[1]?.signal("SIGCONT");
+    await workers[2]?.kill();
+    const results = await Promise.all(asked);
+    for (const [index, { id, isIdempotent }] of calls.entries()) {
+      const text = await written(id);
+      const begun = text.match(/begin/g)?.length ?? 0;
+      expect(begun).toBeLessThanOrEqual(isIdempotent ? 4 : 1);
+      // Killed in the very moment between the tool's end and its record, it may have ended all the same.
+      if (results[index]?.status !== "interrupted") expect(text.endsWith("begin\nwritten\n")).toBe(true);
+    }
+    expect(await Promise.all(jobs.map((one) => asker.queue.run(one, never)))).toEqual(results);
+    const ends = [...told("tool.completed"), ...told("tool.failed")].map(({ callId }) => callId);
+    expect(new Set(ends).size).toBe(ends.length);
+    expect(results.filter(({ status }) => status === "interrupted").length).toBeLessThanOrEqual(8);
+  }, 90_000);
+
   test("a worker that is closed brings what runs to its end, takes nothing new, and ends by itself", async () => {
     const [worker] = await startWorkers(1);
     const running = asker.queue.run(job("c1", "write", {}, 700), never);
