@@ -297,7 +297,7 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
       const begun = text.match(/begin/g)?.length ?? 0;
       expect(begun).toBeLessThanOrEqual(isIdempotent ? 4 : 1);
       // Killed in the very moment between the tool's end and its record, it may have ended all the same.
-      if (results[index]?.status !== "interrupted") expect(text.endsWith("begin\nwritten\n")).toBe(true);
+      if (results[index]?.status !== "interrupted") expect(text).toContain("written");
     }
     expect(await Promise.all(jobs.map((one) => asker.queue.run(one, never)))).toEqual(results);
     const ends = [...told("tool.completed"), ...told("tool.failed")].map(({ callId }) => callId);
