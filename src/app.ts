@@ -326,7 +326,11 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   const commands = createCommands(
     [
-      ...conversationCommands(conversations, (conversationId) => context.forget(conversationId)),
+      ...conversationCommands(
+        conversations,
+        (conversationId) => context.forget(conversationId),
+        () => [...connected].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
+      ),
       grantCommand(approvals),
       skillsCommand(skillsIn),
       modelChoice.command,

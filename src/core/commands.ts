@@ -52,6 +52,7 @@ export function createCommands(handlers: readonly CommandHandler[], log: Log): C
 export function conversationCommands(
   conversations: Conversations,
   startAnew: (conversationId: string) => Promise<void>,
+  health: () => { name: string; detail: string }[] = () => [],
 ): CommandHandler[] {
   return [
     {
@@ -74,12 +75,13 @@ export function conversationCommands(
     },
     {
       usage: "status",
-      description: "what runs, waits for a person, or is queued",
+      description: "what runs, waits for a person, or is queued, and how the connections are",
       async run({ conversationId }) {
         const [here, everywhere] = await Promise.all([conversations.status(conversationId), conversations.status()]);
         const line = (label: string, { running, parked, queued }: typeof here) =>
           `- ${label}: ${running} running, ${parked} waiting for an approval, ${queued} queued`;
-        return [line("here", here), line("everywhere", everywhere)].join("\n");
+        const platforms = health().map(({ name, detail }) => `- ${name}: ${detail.replaceAll("\n", "; ")}`);
+        return [line("here", here), line("everywhere", everywhere), ...platforms].join("\n");
       },
     },
   ];
