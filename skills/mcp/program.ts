@@ -2,7 +2,8 @@
  * A server that is a program on this machine, as a transport of the protocol's client: messages as lines on standard input
  * and output.
  *
- *   - it gets PATH, HOME and the like, what its settings give it, and nothing else of this process's environment
+ *   - it gets PATH, HOME, the locale and the certificates of this machine, what its settings give it, and nothing else of
+ *     this process's environment
  *   - it is ended with everything that it has started: its input ends, then it is asked, then made to; and also when this
  *     process ends in whatever way it can still see
  *   - what it writes too fast is read more slowly (pace.ts); what is no message is skipped
@@ -95,7 +96,7 @@ function notStarted({ command, cwd }: ProgramOptions, code = "unknown error"): E
 function startProgram({ command, args, env, cwd }: ProgramOptions) {
   return execa(command, args, {
     cwd,
-    env: { ...getDefaultEnvironment(), ...env },
+    env: { ...getDefaultEnvironment(), ...surroundings(), ...env },
     extendEnv: false,
     stdin: "pipe",
     buffer: false,
@@ -105,6 +106,13 @@ function startProgram({ command, args, env, cwd }: ProgramOptions) {
     // For the end of this process, when nothing can be waited for.
     killSignal: "SIGKILL",
   });
+}
+
+/** What a program needs to find its way on this machine. Not proxies: their addresses may hold a password. */
+function surroundings(): Record<string, string> {
+  const names = ["LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+  const values = names.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 /** Hands on every whole message; says how many lines there were. */

@@ -23,7 +23,7 @@ const program = z.strictObject({
   type: z.literal("stdio").optional(),
   command: text,
   args: z.array(z.string()).default([]),
-  /** Besides PATH, HOME and the like: nothing else of this process's environment is handed on. */
+  /** Besides what program.ts hands on of this process's environment. */
   env: texts.default({}),
   cwd: text.optional(),
   ...common,

@@ -117,7 +117,7 @@ describe("tools of a server", () => {
 });
 
 describe("what a program is given", () => {
-  test("is its settings and the like of PATH, nothing else of this process, and a folder of its own", async () => {
+  test("is its settings, PATH and the like, nothing else of this process, and a folder of its own", async () => {
     process.env.REMORA_TEST_SECRET = "hunter22";
     onTestFinished(() => void delete process.env.REMORA_TEST_SECRET);
     const server = programServer({}, { env: { OWN_KEY: "abc", LANG: "C" } });
@@ -125,7 +125,8 @@ describe("what a program is given", () => {
     await until("hub_environment");
     const { environment, folder } = JSON.parse((await run("hub_environment")).text);
     expect(environment).toMatchObject({ OWN_KEY: "abc", LANG: "C", PATH: process.env.PATH });
-    const usual = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "OWN_KEY", "LANG"];
+    const usual = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "OWN_KEY"];
+    usual.push("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR");
     expect(Object.keys(environment).filter((name) => !usual.includes(name))).toEqual([]);
     expect(folder).toBe(join(place.root, "data/skills/mcp/hub"));
   });
