@@ -139,6 +139,12 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(agentsIn(said)).toHaveLength(2);
   });
 
+  test("SIGTERM ends the process with exit code 0, and the connection with it", async () => {
+    await answerIn(mention("help"), "demo model");
+    expect(await remora.stop()).toBe(0);
+    await slack.until(() => slack.sockets.count() === 0);
+  });
+
   test("/remora works, stop stops, and Allow asks no more for the same rule in the thread", async () => {
     slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora", text: "help" });
     const help = await slack.until(() =>

@@ -46,7 +46,7 @@ export interface SlackApi {
   clockSkewMs(): number | undefined;
 }
 
-export const usualPatienceMs = 60_000;
+const usualPatienceMs = 60_000;
 const callLimitMs = 15_000;
 const firstWaitMs = 400;
 const longestWaitMs = 15_000;

@@ -34,6 +34,7 @@ const keptMs = 30 * 86_400_000;
 export interface EditDrafts {
   keep(approvalId: string, json: string): Promise<void>;
   take(approvalId: string): Promise<string | undefined>;
+  drop(approvalId: string): Promise<void>;
 }
 
 export function createEditDrafts(store: Store): EditDrafts {
@@ -44,6 +45,7 @@ export function createEditDrafts(store: Store): EditDrafts {
       const json = await store.get(keyOf(approvalId));
       return typeof json === "string" ? json : undefined;
     },
+    drop: (approvalId) => store.delete(keyOf(approvalId)),
   };
 }
 

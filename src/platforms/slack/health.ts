@@ -15,7 +15,7 @@ export interface Health {
 }
 
 /** Slack's signatures are refused by more than five minutes; a minute is a sign. */
-export const skewToTellMs = 60_000;
+const skewToTellMs = 60_000;
 const mostProblems = 10;
 
 export function createHealth(log: Log): Health {

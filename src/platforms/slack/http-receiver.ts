@@ -13,7 +13,7 @@ import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { dispatch } from "./dispatch.ts";
 
-export const eventsPath = "/slack/events";
+const eventsPath = "/slack/events";
 
 export interface HttpReceiver extends Receiver {
   mount(app: Hono): void;
@@ -21,17 +21,27 @@ export interface HttpReceiver extends Receiver {
 
 const mostBytes = 4 * 1024 * 1024;
 const windowMs = 5 * 60_000;
+const tellEveryMs = 60_000;
 
 export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
   const { signingSecret, log, now } = options;
   let app: App | undefined;
   let isOpen = false;
+  let refusals = { count: 0, toldAt: Number.NEGATIVE_INFINITY };
+
+  /** Anybody may send requests, so they do not fill the log. */
+  function tellRefusal(problem: string): void {
+    refusals.count++;
+    if (now() - refusals.toldAt < tellEveryMs) return;
+    log.warn({ problem, refused: refusals.count }, "a request to /slack/events was refused");
+    refusals = { count: 0, toldAt: now() };
+  }
 
   async function receive(context: Context): Promise<Response> {
     const raw = await context.req.text();
     const problem = signatureProblem(context, raw);
     if (problem !== undefined) {
-      log.warn({ problem }, "a request to /slack/events was refused");
+      tellRefusal(problem);
       return context.text("The signature is not Slack's.\n", 401);
     }
     const body = bodyOf(raw, context.req.header("content-type") ?? "");

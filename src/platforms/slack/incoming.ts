@@ -38,7 +38,11 @@ export const changedSchema = z.object({
   previous_message: messageSchema.optional(),
 });
 
-export const deletedSchema = z.object({ channel: z.string(), deleted_ts: z.string() });
+export const deletedSchema = z.object({
+  channel: z.string(),
+  deleted_ts: z.string(),
+  previous_message: messageSchema.optional().catch(undefined),
+});
 
 /** Of what people say; all others are Slack's own lines about a conversation, or changes of messages. */
 const saidSubtypes = new Set([undefined, "bot_message", "file_share", "me_message", "thread_broadcast"]);

@@ -15,7 +15,7 @@ import { formatConversationId, formatMessageId, isDirect, scopeOf, threadOf, tim
 import type { Cursors } from "./cursors.ts";
 import type { FileReader } from "./files-in.ts";
 import type { Identity } from "./identity.ts";
-import { changedSchema, deletedSchema, isSaid, type MessageEvent } from "./incoming.ts";
+import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./incoming.ts";
 import { mentions, readText } from "./incoming-text.ts";
 import type { People } from "./people.ts";
 import { createRecent, type Recent } from "./recent.ts";
@@ -52,6 +52,13 @@ export function createIntake(options: IntakeOptions): Intake {
   /** Messages that are kept; true: as said to the agent. */
   const kept = createRecent<{ isAddressed: boolean }>(remembered);
   const underWay = new Map<string, Promise<void>>();
+  /** At hand, so that nothing is waited for before a message has its place in the order. */
+  let known: Identity | undefined;
+
+  async function knowSelf(): Promise<Identity> {
+    known = await identity();
+    return known;
+  }
 
   function isOurs(
     event: { user?: string | undefined; bot_id?: string | undefined },
@@ -151,45 +158,57 @@ export function createIntake(options: IntakeOptions): Intake {
     kept.set(id, { isAddressed });
   }
 
-  /** As `message` and as `app_mention` it comes at the same time: the second one waits for the first. */
-  async function keep(event: MessageEvent, self: Identity): Promise<void> {
-    const id = formatMessageId(event);
-    const before = underWay.get(id);
-    const work = (before?.catch(() => {}) ?? Promise.resolve()).then(() => keepOnce(event, self));
-    underWay.set(id, work);
-    try {
-      await work;
-    } finally {
-      if (underWay.get(id) === work) underWay.delete(id);
-    }
+  /**
+   * What happens in one conversation happens in its order: an answer does not overtake the question, an edit its message, and
+   * what comes as `message` and as `app_mention` at the same time is one after the other.
+   */
+  async function inOrder(
+    channel: string,
+    { ts, thread_ts: thread }: RawMessage,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const place = `${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`;
+    const before = underWay.get(place) ?? Promise.resolve();
+    const mine = before.then(work);
+    const settled = mine.catch(() => {});
+    underWay.set(place, settled);
+    await mine.finally(() => {
+      if (underWay.get(place) === settled) underWay.delete(place);
+    });
   }
 
   return {
     async message(event) {
-      const self = await identity();
+      const self = known ?? (await knowSelf());
       if (!isSaid(event) || isOurs(event, self)) return;
       cursors.heard(event.channel, event.ts, threadOf(event.ts, event.thread_ts));
-      await keep(event, self);
+      await inOrder(event.channel, event, () => keepOnce(event, self));
       cursors.kept(event.channel, event.ts);
     },
     async changed(event) {
       const parsed = changedSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel, message, previous_message: previous } = parsed.data;
-      const self = await identity();
+      const self = known ?? (await knowSelf());
       if (isOurs(message, self)) return;
       const id = formatMessageId({ channel, ts: message.ts });
       // What is left of a deleted message that has answers.
-      if (message.subtype === "tombstone") return await handlers.onDeleted("slack", id);
+      if (message.subtype === "tombstone") {
+        return await inOrder(channel, message, () => handlers.onDeleted("slack", id));
+      }
       // Previews and answers change a message as well, and are no edit.
       if (previous !== undefined && previous.text === message.text) return;
-      const text = await readText(message.text ?? "", { botUserId: self.userId, nameOf: people.nameOf });
-      await handlers.onEdited("slack", id, text);
+      const reader = { botUserId: self.userId, nameOf: people.nameOf };
+      await inOrder(channel, message, async () =>
+        handlers.onEdited("slack", id, await readText(message.text ?? "", reader)),
+      );
     },
     async deleted(event) {
       const parsed = deletedSchema.safeParse(event);
       if (!parsed.success) return;
-      await handlers.onDeleted("slack", formatMessageId({ channel: parsed.data.channel, ts: parsed.data.deleted_ts }));
+      const { channel, deleted_ts: ts, previous_message: previous } = parsed.data;
+      const id = formatMessageId({ channel, ts });
+      await inOrder(channel, previous ?? { ts }, () => handlers.onDeleted("slack", id));
     },
   };
 }

@@ -62,7 +62,7 @@ export interface Metadata {
   event_payload: { turn: string; key: string };
 }
 
-export const postEvent = "remora_post";
+const postEvent = "remora_post";
 const postedSchema = z.object({ ts: z.string() });
 const nothing = z.unknown();
 const lookPages = 5;
@@ -207,7 +207,7 @@ const foundSchema = z.object({
 });
 
 /** The messages of a place since then, with their metadata. */
-export async function* messagesOf(api: SlackApi, { channel, thread, since }: Spot) {
+async function* messagesOf(api: SlackApi, { channel, thread, since }: Spot) {
   const method = thread === null ? "conversations.history" : "conversations.replies";
   let cursor = "";
   for (let page = 0; page < lookPages; page++) {

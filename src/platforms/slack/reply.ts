@@ -194,6 +194,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await options.posting.get(postingOf(card));
     const { poster } = await begin();
     if ((await poster.find(`card:${card.id}`)) === undefined) return;
+    for (const { approvalId, state } of card.items) if (state !== "open") await options.drafts.drop(approvalId);
     await showCard(poster, card, poster.isKept(`card-files:${card.id}`)).catch((thrown: unknown) => {
       // Nobody sees a card that is gone, so nobody has to see how it ended.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;

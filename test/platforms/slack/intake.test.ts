@@ -213,6 +213,37 @@ describe("what is said", () => {
     expect(agent.deleted).toEqual([heard().id]);
   });
 
+  test("what is said in one conversation stays in its order, an edit and a deletion behind their message", async () => {
+    const { slack } = world;
+    const order: string[] = [];
+    const { onMessage, onEdited, onDeleted } = agent.handlers;
+    agent.handlers.onMessage = async (message) => {
+      order.push(message.text);
+      return await onMessage(message);
+    };
+    agent.handlers.onEdited = async (...edit) => {
+      order.push(`edited: ${edit[2]}`);
+      await onEdited(...edit);
+    };
+    agent.handlers.onDeleted = async (...deletion) => {
+      order.push("deleted");
+      await onDeleted(...deletion);
+    };
+    const root = await say({});
+    order.length = 0;
+    const thread = root.id.split(":")[1] ?? "";
+    const cara = slack.workspace.addPerson({ name: "Cara" });
+    // Who Cara is takes a while to find out; who Ann is, is known.
+    slack.failNext("users.info", { type: "delay", ms: 150 });
+    const first = slack.people.say({ as: cara, in: slack.general, thread, text: "first" });
+    const second = slack.people.say({ as: slack.ann, in: slack.general, thread, text: "second" });
+    const edited = slack.people.edit(first, "first, edited");
+    const removed = slack.people.remove(first);
+    await Promise.all([first, second, edited].map((said) => said.acknowledged()));
+    await Promise.all(removed.map((delivery) => delivery.acknowledged()));
+    expect(order).toEqual(["first", "second", "edited: first, edited", "deleted"]);
+  });
+
   test("an edit that adds the mention makes it a message to the agent", async () => {
     const { slack } = world;
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "what time is it?" });

@@ -102,7 +102,7 @@ export async function createSlackWorld({
   return world;
 }
 
-export function createMemoryStore(): Store {
+function createMemoryStore(): Store {
   const kept = new Map<string, Json>();
   return {
     get: async (key) => structuredClone(kept.get(key)),
