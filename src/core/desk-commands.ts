@@ -1,10 +1,7 @@
 /** `/remora` commands over what stands between the agent and its acts: grants, and skills. */
-import { randomUUID } from "node:crypto";
 import type { ApprovalDesk, GrantRecord } from "./approval.ts";
 import type { CommandHandler } from "./commands.ts";
-import type { InboundMessage } from "./message.ts";
 import { shownPattern } from "./rule-text.ts";
-import { asCode } from "./shown-text.ts";
 import type { SkillSet } from "./skill.ts";
 
 export function grantCommand(approvals: ApprovalDesk): CommandHandler {
@@ -55,7 +52,9 @@ export function skillsCommand(visible: (conversationId: string) => SkillSet): Co
         return words.every((word) => text.includes(word));
       });
       const lines = fitting.map((skill) => `- **${skill.name}** — ${skill.description}`);
-      const problems = diagnostics.map(({ path, line, message }) => `- \`${path}:${line}\` ${message}`);
+      const problems = diagnostics.map(
+        ({ path, line, message }) => `- \`${line === 0 ? path : `${path}:${line}`}\` ${message}`,
+      );
       return [
         ...(lines.length === 0 ? ["No skill fits."] : shortened(lines, mostSkills)),
         ...(problems.length === 0 ? [] : ["", "Problems:", ...shortened(problems, mostProblems)]),
@@ -66,42 +65,4 @@ export function skillsCommand(visible: (conversationId: string) => SkillSet): Co
 
 function shortened(lines: string[], most: number): string[] {
   return lines.length <= most ? lines : [...lines.slice(0, most), `- … and ${lines.length - most} more`];
-}
-
-/** What `skill NAME TEXT` needs: the skills of a conversation, and a way to say something in it. */
-export interface SkillCommandOptions {
-  visible(conversationId: string): SkillSet;
-  /** Resolves when the message is durably kept. */
-  accept(message: InboundMessage): Promise<void>;
-}
-
-/** `skill NAME TEXT`: the text as a message of the person, with the order to load that skill first. */
-export function skillCommand({ visible, accept }: SkillCommandOptions): CommandHandler {
-  return {
-    usage: "skill NAME TEXT",
-    description: "ask with one skill",
-    async run(command) {
-      const { conversationId, rest, by, at, platform, scope } = command;
-      const [, name = "", text = ""] = /^\s*(\S+)\s*([\s\S]*)$/.exec(rest) ?? [];
-      if (name === "" || text.trim() === "")
-        return "Write `/remora skill NAME TEXT`. `/remora skills` lists the names.";
-      const { skills } = visible(conversationId);
-      const skill = skills.findLast((one) => one.name === name) ?? skills.findLast((one) => one.aliases.includes(name));
-      if (skill === undefined) return `There is no skill ${asCode(name, 64)} here. \`/remora skills\` lists them.`;
-      await accept({
-        // As what a schedule says, it is not on the platform: the answer stands in the conversation by itself.
-        id: `schedule:skill-${randomUUID()}:${at}`,
-        platform,
-        conversationId,
-        scope,
-        author: by,
-        text: `Use the skill ${skill.name} for this: call load_skill with its name first.\n\n${text.trim()}`,
-        attachments: [],
-        isAddressed: true,
-        isDirect: scope.startsWith("dm:"),
-        at,
-      });
-      return `Asked with the skill **${skill.name}**.`;
-    },
-  };
 }
