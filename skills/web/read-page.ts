@@ -25,7 +25,7 @@ export interface PageReaderOptions {
 
 const module = new URL("./page-process.ts", import.meta.url);
 
-export function createPageReader({ timeoutMs = 8_000, megabytes = 256 }: PageReaderOptions = {}): PageReader {
+export function createPageReader({ timeoutMs = 8_000, megabytes = 400 }: PageReaderOptions = {}): PageReader {
   const queue = new PQueue({ concurrency: 2 });
   return {
     read: (request, signal) =>

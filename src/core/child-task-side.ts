@@ -5,7 +5,11 @@ import { messageOf } from "./errors.ts";
 export interface ChildMessage {
   request: unknown;
   timeoutMs: number;
+  megabytes: number;
 }
+
+/** What a process that has grown too large says of itself before it ends. */
+export const tooLarge = "the process has grown too large";
 
 export type ChildReply = { answer: unknown } | { error: string };
 
@@ -15,8 +19,8 @@ const graceMs = 2_000;
 /** Answers the first request with what `work` makes of it, or with the message of what it throws; then the process ends. */
 export function answerOnce(work: (request: unknown) => unknown): void {
   process.once("message", (message) => {
-    const { request, timeoutMs } = message as ChildMessage;
-    endAfter(timeoutMs + graceMs);
+    const { request, timeoutMs, megabytes } = message as ChildMessage;
+    watch({ ms: timeoutMs + graceMs, bytes: megabytes * 1024 * 1024 });
     void (async () => {
       const reply = await replyOf(work, request);
       process.send?.(reply, () => process.exit());
@@ -33,10 +37,20 @@ async function replyOf(work: (request: unknown) => unknown, request: unknown): P
 }
 
 /**
- * When Remora itself was killed, nobody is left to end this process, and code that never gives way sees no event: a thread
- * beside it does.
+ * When Remora itself was killed, nobody is left to end this process; and nothing but its own size shows what libraries take
+ * besides the heap. Code that never gives way sees neither, so that a thread beside it does.
  */
-function endAfter(ms: number): void {
-  const code = "setTimeout(() => process.kill(process.pid, 'SIGKILL'), require('node:worker_threads').workerData)";
-  new Worker(code, { eval: true, workerData: ms, env: {} }).unref();
+function watch(limits: { ms: number; bytes: number }): void {
+  new Worker(watcher, { eval: true, workerData: { ...limits, tooLarge }, env: {} }).unref();
 }
+
+const watcher = `
+  const { ms, bytes, tooLarge } = require("node:worker_threads").workerData;
+  const end = () => process.kill(process.pid, "SIGKILL");
+  setTimeout(end, ms);
+  setInterval(() => {
+    if (process.memoryUsage.rss() < bytes) return;
+    require("node:fs").writeSync(2, tooLarge);
+    end();
+  }, 50);
+`;

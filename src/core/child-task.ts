@@ -5,12 +5,12 @@
  *   1. a process is started for one request; it may read Remora's code, the module's own folder and packages, and nothing
  *      else; it may write and start nothing, and has no environment
  *   2. it answers once and ends; at an abort or when its time is up it is killed
- *   3. its heap has a limit; it ends by itself when nobody waits for it any more (child-task-side.ts)
+ *   3. its memory has a limit; it ends by itself when nobody waits for it any more (child-task-side.ts)
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ChildMessage, ChildReply } from "./child-task-side.ts";
+import { type ChildMessage, type ChildReply, tooLarge } from "./child-task-side.ts";
 
 export interface ChildTask {
   /** A module that calls `answerOnce`. */
@@ -18,7 +18,7 @@ export interface ChildTask {
   /** Anything that can be cloned. */
   request: unknown;
   timeoutMs: number;
-  /** Of its heap. */
+  /** Of all its memory: some 80 are taken before the work begins. */
   megabytes: number;
   /** Open files that the child finds as descriptors 4, 5, and so on. */
   descriptors?: readonly number[];
@@ -60,7 +60,8 @@ export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<Chil
     child.once("message", (message) => settle(outcomeOf(message as ChildReply)));
     child.once("error", (thrown) => settle({ type: "failed", why: "error", message: thrown.message }));
     child.once("close", () => settle(failureOf(errors)));
-    const message: ChildMessage = { request: task.request, timeoutMs: task.timeoutMs };
+    const { request, timeoutMs, megabytes } = task;
+    const message: ChildMessage = { request, timeoutMs, megabytes };
     // A child that is gone already is reported by its end.
     child.send(message, () => {});
   });
@@ -92,7 +93,7 @@ function outcomeOf(reply: ChildReply): ChildOutcome {
 
 /** A process that ended without an answer. */
 function failureOf(errors: string): ChildOutcome {
-  const isMemory = /heap out of memory|Reached heap limit|Allocation failed/i.test(errors);
+  const isMemory = errors.includes(tooLarge) || /heap out of memory|Reached heap limit|Allocation failed/i.test(errors);
   if (isMemory) return { type: "failed", why: "memory", message: "it needed too much memory" };
   const line = errors.split("\n").find((candidate) => /^\w*Error\b/.test(candidate));
   return { type: "failed", why: "error", message: line ?? "its process ended without an answer" };

@@ -24,6 +24,7 @@ beforeAll(async () => {
       throws: () => { throw new Error("no such thing"); },
       dies: () => process.exit(3),
       spins: () => { for (;;); },
+      fills: () => { for (;;) hold.push(Buffer.alloc(10_000_000, 1)); },
       grows: () => { for (;;) hold.push(new Array(100_000).fill({})); },
       sql: () => new DatabaseSync(":memory:").prepare(endless).get(),
       read: (path) => readFileSync(path, "utf8"),
@@ -41,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const run = (work: string, value?: unknown, changes: Partial<ChildTask> = {}, signal = never) =>
-  runChildTask({ module, request: { work, value }, timeoutMs: 10_000, megabytes: 64, ...changes }, signal);
+  runChildTask({ module, request: { work, value }, timeoutMs: 10_000, megabytes: 200, ...changes }, signal);
 
 test("an answer comes back as it was given, bytes, big numbers and all", async () => {
   const value = { bytes: new Uint8Array([1, 2]), big: 2n ** 60n, text: "ü", map: new Map([[1, null]]) };
@@ -75,7 +76,9 @@ describe("what never ends by itself", () => {
   });
 
   test("is ended when it needs too much memory, and nothing else is", async () => {
-    expect(await run("grows")).toMatchObject({ type: "failed", why: "memory" });
+    const outcome = { type: "failed", why: "memory", message: "it needed too much memory" };
+    expect(await run("grows")).toEqual(outcome);
+    expect(await run("fills")).toEqual(outcome);
   });
 
   test("ends by itself when the process that started it is gone", async () => {
@@ -85,7 +88,7 @@ describe("what never ends by itself", () => {
     const starter = `
       import { fork } from "node:child_process";
       const child = fork(${JSON.stringify(join(folder, "works.mjs"))}, { stdio: ["ignore", "ignore", "ignore", "ipc"], serialization: "advanced" });
-      child.send({ request: { work: "sql" }, timeoutMs: 100 }, () => console.log(child.pid));
+      child.send({ request: { work: "sql" }, timeoutMs: 100, megabytes: 500 }, () => console.log(child.pid));
       setInterval(() => {}, 1000);
       void ${JSON.stringify(side.href)};
     `;

@@ -423,7 +423,7 @@ describe("a page made to keep its reader busy", () => {
     ["of angle brackets", "<".repeat(2_000_000)],
     ["with a long attribute", `<p title="${"x".repeat(1_500_000)}`],
   ])("%s ends in time, and the process lives", async (_what, html) => {
-    const reader = createPageReader({ timeoutMs: 2_500, megabytes: 128 });
+    const reader = createPageReader({ timeoutMs: 2_500, megabytes: 200 });
     web = createWeb({ resolve: async () => ["127.0.0.1"], reader });
     site.on("/bomb", `<html><body>${html}words at the end</body></html>`);
     expect((await fetchPage("/bomb")).text).toContain(`<${site.origin}/bomb>`);

@@ -1,0 +1,48 @@
+/** SVG to PNG, with the font that comes along and others for what it does not have. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { initWasm, Resvg } from "@resvg/resvg-wasm";
+import { readFont } from "./font.ts";
+import { createTypesetter, type Typesetter } from "./text.ts";
+
+export interface Renderer {
+  type: Typesetter;
+  /** 1.6 times as large as the SVG says, for screens with small pixels. */
+  png(svg: string): Uint8Array;
+}
+
+const scale = 1.6;
+const { resolve } = createRequire(import.meta.url);
+
+/** Once in a process, before the first picture. */
+export async function startRendering(): Promise<void> {
+  await initWasm(fileOf("@resvg/resvg-wasm/index_bg.wasm"));
+}
+
+/** `others`: font files, in order. What is no font is passed over. */
+export function createRenderer(others: readonly Uint8Array[]): Renderer {
+  const regular = fileOf("@expo-google-fonts/open-sans/400Regular/OpenSans_400Regular.ttf");
+  const bold = fileOf("@expo-google-fonts/open-sans/600SemiBold/OpenSans_600SemiBold.ttf");
+  const readable = others.flatMap((bytes) => {
+    try {
+      return [{ bytes, font: readFont(bytes) }];
+    } catch (thrown) {
+      if (thrown instanceof RangeError) return [];
+      throw thrown;
+    }
+  });
+  const fontBuffers = [regular, bold, ...readable.map(({ bytes }) => bytes)];
+  const font = { fontBuffers, defaultFontFamily: "Open Sans" };
+  return {
+    type: createTypesetter({
+      regular: readFont(regular),
+      bold: readFont(bold),
+      others: readable.map((other) => other.font),
+    }),
+    png: (svg) => new Resvg(svg, { font, fitTo: { mode: "zoom", value: scale } }).render().asPng(),
+  };
+}
+
+function fileOf(name: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(readFileSync(resolve(name)));
+}

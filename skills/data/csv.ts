@@ -1,0 +1,124 @@
+/**
+ * CSV files, line by line: character set and delimiter are found out, and what is wrong with single lines is counted.
+ */
+import { readSync } from "node:fs";
+import { pipeline } from "node:stream";
+import { parse } from "csv-parse";
+import { parse as parseNow } from "csv-parse/sync";
+import { messageOf, RemoraError } from "../../src/core/errors.ts";
+import { dataProblem } from "./problem.ts";
+import type { CsvOptions, DataFile } from "./requests.ts";
+
+export interface CsvReading {
+  delimiter: string;
+  encoding: string;
+  /** Every line as its values, blank lines left out. */
+  records: AsyncIterable<string[]>;
+}
+
+const chunkBytes = 256 * 1024;
+const sampleBytes = 128 * 1024;
+const mostFieldCharacters = 4 * 1024 * 1024;
+/** In order of preference where several fit equally well. */
+const delimiters = [",", ";", "\t", "|"];
+
+export function readCsv(file: DataFile, options: CsvOptions): CsvReading {
+  const start = bytesAt(file, 0, Math.min(sampleBytes, file.size));
+  const encoding = encodingOf(file, start);
+  const sample = new TextDecoder(encoding).decode(start);
+  if (encoding === "utf-8" && sample.slice(0, 8_192).includes("\0")) {
+    throw dataProblem(file.name, "is binary data and no CSV file: save it as CSV first");
+  }
+  const delimiter =
+    options.delimiter ??
+    (/\.(?:tsv|tab)$/i.test(file.name) ? "\t" : delimiterOf(sample, file.size > start.length, options.skippedLines));
+  return { delimiter, encoding, records: recordsOf(file, encoding, delimiter, options.skippedLines) };
+}
+
+export async function* textOf(file: DataFile, encoding: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding);
+  for (let at = 0; at < file.size; at += chunkBytes) {
+    yield decoder.decode(bytesAt(file, at, Math.min(chunkBytes, file.size - at)), { stream: true });
+  }
+  yield decoder.decode();
+}
+
+/** By its byte order mark; else UTF-8, or Windows-1252 where it can't be that. */
+export function encodingOf(file: DataFile, [first, second]: Uint8Array): string {
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  try {
+    for (let at = 0; at < file.size; at += chunkBytes) {
+      decoder.decode(bytesAt(file, at, Math.min(chunkBytes, file.size - at)), { stream: true });
+    }
+    decoder.decode();
+    return "utf-8";
+  } catch {
+    return "windows-1252";
+  }
+}
+
+export function bytesAt({ descriptor, name }: DataFile, position: number, length: number): Uint8Array {
+  const buffer = Buffer.alloc(length);
+  let read = 0;
+  while (read < length) {
+    const count = readSync(descriptor, buffer, read, length - read, position + read);
+    if (count === 0) throw dataProblem(name, "became shorter while it was read: try again");
+    read += count;
+  }
+  return buffer;
+}
+
+/** The one that takes most lines apart into the same number of values. */
+function delimiterOf(sample: string, isPart: boolean, skippedLines: number): string {
+  const lines = isPart ? sample.slice(0, sample.lastIndexOf("\n") + 1) || sample : sample;
+  let best = { delimiter: ",", score: 0 };
+  for (const delimiter of delimiters) {
+    const score = scoreOf(lines, delimiter, skippedLines);
+    if (score > best.score) best = { delimiter, score };
+  }
+  return best.delimiter;
+}
+
+function scoreOf(lines: string, delimiter: string, skippedLines: number): number {
+  try {
+    const records = parseNow(lines, { ...parsing, delimiter, from_line: skippedLines + 1, to: 200 }) as string[][];
+    const widths = new Map<number, number>();
+    for (const { length } of records) widths.set(length, (widths.get(length) ?? 0) + 1);
+    const several = [...widths].filter(([width]) => width > 1).sort(([, one], [, other]) => other - one);
+    const [width = 0, count = 0] = several[0] ?? [];
+    // Of two that fit as well the one that finds more values.
+    return count * 2 < records.length ? 0 : (count / records.length) * 100 + Math.min(width, 50) / 100;
+  } catch {
+    return 0;
+  }
+}
+
+const parsing = {
+  bom: true,
+  relax_column_count: true,
+  relax_quotes: true,
+  skip_empty_lines: true,
+  trim: true,
+} as const;
+
+async function* recordsOf(
+  file: DataFile,
+  encoding: string,
+  delimiter: string,
+  skippedLines: number,
+): AsyncGenerator<string[]> {
+  const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: mostFieldCharacters });
+  // What goes wrong while the file is read ends the parser, and shows when its records are taken.
+  pipeline(textOf(file, encoding), parser, () => {});
+  try {
+    for await (const record of parser) yield record as string[];
+  } catch (thrown) {
+    if (thrown instanceof RemoraError) throw thrown;
+    throw dataProblem(
+      file.name,
+      `can't be read as CSV (${messageOf(thrown)}): look at that line, and at quotes that are not closed`,
+    );
+  }
+}

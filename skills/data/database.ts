@@ -1,0 +1,152 @@
+/**
+ * The database of one request: in memory, with the tables loaded, and after that for reading alone. What is asked of it is
+ * SQL that a model wrote: an authorizer lets SELECT through and nothing else, and no other file can be attached. Time and
+ * memory are limited by ending the process (src/core/child-task.ts).
+ */
+import { constants, DatabaseSync } from "node:sqlite";
+import { RE2JS } from "re2js";
+import { messageOf } from "../../src/core/errors.ts";
+import { dataProblem } from "./problem.ts";
+import type { Source } from "./requests.ts";
+import { loadTables, type Table } from "./tables.ts";
+
+export interface Data {
+  database: DatabaseSync;
+  tables: Table[];
+}
+
+export interface Rows {
+  columns: string[];
+  /** Up to as many as asked for. */
+  rows: Value[][];
+  /** All there are, up to `mostCounted`. */
+  count: number;
+  isCounted: boolean;
+}
+
+export type Value = string | number | bigint | Uint8Array | null;
+
+const mostCounted = 1_000_000;
+const longestValue = 16 * 1024 * 1024;
+const longestSql = 100_000;
+const comments = /--[^\n]*|\/\*[\s\S]*?\*\//g;
+const harmless: readonly number[] = [
+  constants.SQLITE_SELECT,
+  constants.SQLITE_READ,
+  constants.SQLITE_FUNCTION,
+  constants.SQLITE_RECURSIVE,
+];
+
+export async function openData(source: Source): Promise<Data> {
+  if (!("setAuthorizer" in DatabaseSync.prototype))
+    throw dataProblem("data", "needs Node 24.10 or newer to read files safely");
+  const database = new DatabaseSync(":memory:", {
+    limits: { attach: 0, length: longestValue, sqlLength: 4 * longestSql },
+  });
+  database.exec("PRAGMA temp_store = MEMORY");
+  const tables = await explained("the files", () => loadTables(database, source));
+  addFunctions(database);
+  database.setAuthorizer((action) => (harmless.includes(action) ? constants.SQLITE_OK : constants.SQLITE_DENY));
+  return { database, tables };
+}
+
+export async function select({ database, tables }: Data, sql: string, most: number): Promise<Rows> {
+  if (!/[^\s;]/.test(sql.replace(comments, ""))) throw dataProblem("sql", "is empty: write a SELECT");
+  if (sql.length > longestSql) throw dataProblem("sql", `is longer than ${longestSql} characters: shorten it`);
+  return await explained(tablesText(tables), () => {
+    const statement = database.prepare(sql);
+    refuseOthers(statement.sourceSQL, statement.expandedSQL, sql);
+    statement.setReadBigInts(true);
+    statement.setReturnArrays(true);
+    const columns = statement.columns().map(({ name }) => name);
+    if (columns.length === 0) throw dataProblem("sql", "gives no rows: write a SELECT");
+    const rows: Value[][] = [];
+    let count = 0;
+    for (const row of statement.iterate() as Iterable<unknown>) {
+      count += 1;
+      if (rows.length < most) rows.push(row as Value[]);
+      if (count === mostCounted) break;
+    }
+    return { columns, rows, count, isCounted: count < mostCounted };
+  });
+}
+
+/** SQLite compiles the first statement alone, and takes a parameter without a value as NULL: both would mislead. */
+function refuseOthers(compiled: string, expanded: string, sql: string): void {
+  const rest = sql.slice(sql.indexOf(compiled) + compiled.length).replace(comments, "");
+  if (/[^\s;]/.test(rest)) throw dataProblem("sql", "has more than one statement: write one SELECT");
+  if (expanded !== compiled)
+    throw dataProblem("sql", "has parameters (?, :name, @name or $name): write the values themselves");
+}
+
+/** What SQLite says, with what there is: the usual mistake is a name. */
+async function explained<T>(tables: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof Error) || !("code" in thrown) || thrown.code !== "ERR_SQLITE_ERROR") throw thrown;
+    const said = messageOf(thrown);
+    if (/not authorized|authorization denied/.test(said)) {
+      throw dataProblem(
+        "sql",
+        "may only SELECT: the files are read and never changed (save_as writes a result to a new file)",
+      );
+    }
+    if (/out of memory|string or blob too big/.test(said)) {
+      throw dataProblem("sql", "needs more memory than it may have: narrow it down, or take fewer columns");
+    }
+    throw dataProblem("sql", `${said}. ${tables}`);
+  }
+}
+
+export function tablesText(tables: readonly Table[]): string {
+  const lines = tables.map(({ name, columns }) => {
+    const names = columns.slice(0, 60).map((column) => column.name);
+    return `${name} (${names.join(", ")}${columns.length > names.length ? ", …" : ""})`;
+  });
+  return `Tables: ${lines.join("; ")}. Names with blanks or signs need double quotes.`;
+}
+
+/** What people expect of a tool for data and SQLite does not have. */
+function addFunctions(database: DatabaseSync): void {
+  const patterns = new Map<string, RE2JS>();
+  database.function("regexp", { deterministic: true, useBigIntArguments: true }, (pattern, value) => {
+    if (pattern === null || value === null) return null;
+    const written = String(pattern);
+    const compiled = patterns.get(written) ?? compile(written);
+    patterns.set(written, compiled);
+    return compiled.matcher(String(value)).find() ? 1 : 0;
+  });
+  for (const [name, missing] of [
+    ["stddev", 1],
+    ["stddev_samp", 1],
+    ["stddev_pop", 0],
+  ] as const) {
+    database.aggregate<Float64Array>(name, {
+      start: () => new Float64Array(3),
+      step: addToDeviation,
+      result: ([count = 0, , squares = 0]) => (count > missing ? Math.sqrt(squares / (count - missing)) : null),
+    });
+  }
+}
+
+function compile(pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(RE2JS.translateRegExp(pattern));
+  } catch (thrown) {
+    throw dataProblem(
+      "sql",
+      `${JSON.stringify(pattern)} is no regular expression that can be used here (${messageOf(thrown)})`,
+    );
+  }
+}
+
+/** Count, mean, and sum of squared differences, after Welford: in one pass, without large intermediate sums. */
+function addToDeviation(state: Float64Array, value: unknown): Float64Array {
+  if (typeof value !== "number") return state;
+  const [count = 0, mean = 0, squares = 0] = state;
+  const difference = value - mean;
+  const next = mean + difference / (count + 1);
+  state.set([count + 1, next, squares + difference * (value - next)]);
+  return state;
+}

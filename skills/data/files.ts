@@ -1,0 +1,121 @@
+/** The files of a call: opened inside the working folder, of a format that is known, and not too large together. */
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { replaceFile, sizeText } from "../../src/core/replace-file.ts";
+import { atPlace, existingFile, openForReading } from "../../src/core/working-folder.ts";
+import { dataProblem } from "./problem.ts";
+import type { DataFile, SavedFormat } from "./requests.ts";
+
+export interface OpenFile {
+  handle: FileHandle;
+  name: string;
+  size: number;
+  format: DataFile["format"];
+}
+
+const formats = new Map<string, DataFile["format"]>([
+  ["csv", "csv"],
+  ["tsv", "csv"],
+  ["tab", "csv"],
+  ["txt", "csv"],
+  ["json", "json"],
+  ["geojson", "json"],
+  ["jsonl", "json-lines"],
+  ["ndjson", "json-lines"],
+]);
+
+const savedFormats = new Map<string, SavedFormat>([
+  ["csv", "csv"],
+  ["tsv", "tsv"],
+  ["json", "json"],
+  ["jsonl", "json-lines"],
+  ["md", "markdown"],
+]);
+
+export async function openFiles(
+  names: readonly string[],
+  workingFolder: string,
+  megabytes: number,
+): Promise<OpenFile[]> {
+  const files: OpenFile[] = [];
+  try {
+    for (const name of new Set(names)) files.push(await openFile(name, workingFolder));
+    const size = files.reduce((sum, file) => sum + file.size, 0);
+    if (size > megabytes * 1024 * 1024) {
+      const what = files.length === 1 ? "has" : "have together";
+      const shown = files.map((file) => file.name).join(", ");
+      throw dataProblem(
+        shown,
+        `${what} ${sizeText(size)}, and at most ${megabytes} MiB are read: use a part of the data`,
+      );
+    }
+    return files;
+  } catch (thrown) {
+    await closeAll(files.map(({ handle }) => handle));
+    throw thrown;
+  }
+}
+
+async function openFile(name: string, workingFolder: string): Promise<OpenFile> {
+  const format = formats.get(endingOf(name));
+  if (format === undefined) {
+    throw dataProblem(
+      name,
+      `is no data file that can be read: ${[...formats.keys()].map((ending) => `.${ending}`).join(", ")} can`,
+    );
+  }
+  return await atPlace({ workingFolder, path: name }, async (place) => {
+    const handle = await openForReading(place, "file");
+    const { size } = await handle.stat();
+    return { handle, name: place.shown, size, format };
+  });
+}
+
+export async function closeAll(handles: readonly FileHandle[]): Promise<void> {
+  await Promise.all(handles.map((handle) => handle.close()));
+}
+
+/** Fonts that are not there are no matter: they are for signs that are seldom needed. */
+export async function openFonts(paths: readonly string[]): Promise<FileHandle[]> {
+  const handles: FileHandle[] = [];
+  for (const path of paths) {
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined);
+    if (handle !== undefined) handles.push(handle);
+  }
+  return handles;
+}
+
+export function savedFormatOf(name: string): SavedFormat {
+  const format = savedFormats.get(endingOf(name));
+  if (format !== undefined) return format;
+  throw dataProblem(
+    "save_as",
+    `"${name}" must end in ${[...savedFormats.keys()].map((ending) => `.${ending}`).join(", ")}`,
+  );
+}
+
+export function checkPictureName(name: string): void {
+  if (endingOf(name) !== "png") throw dataProblem("save_as", `"${name}" must end in .png`);
+}
+
+/** Writes beside the data, never over what was read, and nothing that programs take for settings. */
+export async function saveFile(
+  name: string,
+  content: Uint8Array,
+  { workingFolder, read }: { workingFolder: string; read: readonly string[] },
+): Promise<string> {
+  return await atPlace({ workingFolder, path: name, makesFolders: true }, async (place) => {
+    if (read.includes(place.shown))
+      throw dataProblem("save_as", `${place.shown} is one of the files that were read: choose another name`);
+    if (place.shown.split("/").some((part) => part.startsWith("."))) {
+      throw dataProblem("save_as", `${place.shown} is hidden, and results are not: leave the dot in front out`);
+    }
+    const before = await existingFile(place);
+    await replaceFile(place, content, before?.mode ?? 0o644);
+    return `${before === undefined ? "Written to" : "Replaced"} ${place.shown} (${sizeText(content.length)}).`;
+  });
+}
+
+function endingOf(name: string): string {
+  return /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
+}
