@@ -61,8 +61,8 @@ export interface BullTiming {
 }
 
 const defaultTiming: BullTiming = {
-  lockMs: 10_000,
-  stalledMs: 5_000,
+  lockMs: 5_000,
+  stalledMs: 2_000,
   graceMs: 5_000,
   lookAgainMs: 2_000,
   sweepMs: 5_000,
