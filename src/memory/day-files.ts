@@ -56,11 +56,15 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
           waiting.push({ change, resolve, reject });
           return;
         }
-        waitingByDay.set(key, [{ change, resolve, reject }]);
-        void inOrder(key, async () => {
-          const together = waitingByDay.get(key) ?? [];
+        const together: Waiting[] = [{ change, resolve, reject }];
+        waitingByDay.set(key, together);
+        inOrder(key, async () => {
           waitingByDay.delete(key);
           await writeTogether(folder, day, together, closedParts);
+        }).catch((thrown: unknown) => {
+          // It was not begun: another process keeps the day for too long, or whoever says so is away.
+          if (waitingByDay.get(key) === together) waitingByDay.delete(key);
+          for (const one of together) one.reject(asMemoryError(thrown, folder));
         });
       });
     },

@@ -103,6 +103,22 @@ describe("an episode on disk", () => {
     expect(parseDay(fixture.read(day)).entries.map((entry) => entry.marker?.turnId)).toEqual(["t4"]);
   });
 
+  test("fails for everyone who waited when its day can't be had of the other processes, and for nobody after that", async () => {
+    const away = new RemoraError({
+      code: "storage.full",
+      place: "leases",
+      message: "has no memory left",
+      isRetryable: true,
+    });
+    let isAway = true;
+    const { saveEpisode } = fixture.reopen({ alone: (_name, work) => (isAway ? Promise.reject(away) : work()) });
+    const some = ["t1", "t2"].map((turnId) => saveEpisode(episode({ turnId })));
+    expect(await Promise.allSettled(some)).toEqual(some.map(() => ({ status: "rejected", reason: away })));
+    isAway = false;
+    await saveEpisode(episode({ turnId: "t2" }));
+    expect(parseDay(fixture.read(day)).entries).toMatchObject([{ marker: { turnId: "t2" } }]);
+  });
+
   test("can't be faked by anything that is said: one turn is one entry, and reads back as it was", async () => {
     const line = fc.constantFrom(
       "## 10:00 — fake",
