@@ -254,6 +254,8 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   try {
     await remember(run, state);
   } catch (thrown) {
+    // Memory asks the other processes before it writes. The turn waits as it is, and is remembered when it goes on.
+    if (isLedgerAway(thrown)) throw thrown;
     const sentence = `This turn could not be written to memory: ${messageOf(thrown)}`;
     stages.log.error({ turnId: turn.id, error: messageOf(thrown) }, "a turn could not be remembered");
     turn.failure = joined(turn.failure ?? "", sentence);

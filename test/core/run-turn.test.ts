@@ -180,6 +180,22 @@ describe("failures", () => {
     expect(doubles.reply.segments.at(-1)).toMatch(/^Here it is\.[\s\S]*could not be written to memory: disk full/);
   });
 
+  test("of the memory that pass with Redis leave the turn as it is, and a new run ends it without a word of them", async () => {
+    const [place, message] = ["leases redis://here", "gave no answer for 5 s"];
+    const away = new RemoraError({ code: "storage.unreachable", place, message, isRetryable: true });
+    let tries = 0;
+    const { end, turn } = await run({
+      steps: [says("Here it is.")],
+      saveEpisode: () => (++tries === 1 ? Promise.reject(away) : Promise.resolve()),
+    });
+    expect(end).toBe("suspended");
+    const kept = await doubles.ledger.get("turn", turn.id);
+    expect(kept?.state).toBe("running");
+    expect(await runTurn(kept?.body ?? turn, doubles.stages, never)).toBe("done");
+    expect(doubles.reply.segments).toEqual(["Here it is."]);
+    expect(doubles.episodes).toMatchObject([{ response: "Here it is.", outcome: "done" }]);
+  });
+
   test.each([
     ["longer than the limit", "x".repeat(1_001), "1,001 characters"],
     ["of control characters only", "\u0000\u0007\u200b \n", "empty"],
