@@ -2,6 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createModelServer } from "../../bench/model-server.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Said } from "../doubles/slack/people.ts";
@@ -18,10 +19,10 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   let remora: RemoraProcess;
   let slack: SlackDouble;
 
-  async function start(): Promise<void> {
+  async function start(env: Record<string, string> = {}): Promise<void> {
     const how =
       transport === "socket" ? { SLACK_APP_TOKEN: slack.appToken } : { SLACK_SIGNING_SECRET: slack.signingSecret };
-    remora = await startRemora(home, { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...how });
+    remora = await startRemora(home, { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...how, ...env });
     if (transport === "http") slack.http.target = `${remora.url}/slack/events`;
   }
 
@@ -118,6 +119,22 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     );
     expect(await readFile(file, "utf8")).toBe("ran\n");
     expect(agentsIn(said)).toHaveLength(before);
+  });
+
+  test("kill -9 while an answer streams: after a new start it is one message, and whole", async () => {
+    await remora.kill();
+    const model = await createModelServer({ words: 60, wordMs: 40 });
+    const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
+    await start(env);
+    const said = mention("tell me a long story");
+    await slack.until(() => agentsIn(said)[0]?.readable.includes("word9"), 20_000);
+    await remora.kill();
+    expect(agentsIn(said)).toMatchObject([{ streaming: "in_progress" }]);
+    await start(env);
+    const answer = await answerIn(said, "word59");
+    await model.close();
+    expect(agentsIn(said)).toHaveLength(1);
+    expect(answer.readable.match(/word\d+/g)).toEqual(Array.from({ length: 60 }, (_, index) => `word${index}`));
   });
 
   test("what was said while nobody ran is answered once, and a thread goes on", async () => {
