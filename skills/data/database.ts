@@ -99,7 +99,7 @@ async function explained<T>(tables: string, work: () => T | Promise<T>): Promise
   }
 }
 
-export function tablesText(tables: readonly Table[]): string {
+function tablesText(tables: readonly Table[]): string {
   const lines = tables.map(({ name, columns }) => {
     const names = columns.slice(0, 60).map((column) => column.name);
     return `${name} (${names.join(", ")}${columns.length > names.length ? ", …" : ""})`;

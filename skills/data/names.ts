@@ -10,7 +10,8 @@ export function tableName(fileName: string, taken: ReadonlySet<string>): string 
     .replace(/[^\p{L}\p{N}]+/gu, "_")
     .replace(/^_+|_+$/g, "")
     .slice(0, longestName);
-  const name = clean === "" ? "data" : /^\d/.test(clean) || keywords.has(clean.toLowerCase()) ? `t_${clean}` : clean;
+  const name =
+    clean === "" ? "data" : /^\p{N}/u.test(clean) || keywords.has(clean.toLowerCase()) ? `t_${clean}` : clean;
   return unique(name, taken);
 }
 

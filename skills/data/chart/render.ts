@@ -12,17 +12,22 @@ export interface Renderer {
 }
 
 const scale = 1.6;
-const { resolve } = createRequire(import.meta.url);
+const require = createRequire(import.meta.url);
+const files = {
+  renderer: require.resolve("@resvg/resvg-wasm/index_bg.wasm"),
+  regular: require.resolve("@expo-google-fonts/open-sans/400Regular/OpenSans_400Regular.ttf"),
+  bold: require.resolve("@expo-google-fonts/open-sans/600SemiBold/OpenSans_600SemiBold.ttf"),
+};
 
 /** Once in a process, before the first picture. */
 export async function startRendering(): Promise<void> {
-  await initWasm(fileOf("@resvg/resvg-wasm/index_bg.wasm"));
+  await initWasm(bytesOf(files.renderer));
 }
 
 /** `others`: font files, in order. What is no font is passed over. */
 export function createRenderer(others: readonly Uint8Array[]): Renderer {
-  const regular = fileOf("@expo-google-fonts/open-sans/400Regular/OpenSans_400Regular.ttf");
-  const bold = fileOf("@expo-google-fonts/open-sans/600SemiBold/OpenSans_600SemiBold.ttf");
+  const regular = bytesOf(files.regular);
+  const bold = bytesOf(files.bold);
   const readable = others.flatMap((bytes) => {
     try {
       return [{ bytes, font: readFont(bytes) }];
@@ -43,6 +48,6 @@ export function createRenderer(others: readonly Uint8Array[]): Renderer {
   };
 }
 
-function fileOf(name: string): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(readFileSync(resolve(name)));
+function bytesOf(file: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(readFileSync(file));
 }
