@@ -81,6 +81,18 @@ function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, op
   return client;
 }
 
+/** A plain connection to the first of several nodes or sentinels that tries once. The caller listens for `error`. */
+export function openProbe(address: RedisAddress & { type: "cluster" | "sentinel" }): Redis {
+  const { username, password, ...options } = commonOf(address);
+  const tls = address.isTls ? { tls: {} } : {};
+  const login = {
+    ...(address.type === "sentinel" || username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+  };
+  const [node] = address.type === "sentinel" ? address.sentinels : address.nodes;
+  return new Redis({ ...options, ...login, ...tls, ...node, retryStrategy: null });
+}
+
 function patienceOf(role: RedisRole, silenceMs: number): Options {
   switch (role) {
     case "commands":

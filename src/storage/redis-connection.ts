@@ -4,11 +4,11 @@
  *
  * A command goes through `run`, which waits while Redis is away, up to a bound (redis-wait.ts).
  */
-import { RemoraError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { warningsOf } from "./redis-checks.ts";
 import { openRedisClient, type RedisClient, type RedisRole } from "./redis-clients.ts";
 import { asRedisError, isRefusal } from "./redis-errors.ts";
+import { followSeveral, noteOutages } from "./redis-outages.ts";
 import { parseRedisUrl, type RedisAddress } from "./redis-url.ts";
 import { closedError, type Line, patiently } from "./redis-wait.ts";
 
@@ -87,16 +87,16 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     for (const listener of [...listeners]) listener();
   };
   const client = open("commands");
-  client.on("error", (error: Error & { lastNodeError?: Error }) => {
-    // A cluster says that no node would do, and carries what the last one said.
-    lastError = error.lastNodeError ?? error;
+  const trouble = (error?: Error) => {
+    lastError = error ?? lastError;
     changed();
-  });
+  };
+  if (address.type === "single") client.on("error", trouble).on("close", changed);
+  else followSeveral(client, address, trouble);
   client.on("ready", () => {
     lastError = undefined;
     changed();
   });
-  client.on("close", changed);
 
   const line: Line = {
     isUp: () => client.status === "ready",
@@ -156,37 +156,4 @@ function untilReady(line: Line, place: string, signal: AbortSignal): Promise<voi
     signal.addEventListener("abort", look);
     look();
   });
-}
-
-/** One line when Redis goes away or can't be reached at the start, one every so often while that lasts, one when it is back. */
-function noteOutages(line: Line, place: string, log: Log, reminderMs: number): () => void {
-  let reminder: NodeJS.Timeout | undefined;
-  const say = () => {
-    const error = line.trouble();
-    const refusal = line.refusal();
-    if (refusal !== undefined) log.error({ error }, errorText(asRedisError(refusal, place)));
-    else log.warn({ error }, `[${place}] can't be reached. Remora waits for it, and tries again all the time`);
-  };
-  const end = () => {
-    clearInterval(reminder);
-    reminder = undefined;
-  };
-  const stop = line.onChange(() => {
-    if (line.isUp()) {
-      if (reminder !== undefined) log.info({}, `[${place}] is reached now`);
-      end();
-    } else if (reminder === undefined && !line.isClosed()) {
-      say();
-      reminder = setInterval(say, reminderMs);
-      reminder.unref();
-    }
-  });
-  return () => {
-    stop();
-    end();
-  };
-}
-
-function errorText(error: unknown): string {
-  return error instanceof RemoraError ? error.message : String(error);
 }

@@ -36,6 +36,11 @@ const meanings: Record<string, Meaning> = {
   },
   LOADING: { code: "storage.loading", what: "is still reading its data after a start. Try again", isRetryable: true },
   BUSY: { code: "storage.busy", what: "is busy with a long script. Try again", isRetryable: true },
+  MOVED: {
+    code: "storage.cluster",
+    what: "is one node of a cluster. Write redis+cluster:// instead of redis:// in REDIS_URL",
+    isRetryable: false,
+  },
   NOAUTH: refused(),
   WRONGPASS: refused(),
   NOPERM: {

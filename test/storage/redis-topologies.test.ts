@@ -134,6 +134,22 @@ describe.skipIf(missingRedis !== undefined)(`a Redis cluster of two${redisNote}`
     await two?.connection.close();
   });
 
+  test("whoever takes one node of it for a server of its own is told", async () => {
+    const [first, second] = cluster.nodes;
+    const urls = [first?.url ?? "", second?.url ?? ""];
+    const answers = await Promise.all(
+      urls.map(async (url) => {
+        const connection = createRedisConnection(url, silentLog);
+        const ledger = await createRedisLedger({ connection }).catch((thrown: unknown) => thrown);
+        await connection.close();
+        return ledger;
+      }),
+    );
+    expect(answers).toContainEqual(
+      expect.objectContaining({ code: "storage.cluster", message: expect.stringContaining("redis+cluster://") }),
+    );
+  });
+
   test("while it is away at the start it is waited for, and the log says why", async () => {
     await Promise.all(cluster.nodes.map((node) => node.kill()));
     const { log, entries } = recordingLog();
@@ -141,7 +157,8 @@ describe.skipIf(missingRedis !== undefined)(`a Redis cluster of two${redisNote}`
     const store = createRedisStore({ connection });
     const reading = store.get("a");
     const ready = connection.whenReady(never);
-    await vi.waitFor(() => expect(entries).toMatchObject([{ level: "warn" }]), 10_000);
+    const warned = { level: "warn", fields: { error: expect.stringContaining("ECONNREFUSED") } };
+    await vi.waitFor(() => expect(entries).toMatchObject([warned]), 10_000);
     await Promise.all(cluster.nodes.map((node) => node.start()));
     await ready;
     expect(await reading).toBeUndefined();
@@ -237,6 +254,18 @@ describe.skipIf(missingRedis !== undefined)(`a Redis behind a sentinel${redisNot
       await store?.set("after", 2);
       expect(await sentinel.replica.client.exists("{remora}:ledger:entry:call:after", "{remora}:store::after")).toBe(2);
     }, 20_000);
+  });
+
+  test("sentinels that can't be reached are waited for, and the log says why", async () => {
+    sentinel = await startRedisSentinel();
+    await sentinel.sentinel.kill();
+    const { log, entries } = recordingLog();
+    const connection = connect(sentinel.url, log);
+    const ready = connection.whenReady(never);
+    const warned = { level: "warn", fields: { error: expect.stringContaining("ECONNREFUSED") } };
+    await vi.waitFor(() => expect(entries).toMatchObject([warned]), 10_000);
+    await sentinel.sentinel.start();
+    await ready;
   });
 
   test("a master that the sentinel does not know is waited for, and the log says so", async () => {
