@@ -49,7 +49,7 @@ import { skillCommand } from "./core/said-by-command.ts";
 import { probeSandbox, type SandboxProbe } from "./core/sandbox.ts";
 import { createSchedules } from "./core/schedules.ts";
 import type { Delivery, TurnStages } from "./core/stages.ts";
-import type { ToolQueue } from "./core/tool.ts";
+import type { ToolQueue, ToolScope } from "./core/tool.ts";
 import type { TurnRecord } from "./core/turn.ts";
 import { createUsageMeter } from "./core/usage.ts";
 import { usageCommand } from "./core/usage-command.ts";
@@ -67,7 +67,6 @@ import { createTaskFiles } from "./queue/task-file.ts";
 import { createDelivery } from "./response/deliver.ts";
 import { readModel } from "./response/parse.ts";
 import { describeMisfit } from "./response/schema-check.ts";
-import { createSkillAccess } from "./skills/allowed.ts";
 import { briefs, contentOf, countSkills, createSkillLibrary, gateRules } from "./skills/library.ts";
 import { createToolbox } from "./skills/toolbox.ts";
 import { makeFolders } from "./storage/folders.ts";
@@ -152,21 +151,22 @@ export async function createApp(options: AppOptions): Promise<App> {
     retentionDays: config.memory.retentionDays,
     ...(state.alone === undefined ? {} : { alone: state.alone }),
   });
-  const toolSettings = toolboxSettings(settings, sandbox.holds);
-  const mayUse = createSkillAccess(toolSettings);
-  const skillsIn = (conversationId: string) => {
-    const set = library.current();
-    return { ...set, skills: set.skills.filter((skill) => mayUse(skill, conversationId)) };
-  };
+  async function isOwnersCall({ turnId, requester }: ToolScope): Promise<boolean> {
+    const turn = await ledger.get("turn", turnId);
+    return turn !== undefined && isOwner(turn.body.target.platform, requester);
+  }
+
   const tools = createToolbox({
     library,
     log,
     workspace,
     filesRoot: join(workspace, "files"),
     dataFolder: join(data, "skills"),
-    config: toolSettings,
+    config: toolboxSettings(settings, sandbox.holds),
     redact,
     servicesFor: (call, signal) => servicesFor(call, signal),
+    // What is written is in force for everybody.
+    mayWriteSkills: async (scope) => config.safety.owners.length === 0 || (await isOwnersCall(scope)),
   });
   const toolbox = kill?.toolbox(tools) ?? tools;
   const provider = createCascade({ providers: selected.providers, events });
@@ -182,7 +182,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     workspace,
     store,
     memory,
-    skills: (conversationId) => briefs(skillsIn(conversationId)),
+    skills: (conversationId) => briefs(tools.skillsFor(conversationId)),
     config: contextSettings(settings),
     redact,
     log,
@@ -270,10 +270,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const schedules = createSchedules({ ledger, accept: (message) => handlers.onMessage(message), log });
   const servicesFor = createPluginServices({
     ledger,
-    memoryFor: createScopedMemory(memory, async ({ turnId, requester }) => {
-      const turn = await ledger.get("turn", turnId);
-      return turn !== undefined && isOwner(turn.body.target.platform, requester);
-    }),
+    memoryFor: createScopedMemory(memory, isOwnersCall),
     questions,
     schedules,
     platform: (name) => platforms.get(name),
@@ -332,7 +329,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         () => [...connected].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
       ),
       grantCommand(approvals),
-      skillsCommand(skillsIn),
+      skillsCommand(tools.skillsFor),
       modelChoice.command,
       skillCommand,
       access.command,
@@ -364,7 +361,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const home = createPageHome({ data, store, leases });
   const handlers = createHandlers({
     ...{ conversations, approvals, questions, commands, context, access, log },
-    hasSkill: (name, conversationId) => skillsIn(conversationId).skills.some((skill) => skill.name === name),
+    hasSkill: (name, conversationId) => tools.skillsFor(conversationId).skills.some((skill) => skill.name === name),
   });
 
   const server = createWebServer({ ...config.web, token, readiness, metrics, log });

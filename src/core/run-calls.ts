@@ -34,8 +34,14 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
   const { stages, fields } = run;
   const unjudged = step.calls.filter((record) => record.result === undefined && isToBeJudged(record));
   if (unjudged.length === 0) return;
+  const offered = new Set(stages.toolbox.specs(run.turn.conversationId).map((spec) => spec.name));
   for (const record of unjudged) {
     const call = parsedCall(record);
+    // The rules of a tool that is not known now are not known either.
+    if (!offered.has(call.name)) {
+      refuse(record, "invalid", `There is no tool called ${call.name} here (any more), so it was not run.`);
+      continue;
+    }
     const wasJudged = record.verdict !== undefined;
     const verdict = stages.gate.classify(call.name, call.input, taintOf(run, call.name));
     // From here on the call is what was judged: the same bytes are shown, hashed, queued and executed.
