@@ -105,7 +105,7 @@ function lineText({ id, author, text, at, files, replies }: ChatLine): string {
   const short = text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters).toWellFormed()} […]`;
   const more = [
     ...(files.length === 0 ? [] : [`files: ${files.join(", ")}`]),
-    ...(replies === undefined || replies === 0 ? [] : [`${replies} replies`]),
+    ...(replies === undefined || replies === 0 ? [] : [replies === 1 ? "1 reply" : `${replies} replies`]),
   ];
   const notes = more.length === 0 ? "" : ` (${more.join("; ")})`;
   return `[${when} UTC] ${author.name} (${author.id}), message ${id}${notes}: ${short}`;

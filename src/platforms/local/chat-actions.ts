@@ -53,7 +53,7 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
           ? store.page(viewer, place, end ?? Number.MAX_SAFE_INTEGER, limit)
           : store.thread(viewer, thread, threadSize).filter(({ sequence }) => end === undefined || sequence < end);
       return said
-        .filter((message) => message.type === "message" && !message.isDeleted)
+        .filter(({ type, isDeleted, state }) => type === "message" && !isDeleted && state !== "streaming")
         .slice(-limit)
         .map(lineOf);
     },

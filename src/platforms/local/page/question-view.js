@@ -12,16 +12,20 @@ export function questionView(message, me) {
     "section",
     { class: isOpen ? "card waiting" : "card", tabindex: "-1", "aria-label": "Question" },
     element("div", { class: "card-head" }, element("h3", { text: `${tool} asks` })),
-    element("p", { class: "question", text: question }),
-    isOpen &&
-      element(
-        "div",
-        { class: "card-buttons" },
-        ...options.map((text, option) =>
-          element("button", { type: "button", class: "button", text, onclick: () => pick(option) }),
+    element(
+      "div",
+      { class: "card-item" },
+      element("p", { class: "question", text: question }),
+      isOpen &&
+        element(
+          "div",
+          { class: "card-buttons" },
+          ...options.map((text, option) =>
+            element("button", { type: "button", class: "button", text, onclick: () => pick(option) }),
+          ),
         ),
-      ),
-    !isOpen && element("p", { class: "outcome", text: outcome }),
+      !isOpen && element("p", { class: "outcome", text: outcome }),
+    ),
     element("div", { class: "card-foot" }, element("span", { text: `Asked for ${requesterName}` }), receipt),
   );
   return view;

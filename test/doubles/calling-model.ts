@@ -1,0 +1,111 @@
+/**
+ * A model that does what it is told: `call TOOL {json} then call TOOL {json}` in the newest message becomes these tool calls, one
+ * a step, and what the last tool said is the answer. Speaks Anthropic's protocol, streamed in small pieces.
+ */
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { z } from "zod";
+
+export interface CallingModel {
+  url: string;
+  /** The bodies of all requests, in the order they came. */
+  requests: string[];
+  close(): Promise<void>;
+}
+
+const block = z.looseObject({ type: z.string(), text: z.string().optional(), content: z.unknown().optional() });
+const request = z.looseObject({
+  messages: z.array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(block)]) })),
+});
+type Block = z.infer<typeof block>;
+
+export async function startCallingModel(): Promise<CallingModel> {
+  const requests: string[] = [];
+  const server = createServer(async (incoming, response) => {
+    const sent = await text(incoming);
+    const body = request.safeParse(JSON.parse(sent || "{}"));
+    if (!body.success) {
+      response.writeHead(400).end(z.prettifyError(body.error));
+      return;
+    }
+    requests.push(sent);
+    answer(response, body.data);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** How many steps of the turn are done is told by the results that stand behind its message. */
+function answer(response: ServerResponse, { messages }: z.infer<typeof request>): void {
+  const contents = messages.map(({ role, content }) => ({
+    role,
+    blocks: typeof content === "string" ? [{ type: "text", text: content }] : content,
+  }));
+  const start = contents.findLastIndex(({ role, blocks }) => role === "user" && !blocks.some(isResult));
+  const said = (contents[start]?.blocks ?? []).map((each) => each.text ?? "").join("\n");
+  const results = contents.slice(start + 1).flatMap(({ blocks }) => blocks.filter(isResult));
+  const [, tool, json] = [...said.matchAll(/\bcall (\w+) (\{.*?\})(?= then call |\s*$)/gm)][results.length] ?? [];
+  const stream = startStream(response);
+  if (tool !== undefined && json !== undefined) {
+    stream.call(tool, json);
+    stream.end("tool_use");
+    return;
+  }
+  const last = results.at(-1);
+  stream.text(
+    last === undefined ? "Finished. There was nothing to call." : `Finished. The tool said:\n\n${shown(last)}`,
+  );
+  stream.end("end_turn");
+}
+
+function isResult({ type }: Block): boolean {
+  return type === "tool_result";
+}
+
+function shown({ content }: Block): string {
+  const blocks = z.array(block).safeParse(content);
+  return blocks.success ? blocks.data.map((each) => each.text ?? `[${each.type}]`).join("\n") : String(content);
+}
+
+function startStream(response: ServerResponse) {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const send = (type: string, fields: object) =>
+    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const head = { id: "m", type: "message", role: "assistant", model: "calling", content: [] };
+  send("message_start", { message: { ...head, stop_reason: null, stop_sequence: null, usage } });
+  const inBlock = (start: object, deltas: object[]) => {
+    send("content_block_start", { index: 0, content_block: start });
+    for (const delta of deltas) send("content_block_delta", { index: 0, delta });
+    send("content_block_stop", { index: 0 });
+  };
+  return {
+    text(whole: string) {
+      const pieces = whole.match(/\s*\S+\s*/g) ?? [];
+      inBlock(
+        { type: "text", text: "" },
+        pieces.map((piece) => ({ type: "text_delta", text: piece })),
+      );
+    },
+    call(name: string, json: string) {
+      const halves = [json.slice(0, 4), json.slice(4)];
+      inBlock(
+        { type: "tool_use", id: `toolu_${Math.random().toString(36).slice(2)}`, name, input: {} },
+        halves.map((partial_json) => ({ type: "input_json_delta", partial_json })),
+      );
+    },
+    end(stop_reason: string) {
+      send("message_delta", { delta: { stop_reason, stop_sequence: null }, usage });
+      send("message_stop", {});
+      response.end();
+    },
+  };
+}

@@ -1,0 +1,275 @@
+/** Every shipped skill used for real: the whole process, a model that calls what it is told to, and people who approve. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
+import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startWebSite, type WebSite } from "../doubles/web-site.ts";
+
+let home: RemoraHome;
+let model: CallingModel;
+let site: WebSite;
+let remora: RemoraProcess;
+let ann: ChatClient;
+
+beforeAll(async () => {
+  [home, model, site] = await Promise.all([createHome(), startCallingModel(), startWebSite()]);
+  site.on("/train", "<title>The train</title><article><h1>The train</h1><p>It leaves on Friday at ten.</p></article>");
+  await writeFile(configPath(), stringify(config()));
+  await start();
+});
+afterAll(async () => {
+  ann.close();
+  await remora.kill();
+  await Promise.all([model.close(), site.close(), home.remove()]);
+});
+
+function config(): object {
+  const program = fileURLToPath(new URL("../doubles/mcp-server.ts", import.meta.url));
+  const test = { command: process.execPath, args: [program, "{}"], trust: ["refuse"] };
+  const web = { allow: [`127.0.0.1:${site.port}`], ports: [80, site.port] };
+  return { safety: { owners: ["user:local:ann"] }, skills: { settings: { mcp: { servers: { test } }, web } } };
+}
+
+const configPath = () => join(dirname(home.data), "remora.yaml");
+const inFiles = (name: string) => join(home.workspace, "files", "channel:general", name);
+const inSkills = (...names: string[]) => join(home.workspace, "skills", ...names);
+
+async function start(): Promise<void> {
+  const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: configPath() };
+  remora = await startRemora(home, env);
+  ann = await createChatClient(remora.url, remora.token);
+}
+
+/** What was said is answered to its end; cards that come on the way are not clicked. */
+function finished(said: SeenMessage): Promise<SeenMessage> {
+  return ann.waitFor(
+    ({ author, thread, sequence, text, state }) =>
+      author.isBot && thread === said.id && sequence > said.sequence && /Finished/.test(text) && state === "done",
+  );
+}
+
+/** Runs without a question. */
+async function use(calls: string): Promise<SeenMessage> {
+  const said = await ann.say(`@remora ${calls}`);
+  const answer = await finished(said);
+  expect(cardsOf(said)).toEqual([]);
+  return answer;
+}
+
+/** Asks for one of these reasons, and runs once Ann has approved. */
+async function useAsked(calls: string, reason: string): Promise<SeenMessage> {
+  const said = await ann.say(`@remora ${calls}`);
+  const card = await ann.cardFor(said);
+  expect(card.card?.items[0]?.reasons.join("\n")).toContain(reason);
+  expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
+  return await finished(said);
+}
+
+function cardsOf(said: SeenMessage): SeenMessage[] {
+  return [...ann.seen.values()].filter(({ type, thread }) => type === "card" && thread === said.id);
+}
+
+const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
+const lastRequest = () => model.requests.at(-1) ?? "";
+
+/** Files of skills and servers are looked at beside everything else, so that what is new is there a moment later. */
+async function untilOffered(tool: string): Promise<void> {
+  const isOffered = async () => {
+    await use("hello");
+    return lastRequest().includes(tool);
+  };
+  await expect.poll(isOffered, { timeout: 20_000 }).toBe(true);
+}
+
+test("filesystem: writes and reads unasked, stays in its folder, and asks before git's own files", async () => {
+  const write = call("write_file", { path: "notes/a.md", content: "alpha\nbeta\n" });
+  const edit = call("edit_file", { path: "notes/a.md", old_text: "beta", new_text: "gamma" });
+  const answer = await use(`${write} then ${edit} then ${call("search_files", { text: "gamma" })}`);
+  expect(answer.text).toContain("notes/a.md:2: gamma");
+  expect(await readFile(inFiles("notes/a.md"), "utf8")).toBe("alpha\ngamma\n");
+  expect((await use(call("read_file", { path: "../channel:random/a.md" }))).text).toContain("Blocked");
+  expect((await use(call("read_file", { file: "notes/a.md" }))).text).toContain("unknown property");
+  await useAsked(call("write_file", { path: "repo/.git/config", content: "[core]\n" }), "changes how git behaves");
+});
+
+test("shell and git: looking is free, changing asks, forcing is blocked", async () => {
+  const commit =
+    "git init -q work && cd work && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first";
+  await useAsked(call("shell_exec", { command: commit }), "changes the repository");
+  expect((await use(call("shell_exec", { command: "cd work && git log --oneline" }))).text).toContain("first");
+  const forced = { command: "cd work && git push --force origin main" };
+  expect((await use(call("shell_exec", forced))).text).toContain("Blocked by the safety rules of shell");
+  const job = await use(call("shell_exec", { command: "echo from-the-job", background: true }));
+  const [log = ""] = /\.jobs\/\w+\.log/.exec(job.text) ?? [];
+  await expect.poll(() => readFile(inFiles(log), "utf8"), { timeout: 20_000 }).toContain("from-the-job");
+});
+
+test("planning, git and code-review: the instructions are there when they are meant, and a bundled file is loaded", async () => {
+  await use("please review my commit");
+  for (const known of ["Know the aim.", "Before you change anything", "look first, then give the plan"])
+    expect(lastRequest()).toContain(known);
+  await use("good morning");
+  expect(lastRequest()).not.toContain("Know the aim.");
+  const checklist = call("load_skill", { name: "code-review", file: "checklist.md" });
+  expect((await use(checklist)).text).toContain("Review checklist");
+  const outside = call("load_skill", { name: "code-review", file: "../shell/SKILL.md" });
+  expect((await use(outside)).text).toContain("has no file");
+});
+
+test("web: reads a page that the operator opened, nothing else inside, and what is kept after it asks", async () => {
+  const page = call("web_fetch", { url: `${site.origin}/train` });
+  expect((await use(page)).text).toContain("It leaves on Friday at ten.");
+  const asked = site.requests.length;
+  for (const url of ["http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"])
+    expect((await use(call("web_fetch", { url }))).text).toContain("Blocked by the safety rules of web");
+  for (const url of ["http://2130706433/", "http://[::1]/", "http://localhost/"])
+    expect((await use(call("web_fetch", { url }))).text).toContain("no public address");
+  expect((await use(call("web_search", { query: "trains" }))).text).toContain("No search provider is configured");
+  expect(site.requests).toHaveLength(asked);
+  const keep = call("remember", { title: "Train", text: "It leaves on Friday." });
+  await useAsked(`${page} then ${keep}`, "after reading what others wrote");
+});
+
+test("chat: the history without the answer that is being written, a post and files, each where it was meant", async () => {
+  const history = await use(call("chat_history", { limit: 5 }));
+  expect(history.text).toMatch(/Ann \(ann\), message \S+ \(1 reply\): @remora call chat_history/);
+  expect(history.text).not.toContain("Remora (remora)");
+
+  await useAsked(
+    call("chat_post", { channel: "#random", text: "The **build** is green." }),
+    "posts in the agent's name",
+  );
+  const inRandom = ({ place, author }: SeenMessage) => place === "channel:random" && author.isBot;
+  expect((await ann.waitFor(inRandom)).text).toBe("The **build** is green.");
+  const nowhere = call("chat_post", { channel: "#nowhere", text: "x" });
+  expect((await useAsked(nowhere, "posts in the agent's name")).text).toContain("no channel #nowhere");
+
+  await writeFile(inFiles("report.csv"), "a,b\n1,2\n");
+  const [shared] = (await use(call("chat_upload", { path: "report.csv" }))).files;
+  expect(shared).toMatchObject({ name: "report.csv", mimeType: "text/csv" });
+  expect(await (await ann.request("GET", `/local/api/files/${shared?.id}`)).text()).toBe("a,b\n1,2\n");
+  await useAsked(call("chat_upload", { path: "report.csv", channel: "#random" }), "shares a file in another channel");
+  await ann.waitFor((message) => inRandom(message) && message.files[0]?.name === "report.csv");
+});
+
+test("data: a question in SQL, and a chart that is a picture in the chat", async () => {
+  await writeFile(inFiles("sales.csv"), "region,amount\nNorth,10\nSouth,32\nNorth,5\n");
+  const sql = "SELECT region, sum(amount) AS total FROM sales GROUP BY region ORDER BY region";
+  expect((await use(call("data_query", { files: ["sales.csv"], sql }))).text).toMatch(/North \| 15[\s\S]*South \| 32/);
+  const change = call("data_query", { files: ["sales.csv"], sql: "DELETE FROM sales" });
+  expect((await use(change)).text).toContain("may only SELECT");
+  expect((await use(call("data_describe", { files: ["../sales.csv"] }))).text).toContain("Blocked");
+
+  const chart = await use(call("data_chart", { files: ["sales.csv"], sql, type: "bar", title: "Sales" }));
+  expect(chart.files).toMatchObject([{ mimeType: "image/png" }]);
+  const picture = await ann.request("GET", `/local/api/files/${chart.files[0]?.id}`);
+  expect(picture.headers.get("content-disposition")).toMatch(/^inline/);
+  expect(
+    Buffer.from(await picture.arrayBuffer())
+      .subarray(1, 4)
+      .toString(),
+  ).toBe("PNG");
+});
+
+test("skills: written with approval it is in force at the next message, and a broken edit changes nothing", async () => {
+  const content =
+    "---\nname: tea\ndescription: How tea is made here.\ntriggers: [tea]\n---\n\nSteep it for four minutes.\n";
+  await useAsked(call("write_skill", { name: "tea", content }), "instructions that later conversations follow");
+  await use("how do we make tea");
+  expect(lastRequest()).toContain("Steep it for four minutes.");
+  await use("good morning");
+  expect(lastRequest()).not.toContain("Steep it for four minutes.");
+  const byCommand = await ann.command("skill", "tea what now");
+  await finished(byCommand);
+  expect(lastRequest()).toContain("Steep it for four minutes.");
+
+  await writeFile(inSkills("tea", "SKILL.md"), content.replace("---\n\n", "\n"));
+  const notices = async () => {
+    await ann.command("skills");
+    return [...ann.seen.values()].map(({ type, text }) => (type === "receipt" ? text : "")).join("\n");
+  };
+  await expect.poll(notices, { timeout: 20_000 }).toContain("what it said before stays in force");
+  await use("tea again");
+  expect(lastRequest()).toContain("Steep it for four minutes.");
+  const code = call("write_skill", { name: "tea", file: "plugin.ts", content: "export default {}" });
+  expect((await use(code)).text).toContain("Blocked by the safety rules of skills");
+});
+
+test("mcp: a server's tool asks and runs, one that is trusted does not ask, and a server that dies costs one call", async () => {
+  await untilOffered("test_echo");
+  expect((await useAsked(call("test_echo", { text: "one" }), "a tool of another program")).text).toContain("one");
+  expect((await use(call("test_refuse", {}))).text).toContain("no such thing");
+  expect((await use(call("test_echo", { text: 1 }))).text).toContain("/text must be string");
+  const died = await useAsked(call("test_die", {}), "a tool of another program");
+  expect(died.text).toContain("whether it did its work is unknown");
+  expect((await useAsked(call("test_echo", { text: "two" }), "a tool of another program")).text).toContain("two");
+});
+
+test("a tool's question: three buttons, answered once, by the person it is for", async () => {
+  await mkdir(inSkills("paint"), { recursive: true });
+  const asks = 'return "it is " + (await context.ask("Which colour?", ["Red", "Forest green", "None"]));';
+  await writeFile(
+    inSkills("paint", "plugin.mjs"),
+    `export default { async execute(tool, input, context) { ${asks} } };`,
+  );
+  const tools = "tools:\n  - name: pick_colour\n    description: Asks for a colour.";
+  await writeFile(inSkills("paint", "SKILL.md"), `---\nname: paint\ndescription: Paints.\n${tools}\n---\n\n# Paint\n`);
+  await untilOffered("pick_colour");
+
+  const said = await ann.say("@remora call pick_colour {}");
+  const { id: messageId, question } = await ann.waitFor(
+    ({ type, thread }) => type === "question" && thread === said.id,
+  );
+  expect(question).toMatchObject({ question: "Which colour?", options: ["Red", "Forest green", "None"] });
+  const pick = async (person: string, option: number) => {
+    const body = { person, messageId, questionId: question?.id, option };
+    return (await ann.request("POST", "/local/api/picks", body)).json();
+  };
+  expect(await pick("ben", 0)).toMatchObject({ accepted: false, text: expect.stringContaining("asks Ann") });
+  expect(await pick("ann", 3)).toMatchObject({ accepted: false });
+  expect(await pick("ann", 1)).toMatchObject({ accepted: true });
+  expect(await pick("ann", 0)).toMatchObject({ accepted: false });
+  expect((await finished(said)).text).toContain("it is Forest green");
+  expect(ann.seen.get(messageId)).toMatchObject({ state: "done", question: { outcome: "Forest green — Ann" } });
+});
+
+test("memory and schedule outlive a kill: a note is found and forgotten, a reminder that was due meanwhile is said once", async () => {
+  await use(call("remember", { title: "Deploys", text: "Deploys happen on Mondays at ten." }));
+  await useAsked(
+    call("remember", { text: "Fridays are free.", title: "Days off", shared: true }),
+    "every conversation",
+  );
+  const task = { text: call("write_file", { path: "later.txt", content: "x" }), when: "in 3 hours", kind: "do" };
+  await useAsked(call("schedule_add", task), "without anybody watching");
+  expect((await use(call("schedule_add", { text: "x", when: "some day", kind: "remind" }))).text).toContain(
+    "not understood as a time",
+  );
+  const dueAt = Math.ceil(Date.now() / 1000) * 1000 + 3_000;
+  const reminder = { text: "Water the plants", when: new Date(dueAt).toISOString(), kind: "remind" };
+  const said = await ann.say(`@remora ${call("schedule_add", reminder)}`);
+  const added = await finished(said);
+  expect(added.text).toContain("Scheduled as");
+  ann.close();
+  await remora.kill();
+  await expect.poll(() => Date.now(), { timeout: 10_000 }).toBeGreaterThan(dueAt);
+
+  await start();
+  const isAnswerTo = ({ author, thread, sequence }: SeenMessage) =>
+    author.isBot && thread === said.id && sequence > added.sequence;
+  await ann.waitFor((message) => isAnswerTo(message) && message.state === "done" && /Finished/.test(message.text));
+  expect(
+    model.requests.filter((request) => /Reminder that I asked for[^\]]*\]\\nWater the plants/.test(request)),
+  ).toHaveLength(1);
+  const listed = await use(call("schedule_list", {}));
+  expect(listed.text).toContain("later.txt");
+  expect(listed.text).not.toContain("Water the plants");
+
+  expect((await use(call("recall", { query: "Deploys happen on" }))).text).toContain("Mondays at ten.");
+  await useAsked(call("forget_note", { title: "Deploys" }), "removes a note for good");
+  const again = await useAsked(call("forget_note", { title: "Deploys" }), "removes a note for good");
+  expect(again.text).toContain('no note "Deploys"');
+});
