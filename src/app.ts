@@ -488,7 +488,7 @@ async function createQueue(
   return createBullQueue({
     ...options,
     connect: connection.forBullMq,
-    prefix: prefix.slice(0, -1),
+    prefix,
     bus: state.bus,
     runs: role !== "platforms",
     timing: { lockMs, stalledMs: lockMs / 2, graceMs: lockMs / 2 },
