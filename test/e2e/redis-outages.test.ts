@@ -1,0 +1,180 @@
+/**
+ * What happens to Redis while there is work, with the real process: killed and started again, frozen, out of memory, read-only.
+ * Turns wait or fail where people see it; when it is well again everything is answered, and nothing has happened twice.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { missingRedis, redisNote } from "../doubles/redis-server.ts";
+import type { RemoraProcess } from "../doubles/remora-process.ts";
+import {
+  agentsIn,
+  answerIn,
+  callFor,
+  createDurabilityWorld,
+  type DurabilityWorld,
+  eventually,
+  expectNothingOpen,
+  newId,
+} from "./durability-world.ts";
+
+const testMs = 240_000;
+
+let world: DurabilityWorld;
+let remora: RemoraProcess;
+
+beforeEach(async () => {
+  world = await createDurabilityWorld({ redis: {} });
+  remora = await world.start();
+});
+afterEach(() => world.close());
+
+const readyz = async () => {
+  const response = await fetch(`${remora.url}/readyz`);
+  return `${response.status} ${await response.text()}`;
+};
+
+async function killRedis(): Promise<void> {
+  await world.redis.kill();
+  await eventually(async () => expect(await readyz()).toMatch(/^503 Redis: .*can't be reached/));
+  expect((await fetch(`${remora.url}/healthz`)).status).toBe(200);
+}
+
+async function startRedis(): Promise<void> {
+  await world.redis.start();
+  await eventually(async () => expect(await readyz()).toBe("200 ready\n"));
+}
+
+/** Resolves when the words have come so often in the log. */
+async function logged(words: RegExp, times: number): Promise<void> {
+  const found = () =>
+    remora
+      .stderr()
+      .split("\n")
+      .filter((line) => words.test(line)).length;
+  while (found() < times) await wait(100);
+}
+
+const cardsIn = async (id: string) => agentsIn(await world.person.thread(id)).filter(({ type }) => type === "card");
+
+describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () => {
+  test("killed while a model answers and started again: the answer comes", { timeout: testMs }, async () => {
+    const id = newId();
+    world.model.hold(id, "before");
+    await world.person.say(id, `plain ${id}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await killRedis();
+    world.model.open();
+    await startRedis();
+    expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("killed while a tool runs: its result is kept as soon as it can be, and it has run once", {
+    timeout: testMs,
+  }, async () => {
+    world.tools.hold("/m", "after");
+    const id = await callFor(world, "effect_safe");
+    await eventually(() => expect(world.tools.held()).toBe(1));
+    await killRedis();
+    world.tools.open();
+    await startRedis();
+    expect(await answerIn(world, id)).toContain(`effect ${id}`);
+    expect(world.effects(id)).toBe(1);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("killed while a card is open: a click meanwhile is not lost and counts once", { timeout: testMs }, async () => {
+    const id = await callFor(world, "effect_ask");
+    await eventually(async () => expect(await cardsIn(id)).toMatchObject([{ state: "waiting" }]));
+    await killRedis();
+    const isApproved = world.person.approve(id);
+    await startRedis();
+    await isApproved;
+    await world.person.approve(id);
+    expect(await answerIn(world, id)).toContain(`effect ${id}`);
+    expect(world.effects(id)).toBe(1);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("away when something is said: it is not acknowledged until it is kept, and answered once", {
+    timeout: testMs,
+  }, async () => {
+    await killRedis();
+    const id = newId();
+    const isAccepted = world.person.say(id, `plain ${id}`);
+    await startRedis();
+    await isAccepted;
+    expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("away for longer than anything waits: the turn is left as it is, and taken up afterwards", {
+    timeout: testMs,
+  }, async () => {
+    const id = newId();
+    world.model.hold(id, "before");
+    await world.person.say(id, `plain ${id}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await killRedis();
+    world.model.open();
+    await logged(/the sweep of .*gave no answer|gave no answer.*the sweep of/, 3);
+    await startRedis();
+    expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("frozen for longer than leases live: every turn ends once", { timeout: testMs }, async () => {
+    world.tools.hold("/m", "after");
+    const [safe, again] = [await callFor(world, "effect_safe"), await callFor(world, "effect_again")];
+    const plain = newId();
+    world.model.hold(plain, "before");
+    await world.person.say(plain, `plain ${plain}`);
+    await eventually(() => expect([world.tools.held(), world.model.held()]).toEqual([2, 1]));
+    await world.redis.client.call("CLIENT", "PAUSE", "6000", "ALL");
+    world.tools.open();
+    world.model.open();
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    for (const id of [safe, again]) expect(await answerIn(world, id)).toContain(`effect ${id}`);
+    expect(world.effects(safe)).toBe(1);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  const refusals = [
+    {
+      what: "out of memory",
+      break: () => world.redis.client.config("SET", "maxmemory", "1"),
+      mend: () => world.redis.client.config("SET", "maxmemory", "0"),
+    },
+    {
+      what: "read-only",
+      break: () => world.redis.client.replicaof("127.0.0.1", "1"),
+      mend: () => world.redis.client.replicaof("NO", "ONE"),
+    },
+  ];
+  for (const refusal of refusals) {
+    test(`${refusal.what} in the middle of turns: they wait or fail visibly, and end when it is well again`, {
+      timeout: testMs,
+    }, async () => {
+      world.tools.hold("/m", "after");
+      const id = await callFor(world, "effect_safe");
+      const plain = newId();
+      world.model.hold(plain, "before");
+      await world.person.say(plain, `plain ${plain}`);
+      await eventually(() => expect([world.tools.held(), world.model.held()]).toEqual([1, 1]));
+      await refusal.break();
+      world.tools.open();
+      world.model.open();
+      const later = newId();
+      const isAccepted = world.person.say(later, `plain ${later}`);
+      // Long enough for everything to be tried again in vain.
+      await logged(/the sweep of conversations failed/, 2);
+      await refusal.mend();
+      await isAccepted;
+      for (const each of [plain, later]) expect(await answerIn(world, each)).toMatch(/You said plain|⚠️/);
+      expect(await answerIn(world, later)).toContain(`You said plain ${later}`);
+      expect(await answerIn(world, id)).toMatch(/effect m|⚠️/);
+      expect(world.effects(id)).toBe(1);
+      await expectNothingOpen(await world.ledger());
+    });
+  }
+});
