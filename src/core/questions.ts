@@ -66,7 +66,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       state === "answered"
         ? { outcome: `${options[body.picked ?? 0] ?? ""} — ${body.pickedBy?.name ?? requester.name}` }
         : state === "withdrawn"
-          ? { outcome: "Not answered in time" }
+          ? { outcome: "Closed without an answer" }
           : {};
     return { id, target, tool, question, options, requesterName: requester.name, ...outcome };
   }

@@ -88,7 +88,7 @@ describe("a question", () => {
     const { id } = await asked();
     stop.abort(new TurnAbort("stopped"));
     await expect(answer).rejects.toBeInstanceOf(TurnAbort);
-    expect(shown.at(-1)).toMatchObject({ id, outcome: "Not answered in time" });
+    expect(shown.at(-1)).toMatchObject({ id, outcome: "Closed without an answer" });
     expect(await pick(id, 0)).toMatchObject({ accepted: false });
   });
 
