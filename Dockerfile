@@ -9,6 +9,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=peer --omit=optional --ignore-scripts --no-audit --no-fund
 COPY config ./config
 COPY skills ./skills
+COPY slack ./slack
 COPY src ./src
 COPY workspace ./workspace
 RUN mkdir -p data && chown -R node:node data workspace
