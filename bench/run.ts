@@ -11,12 +11,12 @@ import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What the benchmarks share, and this file. */
-const parts: ReadonlySet<string> = new Set(["run", "statistics", "memory-sets", "model-server", "bare-bot"]);
+/** What the benchmarks share, and this file; the bots they compare with are `bare-…`. */
+const parts: ReadonlySet<string> = new Set(["run", "statistics", "memory-sets", "model-server"]);
 
 const names = (await readdir(import.meta.dirname))
   .flatMap((file) => (file.endsWith(".ts") ? [file.slice(0, -".ts".length)] : []))
-  .filter((name) => !parts.has(name))
+  .filter((name) => !parts.has(name) && !name.startsWith("bare-"))
   .sort();
 const [wanted, ...args] = process.argv.slice(2);
 
