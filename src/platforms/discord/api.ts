@@ -5,7 +5,7 @@
  * so here it repeats nothing, and a passing failure is tried again after pauses: a few seconds for what may fail, minutes for
  * what must arrive. What is sent twice because an answer was lost is posted once, by its nonce.
  */
-import { DiscordAPIError, HTTPError, type RawFile, REST, type RouteLike } from "discord.js";
+import { DiscordAPIError, HTTPError, type RawFile, REST, RESTEvents, type RouteLike } from "discord.js";
 import { messageOf, RemoraError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { pause } from "../../core/retry.ts";
@@ -47,11 +47,16 @@ const defaultPauses: Record<Patience, readonly number[]> = {
   lasting: [300, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000],
 };
 const timeoutMs = 15_000;
+/** Requests a second. */
+const sureRate = 50;
+const burstRate = 500;
+const cautiousMs = 10 * 60_000;
 
 export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptions): DiscordApi {
   const rest = new REST({ version: "10", retries: 0, timeout: timeoutMs, ...(apiUrl ? { api: apiUrl } : {}) });
   rest.setToken(token);
   const waits = { ...defaultPauses, ...pauses };
+  keepGlobalRate(rest);
   const ended = new AbortController();
   const underWay = new Set<AbortController>();
 
@@ -99,6 +104,23 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
       rest.clearHandlerSweeper();
     },
   };
+}
+
+/**
+ * discord.js holds itself to the 50 requests a second that every bot may send, also where Discord gives a bot more. So it may send
+ * more until Discord says that it was too much; then it keeps to the 50 for a while, because refused requests are counted too.
+ */
+function keepGlobalRate(rest: REST): void {
+  let timer: NodeJS.Timeout | undefined;
+  rest.options.globalRequestsPerSecond = burstRate;
+  rest.on(RESTEvents.Response, (_request, response) => {
+    if (response.status !== 429 || !response.headers.has("x-ratelimit-global")) return;
+    rest.options.globalRequestsPerSecond = sureRate;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      rest.options.globalRequestsPerSecond = burstRate;
+    }, cautiousMs).unref();
+  });
 }
 
 function jittered(ms: number): number {

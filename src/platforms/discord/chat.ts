@@ -38,8 +38,8 @@ export function createChat({ api, messages, access }: ChatOptions): ChatActions 
     let first: string | undefined;
     for (const [index, body] of bodies.entries()) {
       const nonce = nonceOf(key, channelId, String(index));
-      first ??= await messages.post(channelId, body, { nonce, patience: "lasting" });
-      if (index > 0) await messages.post(channelId, body, { nonce, patience: "lasting" });
+      const { id } = await messages.post(channelId, body, { nonce, patience: "lasting" });
+      first ??= id;
     }
     return first ?? "";
   }

@@ -29,8 +29,8 @@ export interface PostOptions {
 }
 
 export interface Messages {
-  /** Resolves to the message's id. */
-  post(channelId: string, message: OutgoingMessage, options: PostOptions): Promise<string>;
+  /** `isSame`: false when it was posted before, and said something else then. */
+  post(channelId: string, message: OutgoingMessage, options: PostOptions): Promise<{ id: string; isSame: boolean }>;
   edit(channelId: string, messageId: string, message: OutgoingMessage, patience: Patience): Promise<void>;
   /** One that is gone already is none to remove. */
   remove(channelId: string, messageId: string): Promise<void>;
@@ -46,7 +46,7 @@ export function createMessages(api: DiscordApi): Messages {
         ...payload({ ...message }, replyTo === undefined ? {} : { message_reference: reference }, nonce),
         patience,
       });
-      return posted.id;
+      return { id: posted.id, isSame: textOf(posted) === textOf(message) };
     },
     async edit(channelId, messageId, message, patience) {
       const route = Routes.channelMessage(channelId, messageId);
@@ -61,6 +61,13 @@ export function createMessages(api: DiscordApi): Messages {
       }
     },
   };
+}
+
+/** What people read and can press; Discord may change blanks. */
+function textOf({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
+  const buttons = JSON.stringify(components).match(/"custom_id":"[^"]*"/g) ?? [];
+  const texts = [content, ...embeds.flatMap(({ title = "", description = "" }) => [title, description])];
+  return [...texts.map((text) => text.replace(/\s+/g, "")), ...buttons].join("\n");
 }
 
 export const noMentions = { parse: [], replied_user: false };

@@ -71,16 +71,17 @@ export function createOutlet(options: OutletOptions): Outlet {
 
   async function firstPlace(): Promise<Place> {
     if (conversation === undefined) throw noRoute(target, "it is no conversation of Discord");
-    const kept = (await posts.all()).find(({ key }) => key === "place")?.messageId;
+    const all = await posts.all();
+    const kept = all.find(({ key }) => key === "place")?.messageId;
     isKept = kept !== undefined;
     if (conversation.type === "dm") return { type: "dm", channelId: conversation.channel };
     if (kept === conversation.channel) return inChannel(conversation);
     if (kept !== undefined) return { type: kept === conversation.thread ? "thread" : "author", channelId: kept };
     const { thread } = conversation;
     if (thread === null) return inChannel(conversation);
-    return thread === target.messageId
-      ? await startThread(conversation, thread)
-      : { type: "thread", channelId: thread };
+    // Something stands there already, or it was a thread from the beginning.
+    const isThere = all.length > 0 || thread !== target.messageId;
+    return isThere ? { type: "thread", channelId: thread } : await startThread(conversation, thread);
   }
 
   async function whereToWrite(): Promise<Place> {
@@ -88,6 +89,14 @@ export function createOutlet(options: OutletOptions): Outlet {
     place = await firstPlace();
     await explain(place);
     return place;
+  }
+
+  /** A place that the conversation does not tell is kept beside the posts. */
+  async function keepPlace(): Promise<void> {
+    const isKnown = place?.type === "thread" || place?.type === "dm";
+    if (place === undefined || isKnown || isKept) return;
+    await posts.keep("place", place.channelId);
+    isKept = true;
   }
 
   function inChannel({ channel }: DiscordConversation, because?: string): Place {
@@ -178,10 +187,11 @@ export function createOutlet(options: OutletOptions): Outlet {
         try {
           const nonce = nonceOf(target.turnId, key, channelId);
           const answering = replyTo === undefined ? {} : { replyTo };
-          const id = await messages.post(channelId, message, { nonce, patience, ...answering });
+          const { id, isSame } = await messages.post(channelId, message, { nonce, patience, ...answering });
           await posts.keep(key, id);
-          if (!isKept) await posts.keep("place", channelId);
-          isKept = true;
+          await keepPlace();
+          // A process before this one has posted it, and died before it could say so.
+          if (!isSame) await messages.edit(channelId, id, message, patience);
           return id;
         } catch (thrown) {
           // It may be no more than the right to attach or to embed: whoever posts it knows how to say it more plainly.

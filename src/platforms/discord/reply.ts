@@ -34,6 +34,14 @@ export interface DiscordReplyOptions {
   log: Log;
 }
 
+/** What is to be seen now; changed while it is on its way. */
+interface Growing {
+  text: string;
+  activity: string;
+  /** The end is known already: its first parts as they will stay. */
+  final?: string[];
+}
+
 /** Discord takes five edits in five seconds, from all of a channel. */
 const editEveryMs = 1_000;
 /** Nothing shows so little for so long and still works. */
@@ -42,16 +50,25 @@ const typingMs = 10 * 60_000;
 export function createDiscordReply(options: DiscordReplyOptions): Reply {
   const { api, outlet, target, posts, log } = options;
   const typing = createTyping(api, () => outlet.channelId(), { longestMs: typingMs });
-  const shown = { text: "", activity: "", isWritten: false };
+  const growing: Growing = { text: "", activity: "" };
+  /** Since the segment was opened, by this process. */
+  let isWritten = false;
   /** Message ids of cards and questions by their keys. */
   const asked = new Map<string, string>();
   let segment: Segment | undefined;
   /** Nobody will see it: only the end is worth another try. */
   let isShut = false;
 
-  const paced = createPaced<string[]>({
+  const paced = createPaced<Growing>({
     everyMs: editEveryMs,
-    show: async (parts) => (await begun()).show(parts, "brief"),
+    async show(newest) {
+      const open = await begun();
+      // A thread may have to be made first; what was written meanwhile is shown with the first words.
+      if (!open.isPosted()) await outlet.open();
+      const parts = newest.final ?? growingParts(newest.text, newest.activity);
+      // A status line that is gone, with nothing else to show, is taken away at the end.
+      if (parts.length > 0) await open.show(parts, "brief");
+    },
     onFailure(thrown) {
       isShut = !isPassing(thrown);
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a partial reply was not shown");
@@ -67,22 +84,24 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     return segment;
   }
 
-  async function update(change: { text?: string; activity?: string }): Promise<void> {
-    Object.assign(shown, change, { isWritten: true });
+  async function update(change: Partial<Growing>): Promise<void> {
+    Object.assign(growing, change);
+    isWritten = true;
     typing.keep();
-    const parts = growingParts(shown.text, shown.activity);
-    // A status line that is gone, with nothing else to show, is taken away at the end.
-    if (isShut || parts.length === 0) return;
-    await paced.offer(parts);
+    if (!isShut) void paced.offer(growing);
   }
 
   /** The text above a card, as it stays. */
   async function closeSegment(): Promise<void> {
+    const parts = allParts(growing.text);
+    if (isWritten) growing.final = parts;
     await paced.stop();
     const open = await begun();
-    if (shown.isWritten) await settleText(open, allParts(shown.text));
+    if (isWritten) await settleText(open, parts);
     else if (open.isPosted()) await removeStatus(open);
-    Object.assign(shown, { text: "", activity: "", isWritten: false });
+    Object.assign(growing, { text: "", activity: "" });
+    delete growing.final;
+    isWritten = false;
   }
 
   async function settleText(open: Segment, parts: string[], files: RawFile[] = []): Promise<void> {
@@ -105,11 +124,12 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   }
 
   async function end(text: string, wanted: ToolFile[]): Promise<void> {
-    await paced.stop();
-    const open = await begun();
     const { files, notes } = await readFiles(wanted);
     const whole = [text, ...notes].filter(Boolean).join("\n\n");
     const { parts, file } = finalParts(whole);
+    growing.final = parts;
+    await paced.stop();
+    const open = await begun();
     const batches = batchesOf(file === undefined ? files : [file, ...files]);
     try {
       await endWith(open, parts, batches);

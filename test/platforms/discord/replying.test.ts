@@ -43,6 +43,12 @@ function own(channel: ChannelHandle | undefined): SeenMessage[] {
   );
 }
 
+/** Resolves when the first words are there. */
+async function begun(reply: Reply, text: string, where: () => ChannelHandle | undefined): Promise<void> {
+  await reply.write(text);
+  await discord.until(() => own(where()).length > 0);
+}
+
 function threadOf(message: InboundMessage): ChannelHandle | undefined {
   return discord.channel.threads().find(({ id }) => id === message.id);
 }
@@ -55,7 +61,7 @@ describe("where it is written", () => {
   test("a mention is answered in a thread of the message, made with the first words and named after it", async () => {
     const message = await mentioned("**Deploy** the `shop` to https://shop.example/x please\nand tell me");
     expect(discord.channel.threads()).toEqual([]);
-    await replyTo(message).write("On it");
+    await begun(replyTo(message), "On it", () => threadOf(message));
     const [thread, ...more] = discord.channel.threads();
     expect(more).toEqual([]);
     expect(thread).toMatchObject({ id: message.id, name: "Deploy the shop to shop.example/x please" });
@@ -149,7 +155,7 @@ describe("where it is written", () => {
     const message = await mentioned();
     const posts = createPosts();
     const reply = replyTo(message, posts);
-    await reply.write("Half");
+    await begun(reply, "Half", () => threadOf(message));
     discord.ann.archive(threadOf(message) ?? "");
     await reply.finish("Whole.", []);
     expect(own(threadOf(message)).map(({ content }) => content)).toEqual(["Whole."]);
@@ -164,7 +170,7 @@ describe("where it is written", () => {
   test("a thread that somebody deletes in the middle is no loss", async () => {
     const message = await mentioned();
     const reply = replyTo(message);
-    await reply.write("Half");
+    await begun(reply, "Half", () => threadOf(message));
     threadOf(message)?.delete();
     await reply.finish("Whole.", []);
     const everywhere = [...own(discord.channel), ...discord.channel.threads().flatMap(own)];
@@ -175,7 +181,7 @@ describe("where it is written", () => {
     const channel = discord.guild.addChannel("short-lived");
     const message = await mentioned("hello", channel);
     const reply = replyTo(message);
-    await reply.write("Half");
+    await begun(reply, "Half", () => channel.threads()[0]);
     channel.delete();
     await reply.finish("Whole.", []);
     expect(own(discord.ann.dm()).at(-1)?.content).toBe("Whole.");
@@ -200,6 +206,7 @@ describe("while it grows", () => {
     }
     await discord.until(() => sent("PATCH", "messages.edit").length >= 2);
     await reply.finish(`${text}end.`, []);
+    expect(discord.channel.threads().flatMap(own)).toHaveLength(1);
     const [first, ...edits] = [...sent("POST", "messages.create"), ...sent("PATCH", "messages.edit")];
     expect(first?.body).toMatchObject({ content: "word0" });
     const partial = edits.slice(0, -1).map(({ at }) => at);
@@ -214,6 +221,7 @@ describe("while it grows", () => {
     const storm = discord.fail({ route: "messages.create", times: 1_000 }, { type: "answer", status: 503 });
     await reply.write("One");
     await reply.activity("Working …");
+    await discord.until(() => storm.hits.length > 0);
     storm.remove();
     await reply.finish("Done.", []);
     expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["Done."]);
@@ -223,7 +231,8 @@ describe("while it grows", () => {
     const message = await toldPrivately();
     const reply = replyTo(message);
     const text = `Look:\n\n\`\`\`ts\n${"const value = 1;\n".repeat(200)}`;
-    await reply.write(text);
+    await begun(reply, text, () => discord.ann.dm());
+    await discord.until(() => own(discord.ann.dm()).length === 2);
     const shown = own(discord.ann.dm()).map(({ content }) => content);
     expect(shown).toHaveLength(2);
     for (const content of shown) {
@@ -241,7 +250,7 @@ describe("while it grows", () => {
     const reply = replyTo(message);
     const text = Array.from({ length: 1_000 }, (_, index) => `line ${index} of the text`).join("\n");
     await reply.write(text);
-    expect(own(discord.ann.dm())).toHaveLength(3);
+    await discord.until(() => own(discord.ann.dm()).length === 3);
     await reply.finish(text, []);
     const [only, ...more] = own(discord.ann.dm());
     expect(more).toEqual([]);
@@ -269,7 +278,7 @@ describe("while it grows", () => {
     const message = await mentioned();
     const posts = createPosts();
     const reply = replyTo(message, posts);
-    await reply.write("Half");
+    await begun(reply, "Half", () => threadOf(message));
     const [half] = own(threadOf(message));
     threadOf(message)?.bulkDelete([half as SeenMessage]);
     await reply.finish("Whole.", []);
@@ -331,6 +340,16 @@ describe("bad weather", () => {
     20_000,
   );
 
+  test("what was posted before a crash, and says something else now, is changed", async () => {
+    const message = await mentioned();
+    const forgetful: Posts = { all: async () => [], keep: () => new Promise(() => {}) };
+    void replyTo(message, forgetful).write("Half");
+    await discord.until(() => own(threadOf(message)).length === 1);
+    await bot.restart();
+    await replyTo(message).finish("Whole.", []);
+    expect(own(threadOf(message)).map(({ content }) => content)).toEqual(["Whole."]);
+  });
+
   test("a process that dies between posting and knowing posts nothing twice", async () => {
     const message = await mentioned();
     const forgetful: Posts = { all: async () => [], keep: () => new Promise(() => {}) };
@@ -349,7 +368,7 @@ describe("nobody is disturbed", () => {
     const bad = `@everyone @here ${discord.ben.mention} ${role.mention} https://evil.example/?q=secret [x](https://evil.example)`;
     const message = await mentioned(`say ${bad}`);
     const reply = replyTo(message);
-    await reply.write(bad);
+    await begun(reply, bad, () => threadOf(message));
     await reply.activity(bad);
     await reply.finish(`${bad} ${bad}`, []);
     agent.notice = { text: bad };
@@ -432,7 +451,7 @@ describe("thread names", () => {
     ["🎉🎉", /^🎉🎉$/],
   ])("%j", async (text, expected) => {
     const message = await mentioned(text);
-    await replyTo(message).write("x");
+    await replyTo(message).finish("x", []);
     const name = threadOf(message)?.name ?? "";
     expect(name).toMatch(expected);
     expect(name.length).toBeLessThanOrEqual(100);
