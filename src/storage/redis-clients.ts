@@ -122,7 +122,7 @@ function commonOf({ username, password }: RedisAddress): Options {
     keepAlive: keepAliveMs,
     maxLoadingRetryTime: longestDelayMs,
     reconnectOnError(error) {
-      if (!error.message.startsWith("READONLY") || performance.now() - lookedAt < lookAgainMs) return false;
+      if (!error.message.includes("READONLY") || performance.now() - lookedAt < lookAgainMs) return false;
       lookedAt = performance.now();
       return true;
     },

@@ -7,7 +7,7 @@
 import type { Log } from "../core/log.ts";
 import { warningsOf } from "./redis-checks.ts";
 import { openRedisClient, type RedisClient, type RedisRole } from "./redis-clients.ts";
-import { asRedisError, isRefusal } from "./redis-errors.ts";
+import { asRedisError, isNoDatabase, isRefusal } from "./redis-errors.ts";
 import { followSeveral, noteOutages } from "./redis-outages.ts";
 import { parseRedisUrl, type RedisAddress } from "./redis-url.ts";
 import { closedError, type Line, patiently } from "./redis-wait.ts";
@@ -92,14 +92,14 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     changed();
   };
   if (address.type === "single") client.on("error", trouble).on("close", changed);
-  else followSeveral(client, address, trouble);
+  else followSeveral(client, address, { isClosed: () => isClosed, trouble });
   client.on("ready", () => {
-    lastError = undefined;
+    if (!isNoDatabase(lastError)) lastError = undefined;
     changed();
   });
 
   const line: Line = {
-    isUp: () => client.status === "ready",
+    isUp: () => client.status === "ready" && !isNoDatabase(lastError),
     isClosed: () => isClosed,
     refusal: () => (isRefusal(lastError) ? lastError : undefined),
     trouble: () => lastError?.message ?? "",

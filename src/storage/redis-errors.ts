@@ -50,6 +50,12 @@ const meanings: Record<string, Meaning> = {
   },
 };
 
+const noDatabase: Meaning = {
+  code: "storage.no-database",
+  what: "has no database of that number. Correct the number at the end of REDIS_URL, or leave it out",
+  isRetryable: false,
+};
+
 function refused(): Meaning {
   return {
     code: "storage.denied",
@@ -78,7 +84,12 @@ export function isWorthWaiting(thrown: unknown): boolean {
 
 /** Redis won't let us in, and waiting does not help. */
 export function isRefusal(thrown: unknown): boolean {
-  return isAnswer(thrown) && ["NOAUTH", "WRONGPASS", "NOPERM"].includes(firstWord(thrown));
+  return isNoDatabase(thrown) || (isAnswer(thrown) && ["NOAUTH", "WRONGPASS", "NOPERM"].includes(firstWord(thrown)));
+}
+
+/** The address names a database that the server does not have. The client is connected all the same, to database 0. */
+export function isNoDatabase(thrown: unknown): boolean {
+  return isAnswer(thrown) && thrown.message.includes("DB index is out of range");
 }
 
 /** A write went to a replica. */
@@ -90,7 +101,8 @@ export function isReadOnly(thrown: unknown): boolean {
 export function asRedisError(thrown: unknown, place: string): unknown {
   if (!isAnswer(thrown)) return thrown;
   if (firstWord(thrown) === "LAYOUT") return otherLayout(thrown, place);
-  const { code, what, isRetryable } = meanings[firstWord(thrown)] ?? {
+  const meaning = isNoDatabase(thrown) ? noDatabase : meanings[firstWord(thrown)];
+  const { code, what, isRetryable } = meaning ?? {
     code: "storage.failed",
     what: "refused a command. This is a bug in Remora, or what answers is no Redis",
     isRetryable: passing.includes(firstWord(thrown)),

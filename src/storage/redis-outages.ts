@@ -42,22 +42,23 @@ export function noteOutages(line: Line, place: string, log: Log, reminderMs: num
 export function followSeveral(
   client: RedisClient,
   address: RedisAddress & { type: "cluster" | "sentinel" },
-  trouble: (error?: Error) => void,
+  { isClosed, trouble }: { isClosed(): boolean; trouble(error?: Error): void },
 ): void {
   let asked: "no" | "now" | "yes" = "no";
 
   function ask(): void {
     if (asked === "yes") trouble();
-    if (asked !== "no") return;
+    if (asked !== "no" || isClosed()) return;
     asked = "now";
     const probe = openProbe(address);
     const settle = (error?: Error) => {
-      asked = "yes";
       probe.disconnect();
+      if (asked !== "now") return;
+      asked = "yes";
       trouble(error);
     };
     const partial = address.type === "sentinel" ? undefined : new Error("nodes answer, but the cluster is not whole");
-    probe.once("error", settle).once("ready", () => settle(partial));
+    probe.on("error", settle).once("ready", () => settle(partial));
   }
 
   client.on("ready", () => {

@@ -49,6 +49,7 @@ export function openStoreClient(address: RedisAddress) {
           ...(password === undefined ? {} : { password }),
         },
         scanInterval: pingEveryMs,
+        passthroughClientErrorEvents: true,
       });
     case "cluster":
       return createCluster({

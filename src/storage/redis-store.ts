@@ -104,7 +104,8 @@ function createLine(isReadOnlyPassing: boolean): Line & { follow(client: StoreCl
         isConnected = true;
         return note();
       } catch (thrown) {
-        if (thrown instanceof Error) note(thrown);
+        // What its connections said on the way tells more than that no node would do.
+        note(lastError ?? (thrown instanceof Error ? thrown : undefined));
         await pause(betweenTriesMs, undefined, { ref: false });
       }
     }

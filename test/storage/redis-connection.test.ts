@@ -41,6 +41,20 @@ describe.skipIf(missingRedis !== undefined)(`the connection to Redis${redisNote}
       expect(await server.client.info("keyspace")).toContain("db5:keys=1");
     });
 
+    test("a database that is not there is refused, and nothing goes to another one", async () => {
+      connection = createRedisConnection(`${server.url}/16`, silentLog);
+      const refused = {
+        code: "storage.no-database",
+        isRetryable: false,
+        message: expect.stringContaining("REDIS_URL"),
+      };
+      await expect(connection.whenReady(never)).rejects.toMatchObject(refused);
+      const sent = connection.run({ place: "test" }, (client) => client.set("here", "1"));
+      await expect(sent).rejects.toMatchObject(refused);
+      expect(connection.health().isConnected).toBe(false);
+      expect(await server.client.dbsize()).toBe(0);
+    });
+
     test("closing ends every connection, and what comes later is refused", async () => {
       connect();
       await connection.whenReady(never);
