@@ -10,6 +10,7 @@ import { parseConversationId, scopeOf } from "./conversation-id.ts";
 import { attach } from "./reply.ts";
 
 const threadSize = 500;
+const pageSize = 100;
 
 interface Spot {
   place: Scope;
@@ -43,6 +44,17 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
     return id;
   }
 
+  /** Cards, receipts and what is still being written stand between the messages: a page may hold none that count. */
+  function saidIn(viewer: string, place: Scope, before: number, limit: number): StoredMessage[] {
+    const found: StoredMessage[] = [];
+    let page: StoredMessage[] = [];
+    do {
+      page = store.page(viewer, place, page[0]?.sequence ?? before, pageSize);
+      found.unshift(...page.filter(isSaid));
+    } while (page.length === pageSize && found.length < limit);
+    return found;
+  }
+
   return {
     async history(chatPlace, { limit, before }) {
       const { place, thread } = spotOf(chatPlace);
@@ -50,12 +62,9 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
       const end = before === undefined ? undefined : messageIn(store, before, place).sequence;
       const said =
         thread === null
-          ? store.page(viewer, place, end ?? Number.MAX_SAFE_INTEGER, limit)
+          ? saidIn(viewer, place, end ?? Number.MAX_SAFE_INTEGER, limit)
           : store.thread(viewer, thread, threadSize).filter(({ sequence }) => end === undefined || sequence < end);
-      return said
-        .filter(({ type, isDeleted, state }) => type === "message" && !isDeleted && state !== "streaming")
-        .slice(-limit)
-        .map(lineOf);
+      return said.filter(isSaid).slice(-limit).map(lineOf);
     },
     async post(chatPlace, message) {
       return { messageId: await post(spotOf(chatPlace), message) };
@@ -78,6 +87,10 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
       return { threadId: root };
     },
   };
+}
+
+function isSaid({ type, isDeleted, state }: StoredMessage): boolean {
+  return type === "message" && !isDeleted && state !== "streaming";
 }
 
 function messageIn(store: ChatStore, id: string, place: Scope): StoredMessage {
