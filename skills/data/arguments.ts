@@ -36,7 +36,7 @@ export function chartOf(input: JsonObject): ChartRequest {
   };
 }
 
-/** A chart's file, from its title: one title is one file, which a corrected chart replaces. */
+/** A chart's file, from its title. */
 export function fileNameOf(title: string): string {
   const slug = title
     .normalize("NFKC")

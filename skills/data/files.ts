@@ -98,6 +98,17 @@ export function checkPictureName(name: string): void {
   if (endingOf(name) !== "png") throw dataProblem("save_as", `"${name}" must end in .png`);
 }
 
+/** The name, or the first with a number that is free: two charts of one answer must not be the same file. */
+export async function freeName(name: string, workingFolder: string): Promise<string> {
+  const stem = name.replace(/\.[^.]*$/, "");
+  const ending = name.slice(stem.length);
+  for (let number = 1; ; number += 1) {
+    const candidate = number === 1 ? name : `${stem}-${number}${ending}`;
+    const before = await atPlace({ workingFolder, path: candidate, makesFolders: true }, existingFile);
+    if (before === undefined) return candidate;
+  }
+}
+
 /** Writes beside the data, never over what was read, and nothing that programs take for settings. */
 export async function saveFile(
   name: string,

@@ -10,7 +10,16 @@ import type { JsonObject } from "../../src/core/message.ts";
 import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
 import { explainFileProblem } from "../../src/core/working-folder.ts";
 import { chartOf, fileNameOf, filesIn, optionalText, sourceOptions } from "./arguments.ts";
-import { checkPictureName, closeAll, type OpenFile, openFiles, openFonts, savedFormatOf, saveFile } from "./files.ts";
+import {
+  checkPictureName,
+  closeAll,
+  freeName,
+  type OpenFile,
+  openFiles,
+  openFonts,
+  savedFormatOf,
+  saveFile,
+} from "./files.ts";
 import { dataProblem } from "./problem.ts";
 import type { DataAnswer, DataRequest, Source } from "./requests.ts";
 import { type DataSettings, readSettings } from "./settings.ts";
@@ -83,23 +92,24 @@ function createDataTools(): Plugin {
   }
 
   async function chart(input: JsonObject, context: PluginContext): Promise<PluginResult> {
-    const name = optionalText(input.save_as) ?? fileNameOf(optionalText(input.title) ?? "");
+    const { workingFolder } = context;
+    const given = optionalText(input.save_as);
+    const name = given ?? (await freeName(fileNameOf(optionalText(input.title) ?? ""), workingFolder));
     checkPictureName(name);
     return await withFiles(input, context, async (files, settings) => {
       const fonts = await openFonts(settings.fonts.filter(isAbsolute));
       try {
-        const given = descriptorsOf(files);
+        const ofFiles = descriptorsOf(files);
         const request: DataRequest = {
           type: "chart",
           source: sourceOf(files, input),
           sql: optionalText(input.sql),
           chart: chartOf(input),
-          fonts: fonts.map((_font, index) => firstDescriptor + given.length + index),
+          fonts: fonts.map((_font, index) => firstDescriptor + ofFiles.length + index),
         };
-        const descriptors = [...given, ...fonts.map(({ fd }) => fd)];
+        const descriptors = [...ofFiles, ...fonts.map(({ fd }) => fd)];
         const answer = await run(request, descriptors, settings, context.signal);
         if (answer.type !== "picture") return resultOf(answer);
-        const { workingFolder } = context;
         const said = await saveFile(name, answer.png, { workingFolder, read: [] });
         const file = { name: name.split("/").at(-1) ?? name, path: name, mimeType: "image/png" };
         return {

@@ -8,6 +8,7 @@
  *   3. its memory has a limit; it ends by itself when nobody waits for it any more (child-task-side.ts)
  */
 import { type ChildProcess, fork } from "node:child_process";
+import { realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ChildMessage, type ChildReply, tooLarge } from "./child-task-side.ts";
@@ -69,7 +70,9 @@ export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<Chil
 
 function start({ module, megabytes, descriptors = [] }: ChildTask): ChildProcess {
   const file = fileURLToPath(module);
-  const readable = [dirname(file), join(project, "src/core"), join(project, "node_modules")].map(
+  const folders = [dirname(file), join(project, "src/core"), join(project, "node_modules")];
+  // Packages may be linked, and are known by where they really are.
+  const readable = [...new Set([...folders, ...folders.map((folder) => realpathSync(folder))])].map(
     (folder) => `${folder}/*`,
   );
   return fork(file, [], {

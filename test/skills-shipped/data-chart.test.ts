@@ -432,7 +432,9 @@ describe("through the plugin", () => {
     expect(png.subarray(0, 8).toString("latin1")).toBe("\x89PNG\r\n\x1a\n");
     expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1_600, 960]);
     expect(png.length).toBeGreaterThan(10_000);
-    expect(textOf(await chart({ title: "Sales, by region!" }))).toContain("Replaced charts/sales-by-region.png");
+    expect(textOf(await chart({ title: "Sales, by region!" }))).toContain("Written to charts/sales-by-region-2.png");
+    const again = { save_as: "charts/sales-by-region-2.png" };
+    expect(textOf(await chart(again))).toContain("Replaced charts/sales-by-region-2.png");
   });
 
   test("signs that no font has are said", async () => {
