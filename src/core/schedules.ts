@@ -114,7 +114,7 @@ export function createSchedules({ ledger, accept, log, now = Date.now }: Schedul
 }
 
 /** The time after `at`; undefined when there is none. */
-export function nextAfter(time: ScheduleTime, at: number): number | undefined {
+function nextAfter(time: ScheduleTime, at: number): number | undefined {
   if (time.type === "once") return time.at > at ? time.at : undefined;
   return new Cron(time.expression, { timezone: time.timeZone }).nextRun(new Date(at))?.getTime();
 }

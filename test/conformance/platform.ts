@@ -603,7 +603,7 @@ export function createCard(message: InboundMessage, changes: Partial<CardItem> =
   };
 }
 
-export function createQuestion(message: InboundMessage, changes: Partial<QuestionCard> = {}): QuestionCard {
+function createQuestion(message: InboundMessage, changes: Partial<QuestionCard> = {}): QuestionCard {
   return {
     id: "question-1",
     target: targetOf(message),
