@@ -373,6 +373,17 @@ test("a card that is settled while its message is not known yet is rewritten as 
   expect(cards()[0]?.buttons).toEqual([]);
 });
 
+test("a turn that goes on with a card as it once was does not open settled rows again", async () => {
+  const message = await mentioned();
+  const posts = createPosts();
+  const card = cardOf(message, 2);
+  await replyTo(message, posts).ask(card);
+  await replyTo(message, posts).settle(settled(card));
+  await bot.restart();
+  await replyTo(message, posts).ask(card);
+  expect(cards()[0]?.buttons).toEqual([]);
+});
+
 describe("Edit…", () => {
   const json = `{\n  "command": "rm -rf ./build"\n}`;
 

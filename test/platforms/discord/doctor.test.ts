@@ -1,6 +1,8 @@
+import { readFile } from "node:fs/promises";
 import { PermissionFlagsBits } from "discord.js";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkDiscord } from "../../../src/platforms/discord/doctor.ts";
+import { inviteUrl, neededPermissions } from "../../../src/platforms/discord/permissions.ts";
 import { createDiscordDouble, type DiscordDouble } from "../../doubles/discord/double.ts";
 
 let discord: DiscordDouble;
@@ -33,6 +35,13 @@ test("a good set-up is called good, line by line, with the link that invites it"
     ReadMessageHistory |
     AddReactions;
   expect(BigInt(link.searchParams.get("permissions") ?? 0)).toBe(needed);
+});
+
+test("the link in the documentation has the same permissions", async () => {
+  const page = await readFile(new URL("../../../docs/discord.md", import.meta.url), "utf8");
+  const link = new URL(inviteUrl("APPLICATION_ID"));
+  expect(page).toContain(decodeURIComponent(link.href));
+  for (const [, name] of neededPermissions) expect(page).toContain(name);
 });
 
 test("a wrong token is an error that names the page where there is a new one", async () => {
