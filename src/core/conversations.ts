@@ -128,9 +128,21 @@ export function createConversations(options: ConversationsOptions): Conversation
     if (lane.lease !== undefined) return true;
     if (!(await options.serves(conversationId))) return false;
     const lease = await leases.acquire(`conversation:${conversationId}`);
-    if (lease === undefined) lane.wakes.length = 0;
-    else lane.lease = lease;
-    return lease !== undefined;
+    if (lease === undefined) {
+      lane.wakes.length = 0;
+      return false;
+    }
+    lane.lease = lease;
+    await wakeLeftBehind(conversationId, lane);
+    return !lease.signal.aborted;
+  }
+
+  /** Turns that nobody runs any more, as now that their lease is ours nobody can: they come before anything new. */
+  async function wakeLeftBehind(conversationId: string, lane: Lane): Promise<void> {
+    const running = await turnsOf(conversationId, ["running"]);
+    // Also where a crash came between the writing of the turn and the taking of its messages.
+    for (const turn of running) await messages.take(turn.messages);
+    lane.wakes = [...new Set([...running.map((turn) => turn.id), ...lane.wakes])];
   }
 
   async function giveBack(lane: Lane): Promise<void> {
@@ -143,22 +155,25 @@ export function createConversations(options: ConversationsOptions): Conversation
     const controller = new AbortController();
     if (turn.abort !== undefined) controller.abort(new TurnAbort(turn.abort));
     lane.running = { turn, controller };
+    const { lease } = lane;
     const leave = () => controller.abort(new TurnAbort("shutdown"));
-    lane.lease?.signal.addEventListener("abort", leave, { once: true });
+    lease?.signal.addEventListener("abort", leave, { once: true });
     try {
       const end = await options.run(turn, controller.signal);
       if (end === "done" || end === "failed" || end === "stopped") await messages.answered(turn.messages);
       if (end === "parked" && !(await isStillWaiting(turn))) lane.wakes.push(turn.id);
+      if (end === "suspended") await giveBack(lane);
     } catch (thrown) {
-      await crashed(turn, thrown);
+      // Here or elsewhere, whoever has the lease next goes on with it before anything new.
+      if (thrown instanceof TurnLost || isLedgerAway(thrown)) await giveBack(lane);
+      else await crashed(turn, thrown);
     } finally {
-      lane.lease?.signal.removeEventListener("abort", leave);
+      lease?.signal.removeEventListener("abort", leave);
       delete lane.running;
     }
   }
 
   async function crashed(turn: TurnRecord, thrown: unknown): Promise<void> {
-    if (thrown instanceof TurnLost || isLedgerAway(thrown)) return;
     log.error(
       { turnId: turn.id, error: messageOf(thrown), stack: thrown instanceof Error ? thrown.stack : "" },
       "a turn crashed",

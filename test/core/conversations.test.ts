@@ -523,6 +523,36 @@ describe("several processes on one ledger", () => {
     expect(ran).toEqual(["left behind"]);
   });
 
+  test("a turn whose process died comes before what is said after it, whoever hears of that first", async () => {
+    const message = inboundMessage({ id: "1", text: "left behind" });
+    const turn = turnRecord({ messages: [message], conversationId: message.conversationId });
+    await ledger.create("turn", turn.id, { state: "running", body: turn, group: turn.conversationId });
+    const ran: string[][] = [];
+    const worker = create({ run: (found) => endNoting(found, ran) });
+    await worker.accept(inboundMessage({ id: "2", text: "said later" }));
+    await worker.whenIdle();
+    expect(ran).toEqual([["left behind"], ["said later"]]);
+  });
+
+  test("a turn that was suspended goes on before what was said meanwhile", async () => {
+    const ran: string[][] = [];
+    const latch = createLatch();
+    const worker = create({
+      async run(turn) {
+        ran.push(textsOf(turn));
+        if (ran.length > 1) return endTurn(turn, "done");
+        await latch.opened;
+        return "suspended";
+      },
+    });
+    await worker.accept(inboundMessage({ id: "1", text: "one" }));
+    await expect.poll(() => ran.length).toBe(1);
+    await worker.accept(inboundMessage({ id: "2", text: "two" }));
+    latch.open();
+    await worker.whenIdle();
+    expect(ran).toEqual([["one"], ["one"], ["two"]]);
+  });
+
   test("a run that was given up for dead can't write into the turn any more", async () => {
     const turn = turnRecord();
     await ledger.create("turn", turn.id, { state: "running", body: { ...turn, owner: "the new one" }, group: "c" });
