@@ -6,5 +6,7 @@ export default defineConfig({
     // For busy machines: whole processes and browsers are started.
     testTimeout: 40_000,
     hookTimeout: 60_000,
+    // Most of the long ones wait: for processes, locks, clocks of services.
+    maxWorkers: 4,
   },
 });
