@@ -19,7 +19,7 @@
  */
 import { createScript } from "./redis-script.ts";
 
-export const layoutVersion = 1;
+const layoutVersion = 1;
 
 /** ARGV: prefix, kind, and the script's own. */
 const opening = `
