@@ -30,7 +30,7 @@ const storeKey = "discord:commands";
 /** What people type is posted as a message, with a mark before it. */
 export const longestAsk = 1_900;
 
-export function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputApplicationCommandsJSONBody {
+function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputApplicationCommandsJSONBody {
   const all = [{ usage: "ask TEXT", description: "ask me something; everybody here sees it" }, ...commands];
   const named = new Map(all.map((each) => [nameOf(each), each]));
   return {

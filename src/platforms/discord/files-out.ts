@@ -8,7 +8,7 @@ import type { ToolFile } from "../../core/tool.ts";
 const mostBytes = 10 * 1024 * 1024;
 /** Of one message, together and in number. */
 const mostTogether = 24 * 1024 * 1024;
-export const mostFiles = 10;
+const mostFiles = 10;
 
 export interface ReadFiles {
   files: RawFile[];

@@ -1,7 +1,6 @@
 /**
  * A message as Discord has it becomes a message as Remora reads it: who said what, in which conversation, and whether the bot is
- * meant. Live and missed messages come through here alike; those from REST lack the server and the author's roles, which are
- * looked up.
+ * meant. Live and missed messages come through here alike; those from REST lack the author's roles, which are looked up.
  *
  * Nothing comes of the bot's own messages (but the question that `/remora ask` posts for a person), of webhooks, of the service's own
  * messages, and of other bots that are not named.
@@ -15,6 +14,7 @@ import { type DiscordConversation, formatConversationId, scopeOf } from "./conve
 import { authorOf, nameOf, type People } from "./people.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
 
+/** Without a `guild_id` it was said in a DM. */
 export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "guild_id" | "member">;
 
 export interface InboundContext {
@@ -38,8 +38,8 @@ export const askMark = ">>> ";
 export async function readInbound(raw: RawMessage, context: InboundContext): Promise<InboundMessage | undefined> {
   const speaker = speakerOf(raw, context);
   if (speaker === undefined) return undefined;
-  const facts = await context.channels.get(raw.channel_id);
-  const guildId = raw.guild_id ?? facts?.guildId;
+  const guildId = raw.guild_id;
+  const facts = guildId === undefined ? undefined : await context.channels.get(raw.channel_id);
   const conversation = conversationOf(raw, guildId, facts, context);
   const isDirect = conversation.type === "dm";
   const isAddressed = isDirect || speaker.isAsked || isMeant(raw, facts, guildId, context);

@@ -34,8 +34,8 @@ export interface IntakeOptions {
   context: InboundContext;
   cursors: Cursors;
   handlers: PlatformHandlers;
-  /** After a message is kept: it is answered, or its author is told why not. */
-  onKept(message: InboundMessage, notice: Notice | undefined): void;
+  /** After a message is kept: it is answered, or its author is told why not. `channelId`: where it stands. */
+  onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void;
   log: Log;
   signal: AbortSignal;
 }
@@ -54,16 +54,17 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
 
   async function take(raw: RawMessage): Promise<void> {
     if (done.has(raw.id)) return;
+    const type = await typeOf(raw);
     const message = await read(raw);
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
       const thread = message.isAddressed ? threadOf(message) : undefined;
       // Also one that is not there yet: whoever opens it, what is said there belongs to this.
       if (thread !== undefined) cursors.markOwn(thread, raw.id);
-      onKept(message, notice);
+      onKept(message, notice, raw.channel_id);
     }
     done.set(raw.id, true);
-    cursors.advance(raw.channel_id, await typeOf(raw), raw.id);
+    cursors.advance(raw.channel_id, type, raw.id);
   }
 
   async function read(raw: RawMessage): Promise<InboundMessage | undefined> {
@@ -78,9 +79,9 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
   }
 
   async function typeOf(raw: RawMessage): Promise<PlaceType> {
+    if (raw.guild_id === undefined) return "dm";
     const facts = await context.channels.get(raw.channel_id);
-    if (facts !== undefined && isThread(facts)) return "thread";
-    return (raw.guild_id ?? facts?.guildId) === undefined ? "dm" : "channel";
+    return facts !== undefined && isThread(facts) ? "thread" : "channel";
   }
 
   async function fetchMissed(placeId: string): Promise<void> {
@@ -101,17 +102,17 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
   /** Oldest first. */
   async function pageAfter(channelId: string, after: string): Promise<RawMessage[]> {
     try {
+      const facts = await context.channels.get(channelId);
+      // What can't be told from a DM is not read as one.
+      if (facts === undefined) return [];
+      const inGuild = facts.guildId === undefined ? {} : { guild_id: facts.guildId };
       const page = await api.request<APIMessage[]>({
         method: "GET",
         route: Routes.channelMessages(channelId),
         query: { after, limit: String(pageSize) },
         signal,
       });
-      const guildId = (await context.channels.get(channelId))?.guildId;
-      const inGuild = guildId === undefined ? {} : { guild_id: guildId };
-      return page
-        .map((raw) => ({ ...raw, ...inGuild }))
-        .sort((one, other) => (newerOf(one.id, other.id) === one.id ? 1 : -1));
+      return page.map((raw) => ({ ...raw, ...inGuild })).sort(byAge);
     } catch (thrown) {
       if (!isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) throw thrown;
       cursors.forget(channelId);
@@ -144,6 +145,10 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
     },
     whenIdle: () => lanes.whenIdle(),
   };
+}
+
+function byAge(one: RawMessage, other: RawMessage): number {
+  return newerOf(one.id, other.id) === one.id ? 1 : -1;
 }
 
 function threadOf({ conversationId }: InboundMessage): string | undefined {

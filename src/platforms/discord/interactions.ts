@@ -50,6 +50,8 @@ export interface InteractionsOptions {
   log: Log;
 }
 
+const longestAcknowledgementMs = 2_800;
+
 export interface Interactions {
   /** Never rejects. */
   take(interaction: APIInteraction): Promise<void>;
@@ -74,7 +76,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const query = { with_response: "true" };
     try {
       type Answer = { resource?: { message?: APIMessage } } | undefined;
-      const answer = await api.request<Answer>({ method: "POST", route, body, query, withoutToken: true });
+      // After Discord's three seconds nobody waits for it any more, and what was clicked has to count.
+      const signal = AbortSignal.timeout(longestAcknowledgementMs);
+      const answer = await api.request<Answer>({ method: "POST", route, body, query, withoutToken: true, signal });
       return answer?.resource?.message;
     } catch (thrown) {
       if (isRefusal(thrown, "alreadyAcknowledged")) return undefined;

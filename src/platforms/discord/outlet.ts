@@ -8,11 +8,12 @@
  *
  * The person is told once why it is there. The place is kept with the reply's posts, so that it goes on there after a crash.
  */
-import { type APIChannel, type APIMessage, Routes, ThreadAutoArchiveDuration } from "discord.js";
+import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Posts, ReplyTarget } from "../../core/platform.ts";
 import { type DiscordApi, discordError, isRefusal, type Patience } from "./api.ts";
+import type { Channels } from "./channels.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "./conversation-id.ts";
 import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
 import type { Recent } from "./recent.ts";
@@ -28,6 +29,7 @@ export interface Origin {
 export interface OutletOptions {
   api: DiscordApi;
   messages: Messages;
+  channels: Channels;
   target: ReplyTarget;
   posts: Posts;
   /** By message id; of others the service is asked. */
@@ -80,8 +82,14 @@ export function createOutlet(options: OutletOptions): Outlet {
     const { thread } = conversation;
     if (thread === null) return inChannel(conversation);
     // Something stands there already, or it was a thread from the beginning.
-    const isThere = all.length > 0 || thread !== target.messageId;
+    const isThere = all.length > 0 || thread !== target.messageId || (await isForum(conversation.channel));
     return isThere ? { type: "thread", channelId: thread } : await startThread(conversation, thread);
+  }
+
+  /** Whose threads begin with a message that has their id. */
+  async function isForum(channelId: string): Promise<boolean> {
+    const type = (await options.channels.get(channelId))?.type;
+    return type === ChannelType.GuildForum || type === ChannelType.GuildMedia;
   }
 
   async function whereToWrite(): Promise<Place> {

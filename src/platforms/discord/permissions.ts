@@ -22,7 +22,7 @@ export const neededPermissions: readonly (readonly [PermissionsString, string])[
   ["AddReactions", "Add Reactions"],
 ];
 
-export const neededBits = neededPermissions.reduce((sum, [name]) => sum | PermissionFlagsBits[name], 0n);
+const neededBits = neededPermissions.reduce((sum, [name]) => sum | PermissionFlagsBits[name], 0n);
 
 export function inviteUrl(applicationId: string): string {
   const query = new URLSearchParams({
@@ -39,7 +39,7 @@ export function missingFrom(bits: bigint): string[] {
   return neededPermissions.filter(([name]) => !has.has(name)).map(([, shown]) => shown);
 }
 
-export function memberPermissions(
+function memberPermissions(
   guild: Pick<APIGuild, "id" | "owner_id" | "roles">,
   member: Pick<APIGuildMember, "roles">,
   userId: string,

@@ -28,7 +28,6 @@ import { createChannels } from "./channels.ts";
 import { createChat } from "./chat.ts";
 import { createChatAccess } from "./chat-access.ts";
 import { type CommandHelp, registerCommands } from "./commands.ts";
-import { parseConversationId } from "./conversation-id.ts";
 import { createCursors } from "./cursors.ts";
 import { createEditTexts } from "./edit-texts.ts";
 import { createGateway } from "./gateway.ts";
@@ -150,28 +149,18 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     for (const id of placeIds) inlet?.intake.catchUp(id);
   }
 
-  function onKept(message: InboundMessage, notice: Notice | undefined): void {
-    if (notice !== undefined) tellAuthor(message, notice);
-    else if (message.isAddressed) acknowledgements.give(placeOf(message), message.id);
+  function onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void {
+    if (notice !== undefined) tellAuthor(channelId, message.id, notice);
+    else if (message.isAddressed) acknowledgements.give(channelId, message.id);
   }
 
-  function placeOf({ conversationId, id }: InboundMessage): string {
-    const conversation = parseConversationId(conversationId);
-    if (conversation?.type !== "guild") return conversation?.channel ?? "";
-    // The thread that it opens is made with the first words of the answer.
-    return conversation.thread === null || conversation.thread === id ? conversation.channel : conversation.thread;
-  }
-
-  function tellAuthor(message: InboundMessage, { text }: Notice): void {
+  function tellAuthor(channelId: string, messageId: string, { text }: Notice): void {
     const [content = ""] = allParts(text);
-    const post = { nonce: nonceOf(message.id, "notice"), patience: "brief" as const, replyTo: message.id };
+    const post = { nonce: nonceOf(messageId, "notice"), patience: "brief" as const, replyTo: messageId };
     messages
-      .post(placeOf(message), { content }, post)
+      .post(channelId, { content }, post)
       .catch((thrown: unknown) =>
-        log.warn(
-          { messageId: message.id, error: messageOf(thrown) },
-          "its author could not be told why a message is not answered",
-        ),
+        log.warn({ messageId, error: messageOf(thrown) }, "its author could not be told why a message is not answered"),
       );
   }
 
@@ -215,7 +204,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       register();
     },
     reply(target, posts) {
-      const outlet = createOutlet({ api, messages, target, posts, origins, told, log });
+      const outlet = createOutlet({ api, messages, channels, target, posts, origins, told, log });
       const onBegin = () => acknowledgements.end(target.messageId);
       return createDiscordReply({ api, outlet, target, posts, editTexts, latestCards, onBegin, log });
     },

@@ -102,6 +102,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     Object.assign(growing, { text: "", activity: "" });
     delete growing.final;
     isWritten = false;
+    isShut = false;
   }
 
   async function settleText(open: Segment, parts: string[], files: RawFile[] = []): Promise<void> {
@@ -208,7 +209,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       if (messageId !== undefined) await outlet.edit(messageId, message, "lasting");
       else asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
     });
-    segment = createSegment(cardsPosted(asked), outlet, []);
+    if (messageId === undefined) segment = createSegment(cardsPosted(asked), outlet, []);
   }
 
   return {

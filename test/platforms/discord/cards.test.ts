@@ -313,6 +313,14 @@ describe("clicks", () => {
     expect(agent.answers).toMatchObject([{ cardOrApprovalId: "approval-1", choice: "approve" }]);
   });
 
+  test("one whose acknowledgement never comes back is not waited for", async () => {
+    const message = await mentioned();
+    await replyTo(message).ask(createCard(message));
+    discord.fail({ route: "interactions.callback", times: 9 }, { type: "hang" });
+    discord.ann.click(cards()[0] as SeenMessage, "Approve");
+    await discord.until(() => agent.answers.length === 1);
+  }, 15_000);
+
   test.each([
     ["breaks before", { type: "cut", when: "before" }],
     ["breaks in the middle of the answer", { type: "cut", when: "during" }],

@@ -22,7 +22,7 @@ export interface MemoryStore extends Store {
   values: Map<string, Json>;
 }
 
-export function createMemoryStore(): MemoryStore {
+function createMemoryStore(): MemoryStore {
   const values = new Map<string, Json>();
   return {
     values,

@@ -77,6 +77,19 @@ describe("where it is written", () => {
     expect(discord.channel.threads().map(({ id }) => id)).toEqual([thread.id]);
   });
 
+  test("a post of a forum is a thread already: it is answered there, and its author is told there why not", async () => {
+    const forum = discord.guild.addChannel("help", { type: 15 });
+    const post = discord.ann.post(forum, "It does not build", `${discord.bot.mention} why?`);
+    const message = await discord.until(() => agent.kept.find(({ id }) => id === post.id));
+    expect(message.conversationId).toBe(`discord:${discord.guild.id}:${forum.id}:${post.id}`);
+    await replyTo(message).finish("Because.", []);
+    expect(own(post).map(({ content }) => content)).toEqual(["Because."]);
+    agent.notice = { text: "I can't answer." };
+    discord.ann.say("and now?", { in: post });
+    await discord.until(() => own(post).length === 2);
+    expect(own(post)[1]?.content).toBe("I can't answer.");
+  });
+
   test("where it should be the channel, it is an answer to the message", async () => {
     await bot.restart({ replyIn: "channel" });
     await bot.platform.connect(agent.handlers, new AbortController().signal);
@@ -359,6 +372,25 @@ describe("bad weather", () => {
     await replyTo(message).finish("Once.", []);
     expect(own(threadOf(message)).map(({ content }) => content)).toEqual(["Once."]);
   });
+});
+
+test("a question that is answered while the text goes on below it leaves that text alone", async () => {
+  const message = await toldPrivately();
+  const reply = replyTo(message);
+  const question = {
+    id: "q1",
+    target: targetOf(message),
+    tool: "t",
+    question: "Which?",
+    options: ["a"],
+    requesterName: "Ann",
+  };
+  await reply.question(question);
+  await begun(reply, "Below", () => discord.ann.dm());
+  await discord.until(() => own(discord.ann.dm()).some(({ content }) => content === "Below"));
+  await reply.question({ ...question, outcome: "a — Ann" });
+  await reply.finish("Below the question.", []);
+  expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["", "Below the question."]);
 });
 
 describe("nobody is disturbed", () => {
