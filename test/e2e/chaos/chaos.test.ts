@@ -7,7 +7,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type KillPoint, killPoints } from "../../../src/core/kill-points.ts";
 import { missingRedis, redisNote } from "../../doubles/redis-server.ts";
 import type { RemoraProcess } from "../../doubles/remora-process.ts";
@@ -57,11 +57,9 @@ function seedList(): number[] {
 
 async function inWorld(store: "embedded" | "redis", work: (world: World) => Promise<void>): Promise<void> {
   const world = await createWorld(store);
-  try {
-    await work(world);
-  } finally {
-    await world.close();
-  }
+  // Also when the time is up.
+  onTestFinished(() => world.close());
+  await work(world);
 }
 
 type Role = "all" | "platforms" | "worker";
@@ -72,6 +70,7 @@ function createCrew(world: World, specs: Map<Role, string[]>) {
   const died: string[] = [];
   /** Where each is to die; absent: nowhere any more. */
   const doomed = new Map<Role, string>();
+  let isOver = false;
 
   async function start(role: Role): Promise<void> {
     const killAt = specs.get(role)?.shift();
@@ -92,6 +91,7 @@ function createCrew(world: World, specs: Map<Role, string[]>) {
   }
 
   async function followed(role: Role, killAt: string | undefined): Promise<void> {
+    if (isOver) return;
     died.push(killAt ?? "killed");
     await start(role);
   }
@@ -104,6 +104,10 @@ function createCrew(world: World, specs: Map<Role, string[]>) {
         if (front !== undefined) return front;
         await wait(lookMs);
       }
+    },
+    async end(): Promise<void> {
+      isOver = true;
+      await Promise.all([...alive.values()].map((each) => each.kill()));
     },
     async stop(): Promise<void> {
       const codes = await Promise.all([...alive.values()].map((each) => each.stop()));
@@ -121,6 +125,7 @@ async function dieEverywhere(world: World, seed: number, roles: [Role, ...Role[]
     specs.get(role)?.push(`${point}:${1 + Math.floor(random() * 2)}`);
   }
   const crew = createCrew(world, specs);
+  onTestFinished(crew.end);
   const person = createPerson(crew.served);
   const [tasks, talks]: [Task[], Promise<void>[]] = [[], []];
   await Promise.all(roles.map(crew.start));
