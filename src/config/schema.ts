@@ -185,6 +185,7 @@ export const configSchema = z.strictObject({
         .regex(/^[\w.-]{1,50}$/, "use letters, digits, dots, dashes and underscores")
         .default("remora"),
       lockMs: z.number().int().min(1_000).max(300_000).default(10_000),
+      waitMs: z.number().int().min(500).max(300_000).default(20_000),
     })
     .prefault({}),
   local: z.strictObject({ enabled: z.boolean().default(true) }).prefault({}),

@@ -14,7 +14,7 @@ import { createRedisStore } from "./redis-store.ts";
 
 /** The ledger alone. */
 export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<Ledger> {
-  const connection = createRedisConnection(redis.url, log, { waitMs: 5_000 });
+  const connection = createRedisConnection(redis.url, log, { waitMs: Math.min(redis.waitMs, 5_000) });
   try {
     const ledger = await createRedisLedger({ connection, prefix: keyPrefix(redis) });
     return {
@@ -40,7 +40,7 @@ export async function openShared(
   onWaiting: OnWaiting,
   signal: AbortSignal,
 ): Promise<DurableState> {
-  const connection = createRedisConnection(redis.url, log);
+  const connection = createRedisConnection(redis.url, log, { waitMs: redis.waitMs });
   const prefix = keyPrefix(redis);
   try {
     await readyOrTold(connection, onWaiting, signal);

@@ -21,6 +21,8 @@ export interface RedisSettings {
   prefix: string;
   /** How long what a dead process held stays held. */
   lockMs: number;
+  /** How long a step waits while Redis is away. */
+  waitMs: number;
 }
 
 export interface StateOptions {

@@ -45,6 +45,8 @@ export interface WorldOptions {
 
 /** The shortest there is, so that nobody waits for long after a death. */
 const lockMs = 1_000;
+/** How long a step waits while Redis is away. */
+const waitMs = 3_000;
 
 export async function createDurabilityWorld(options: WorldOptions = {}): Promise<DurabilityWorld> {
   const [home, effects, scripted] = await Promise.all([createHome(), startEffectServer(), startScriptedModel()]);
@@ -52,7 +54,11 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
   const redis = options.redis === undefined ? undefined : await startRedisServer(options.redis);
   await writeEffectsSkill(home.workspace);
   const configFile = join(home.workspace, "..", "remora.yaml");
-  const settings = { skills: { settings: { effects: { url: tools.url } } }, redis: { lockMs }, ...options.config };
+  const settings = {
+    skills: { settings: { effects: { url: tools.url } } },
+    redis: { lockMs, waitMs },
+    ...options.config,
+  };
   await writeFile(configFile, JSON.stringify(settings));
   const env: Record<string, string> = {
     REMORA_CONFIG: configFile,
@@ -78,7 +84,7 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
       return started;
     },
     async ledger() {
-      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs };
+      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs };
       ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
       return ledger;
     },

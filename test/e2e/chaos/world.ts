@@ -22,13 +22,15 @@ export interface World {
 
 /** What a dead process held stays held for so long. */
 const lockMs = 1_000;
+/** How long a step waits while Redis is away. */
+const waitMs = 3_000;
 
 export async function createWorld(store: "embedded" | "redis"): Promise<World> {
   const [home, effects, model] = await Promise.all([createHome(), startEffectServer(), startScriptedModel()]);
   const redis = store === "redis" ? await startRedisServer() : undefined;
   await writeEffectsSkill(home.workspace);
   const configFile = join(home.workspace, "..", "remora.yaml");
-  const config = { skills: { settings: { effects: { url: effects.url } } }, redis: { lockMs } };
+  const config = { skills: { settings: { effects: { url: effects.url } } }, redis: { lockMs, waitMs } };
   await writeFile(configFile, JSON.stringify(config));
   const env = {
     REMORA_CONFIG: configFile,
@@ -45,7 +47,7 @@ export async function createWorld(store: "embedded" | "redis"): Promise<World> {
     },
     async start(more = {}, args = []) {
       const started = await startRemora(home, { ...env, ...more }, args);
-      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs };
+      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs };
       ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
       return started;
     },
