@@ -1,0 +1,91 @@
+/** `remora approvals` with Redis: the operator answers from any machine that reaches it, whichever process runs the turn. */
+import { execFile } from "node:child_process";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { missingRedis, redisNote } from "../doubles/redis-server.ts";
+import {
+  agentsIn,
+  answerIn,
+  callFor,
+  createDurabilityWorld,
+  type DurabilityWorld,
+  eventually,
+  expectNothingOpen,
+} from "./durability-world.ts";
+
+const testMs = 180_000;
+const project = resolve(import.meta.dirname, "../..");
+
+let world: DurabilityWorld;
+beforeEach(async () => {
+  world = await createDurabilityWorld({ redis: {} });
+  await world.start(["--role", "platforms"]);
+  await world.start(["--role", "worker"]);
+});
+afterEach(() => world.close());
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** As on another machine: with the same settings, and a data folder of its own in which nothing is. */
+function approvals(...given: string[]): Promise<Ended> {
+  const env = {
+    ...{ PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" },
+    ...world.env,
+    REMORA_WORKSPACE: world.home.workspace,
+    REMORA_DATA: join(world.home.data, "..", "the-operators-data"),
+  };
+  return new Promise((done) => {
+    execFile(process.execPath, ["src/main.ts", "approvals", ...given], { cwd: project, env }, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+async function cardFor(id: string) {
+  return await eventually(async () => {
+    const cards = agentsIn(await world.person.thread(id)).filter(({ type }) => type === "card");
+    expect(cards).toMatchObject([{ state: "waiting" }]);
+    return cards[0]?.card?.items[0]?.approvalId ?? "";
+  });
+}
+
+describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNote}`, () => {
+  test("list shows the call whole, approve lets it run once, and the card says who", { timeout: testMs }, async () => {
+    expect((await approvals("list")).stdout).toBe("Nobody is asked anything.\n");
+    const id = await callFor(world, "effect_ask");
+    const approvalId = await cardFor(id);
+    const { stdout } = await approvals("list");
+    expect(stdout).toContain(approvalId);
+    expect(stdout).toContain(id);
+    expect(stdout).toContain("asks for the test");
+    expect(await approvals("approve", approvalId.slice(0, 8))).toMatchObject({ code: 0, stdout: "Approved.\n" });
+    expect(await answerIn(world, id)).toContain(`effect ${id}`);
+    expect(world.effects(id)).toBe(1);
+    const settled = agentsIn(await world.person.thread(id)).flatMap(({ card }) => card?.items ?? []);
+    expect(settled).toMatchObject([{ choices: [], outcome: "Approved by the operator" }]);
+    expect((await approvals("approve", approvalId, "--json")).code).toBe(1);
+    expect(world.effects(id)).toBe(1);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("deny ends it, and nothing runs", { timeout: testMs }, async () => {
+    const id = await callFor(world, "effect_ask");
+    const approvalId = await cardFor(id);
+    expect((await approvals("deny", approvalId, "--reason", "not today")).code).toBe(0);
+    expect(await answerIn(world, id)).toContain("not today");
+    expect(world.effects(id)).toBe(0);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("without Redis it ends with what to look at", { timeout: testMs }, async () => {
+    await world.redis.kill();
+    const { code, stderr } = await approvals("list");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/gave no answer .* See that Redis runs and that REDIS_URL reaches it/);
+    await world.redis.start();
+  });
+});
