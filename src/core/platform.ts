@@ -54,6 +54,8 @@ export interface Reply {
   finish(text: string, files: ToolFile[]): Promise<void>;
   /** Ends the reply visibly as failed; `text` says what happened and what to do. */
   fail(text: string): Promise<void>;
+  /** Somebody else goes on with this reply: nothing that still waits here is written any more. Absent where nothing waits. */
+  leave?(): Promise<void>;
 }
 
 export interface PlatformHandlers {

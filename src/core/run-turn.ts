@@ -38,6 +38,16 @@ export async function runTurn(turn: TurnRecord, stages: TurnStages, outer: Abort
   };
   endIfWanted();
   const run: TurnRun = { turn, stages, delivery, signal, fields: fieldsOf(turn), save };
+  const end = await runToEnd(run).catch(async (thrown: unknown) => {
+    await delivery.leave();
+    throw thrown;
+  });
+  if (end === "suspended") await delivery.leave();
+  return end;
+}
+
+async function runToEnd(run: TurnRun): Promise<TurnEnd> {
+  const { turn, stages, signal } = run;
   try {
     if (signal.aborted) return await endAborted(run);
     const refusal = refusalOf(turn, stages.limits);

@@ -34,6 +34,8 @@ export interface Delivery {
   /** Resolves when the platform has taken the final text. */
   finish(text: string, files: ToolFile[]): Promise<void>;
   fail(text: string): Promise<void>;
+  /** Writes nothing more: somebody else goes on with the reply. Never rejects. */
+  leave(): Promise<void>;
 }
 
 export interface TurnLimits {

@@ -45,6 +45,11 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       hasAsked ||= !shown.has(card.id);
       shown.add(card.id);
     },
+    async leave() {
+      await Promise.all([settleDown(), reply.leave?.()]).catch((thrown: unknown) =>
+        log.warn({ error: messageOf(thrown) }, "a reply that is left may still be written to"),
+      );
+    },
     takeAsked() {
       const asked = hasAsked;
       hasAsked = false;

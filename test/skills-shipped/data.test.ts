@@ -103,6 +103,9 @@ test("a number is one only when nothing of what is written is lost", () => {
       const { type } = inference.result();
       if (type === "INTEGER") expect(BigInt.asIntN(64, BigInt(value)).toString()).toBe(value);
       if (type !== "REAL") return;
+      // What programs write for a double is read back as the very same, though it has more digits than a double holds.
+      if (String(Number(value)) === value || Number(value).toFixed((value.split(".")[1] ?? "").length) === value)
+        return;
       const [mantissa = "", exponent = "0"] = value.toLowerCase().split("e");
       const [, whole = "", decimals = ""] = /^-?(\d*)\.?(\d*)$/.exec(mantissa) ?? [];
       const digits = (whole + decimals).replace(/^0+/, "").replace(/0+$/, "");

@@ -224,6 +224,10 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     question,
     finish: end,
     fail: (text) => end(text, []),
+    async leave() {
+      typing.stop();
+      await paced.stop();
+    },
   };
 }
 

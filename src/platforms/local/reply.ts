@@ -45,6 +45,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   let begun: Promise<void> | undefined;
   let shownAt = 0;
   let timer: NodeJS.Timeout | undefined;
+  let isLeft = false;
 
   async function begin(): Promise<void> {
     const kept = new Set((await posts.all()).map((post) => post.key));
@@ -77,6 +78,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   async function show(state: ChatMessageState, files: ChatFile[] = []): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
+    if (isLeft) return;
     shownAt = Date.now();
     const { text, activity, isKept } = segment;
     const isEmpty = text === "" && activity === "" && files.length === 0;
@@ -149,6 +151,10 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     },
     finish: (text, files) => end(text, files, "done"),
     fail: (text) => end(text, [], "failed"),
+    async leave() {
+      isLeft = true;
+      clearTimeout(timer);
+    },
   };
 }
 
