@@ -3,7 +3,7 @@ import { type APIChannel, type APIMessage, MessageType, Routes, ThreadAutoArchiv
 import type { ChatActions, ChatLine } from "../../core/chat.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { ToolFile } from "../../core/tool.ts";
-import { codeOfRefusal, type DiscordApi, discordError } from "./api.ts";
+import { codeOfRefusal, type DiscordApi, discordError, isLimited } from "./api.ts";
 import type { ChatAccess } from "./chat-access.ts";
 import { isSnowflake } from "./conversation-id.ts";
 import { emojiFor } from "./emoji.ts";
@@ -104,6 +104,7 @@ async function explained<T>(deed: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
+    if (isLimited(thrown)) throw discordError("platform.limited", `Discord does not let me ${deed} for some minutes`);
     const code = codeOfRefusal(thrown);
     if (code === undefined) throw thrown;
     throw discordError("platform.no-access", `Discord does not let me ${deed} (${messageOf(thrown)}, code ${code})`);

@@ -12,7 +12,7 @@ import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiv
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Posts, ReplyTarget } from "../../core/platform.ts";
-import { type DiscordApi, discordError, isRefusal, type Patience } from "./api.ts";
+import { type DiscordApi, discordError, isLimited, isRefusal, type Patience } from "./api.ts";
 import type { Channels } from "./channels.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "./conversation-id.ts";
 import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
@@ -126,7 +126,8 @@ export function createOutlet(options: OutletOptions): Outlet {
       if (isRefusal(thrown, "threadExists")) return { type: "thread", channelId: messageId, isLastTry: true };
       if (isRefusal(thrown, "missingAccess", "missingPermissions"))
         return inChannel(where, "I may not create threads there (permission Create Public Threads)");
-      if (isRefusal(thrown, "tooManyThreads")) return inChannel(where, "there are too many open threads");
+      if (isRefusal(thrown, "tooManyThreads") || isLimited(thrown))
+        return inChannel(where, "there are too many threads just now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
       throw thrown;
     }

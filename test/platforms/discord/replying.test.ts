@@ -118,6 +118,18 @@ describe("where it is written", () => {
     expect(own(discord.channel).filter(({ content }) => content.includes("may not create"))).toHaveLength(1);
   });
 
+  test("where no more threads may be made for minutes it is the channel too", async () => {
+    discord.limits.set("threads.create", { requests: 1, windowMs: 300_000 });
+    const [first, second, third] = [await mentioned("one"), await mentioned("two"), await mentioned("three")];
+    for (const message of [first, second, third]) await replyTo(message).finish(`Answer to ${message.text}.`, []);
+    expect(own(threadOf(first)).map(({ content }) => content)).toEqual(["Answer to one."]);
+    expect(own(discord.channel).map(({ content }) => content)).toEqual([
+      expect.stringContaining("too many threads just now"),
+      "Answer to two.",
+      "Answer to three.",
+    ]);
+  });
+
   test("and an answer to that answer goes on with the same conversation", async () => {
     discord.channel.permit(discord.bot, { deny: ["CreatePublicThreads"] });
     const first = await mentioned();
