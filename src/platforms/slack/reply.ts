@@ -220,6 +220,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     question: (card) => serially(() => question(card).catch(asNoRoute)),
     finish: (text, files) => serially(() => end(text, files)),
     fail: (text) => serially(() => end(text, [])),
+    leave: () => serially(async () => segment?.leave()),
   };
 }
 

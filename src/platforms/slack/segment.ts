@@ -35,6 +35,8 @@ export interface Segment {
    * fit into a message.
    */
   close(text: string | undefined): Promise<{ rest: string | undefined }>;
+  /** Writes nothing more; what stands there stays as it is. */
+  leave(): Promise<void>;
 }
 
 /** Of the part that stays in the message, beside the words that say where the rest is. */
@@ -179,6 +181,11 @@ export function createSegment(options: SegmentOptions): Segment {
       wanted = { ...wanted, ...change };
       if (timer !== undefined || !isBehind()) return;
       if (poster.tsOf(key) === undefined || working === undefined) await work();
+    },
+    async leave() {
+      isClosed = true;
+      clearTimeout(timer);
+      await working;
     },
     async close(text) {
       isClosed = true;
