@@ -18,14 +18,21 @@ export interface ModelServerOptions {
   words: number;
   /** Between two words, in milliseconds; 0: all in one turn of the loop. */
   wordMs: number;
+  /** Before the first word, in milliseconds; default none. */
+  thinkMs?: number;
+  /** Sees every request's body as it came. */
+  onRequest?(body: string): void;
 }
 
-export async function createModelServer({ words, wordMs }: ModelServerOptions): Promise<ModelServer> {
+export async function createModelServer(options: ModelServerOptions): Promise<ModelServer> {
+  const { words, wordMs, thinkMs = 0, onRequest } = options;
   let [requestAt, lastTokenAt, requests] = [0, 0, 0];
   const server = createServer(async (request, response) => {
-    await text(request);
+    const body = await text(request);
     requestAt = performance.now();
     requests++;
+    onRequest?.(body);
+    if (thinkMs > 0) await new Promise((resolve) => setTimeout(resolve, thinkMs));
     response.writeHead(200, { "content-type": "text/event-stream" });
     const send = (type: string, fields: object) =>
       response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);

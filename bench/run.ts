@@ -12,7 +12,14 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 /** What the benchmarks share, and this file; the bots they compare with are `bare-…`. */
-const parts: ReadonlySet<string> = new Set(["run", "statistics", "memory-sets", "model-server"]);
+const parts: ReadonlySet<string> = new Set([
+  "run",
+  "statistics",
+  "memory-sets",
+  "model-server",
+  "crowd",
+  "order-check",
+]);
 
 const names = (await readdir(import.meta.dirname))
   .flatMap((file) => (file.endsWith(".ts") ? [file.slice(0, -".ts".length)] : []))

@@ -1,0 +1,41 @@
+/** Whether a model was shown what people said in the order they said it: texts are `<round>-<conversation>-<number>`. */
+export interface OrderCheck {
+  see(body: string): void;
+  /** Conversations that were shown less than all, twice, or in another order. */
+  problems(round: string, conversations: number, messages: number): string[];
+}
+
+export function createOrderCheck(): OrderCheck {
+  /** What the newest request of a conversation showed. */
+  const shown = new Map<string, number[]>();
+  const wrong = new Set<string>();
+  return {
+    see(body) {
+      const said = [...saidIn(body)];
+      const [conversation] = said.map(({ conversation }) => conversation);
+      if (conversation === undefined) return;
+      const numbers = said.filter((each) => each.conversation === conversation).map(({ number }) => number);
+      if (numbers.length !== said.length) wrong.add(`${conversation} was shown what was said elsewhere`);
+      if (numbers.some((number, index) => number !== index)) wrong.add(`${conversation} was shown as ${numbers}`);
+      shown.set(conversation, numbers);
+    },
+    problems(round, conversations, messages) {
+      const missing = Array.from({ length: conversations }, (_, index) => `${round}-${index}`).filter(
+        (conversation) => shown.get(conversation)?.length !== messages,
+      );
+      return [...wrong, ...missing.map((conversation) => `${conversation} ended with ${shown.get(conversation)}`)];
+    },
+  };
+}
+
+const block = /say (\w+-\d+)-(\d+)\./g;
+
+function* saidIn(body: string): Generator<{ conversation: string; number: number }> {
+  const { messages } = JSON.parse(body) as { messages: { role: string; content: unknown }[] };
+  for (const { role, content } of messages) {
+    if (role !== "user") continue;
+    for (const [, conversation = "", number] of JSON.stringify(content).matchAll(block)) {
+      yield { conversation, number: Number(number) };
+    }
+  }
+}
