@@ -225,6 +225,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     finish: end,
     fail: (text) => end(text, []),
     async leave() {
+      isShut = true;
       typing.stop();
       await paced.stop();
     },

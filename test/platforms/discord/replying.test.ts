@@ -252,6 +252,19 @@ describe("while it grows", () => {
     expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["Done."]);
   }, 20_000);
 
+  test("a reply that is left to another process writes nothing more", async () => {
+    const reply = replyTo(await toldPrivately());
+    await begun(reply, "One", () => discord.ann.dm());
+    await reply.write("One two");
+    await reply.leave?.();
+    await reply.write("One two three");
+    const before = discord.requests.length;
+    // Longer than an edit would wait.
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    expect(discord.requests.slice(before)).toEqual([]);
+    expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["One"]);
+  });
+
   test("what is longer than a message grows over several, with whole fences in each", async () => {
     const message = await toldPrivately();
     const reply = replyTo(message);
