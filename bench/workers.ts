@@ -1,0 +1,56 @@
+/**
+ * Two worker processes against one, on a Redis of their own, with a model that takes its time: turns a second from the first
+ * word to the last answer, and the ratio. Each process may run only so many turns at once, so that one is the bottleneck.
+ * Prints one JSON line. `node bench/workers.ts [conversations]`; default 60.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { startRedisServer } from "../test/doubles/redis-server.ts";
+import { createHome, type RemoraProcess, startRemora } from "../test/doubles/remora-process.ts";
+import { createCrowd } from "./crowd.ts";
+import { createModelServer } from "./model-server.ts";
+
+const conversations = Number(process.argv[2] ?? 60);
+const concurrency = 5;
+const words = 20;
+const wordMs = 10;
+
+const [home, redis, model] = await Promise.all([
+  createHome(),
+  startRedisServer(),
+  createModelServer({ words, wordMs }),
+]);
+const configFile = join(home.data, "..", "remora.yaml");
+await writeFile(configFile, JSON.stringify({ turns: { concurrency }, shutdown: { graceMs: 0 } }));
+const env = {
+  REDIS_URL: redis.url,
+  REMORA_CONFIG: configFile,
+  ANTHROPIC_API_KEY: "bench-key",
+  ANTHROPIC_BASE_URL: model.url,
+};
+const start = (role: string): Promise<RemoraProcess> => startRemora(home, env, ["--role", role]);
+
+const front = await start("platforms");
+const crowd = await createCrowd([front]);
+const workers = [await start("worker")];
+
+async function turnsPerSecond(round: string): Promise<number> {
+  await crowd.talk(`warm-${round}`, concurrency, 1);
+  const began = performance.now();
+  await crowd.talk(round, conversations, 1);
+  return Number(((conversations / (performance.now() - began)) * 1_000).toFixed(1));
+}
+
+const one = await turnsPerSecond("one");
+workers.push(await start("worker"));
+const two = await turnsPerSecond("two");
+
+const ratio = Number((two / one).toFixed(2));
+process.stdout.write(
+  `${JSON.stringify({ bench: "workers", conversations, modelMs: words * wordMs, concurrency, turnsPerSecond: { one, two }, ratio })}\n`,
+);
+crowd.close();
+await Promise.all([front, ...workers].map((each) => each.kill()));
+await Promise.all([redis.dispose(), model.close()]);
+await home.remove();
