@@ -87,8 +87,9 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function update(change: Partial<Growing>): Promise<void> {
     Object.assign(growing, change);
     isWritten = true;
+    if (isShut) return;
     typing.keep();
-    if (!isShut) void paced.offer(growing);
+    void paced.offer(growing);
   }
 
   /** The text above a card, as it stays. */
