@@ -414,21 +414,22 @@ export async function createApp(options: AppOptions): Promise<App> {
       url = (await server.start()).url;
       await taskFiles.markInterrupted(await conversations.goingOn());
       await library.watch();
-      const inUse = takesMessages(role) ? [...platforms.values()] : [];
-      await Promise.all(
-        inUse.map(async (platform) => {
-          if (platform.name === "local" && !(await home.claim())) {
-            log.warn({}, "the page is not served here: another process serves its own");
-            return;
-          }
-          connected.add(platform);
+      for (const platform of takesMessages(role) ? platforms.values() : []) {
+        if (platform.name !== "local" || (await home.claim())) connected.add(platform);
+        else log.warn({}, "the page is not served here: another process serves its own");
+      }
+      const connecting = Promise.all(
+        [...connected].map(async (platform) => {
           await platform.connect(handlers, ended.signal);
           events.emit("platform.connected", { platform: platform.name });
         }),
       );
+      // Replies need no connection: what was going on does not wait for a service that is away.
+      connecting.catch(() => {});
       await conversations.recover();
       if (role !== "platforms") void memory.warmUp();
       housekeeping.start();
+      await connecting;
       isStarted = true;
     },
     async close() {

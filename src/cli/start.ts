@@ -19,7 +19,13 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
   const killAt = env.REMORA_KILL_AT;
   const app = await createApp({ settings, role, token, redact, log, killAt, signal: starting.signal });
   stopper.use(app);
-  await app.start();
+  try {
+    await app.start();
+  } catch (thrown) {
+    // A refused token or a taken port: what is open already must not keep the process.
+    await app.close().catch((again: unknown) => log.error({ error: messageOf(again) }, "stopping failed"));
+    throw thrown;
+  }
   process.stdout.write(describe(app.report(), token, settings, role));
 }
 
