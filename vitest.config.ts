@@ -7,6 +7,8 @@ export default defineConfig({
     testTimeout: 40_000,
     hookTimeout: 60_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
-    maxWorkers: 4,
+    maxWorkers: 3,
+    setupFiles: ["test/patience.ts"],
+    expect: { poll: { timeout: 15_000 } },
   },
 });
