@@ -61,7 +61,7 @@ function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Pro
   if (line.isUp()) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
-      clearTimeout(timer);
+      stopTimer();
       stop();
       finish();
     };
@@ -71,10 +71,7 @@ function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Pro
       else if (line.isUp()) settle(resolve);
       else if (refusal !== undefined) settle(() => reject(asRedisError(refusal, place)));
     };
-    const timer = setTimeout(
-      () => settle(() => reject(unreachable(place, waitMs, line.trouble()))),
-      Math.max(0, until - performance.now()),
-    );
+    const stopTimer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, line.trouble()))));
     const stop = line.onChange(look);
     look();
   });
@@ -84,14 +81,11 @@ function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Pro
 function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
-      clearTimeout(timer);
+      stopTimer();
       stop();
       finish();
     };
-    const timer = setTimeout(
-      () => settle(() => reject(unreachable(place, waitMs, line.trouble()))),
-      Math.max(0, until - performance.now()),
-    );
+    const stopTimer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, line.trouble()))));
     const stop = line.onChange(() => {
       if (line.isClosed()) settle(() => reject(closedError(place)));
     });
@@ -100,6 +94,20 @@ function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, 
       (thrown: unknown) => settle(() => reject(thrown)),
     );
   });
+}
+
+/**
+ * Calls `onLate` after `until`. While the loop stood still nobody could hear an answer, and its timers are the first to run
+ * after that: so long, and up to the bound once more, it waits on.
+ */
+function startTimer(until: number, waitMs: number, onLate: () => void): () => void {
+  let timer = setTimeout(
+    () => {
+      timer = setTimeout(onLate, Math.min(performance.now() - until, waitMs));
+    },
+    Math.max(0, until - performance.now()),
+  );
+  return () => clearTimeout(timer);
 }
 
 export function closedError(place: string): RemoraError {

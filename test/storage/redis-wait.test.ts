@@ -1,0 +1,44 @@
+import { describe, expect, test } from "vitest";
+import { type Line, patiently } from "../../src/storage/redis-wait.ts";
+
+const up: Line = {
+  isUp: () => true,
+  isClosed: () => false,
+  refusal: () => undefined,
+  trouble: () => "",
+  isReadOnlyPassing: false,
+  onChange: () => () => {},
+};
+const options = { place: "ledger redis://here", waitMs: 50 };
+
+/** As a start that loads much, or a big file. */
+function standStill(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+describe("a command", () => {
+  test("whose answer came while the loop stood still is answered, though its time is over", async () => {
+    const sent = Promise.withResolvers<void>();
+    const answered = patiently(up, options, async () => {
+      sent.resolve();
+      // Read after the timers of the next round of the loop, as what came over a connection is.
+      for (let round = 0; round < 2; round++) await new Promise((resolve) => setImmediate(resolve));
+      return "PONG";
+    });
+    await sent.promise;
+    standStill(4 * options.waitMs);
+    expect(await answered).toBe("PONG");
+  });
+
+  test("without an answer is given up, also after the loop stood still", async () => {
+    const sent = Promise.withResolvers<void>();
+    const unanswered = patiently(up, options, () => {
+      sent.resolve();
+      return new Promise(() => {});
+    });
+    await sent.promise;
+    standStill(4 * options.waitMs);
+    await expect(unanswered).rejects.toMatchObject({ code: "storage.unreachable", isRetryable: true });
+  });
+});
