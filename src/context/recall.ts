@@ -33,7 +33,8 @@ const askedHits = 24;
 const keptTurns = 200;
 /** A turn that waited for a person for longer than this is asked for anew. */
 const freshMs = 5 * 60_000;
-const keptPrepared = 100;
+/** Where more than these wait, a later one is out of date before its turn comes. */
+const keptPrepared = 20;
 /** A message that waited for longer may come after turns that are remembered by now. */
 const preparedMs = 2_000;
 
@@ -78,8 +79,9 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
   return {
     prepare(message) {
       const { text, scope } = message;
+      for (const [key, { at }] of prepared) if (now() - at >= preparedMs) prepared.delete(key);
+      if (prepared.size >= keptPrepared) return;
       prepared.set(keyOf(message), { text, scope, at: now(), found: ask({ text, scope }) });
-      dropOldest(prepared, keptPrepared);
     },
     async about(turn) {
       const cached = known.get(turn.id);

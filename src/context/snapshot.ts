@@ -49,15 +49,25 @@ export function createSnapshots(
   const folder = join(workspace, snapshotFolder);
   const waiting: { name: string; head: string; input: SnapshotInput }[] = [];
 
-  function flush(): void {
-    for (const { name, head, input } of waiting.splice(0)) {
-      try {
-        writeWhole(folder, name, redact(renderSnapshot(head, input)));
-        prune(folder);
-      } catch (thrown) {
-        onFailure(input.turn.id, thrown);
-      }
+  /** Whether it went well. */
+  function attempt({ turn }: SnapshotInput, work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (thrown) {
+      onFailure(turn.id, thrown);
+      return false;
     }
+  }
+
+  function flush(): void {
+    const written = waiting
+      .splice(0)
+      .filter(({ name, head, input }) =>
+        attempt(input, () => writeWhole(folder, name, redact(renderSnapshot(head, input)))),
+      );
+    const last = written.at(-1);
+    if (last !== undefined) attempt(last.input, () => prune(folder));
   }
 
   return {

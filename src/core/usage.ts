@@ -88,6 +88,7 @@ export function createUsageMeter(options: UsageOptions): UsageMeter {
   const { ledger, prices, log, now = Date.now } = options;
   const underWay = new Map<string, number>();
   let last: Promise<unknown> = Promise.resolve();
+  let gathered: ReturnType<typeof gather> | undefined;
 
   /** One after the other, so that nothing is counted between the look at a limit and the place taken under it. */
   function inOrder<T>(work: () => Promise<T>): Promise<T> {
@@ -96,7 +97,35 @@ export function createUsageMeter(options: UsageOptions): UsageMeter {
     return mine;
   }
 
-  async function add(subject: string, more: UsageCount): Promise<void> {
+  /** What comes while figures are being written is summed up, and written together, once for each subject. */
+  function add(subjects: readonly string[], more: UsageCount, counted: () => void): Promise<void> {
+    gathered ??= gather();
+    const { figures, onCounted, written } = gathered;
+    for (const subject of subjects) {
+      const key = `${more.day} ${subject}`;
+      const known = figures.get(key);
+      figures.set(key, { subject, more: known === undefined ? more : summed(known.more, more) });
+    }
+    onCounted.push(counted);
+    return written;
+  }
+
+  function gather() {
+    const figures = new Map<string, { subject: string; more: UsageCount }>();
+    const onCounted: (() => void)[] = [];
+    const written = inOrder(async () => {
+      gathered = undefined;
+      try {
+        for (const { subject, more } of figures.values()) await write(subject, more);
+      } catch (thrown) {
+        report(thrown);
+      }
+      for (const counted of onCounted) counted();
+    });
+    return { figures, onCounted, written };
+  }
+
+  async function write(subject: string, more: UsageCount): Promise<void> {
     const id = `${more.day} ${subject}`;
     const sum = (known: UsageCount) => summed(known, more);
     while ((await ledger.transition("usage", id, ["counted"], "counted", sum)) === undefined) {
@@ -135,11 +164,9 @@ export function createUsageMeter(options: UsageOptions): UsageMeter {
     const count = async ({ model, usage, addedMs }: ModelCall) => {
       const cost = costOf(model, usage, prices);
       const figures = { day: dayOf(now()), calls: 1, ...usage, addedMs, cost: cost ?? 0 };
-      for (const subject of subjectsOf(turn)) {
-        await add(subject, { ...figures, unpricedCalls: cost === undefined ? 1 : 0 });
-      }
+      await add(subjectsOf(turn), { ...figures, unpricedCalls: cost === undefined ? 1 : 0 }, end);
     };
-    return { type: "admitted", count: (call) => inOrder(() => count(call).catch(report).finally(end)), end };
+    return { type: "admitted", count, end };
   }
 
   function report(thrown: unknown): undefined {
