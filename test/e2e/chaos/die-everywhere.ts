@@ -7,56 +7,26 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { type KillPoint, killPoints } from "../../../src/core/kill-points.ts";
-import { missingRedis, redisNote } from "../../doubles/redis-server.ts";
 import type { RemoraProcess } from "../../doubles/remora-process.ts";
 import { checkInvariants, processesOn, type Task } from "./invariants.ts";
 import { createPerson, type Person, type Served } from "./person.ts";
 import { createWorld, type World } from "./world.ts";
 
-const seeds = Number(process.env.CHAOS_SEEDS ?? 1);
+export const seeds = Number(process.env.CHAOS_SEEDS ?? 1);
 const lookMs = 25;
-const chainMs = 540_000;
+export const chainMs = 540_000;
 
 /** Where the process that takes messages in dies; at all others it is one that works. */
 const frontPoints: readonly KillPoint[] = ["before-accept", "accepted", "click-taken"];
 const kinds = [null, "effect_safe", "effect_ask", "effect_again"] as const;
 
-describe("embedded", () => {
-  test.each(seedList())(
-    "dying everywhere, seed %i",
-    async (seed) => {
-      await inWorld("embedded", (world) => dieEverywhere(world, seed, ["all"]));
-    },
-    chainMs,
-  );
-});
-
-describe.skipIf(missingRedis !== undefined)(`on Redis${redisNote}`, () => {
-  // What is in it is in the other two as well, so only the longer run has it.
-  test.each(seeds > 1 ? seedList() : [])(
-    "one process, dying everywhere, seed %i",
-    async (seed) => {
-      await inWorld("redis", (world) => dieEverywhere(world, seed, ["all"]));
-    },
-    chainMs,
-  );
-
-  test.each(seedList())(
-    "one that takes messages in and one that works, dying everywhere, seed %i",
-    async (seed) => {
-      await inWorld("redis", (world) => dieEverywhere(world, seed, ["platforms", "worker"]));
-    },
-    chainMs,
-  );
-});
-
-function seedList(): number[] {
+export function seedList(): number[] {
   return Array.from({ length: seeds }, (_, index) => index + 1);
 }
 
-async function inWorld(store: "embedded" | "redis", work: (world: World) => Promise<void>): Promise<void> {
+export async function inWorld(store: "embedded" | "redis", work: (world: World) => Promise<void>): Promise<void> {
   const world = await createWorld(store);
   // Also when the time is up.
   onTestFinished(() => world.close());
@@ -117,7 +87,7 @@ function createCrew(world: World, specs: Map<Role, string[]>) {
   };
 }
 
-async function dieEverywhere(world: World, seed: number, roles: [Role, ...Role[]]): Promise<void> {
+export async function dieEverywhere(world: World, seed: number, roles: [Role, ...Role[]]): Promise<void> {
   const random = randomFrom(seed);
   const [frontRole, workRole = frontRole] = roles;
   const specs = new Map<Role, string[]>(roles.map((role) => [role, []]));

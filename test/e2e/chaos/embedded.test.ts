@@ -1,0 +1,12 @@
+import { describe, test } from "vitest";
+import { chainMs, dieEverywhere, inWorld, seedList } from "./die-everywhere.ts";
+
+describe("embedded", () => {
+  test.each(seedList())(
+    "dying everywhere, seed %i",
+    async (seed) => {
+      await inWorld("embedded", (world) => dieEverywhere(world, seed, ["all"]));
+    },
+    chainMs,
+  );
+});

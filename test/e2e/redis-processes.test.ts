@@ -1,0 +1,273 @@
+/**
+ * Several processes on one Redis: those that take messages in, those that work on them, and those that do both. One reply
+ * and one effect for each message, in the order in which things were said, whoever dies.
+ */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createChatClient } from "../doubles/chat-client.ts";
+import { missingRedis, redisNote } from "../doubles/redis-server.ts";
+import type { RemoraProcess } from "../doubles/remora-process.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+import {
+  agentsIn,
+  answerIn,
+  callFor,
+  createDurabilityWorld,
+  type DurabilityWorld,
+  eventually,
+  expectNothingOpen,
+  newId,
+  patienceMs,
+} from "./durability-world.ts";
+
+const testMs = 240_000;
+
+let world: DurabilityWorld;
+beforeEach(async () => {
+  world = await createDurabilityWorld({ redis: {}, config: { shutdown: { graceMs: 200 } } });
+});
+afterEach(() => world.close());
+
+const worker = () => world.start(["--role", "worker"]);
+const elsewhere = () => join(world.home.data, "..", "data-of-another-machine");
+
+/** Counts what Redis is asked with this in it. By a bare socket: ioredis 6 takes what MONITOR sends for answers. */
+async function watchCommands(text: string): Promise<{ seen(): number; end(): void }> {
+  const socket = connect(world.redis.port, world.redis.host).setEncoding("utf8");
+  socket.write("MONITOR\r\n");
+  await once(socket, "data");
+  let seen = 0;
+  createInterface(socket).on("line", (line) => {
+    if (line.includes(text)) seen++;
+  });
+  return { seen: () => seen, end: () => socket.destroy() };
+}
+
+/** The numbers of `plain <id>x<number>` that people said, as the model was shown them, request by request. */
+function shownNumbers(id: string): number[][] {
+  const said = new RegExp(`plain ${id}x(\\d+)`, "g");
+  return world.model.requests
+    .filter((request) => request.includes(id))
+    .map((request) => {
+      const { messages } = JSON.parse(request.slice(request.indexOf("{"))) as { messages: { role: string }[] };
+      const peoples = JSON.stringify(messages.filter(({ role }) => role === "user"));
+      return Array.from(peoples.matchAll(said), ([, number]) => Number(number));
+    });
+}
+
+const numbers = Array.from({ length: 20 }, (_, number) => number);
+
+/** Somebody who says `plain <id>x<number>` in one thread. */
+async function talkAt({ url, token }: RemoraProcess): Promise<{ id: string; say(number: number): Promise<void> }> {
+  const ann = await createChatClient(url, token);
+  ann.close();
+  const id = newId();
+  let thread: string | undefined;
+  return {
+    id,
+    async say(number) {
+      const [text, place] = [`plain ${id}x${number}`, { channel: "general" }];
+      const said = await ann.say(`@remora ${text}`, thread === undefined ? place : { ...place, thread });
+      thread ??= said.id;
+    },
+  };
+}
+
+/** Each number is part of one turn, and every request shows all that came before. One may be asked again after a death. */
+async function expectInOrder(id: string): Promise<void> {
+  const ledger = await world.ledger();
+  await expectNothingOpen(ledger);
+  const turns = await ledger.list("turn", {});
+  const said = turns.flatMap(({ body }) => body.messages.map(({ text }) => Number(/x(\d+)$/.exec(text)?.[1])));
+  expect(said).toEqual(numbers);
+  const shown = shownNumbers(id);
+  for (const one of shown) expect(one).toEqual(numbers.slice(0, one.length));
+  const lengths = shown.map((one) => one.length);
+  expect(lengths).toEqual(lengths.toSorted((one, other) => one - other));
+  expect(lengths.at(-1)).toBe(numbers.length);
+}
+
+describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${redisNote}`, () => {
+  test("what is said twice is one message, one reply and one effect", { timeout: testMs }, async () => {
+    await world.start(["--role", "platforms"]);
+    await Promise.all([worker(), worker()]);
+    const [plain, call] = [newId(), newId()];
+    await Promise.all([plain, plain, plain].map((id) => world.person.say(id, `plain ${id}`)));
+    await Promise.all([call, call, call].map((id) => world.person.say(id, `call effect_safe ${id}`)));
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    expect(await answerIn(world, call)).toContain(`effect ${call}`);
+    expect(world.effects(call)).toBe(1);
+    expect(world.model.requests.filter((request) => request.includes(plain))).toHaveLength(1);
+    await expectNothingOpen(await world.ledger());
+    expect(await (await world.ledger()).list("turn", {})).toHaveLength(2);
+  });
+
+  test("two workers keep the order of a conversation", { timeout: testMs }, async () => {
+    const front = await world.start(["--role", "platforms"]);
+    await Promise.all([worker(), worker()]);
+    const { id, say } = await talkAt(front);
+    for (const number of numbers) await say(number);
+    await expectInOrder(id);
+  });
+
+  test("a worker that is killed in mid-turn: what was said meanwhile comes after it", { timeout: testMs }, async () => {
+    const front = await world.start(["--role", "platforms"]);
+    const first = await worker();
+    const { id, say } = await talkAt(front);
+    world.model.hold(id, "before");
+    await say(0);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await worker();
+    for (const number of numbers.slice(1, 10)) await say(number);
+    await first.kill();
+    world.model.open();
+    for (const number of numbers.slice(10)) await say(number);
+    await expectInOrder(id);
+  });
+
+  test("a worker that is killed: another one goes on with its turns, and nothing has happened twice", {
+    timeout: testMs,
+  }, async () => {
+    await world.start(["--role", "platforms"]);
+    const first = await worker();
+    const plain = newId();
+    world.model.hold(plain, "before");
+    world.tools.hold("/m", "after");
+    await world.person.say(plain, `plain ${plain}`);
+    const safe = await callFor(world, "effect_safe");
+    const again = await callFor(world, "effect_again");
+    await eventually(() => expect([world.model.held(), world.tools.held()]).toEqual([1, 2]));
+    await worker();
+    await first.kill();
+    world.model.open();
+    world.tools.open();
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    expect(await answerIn(world, safe)).toContain("unknown");
+    expect(world.effects(safe)).toBe(1);
+    expect(await answerIn(world, again)).toContain(`effect ${again}`);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("a worker that is stopped hands its turns over", { timeout: testMs }, async () => {
+    await world.start(["--role", "platforms"]);
+    const first = await worker();
+    const plain = newId();
+    world.model.hold(plain, "before");
+    await world.person.say(plain, `plain ${plain}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await worker();
+    expect(await first.stop()).toBe(0);
+    world.model.open();
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    await expectNothingOpen(await world.ledger());
+  });
+
+  test("the one that takes messages in is killed: its worker ends what it has, and a click goes on after the next start", {
+    timeout: testMs,
+  }, async () => {
+    const front = await world.start(["--role", "platforms"]);
+    await worker();
+    const asks = await callFor(world, "effect_ask");
+    await eventually(async () =>
+      expect((await agentsIn(await world.person.thread(asks))).at(-1)?.state).toBe("waiting"),
+    );
+    const plain = newId();
+    world.model.hold(plain, "before");
+    await world.person.say(plain, `plain ${plain}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await front.kill();
+    world.model.open();
+    const ledger = await world.ledger();
+    await eventually(async () => expect((await ledger.get("message", `local:${plain}`))?.state).toBe("answered"));
+    world.front(await world.start(["--role", "platforms"]));
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    await world.person.approve(asks);
+    expect(await answerIn(world, asks)).toContain(`effect ${asks}`);
+    expect(world.effects(asks)).toBe(1);
+    await expectNothingOpen(ledger);
+  });
+
+  test("a worker on another data folder leaves the page's conversations to one that can answer there", {
+    timeout: testMs,
+  }, async () => {
+    await world.start(["--role", "platforms"]);
+    await world.start(["--role", "worker"], { data: elsewhere() });
+    const watch = await watchCommands("page-home");
+    const id = newId();
+    await world.person.say(id, `plain ${id}`);
+    const ledger = await world.ledger();
+    // One with every word that there is work, and one with every sweep.
+    await eventually(() => expect(watch.seen()).toBeGreaterThan(2));
+    watch.end();
+    expect((await ledger.get("message", `local:${id}`))?.state).toBe("queued");
+    await worker();
+    expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+  });
+
+  test("two that do both: one serves the page, each message has one reply and one effect", {
+    timeout: testMs,
+  }, async () => {
+    const first = await world.start();
+    const second = await world.start();
+    expect(second.stderr()).toContain("the page is not served here: another process serves its own");
+    const calls = await Promise.all(Array.from({ length: 8 }, () => callFor(world, "effect_safe")));
+    for (const id of calls) expect(await answerIn(world, id)).toContain(`effect ${id}`);
+    expect(calls.map(world.effects)).toEqual(calls.map(() => 1));
+    await expectNothingOpen(await world.ledger());
+    const plain = newId();
+    world.model.hold(plain, "before");
+    await world.person.say(plain, `plain ${plain}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await first.kill();
+    world.model.open();
+    const ledger = await world.ledger();
+    await eventually(async () => expect((await ledger.get("message", `local:${plain}`))?.state).toBe("answered"));
+    world.front(await world.start());
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+  });
+});
+
+describe.skipIf(missingRedis !== undefined)(`Slack delivers an event to two processes${redisNote}`, () => {
+  let slack: SlackDouble;
+  beforeEach(async () => {
+    slack = await createSlackDouble();
+    // What comes twice is what this test sends twice, also on a machine that is busy for seconds.
+    slack.redelivery.acknowledgeWithinMs = patienceMs;
+  });
+  afterEach(() => slack.stop());
+
+  async function connected(): Promise<string> {
+    const env = {
+      SLACK_BOT_TOKEN: slack.botToken,
+      SLACK_SIGNING_SECRET: slack.signingSecret,
+      SLACK_API_URL: slack.apiUrl,
+    };
+    return `${(await world.start([], { env })).url}/slack/events`;
+  }
+
+  test.each(["at once", "after the answer"])(
+    "%s: it is answered once, and has one effect",
+    { timeout: testMs },
+    async (when) => {
+      const [first, second] = [await connected(), await connected()];
+      const id = newId();
+      slack.http.target = first;
+      const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora call effect_safe ${id}` });
+      const agents = () => slack.see({ in: slack.general, thread: said.ts }).filter((message) => message.isAgents);
+      const answer = () => agents().find((message) => message.readable.includes(`effect ${id}`));
+      if (when === "after the answer") await slack.until(answer, patienceMs);
+      slack.http.target = second;
+      const events = slack.sent.filter(({ payload }) => JSON.stringify(payload).includes(`call effect_safe ${id}`));
+      expect(events.length).toBeGreaterThan(0);
+      await Promise.all([...events, ...events.map(slack.repeat)].map((event) => event.acknowledged()));
+      await slack.until(answer, patienceMs);
+      await expectNothingOpen(await world.ledger());
+      expect(world.effects(id)).toBe(1);
+      expect(agents()).toHaveLength(1);
+      expect(await (await world.ledger()).list("turn", {})).toHaveLength(1);
+    },
+  );
+});
