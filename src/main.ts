@@ -121,5 +121,6 @@ try {
 } catch (thrown) {
   if (!(thrown instanceof RemoraError)) throw thrown;
   process.stderr.write(`${thrown.message}\n`);
-  process.exitCode = 1;
+  // What it had opened by then, such as connections, must not keep the process.
+  process.exit(1);
 }

@@ -8,6 +8,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../core/errors.ts";
+import { useWriteAheadLog } from "../core/write-ahead-log.ts";
 
 const applicationId = 0x524d5258;
 /** Raised whenever the schema or the way of making terms changes. */
@@ -90,7 +91,8 @@ function openFile(path: string): OpenIndex {
   if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;");
+    useWriteAheadLog(database);
+    database.exec("PRAGMA secure_delete = ON");
     checkOwner(database);
     inTransaction(database, () => {
       // Asked again inside: another process may have made it meanwhile.

@@ -11,6 +11,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf, RemoraError } from "../core/errors.ts";
+import { useWriteAheadLog } from "../core/write-ahead-log.ts";
 
 /** SQLite's own result codes, without their extended upper bits. https://sqlite.org/rescode.html */
 const sqliteCode = {
@@ -45,8 +46,8 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
   try {
     if (options.path !== ":memory:") mkdirSync(dirname(options.path), { recursive: true });
     database = new DatabaseSync(options.path, { timeout: busyTimeoutMs });
-    // NORMAL in WAL mode: what is committed survives the end of the process; a power cut may lose the last commits, never corrupt.
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216;");
+    useWriteAheadLog(database);
+    database.exec("PRAGMA journal_size_limit = 16777216");
     migrate(database, options);
     return database;
   } catch (thrown) {

@@ -1,4 +1,6 @@
 /** Starting with Redis, with the real process: before Redis is there, against one that refuses, and beside one that is set up badly. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { closedPort } from "../doubles/model.ts";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
@@ -72,6 +74,21 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(said).toContain("ended with 1");
     expect(said).toContain("refuses the user or password. Correct them in REDIS_URL");
     expect(said).not.toContain("wrong-password");
+  });
+
+  test("is there, but a file of ours can't be opened: the process ends with 1 and names it", {
+    timeout: testMs,
+  }, async () => {
+    world = await createDurabilityWorld({ redis: {} });
+    await mkdir(world.home.data, { recursive: true });
+    await writeFile(
+      join(world.home.data, "local.db"),
+      "no database, but long enough to be looked at as one".repeat(40),
+    );
+    const said = await refusalOf([], {});
+    expect(said).toContain("ended with 1");
+    expect(said).toMatch(/local\.db\] the local chat can't be opened: .*move the file away/);
+    expect(await runningHere()).toEqual([]);
   });
 
   test("throws away or keeps nothing: the log warns; well set up, it does not", { timeout: testMs }, async () => {

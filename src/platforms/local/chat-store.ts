@@ -10,6 +10,7 @@ import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
 import { messageOf, RemoraError } from "../../core/errors.ts";
 import type { Scope } from "../../core/message.ts";
+import { useWriteAheadLog } from "../../core/write-ahead-log.ts";
 import type { ChatFile, ChatMessage, Person, StoredMessage } from "./chat-message.ts";
 
 export interface ChatStore {
@@ -169,11 +170,14 @@ export function createChatStore(path: string): ChatStore {
   };
 }
 
+/** For as long as another process writes. */
+const busyTimeoutMs = 5_000;
+
 function open(path: string): DatabaseSync {
   try {
     if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
-    const database = new DatabaseSync(path);
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000");
+    const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
+    useWriteAheadLog(database);
     const found = Number(database.prepare("PRAGMA user_version").get()?.user_version);
     if (found > schemaVersion) throw new Error(`it was written by a newer Remora (version ${found})`);
     database.exec(schema);
