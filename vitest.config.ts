@@ -1,4 +1,18 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Whole processes take longest. Begun last, as small files are by default, the last of them would run alone. */
+const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/queue/"];
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = longFolders.findIndex((folder) => moduleId.includes(folder));
+      return place < 0 ? longFolders.length : place;
+    };
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -8,6 +22,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
     maxWorkers: 3,
+    sequence: { sequencer: LongFirst },
     setupFiles: ["test/patience.ts"],
     expect: { poll: { timeout: 15_000 } },
   },
