@@ -3,7 +3,8 @@
  * bus, so that nobody has to wait for the next sweep. Both are for speed and order; what must hold holds by the ledger.
  */
 import type { AbortCause } from "./abort.ts";
-import { RemoraError } from "./errors.ts";
+import { messageOf, RemoraError } from "./errors.ts";
+import type { Log } from "./log.ts";
 import { pause } from "./retry.ts";
 
 /** A name that this process alone holds, for as long as it renews it. */
@@ -94,12 +95,18 @@ export function createSoleLeases(): Leases {
   };
 }
 
-/** For one process that is alone on its ledger. Listeners hear in the same tick. */
-export function createSoleBus(): Bus {
+/** For one process that is alone on its ledger. Listeners hear in the same tick; one that throws is logged, the others hear. */
+export function createSoleBus(log: Log): Bus {
   const listeners = new Set<(message: BusMessage) => void>();
   return {
-    publish: (message) => {
-      for (const listener of listeners) listener(message);
+    publish(message) {
+      for (const listener of [...listeners]) {
+        try {
+          listener(message);
+        } catch (thrown) {
+          log.error({ error: messageOf(thrown), type: message.type }, "a listener of the bus failed");
+        }
+      }
     },
     listen(listener) {
       listeners.add(listener);

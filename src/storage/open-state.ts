@@ -55,7 +55,7 @@ export async function openState(
   signal: AbortSignal,
 ): Promise<DurableState> {
   const { data, redis, log } = options;
-  if (redis === null) return openEmbedded(data);
+  if (redis === null) return openEmbedded(data, log);
   return await (await import("./open-shared.ts")).openShared(data, redis, log, onWaiting, signal);
 }
 
@@ -69,11 +69,11 @@ export function ledgerFile(data: string): string {
   return join(data, "ledger.db");
 }
 
-function openEmbedded(data: string): DurableState {
+function openEmbedded(data: string, log: Log): DurableState {
   const lock = lockData(data);
   const ledger = createSqliteLedger({ path: ledgerFile(data) });
   const store = createKeyvStore({ path: join(data, "store.db") });
-  const [leases, bus] = [createSoleLeases(), createSoleBus()];
+  const [leases, bus] = [createSoleLeases(), createSoleBus(log)];
   return {
     ...{ ledger, store, leases, bus, alone: undefined, redis: undefined, ownFolder: data },
     async close() {

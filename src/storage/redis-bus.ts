@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { Cluster } from "ioredis";
 import { z } from "zod";
-import type { Bus, BusMessage } from "../core/coordination.ts";
+import { type Bus, type BusMessage, createSoleBus } from "../core/coordination.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { RedisClient } from "./redis-clients.ts";
@@ -37,7 +37,7 @@ const envelopeSchema = z.object({ from: z.string(), message: messageSchema });
 export function createRedisBus({ connection, log, prefix = defaultPrefix }: RedisBusOptions): Bus {
   const channel = `${checkPrefix(prefix)}bus`;
   const self = randomBytes(9).toString("base64url");
-  const listeners = new Set<(message: BusMessage) => void>();
+  const here = createSoleBus(log);
   const subscriber = connection.subscriber();
   let underWay = 0;
   let isClosed = false;
@@ -48,21 +48,11 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
     return client instanceof Cluster ? (client.nodes("master")[0] ?? client) : client;
   }
 
-  function tell(message: BusMessage): void {
-    for (const listener of [...listeners]) {
-      try {
-        listener(message);
-      } catch (thrown) {
-        log.error({ error: messageOf(thrown), type: message.type }, "a listener of the bus failed");
-      }
-    }
-  }
-
   function hear(from: string, text: string): void {
     if (from !== channel) return;
     const envelope = envelopeOf(text);
     if (envelope === undefined) log.warn({ channel }, "something that is no message of the bus came over its channel");
-    else if (envelope.from !== self) tell(envelope.message);
+    else if (envelope.from !== self) here.publish(envelope.message);
   }
 
   subscriber.on("message", hear);
@@ -79,7 +69,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
   return {
     publish(message) {
       if (isClosed) return;
-      tell(message);
+      here.publish(message);
       if (underWay >= mostUnderWay || connection.client().status !== "ready") return;
       underWay += 1;
       sender()
@@ -89,15 +79,12 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
           underWay -= 1;
         });
     },
-    listen(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    listen: here.listen,
     async close() {
       if (isClosed) return;
       isClosed = true;
       clearInterval(pings);
-      listeners.clear();
+      await here.close();
       subscriber.off("message", hear);
       // Not awaited: while Redis is away that would never end.
       if (subscriber.listenerCount("message") === 0) subscriber.unsubscribe(channel).catch(() => undefined);

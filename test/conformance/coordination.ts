@@ -183,6 +183,16 @@ export function coordinationConformance(
         }
         expect(own).toEqual([...said, end]);
       });
+
+      test("a listener that throws stops neither who publishes nor who listens beside it", () => {
+        const heard: BusMessage[] = [];
+        bus.listen(() => {
+          throw new Error("as a bug");
+        });
+        bus.listen((message) => heard.push(message));
+        bus.publish(work);
+        expect(heard).toEqual([work]);
+      });
     });
   });
 }

@@ -23,7 +23,7 @@ function create(changes: Partial<ConversationsOptions> = {}): Conversations {
     events: createEvents(),
     log: silentLog,
     leases: createSoleLeases(),
-    bus: createSoleBus(),
+    bus: createSoleBus(silentLog),
     takesTurns: true,
     takeUpEveryMs: 5_000,
     serves: async () => true,
@@ -410,7 +410,7 @@ describe("several processes on one ledger", () => {
 
   /** What processes share: here the same objects, as Redis is for real ones. */
   function shared() {
-    return { leases: createSoleLeases(), bus: createSoleBus() };
+    return { leases: createSoleLeases(), bus: createSoleBus(silentLog) };
   }
 
   test("one conversation is worked on in one of them, in order, and many are shared out", async () => {

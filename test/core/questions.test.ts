@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => ledger.close());
 
-function create(bus = createSoleBus()): Questions {
+function create(bus = createSoleBus(silentLog)): Questions {
   const redact = (text: string) => text.replaceAll("hunter2", "[redacted]");
   return createQuestions({ ledger, bus, show: async (card) => void shown.push(card), redact, log: silentLog });
 }
@@ -78,7 +78,7 @@ describe("a question", () => {
   test("is answered in another process too, also when the word of it is lost", async () => {
     const answer = ask();
     const { id } = await asked();
-    expect(await pick(id, 0, ann, create(createSoleBus()))).toMatchObject({ accepted: true });
+    expect(await pick(id, 0, ann, create(createSoleBus(silentLog)))).toMatchObject({ accepted: true });
     expect(await answer).toBe("staging");
   });
 

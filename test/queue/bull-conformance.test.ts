@@ -60,7 +60,7 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ${redisNote}`, (
    */
   async function createHarness(openLedger: () => Promise<Ledger>): Promise<QueueHarness> {
     const prefix = `{${randomUUID()}}:`;
-    const bus = createSoleBus();
+    const bus = createSoleBus(silentLog);
     const opened: { queue: ToolQueue; proxy: RedisProxy; connection: RedisConnection }[] = [];
     return {
       ledger: await openLedger(),
