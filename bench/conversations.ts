@@ -21,7 +21,7 @@ const order = createOrderCheck();
 const model = await createModelServer({ words: 30, wordMs: 0, onRequest: order.see });
 const home = await createHome();
 const remora = await startRemora(home, { ANTHROPIC_API_KEY: "bench-key", ANTHROPIC_BASE_URL: model.url });
-const crowd = await createCrowd([remora]);
+const crowd = await createCrowd(remora, order);
 
 /** What any process does only once. */
 await crowd.talk("warm", 20, 1);

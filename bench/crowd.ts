@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
+import type { OrderCheck } from "./order-check.ts";
 
 interface Served {
   url: string;
@@ -13,7 +14,6 @@ interface Served {
 interface Shown {
   id: string;
   thread: string | null;
-  sequence: number;
   type: string;
   state: string;
   author: { isBot: boolean };
@@ -21,8 +21,8 @@ interface Shown {
 
 export interface Crowd {
   /**
-   * Says `say <round>-<conversation>-<number>.` in `conversations` new threads, `messages` times each. Resolves when each
-   * thread's last message is followed by a finished answer. `acceptedMs`: until all was kept.
+   * Says `say <round>-<conversation>-<number>.` in `conversations` new threads, `messages` times each. Resolves when the
+   * model was shown all of it and has nothing left to answer. `acceptedMs`: until all was kept.
    */
   talk(round: string, conversations: number, messages: number): Promise<{ acceptedMs: number }>;
   /** Answers that are finished. */
@@ -30,20 +30,20 @@ export interface Crowd {
   close(): void;
 }
 
-export async function createCrowd([page]: [Served, ...Served[]]): Promise<Crowd> {
-  const { url, token } = page;
+/** `order` sees the model's requests. */
+export async function createCrowd({ url, token }: Served, order: OrderCheck): Promise<Crowd> {
   const headers = { authorization: `Bearer ${token}`, origin: url, "content-type": "application/json" };
   const ended = new AbortController();
   const finished = new Set<string>();
-  /** By thread: the newest thing that people said, and the newest finished answer. */
-  const saidAt = new Map<string, number>();
-  const answeredAt = new Map<string, number>();
+  /** By thread. */
+  const answers = new Map<string, Set<string>>();
   let onAnswer: (thread: string) => void = () => {};
 
-  function see({ id, thread, sequence, type, state, author }: Shown): void {
+  function see({ id, thread, type, state, author }: Shown): void {
     if (thread === null || type !== "message" || !author.isBot || (state !== "done" && state !== "failed")) return;
     finished.add(id);
-    answeredAt.set(thread, Math.max(sequence, answeredAt.get(thread) ?? 0));
+    const known = answers.get(thread) ?? new Set();
+    answers.set(thread, known.add(id));
     onAnswer(thread);
   }
 
@@ -70,12 +70,10 @@ export async function createCrowd([page]: [Served, ...Served[]]): Promise<Crowd>
     return ((await response.json()) as { message: Shown }).message;
   }
 
+  /** Returns the thread. */
   async function converse(name: string, messages: number): Promise<string> {
-    const { id: thread, sequence } = await say(`@remora say ${name}-0.`);
-    saidAt.set(thread, sequence);
-    for (let number = 1; number < messages; number++) {
-      saidAt.set(thread, (await say(`say ${name}-${number}.`, thread)).sequence);
-    }
+    const { id: thread } = await say(`@remora say ${name}-0.`);
+    for (let number = 1; number < messages; number++) await say(`say ${name}-${number}.`, thread);
     return thread;
   }
 
@@ -87,15 +85,18 @@ export async function createCrowd([page]: [Served, ...Served[]]): Promise<Crowd>
     async talk(round, conversations, messages) {
       const began = performance.now();
       const names = Array.from({ length: conversations }, (_, index) => `${round}-${index}`);
-      const threads = new Set(await Promise.all(names.map((name) => converse(name, messages))));
+      const threads = new Map(
+        await Promise.all(names.map(async (name) => [await converse(name, messages), name] as const)),
+      );
       const acceptedMs = performance.now() - began;
-      const isAnswered = (thread: string) => (answeredAt.get(thread) ?? 0) > (saidAt.get(thread) ?? 0);
       await new Promise<void>((resolve) => {
         onAnswer = (thread) => {
-          if (isAnswered(thread)) threads.delete(thread);
+          const name = threads.get(thread);
+          if (name === undefined || !order.isThrough(name, messages, answers.get(thread)?.size ?? 0)) return;
+          threads.delete(thread);
           if (threads.size === 0) resolve();
         };
-        for (const thread of [...threads]) onAnswer(thread);
+        for (const thread of [...threads.keys()]) onAnswer(thread);
       });
       onAnswer = () => {};
       return { acceptedMs };

@@ -10,16 +10,18 @@ import { startRedisServer } from "../test/doubles/redis-server.ts";
 import { createHome, type RemoraProcess, startRemora } from "../test/doubles/remora-process.ts";
 import { createCrowd } from "./crowd.ts";
 import { createModelServer } from "./model-server.ts";
+import { createOrderCheck } from "./order-check.ts";
 
 const conversations = Number(process.argv[2] ?? 60);
 const concurrency = 5;
-const words = 20;
-const wordMs = 10;
+const words = 40;
+const wordMs = 20;
 
+const order = createOrderCheck();
 const [home, redis, model] = await Promise.all([
   createHome(),
   startRedisServer(),
-  createModelServer({ words, wordMs }),
+  createModelServer({ words, wordMs, onRequest: order.see }),
 ]);
 const configFile = join(home.data, "..", "remora.yaml");
 await writeFile(configFile, JSON.stringify({ turns: { concurrency }, shutdown: { graceMs: 0 } }));
@@ -32,11 +34,11 @@ const env = {
 const start = (role: string): Promise<RemoraProcess> => startRemora(home, env, ["--role", role]);
 
 const front = await start("platforms");
-const crowd = await createCrowd([front]);
+const crowd = await createCrowd(front, order);
 const workers = [await start("worker")];
 
 async function turnsPerSecond(round: string): Promise<number> {
-  await crowd.talk(`warm-${round}`, concurrency, 1);
+  await crowd.talk(`warm${round}`, concurrency, 1);
   const began = performance.now();
   await crowd.talk(round, conversations, 1);
   return Number(((conversations / (performance.now() - began)) * 1_000).toFixed(1));
