@@ -67,17 +67,17 @@ export const checkScript = createScript(`${opening}
 return false
 `);
 
-/** KEYS: entry. ARGV: id, state, group, body, token. Answers 1 to the creator, 0 to everybody else. */
+/** KEYS: entry. ARGV: id, state, group, body, token. Answers its sequence and time to the creator, 0 to everybody else. */
 export const createEntryScript = createScript(`${opening}${writing}
 local id, state, group, body, token = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local creator = redis.call('HGET', KEYS[1], 'creator')
-if creator then return creator == token and 1 or 0 end
+if creator then return creator == token and redis.call('HMGET', KEYS[1], 'sequence', 'created') or 0 end
 claim()
 local sequence, time = redis.call('INCR', prefix .. 'sequence'), now()
 redis.call('HSET', KEYS[1], 'state', state, 'body', body, 'group', group, 'sequence', sequence, 'version', 1,
   'created', time, 'updated', time, 'creator', token)
 place(state, group, sequence, id)
-return 1
+return {string.format('%.0f', sequence), time}
 `);
 
 /** KEYS: entry. Answers its fields, or nothing. */
@@ -98,6 +98,7 @@ if not done then
   for index = 8, #ARGV do
     if entry[1] == ARGV[index] then
       done = move(id, entry, to, token, keep)
+      entry[5] = redis.call('HGET', KEYS[1], 'version')
       break
     end
   end
@@ -109,16 +110,16 @@ return entry
 `);
 
 /**
- * KEYS: entry. ARGV: id, to, token, how long to keep it, the version that the body was made from, the body.
- * Answers the time of the step; or the fields of an entry that has another version; or nothing when there is none.
+ * KEYS: entry. ARGV: id, to, token, how long to keep it, the version and the sequence that the body was made from, the body.
+ * Answers the time of the step; or the fields of an entry that has others; or nothing when there is none.
  */
 export const changeEntryScript = createScript(`${opening}${writing}
-local id, to, token, keep, version, body = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local id, to, token, keep, version, sequence, body = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local done = redis.call('GET', prefix .. 'done:' .. token)
 if done then return done end
 local entry = read(KEYS[1])
 if not entry[1] then return false end
-if entry[5] ~= version then return entry end
+if entry[5] ~= version or entry[4] ~= sequence then return entry end
 local updated = move(id, entry, to, token, keep)
 redis.call('HSET', KEYS[1], 'body', body)
 return updated

@@ -2,8 +2,8 @@
  * The ledger in Redis, for any number of processes on any number of machines.
  *
  * Every step is one Lua script (redis-ledger-scripts.ts), so that of several callers exactly one moves an entry from a
- * state. A step with a change of the body is optimistic: read, change here, and write if nobody else has written since;
- * else again with what they wrote. A resolved promise means that Redis has done it; what Redis keeps over its own restart
+ * state. A step with a change of the body is optimistic: change here what was seen last, and write if nobody else has written
+ * since; else again with what they wrote. That nothing is to be changed is said only of what was just read. A resolved promise means that Redis has done it; what Redis keeps over its own restart
  * is its setting (`appendonly`).
  *
  * A step whose answer was lost is sent again with the same token and is answered as if nothing had happened.
@@ -23,6 +23,7 @@ import {
 } from "./redis-ledger-scripts.ts";
 import { checkPrefix, defaultPrefix, type RedisScript, runScript, type ScriptAnswer } from "./redis-script.ts";
 import { closedError } from "./redis-wait.ts";
+import { createSeenEntries } from "./seen-entries.ts";
 
 export interface RedisLedgerOptions {
   connection: RedisConnection;
@@ -52,6 +53,8 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
   let steps = 0;
   let isClosed = false;
 
+  const seen = createSeenEntries<Fields>();
+
   const entryKey = (kind: LedgerKind, id: string) => `${prefix}entry:${kind}:${id}`;
   const newToken = () => {
     steps += 1;
@@ -73,8 +76,15 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
     );
   }
 
-  async function get<K extends LedgerKind>(kind: K, id: string, waitMs = bound): Promise<Fields | undefined> {
-    return fieldsOf(await step(getEntryScript, kind, entryKey(kind, id), () => [], waitMs));
+  function see(key: string, fields: Fields | undefined): Fields | undefined {
+    if (fields === undefined) seen.drop(key);
+    else seen.set(key, fields, fields[1].length);
+    return fields;
+  }
+
+  async function get(kind: LedgerKind, id: string, waitMs = bound): Promise<Fields | undefined> {
+    const key = entryKey(kind, id);
+    return see(key, fieldsOf(await step(getEntryScript, kind, key, () => [], waitMs)));
   }
 
   async function changed<K extends LedgerKind>(
@@ -86,19 +96,32 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
   ): Promise<LedgerEntry<K> | undefined> {
     const until = performance.now() + bound;
     const token = newToken();
-    let found = await get(kind, id);
+    const key = entryKey(kind, id);
+    let found = seen.get(key);
+    let isNew = found === undefined;
+    if (isNew) found = await get(kind, id);
     for (let race = 0; race < mostRaces; race += 1) {
-      if (found === undefined || !from.includes(found[0])) return undefined;
-      const changedBody = change(entryOf<K>(kind, id, found, place).body);
-      if (changedBody === undefined) return undefined;
+      const changedBody =
+        found === undefined || !from.includes(found[0]) ? undefined : change(entryOf<K>(kind, id, found, place).body);
+      if (found === undefined || changedBody === undefined) {
+        if (isNew) return undefined;
+        found = await get(kind, id, until - performance.now());
+        isNew = true;
+        continue;
+      }
       const body = JSON.stringify(changedBody);
-      const values = [id, to, token, keepMs, found[4], body];
+      const [, , group, sequence, version, created] = found;
+      const values = [id, to, token, keepMs, version, sequence, body];
       const left = until - performance.now();
       if (left <= 0) break;
-      const answer = await step(changeEntryScript, kind, entryKey(kind, id), () => values, left);
-      if (typeof answer === "string")
-        return entryOf<K>(kind, id, [to, body, found[2], found[3], "", found[5], answer], place);
-      found = fieldsOf(answer);
+      const answer = await step(changeEntryScript, kind, key, () => values, left);
+      if (typeof answer === "string") {
+        const fields: Fields = [to, body, group, sequence, `${Number(version) + 1}`, created, answer];
+        see(key, fields);
+        return entryOf<K>(kind, id, fields, place);
+      }
+      found = see(key, fieldsOf(answer));
+      isNew = true;
     }
     throw contended(place, kind, id);
   }
@@ -107,8 +130,14 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
 
   return {
     async create(kind, id, { state, body, group }) {
-      const values = [id, state, group, JSON.stringify(body), newToken()];
-      return (await step(createEntryScript, kind, entryKey(kind, id), () => values)) === 1;
+      const key = entryKey(kind, id);
+      const text = JSON.stringify(body);
+      const token = newToken();
+      const answer = await step(createEntryScript, kind, key, () => [id, state, group, text, token]);
+      if (!Array.isArray(answer)) return false;
+      const [sequence, created] = answer.map(String);
+      see(key, [state, text, group, sequence ?? "", "1", created ?? "", created ?? ""]);
+      return true;
     },
     async get(kind, id) {
       const found = await get(kind, id);
@@ -123,12 +152,13 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
     ) {
       if (change !== undefined) return await changed(kind, id, from, to, change);
       const token = newToken();
-      const answer = await step(moveEntryScript, kind, entryKey(kind, id), (sending) => [
+      const key = entryKey(kind, id);
+      const answer = await step(moveEntryScript, kind, key, (sending) => [
         ...[id, to, token, keepMs, sending === 0 ? 0 : 1],
         ...from,
       ]);
       const found = fieldsOf(answer);
-      return found && entryOf<K>(kind, id, found, place);
+      return found && entryOf<K>(kind, id, see(key, found) ?? found, place);
     },
     async list<K extends LedgerKind>(kind: K, { states, group, order = "oldest", limit }: ListOptions<K>) {
       const entries: LedgerEntry<K>[] = [];

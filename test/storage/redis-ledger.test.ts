@@ -182,6 +182,41 @@ describe.skipIf(missingRedis !== undefined)(`Redis${redisNote}`, () => {
     });
   });
 
+  describe("what a process has seen before", () => {
+    let [one, other]: Ledger[] = [];
+    beforeEach(async () => {
+      [one, other] = [await createRedisLedger({ connection, prefix }), await createRedisLedger({ connection, prefix })];
+      await one.create("call", "a", planned);
+    });
+
+    test("does not decide over what another one has written since", async () => {
+      const refusing = (was: typeof body) => (was.attempts === 0 ? undefined : countUp(was));
+      expect(await other?.transition("call", "a", ["planned"], "started", countUp)).toMatchObject({ state: "started" });
+      expect(await one?.transition("call", "a", ["planned"], "done", countUp)).toBeUndefined();
+      await other?.transition("call", "a", ["started"], "waiting", countUp);
+      expect(await one?.transition("call", "a", ["waiting"], "started", refusing)).toMatchObject({
+        state: "started",
+        body: { attempts: 3 },
+      });
+      expect(await other?.get("call", "a")).toEqual(await one?.get("call", "a"));
+    });
+
+    test("is another entry than one of the same id that was made after it was pruned", async () => {
+      await other?.transition("call", "a", ["planned"], "done");
+      expect(await other?.prune("call", ["done"], Date.now() + 60_000)).toBe(1);
+      await other?.create("call", "a", { ...planned, body: { ...body, attempts: 10 } });
+      expect(await one?.transition("call", "a", ["planned"], "started", countUp)).toMatchObject({
+        body: { attempts: 11 },
+      });
+    });
+
+    test("may be gone: then there is nothing to change", async () => {
+      await other?.transition("call", "a", ["planned"], "done");
+      await other?.prune("call", ["done"], Date.now() + 60_000);
+      expect(await one?.transition("call", "a", ["planned"], "started", countUp)).toBeUndefined();
+    });
+  });
+
   describe("an answer that is lost on its way", () => {
     let proxy: RedisProxy;
     let broken: RedisConnection;
