@@ -11,6 +11,7 @@ import { readAnswer } from "./anthropic-stream.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix, thinkingOf } from "./anthropic-thinking.ts";
 import type { ProviderPlace } from "./failures.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { modelOf, wellFormed, wireName } from "./wire.ts";
 
 export interface AnthropicOptions {
@@ -27,12 +28,16 @@ const cacheMark = { cache_control: { type: "ephemeral" as const } };
 export function createAnthropicProvider(options: AnthropicOptions): Provider {
   const { apiKey, model, timeouts = defaultTimeouts } = options;
   const baseUrl = options.baseUrl ?? "https://api.anthropic.com";
+  const withClient = createSharedClient(async (fetch) => {
+    const { Anthropic } = await import("@anthropic-ai/sdk");
+    return new Anthropic({ apiKey, authToken: null, baseURL: baseUrl, maxRetries: 0, fetch, logLevel: "off" });
+  });
   return {
     name: "anthropic",
     model: `anthropic/${model}`,
     stream(request, signal) {
       const place = placeOf(modelOf(request, "anthropic", model), baseUrl);
-      return guardedStream({ place, timeouts, open: (call) => ask(place, apiKey, request, call) }, signal);
+      return guardedStream({ place, timeouts, open: (call) => ask(place, withClient, request, call) }, signal);
     },
   };
 }
@@ -50,21 +55,13 @@ function placeOf(model: string, baseUrl: string): ProviderPlace {
 
 async function* ask(
   place: ProviderPlace,
-  apiKey: string,
+  withClient: WithClient<Anthropic>,
   request: ModelRequest,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
-  const { Anthropic } = await import("@anthropic-ai/sdk");
-  const client = new Anthropic({
-    apiKey,
-    authToken: null,
-    baseURL: place.baseUrl,
-    maxRetries: 0,
-    fetch: call.fetch,
-    logLevel: "off",
-  });
   const { body, mark } = bodyOf(request, place.model);
-  const stream = await client.messages.create(body, { signal: call.signal });
+  const { signal } = call;
+  const stream = await withClient(call, async (client) => await client.messages.create(body, { signal }));
   yield* readAnswer(stream, place.model, mark);
 }
 

@@ -9,13 +9,8 @@ import type OpenAI from "openai";
 import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../core/provider.ts";
 import type { ProviderPlace } from "./failures.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
-import {
-  createOpenAiClient,
-  createOpenAiProvider,
-  imageUrlOf,
-  isReasoningModel,
-  type OpenAiOptions,
-} from "./openai-client.ts";
+import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
+import type { WithClient } from "./shared-client.ts";
 import { inputOf, isJsonObject, systemTextOf, wellFormed, wireName } from "./wire.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
@@ -28,13 +23,14 @@ export function createOpenAiChatProvider(options: OpenAiOptions): Provider {
 
 async function* ask(
   place: ProviderPlace,
-  options: OpenAiOptions,
+  withClient: WithClient<OpenAI>,
   request: ModelRequest,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
-  const client = await createOpenAiClient(place, options, call);
   const isOpenAi = new URL(place.baseUrl).hostname === "api.openai.com";
-  const stream = await client.chat.completions.create(bodyOf(request, place.model, isOpenAi), { signal: call.signal });
+  const body = bodyOf(request, place.model, isOpenAi);
+  const { signal } = call;
+  const stream = await withClient(call, async (client) => await client.chat.completions.create(body, { signal }));
   yield* read(stream, place.model);
 }
 

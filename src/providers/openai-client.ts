@@ -3,6 +3,7 @@ import type OpenAI from "openai";
 import type { ModelRequest, Provider, UserPart } from "../core/provider.ts";
 import type { ProviderPlace } from "./failures.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { modelOf } from "./wire.ts";
 
 export interface OpenAiOptions {
@@ -14,29 +15,27 @@ export interface OpenAiOptions {
   timeouts?: Timeouts;
 }
 
+const openAiUrl = "https://api.openai.com/v1";
+
 function openAiPlace(model: string, options: OpenAiOptions): ProviderPlace {
   return {
     name: "openai",
     model,
-    baseUrl: options.baseUrl ?? "https://api.openai.com/v1",
+    baseUrl: options.baseUrl ?? openAiUrl,
     keySetting: "OPENAI_API_KEY or models.openai.apiKey",
     urlSetting: "OPENAI_BASE_URL or models.openai.baseUrl",
     modelSetting: "models.openai.model",
   };
 }
 
-export async function createOpenAiClient(
-  place: ProviderPlace,
-  options: OpenAiOptions,
-  call: StreamCall,
-): Promise<OpenAI> {
+async function createOpenAiClient({ apiKey, baseUrl }: OpenAiOptions, fetch: typeof globalThis.fetch): Promise<OpenAI> {
   const { OpenAI } = await import("openai");
   return new OpenAI({
     // The SDK wants a key even where the server wants none.
-    apiKey: options.apiKey ?? "not-needed",
-    baseURL: place.baseUrl,
+    apiKey: apiKey ?? "not-needed",
+    baseURL: baseUrl ?? openAiUrl,
     maxRetries: 0,
-    fetch: call.fetch,
+    fetch,
     logLevel: "off",
   });
 }
@@ -56,7 +55,7 @@ export function imageUrlOf(part: Extract<UserPart, { type: "image" }>): string {
 /** Asks the service over one of its protocols. */
 export type AskOpenAi = (
   place: ProviderPlace,
-  options: OpenAiOptions,
+  withClient: WithClient<OpenAI>,
   request: ModelRequest,
   call: StreamCall,
 ) => AsyncIterable<StreamPiece>;
@@ -64,12 +63,13 @@ export type AskOpenAi = (
 /** The provider port around `ask`, the same for both protocols. */
 export function createOpenAiProvider(options: OpenAiOptions, ask: AskOpenAi): Provider {
   const { timeouts = defaultTimeouts } = options;
+  const withClient = createSharedClient((fetch) => createOpenAiClient(options, fetch));
   return {
     name: "openai",
     model: `openai/${options.model}`,
     stream(request, signal) {
       const place = openAiPlace(modelOf(request, "openai", options.model), options);
-      return guardedStream({ place, timeouts, open: (call) => ask(place, options, request, call) }, signal);
+      return guardedStream({ place, timeouts, open: (call) => ask(place, withClient, request, call) }, signal);
     },
   };
 }

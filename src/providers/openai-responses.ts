@@ -8,14 +8,9 @@ import type { Json } from "../core/message.ts";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../core/provider.ts";
 import { errorBodyOf, type ProviderPlace, reportedFailure } from "./failures.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
-import {
-  createOpenAiClient,
-  createOpenAiProvider,
-  imageUrlOf,
-  isReasoningModel,
-  type OpenAiOptions,
-} from "./openai-client.ts";
+import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
+import type { WithClient } from "./shared-client.ts";
 import { systemTextOf, wellFormed } from "./wire.ts";
 
 type Responses = OpenAI.Responses.Response;
@@ -26,12 +21,13 @@ export function createOpenAiResponsesProvider(options: OpenAiOptions): Provider 
 
 async function* ask(
   place: ProviderPlace,
-  options: OpenAiOptions,
+  withClient: WithClient<OpenAI>,
   request: ModelRequest,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
-  const client = await createOpenAiClient(place, options, call);
-  const stream = await client.responses.create(bodyOf(request, place.model), { signal: call.signal });
+  const body = bodyOf(request, place.model);
+  const { signal } = call;
+  const stream = await withClient(call, async (client) => await client.responses.create(body, { signal }));
   yield* read(stream, place);
 }
 
