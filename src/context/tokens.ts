@@ -133,8 +133,14 @@ function otherCost(code: number): number {
   return otherRate;
 }
 
+/** Looked up, because every character of a prompt is asked for more than once. */
+const asciiKinds = Array.from({ length: 0x80 }, (_, code) => asciiKindOf(code));
+
 function kindOf(code: number): Kind {
-  if (code >= 0x80) return code >= 0xc0 && code <= 0x24f ? "lower" : "other";
+  return asciiKinds[code] ?? (code >= 0xc0 && code <= 0x24f ? "lower" : "other");
+}
+
+function asciiKindOf(code: number): Kind {
   if (code >= 0x61 && code <= 0x7a) return "lower";
   if (code >= 0x41 && code <= 0x5a) return "upper";
   if (code >= 0x30 && code <= 0x39) return "digit";

@@ -5,7 +5,7 @@
  * bigger than anyone reads only the end is taken, where the newest entries are.
  */
 import { hash } from "node:crypto";
-import { closeSync, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { codeOf, messageOf } from "../core/errors.ts";
 import { dayOfFile } from "./day-files.ts";
@@ -26,8 +26,39 @@ export interface FileInfo {
   ino: number;
 }
 
+type ScopeFolders = ReadonlyMap<string, { kind: MemoryKind; folder: string }[]>;
+
+/** A folder's time may stand still for so long while things are put into it. */
+const settledMs = 50;
+
+/**
+ * `foldersByScope`, listed again only after a folder was added, renamed or removed: with a thousand of them that takes
+ * longer than the search itself.
+ */
+export function createFolderList(workspace: string): () => ScopeFolders {
+  let listed: { signature: string; folders: ScopeFolders } | undefined;
+  return () => {
+    const infos = memoryKinds.map((kind) => infoOf(join(workspace, branches[kind])));
+    const signature = infos.map((info) => (info === undefined ? "" : signatureOf(info))).join("\n");
+    if (listed?.signature === signature) return listed.folders;
+    const newest = Math.max(...infos.map((info) => info?.mtimeMs ?? 0));
+    const isSettled = Date.now() - newest > settledMs;
+    const folders = foldersByScope(workspace);
+    listed = isSettled ? { signature, folders } : undefined;
+    return folders;
+  };
+}
+
+function infoOf(path: string): FileInfo | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The folders of every scope, relative to the workspace; several spellings of one scope are one scope. */
-export function foldersByScope(workspace: string): Map<string, { kind: MemoryKind; folder: string }[]> {
+export function foldersByScope(workspace: string): ScopeFolders {
   const found = new Map<string, { kind: MemoryKind; folder: string }[]>();
   for (const kind of memoryKinds) {
     for (const entry of entriesOf(join(workspace, branches[kind]))) {

@@ -15,9 +15,9 @@ import { dayTermsOf } from "./dates.ts";
 import { inTransaction, isDamage, openIndex, removeIndex } from "./index-database.ts";
 import { type Passage, passagesOf } from "./markdown-sections.ts";
 import {
+  createFolderList,
   type FileInfo,
   feedbackPassages,
-  foldersByScope,
   hashOf,
   markdownFiles,
   readText,
@@ -71,6 +71,7 @@ export interface SearchIndexOptions {
 
 export function createSearchIndex({ workspace, indexFile, onProblem }: SearchIndexOptions): SearchIndex {
   let { database, statements } = openIndex(indexFile, onProblem);
+  const foldersByScope = createFolderList(workspace);
 
   /** Damage shows when a page is read: the index is made again, once, and asked again. */
   function guarded<T>(work: () => T, again = true): T {
@@ -95,11 +96,11 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
   }
 
   function listScopes(): string[] {
-    return [...foldersByScope(workspace).keys()];
+    return [...foldersByScope().keys()];
   }
 
   function updateScopes(scopes: readonly string[]): number {
-    const folders = foldersByScope(workspace);
+    const folders = foldersByScope();
     let read = 0;
     for (const scope of new Set(scopes)) {
       const known = new Map(statements.filesOfScope.all(scope).map((row) => [String(row.path), row]));

@@ -5,9 +5,11 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -76,6 +78,28 @@ describe("files that people write", () => {
   test("may have their scope's folder spelled in other ways", async () => {
     fixture.write("brain/hippocampus/knowledge/channel%3Ageneral/a.md", "The anchor is blue.");
     expect(await headings("anchor")).toEqual(["a"]);
+  });
+
+  test("are found at once in folders that come, go and are renamed, after a quiet time as in a row", async () => {
+    const branch = join(fixture.workspace, "brain/hippocampus/knowledge");
+    const scopeOf = (number: number) => `channel:${number}` as const;
+    const note = (number: number) => `brain/hippocampus/knowledge/${scopeOf(number)}/a.md`;
+    const found = async (number: number) => (await find("anchor", [scopeOf(number)])).length;
+    for (let number = 0; number < 20; number++) {
+      fixture.write(note(number), "The anchor is blue.");
+      expect(await found(number)).toBe(1);
+    }
+    const longAgo = new Date(Date.now() - 60_000);
+    utimesSync(branch, longAgo, longAgo);
+    for (let look = 0; look < 2; look++) expect(await found(20)).toBe(0);
+    fixture.write(note(20), "The anchor is blue.");
+    expect(await found(20)).toBe(1);
+    utimesSync(branch, longAgo, longAgo);
+    for (let look = 0; look < 2; look++) expect(await found(20)).toBe(1);
+    renameSync(join(branch, scopeOf(20)), join(branch, scopeOf(21)));
+    expect([await found(20), await found(21)]).toEqual([0, 1]);
+    rmSync(join(branch, scopeOf(21)), { recursive: true });
+    expect(await found(21)).toBe(0);
   });
 
   test("may be binary, broken UTF-8, empty, or only headings", async () => {
