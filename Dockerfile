@@ -17,5 +17,5 @@ USER node
 VOLUME ["/app/workspace", "/app/data"]
 EXPOSE 4180
 # The flags of `npm start`: V8 else takes as much memory as the machine has to spare.
-ENTRYPOINT ["node", "--optimize-for-size", "--max-semi-space-size=8", "src/remora.mjs"]
+ENTRYPOINT ["node", "--optimize-for-size", "--min-semi-space-size=8", "--max-semi-space-size=8", "src/remora.mjs"]
 CMD ["start"]
