@@ -1,7 +1,7 @@
 /**
  * Keeps what plugins do to the process from being done to the bot:
  *
- *   - `process.exit` of a plugin throws in the plugin instead
+ *   - `process.exit` of a plugin, or another way to end the process, throws in the plugin instead, also as an import of its own
  *   - what it writes to standard output goes to the log, because standard output belongs to the commands
  *   - what it throws outside of its call (in a timer, in a promise nobody waits for) is logged
  *
@@ -9,6 +9,7 @@
  * What a plugin does without ever giving way, an endless loop, can't be stopped from inside the process.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { syncBuiltinESMExports } from "node:module";
 import { inspect } from "node:util";
 import { messageOf, RemoraError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
@@ -45,15 +46,7 @@ export function createPluginGuard(log: Log): PluginGuard {
 function guardProcess(running: AsyncLocalStorage<string | undefined>, log: Log): () => void {
   const { exit } = process;
   const { write } = process.stdout;
-  const guardedExit: typeof exit = (code) => {
-    const skill = running.getStore();
-    if (skill === undefined) return exit.call(process, code);
-    throw new RemoraError({
-      code: "skill.exit",
-      place: `skill ${skill}`,
-      message: "its plugin tried to end the process, which is not for a plugin to do: throw an error instead",
-    });
-  };
+  const openExits = guardExits(running);
   const guardedWrite = ((chunk: unknown, ...rest: unknown[]) => {
     const skill = running.getStore();
     if (skill === undefined) return Reflect.apply(write, process.stdout, [chunk, ...rest]) as boolean;
@@ -70,14 +63,52 @@ function guardProcess(running: AsyncLocalStorage<string | undefined>, log: Log):
     running.run(undefined, () => log.error({ skill, error: messageOf(thrown) }, "a plugin threw outside of its call"));
   };
 
-  process.exit = guardedExit;
   process.stdout.write = guardedWrite;
   const isCatching = !process.hasUncaughtExceptionCaptureCallback();
   if (isCatching) process.setUncaughtExceptionCaptureCallback(catchStray);
   return () => {
-    if (process.exit === guardedExit) process.exit = exit;
+    openExits();
     if (process.stdout.write === guardedWrite) process.stdout.write = write;
     if (isCatching) process.setUncaughtExceptionCaptureCallback(null);
+  };
+}
+
+/** The ways to end the process that code comes upon by accident; returns the way to put them back. */
+function guardExits(running: AsyncLocalStorage<string | undefined>): () => void {
+  const { exit, abort, kill } = process;
+  const refuseToPlugins = () => {
+    const skill = running.getStore();
+    if (skill === undefined) return;
+    throw new RemoraError({
+      code: "skill.exit",
+      place: `skill ${skill}`,
+      message: "its plugin tried to end the process, which is not for a plugin to do: throw an error instead",
+    });
+  };
+  const guarded = {
+    exit: ((code) => {
+      refuseToPlugins();
+      return exit.call(process, code);
+    }) satisfies typeof exit as typeof exit,
+    abort: (() => {
+      refuseToPlugins();
+      return abort.call(process);
+    }) satisfies typeof abort as typeof abort,
+    // Signal 0 only asks whether a process is there; SIGKILL to oneself is no accident, and how the bot is made to die in tests.
+    kill: ((pid, signal) => {
+      const isOwn = [process.pid, -process.pid, 0, -1].includes(pid);
+      if (isOwn && signal !== 0 && signal !== "SIGKILL") refuseToPlugins();
+      return kill.call(process, pid, signal);
+    }) satisfies typeof kill,
+  };
+  Object.assign(process, guarded);
+  // `import { exit } from "node:process"` has the function as it was when somebody first imported from there.
+  syncBuiltinESMExports();
+  return () => {
+    if (process.exit === guarded.exit) process.exit = exit;
+    if (process.abort === guarded.abort) process.abort = abort;
+    if (process.kill === guarded.kill) process.kill = kill;
+    syncBuiltinESMExports();
   };
 }
 

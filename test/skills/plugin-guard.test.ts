@@ -12,6 +12,8 @@ async function runInProcess(plugin: string, { untilLogged = false, after = "" } 
   });
   const home = await temporaryFolder();
   const script = `
+    // As libraries do it: what it exports is settled with the first import.
+    import "node:process";
     import { createEvents } from ${source("core/events.ts")};
     import { createSkillLibrary } from ${source("skills/library.ts")};
     import { createToolbox } from ${source("skills/toolbox.ts")};
@@ -37,8 +39,13 @@ async function runInProcess(plugin: string, { untilLogged = false, after = "" } 
 }
 
 describe("a plugin can't do to the process what it likes", () => {
-  test("process.exit throws in the plugin", async () => {
-    const { exitCode, said } = await runInProcess("export default { execute() { process.exit(3); } };");
+  test.each([
+    ["process.exit", "export default { execute() { process.exit(3); } };"],
+    ["an imported exit", 'import { exit } from "node:process"; export default { execute: () => exit(3) };'],
+    ["process.abort", "export default { execute() { process.abort(); } };"],
+    ["a signal to itself", "export default { execute() { process.kill(process.pid); } };"],
+  ])("%s throws in the plugin", async (_, plugin) => {
+    const { exitCode, said } = await runInProcess(plugin);
     expect(exitCode).toBe(0);
     expect(said.attempt).toMatchObject({
       isOk: false,
