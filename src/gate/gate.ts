@@ -25,10 +25,12 @@ export interface GateOptions {
 }
 
 export interface RuleGate extends Gate {
-  /** Compiles the new rules aside, then swaps; calls judged until then see the old ones. */
+  /** Calls judged from now on see the new rules. */
   replace(rules: GateRules): void;
   /** What is wrong with the patterns in force. */
   diagnostics(): GateDiagnostic[];
+  /** Compiles the rules now, if that is not done yet, instead of with the next call. */
+  warmUp(): void;
 }
 
 /** Milliseconds for one call. */
@@ -44,7 +46,15 @@ const failClosedReasons = {
 };
 
 export function createGate(options: GateOptions): RuleGate {
-  let compiled = compileRules(options.rules);
+  let { rules } = options;
+  let compiled: CompiledRules | undefined;
+
+  /** When they are needed: hundreds of patterns take longer to compile than a process to start. */
+  function compiledRules(): CompiledRules {
+    compiled ??= compileRules(rules);
+    return compiled;
+  }
+
   return {
     classify(tool, args, extraTags = []) {
       const read = readArguments(args);
@@ -53,16 +63,18 @@ export function createGate(options: GateOptions): RuleGate {
       }
       const { text: argsJson, input } = read;
       try {
-        return { ...judge(compiled, options.matching, { tool, argsJson, input, extraTags }), input, argsJson };
+        return { ...judge(compiledRules(), options.matching, { tool, argsJson, input, extraTags }), input, argsJson };
       } catch {
         return { class: "block", matches: [failClosed("gate-failed")], tags: [], input, argsJson };
       }
     },
-    replace(rules) {
-      compiled = compileRules(rules);
+    replace(newRules) {
+      rules = newRules;
+      compiled = undefined;
     },
-    diagnostics() {
-      return [...compiled.diagnostics];
+    diagnostics: () => [...compiledRules().diagnostics],
+    warmUp() {
+      compiledRules();
     },
   };
 }
