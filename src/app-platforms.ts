@@ -63,7 +63,10 @@ export function isMounted(platform: Platform): platform is MountedPlatform {
  * and only one folder's page is served at a time.
  */
 export interface PageHome {
-  /** Whether this process is to serve the page; then others with another folder are not. */
+  /**
+   * True when the page has just become this process's to serve; then others with another folder are not to. Asked again and
+   * again: a process that died holds the page until its lease is over, and one that lives may lose its lease.
+   */
   claim(): Promise<boolean>;
   /** Whether what this process writes on the page is seen. */
   isHere(): Promise<boolean>;
@@ -73,13 +76,23 @@ const homeKey = "page-home";
 
 export function createPageHome(options: { data: string; store: Store; leases: Leases }): PageHome {
   const { data, store, leases } = options;
+  let wasFree = true;
+  const isHere = async () => (await store.get(homeKey)) === (await idOf(data));
   return {
     async claim() {
-      if ((await leases.acquire("page")) === undefined) return false;
+      const lease = await leases.acquire("page");
+      const isFreeAgain = lease !== undefined && !wasFree;
+      wasFree = lease !== undefined;
+      if (lease === undefined) return false;
+      // Whoever served it from another folder, lost its lease and lives has it back by the next time.
+      if (isFreeAgain && !(await isHere())) {
+        await lease.release();
+        return false;
+      }
       await store.set(homeKey, await idOf(data));
       return true;
     },
-    isHere: async () => (await store.get(homeKey)) === (await idOf(data)),
+    isHere,
   };
 }
 

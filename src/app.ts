@@ -386,12 +386,31 @@ export async function createApp(options: AppOptions): Promise<App> {
     return { isReady: isStarted && lines.length === 0, detail: lines.length === 0 ? "ready" : lines.join("\n") };
   }
 
+  async function connect(platform: Platform): Promise<void> {
+    await platform.connect(handlers, ended.signal);
+    events.emit("platform.connected", { platform: platform.name });
+  }
+
+  let isPageOurs = false;
+
+  /** One process serves the page; when that has gone, it is this one's. */
+  async function servePage(): Promise<void> {
+    const page = platforms.get("local");
+    if (page === undefined || !takesMessages(role)) return;
+    if (await home.claim()) isPageOurs = true;
+    if (!isPageOurs || connected.has(page)) return;
+    await connect(page);
+    connected.add(page);
+    log.info({}, "the page is served here now");
+  }
+
   const housekeeping = createHousekeeping({
     sweeps: {
       approvals: approvals.sweep,
       conversations: conversations.sweep,
       questions: questions.sweep,
       schedules: schedules.sweep,
+      page: servePage,
     },
     ledger,
     cleanUps: [
@@ -415,15 +434,11 @@ export async function createApp(options: AppOptions): Promise<App> {
       await taskFiles.markInterrupted(await conversations.goingOn());
       await library.watch();
       for (const platform of takesMessages(role) ? platforms.values() : []) {
-        if (platform.name !== "local" || (await home.claim())) connected.add(platform);
+        if (platform.name === "local") isPageOurs = await home.claim();
+        if (platform.name !== "local" || isPageOurs) connected.add(platform);
         else log.warn({}, "the page is not served here: another process serves its own");
       }
-      const connecting = Promise.all(
-        [...connected].map(async (platform) => {
-          await platform.connect(handlers, ended.signal);
-          events.emit("platform.connected", { platform: platform.name });
-        }),
-      );
+      const connecting = Promise.all([...connected].map(connect));
       // Replies need no connection: what was going on does not wait for a service that is away.
       connecting.catch(() => {});
       await conversations.recover();

@@ -1,0 +1,43 @@
+/** Who serves the page when the process that did has died, with several processes or with one that is started again. */
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { missingRedis, redisNote } from "../doubles/redis-server.ts";
+import { answerIn, createDurabilityWorld, type DurabilityWorld, newId } from "./durability-world.ts";
+
+const testMs = 180_000;
+/** Longer than a start takes, also on a busy machine. */
+const lockMs = 8_000;
+const notServed = "the page is not served here: another process serves its own";
+
+describe.skipIf(missingRedis !== undefined)(`The page on Redis${redisNote}`, () => {
+  let world: DurabilityWorld;
+  beforeEach(async () => {
+    world = await createDurabilityWorld({ redis: {}, config: { redis: { lockMs, waitMs: 3_000 } } });
+  });
+  afterEach(() => world.close());
+
+  async function expectAnswered(): Promise<void> {
+    const id = newId();
+    await world.person.say(id, `plain ${id}`);
+    expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+  }
+
+  test("is served by the process that was started again at once after it was killed", { timeout: testMs }, async () => {
+    const first = await world.start();
+    await first.kill();
+    const again = await world.start();
+    expect(again.stderr()).toContain(notServed);
+    world.front(again);
+    await expectAnswered();
+  });
+
+  test("is served by a process with another data folder once the first has gone", { timeout: testMs }, async () => {
+    const first = await world.start();
+    const second = await world.start([], { data: join(world.home.data, "..", "data-of-another-machine") });
+    expect(second.stderr()).toContain(notServed);
+    await expectAnswered();
+    await first.kill();
+    world.front(second);
+    await expectAnswered();
+  });
+});
