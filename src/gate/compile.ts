@@ -38,10 +38,10 @@ export function compileRules({ rules, readOnly, shellParameters }: GateRules): C
     return undefined;
   });
   return {
-    rules: [...rules],
+    rules,
     patterns: createPatternSet(patterns, { isProof: false }),
     readOnly: createPatternSet(proofs, { isProof: true }),
-    shellParameters: new Map(shellParameters),
+    shellParameters,
     diagnostics,
   };
 }

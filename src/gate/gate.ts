@@ -46,7 +46,7 @@ const failClosedReasons = {
 };
 
 export function createGate(options: GateOptions): RuleGate {
-  let { rules } = options;
+  let rules = copyOf(options.rules);
   let compiled: CompiledRules | undefined;
 
   /** When they are needed: hundreds of patterns take longer to compile than a process to start. */
@@ -69,7 +69,7 @@ export function createGate(options: GateOptions): RuleGate {
       }
     },
     replace(newRules) {
-      rules = newRules;
+      rules = copyOf(newRules);
       compiled = undefined;
     },
     diagnostics: () => [...compiledRules().diagnostics],
@@ -77,6 +77,11 @@ export function createGate(options: GateOptions): RuleGate {
       compiledRules();
     },
   };
+}
+
+/** Lists that are changed later change nothing here. */
+function copyOf({ rules, readOnly, shellParameters }: GateRules): GateRules {
+  return { rules: [...rules], readOnly: [...readOnly], shellParameters: new Map(shellParameters) };
 }
 
 interface CallToJudge {
