@@ -80,14 +80,23 @@ export function createGateway(options: GatewayOptions): Gateway {
     }
   }
 
+  function handOn(type: string, data: unknown): void {
+    try {
+      options.onDispatch(type, data);
+    } catch (thrown) {
+      log.error({ event: type, error: messageOf(thrown) }, "an event of Discord can't be read");
+    }
+  }
+
   function watch(client: Client): void {
+    leaveOutUnreadable(client, log);
     const waiting = new Map<number, (() => void)[]>();
     client.ws.on(GatewayDispatchEvents.Ready, (_data, shard) => waiting.set(shard, []));
     for (const type of heardEvents) {
       client.ws.on(type, (data, shard) => {
         const behind = type === GatewayDispatchEvents.InteractionCreate ? undefined : waiting.get(shard);
-        if (behind === undefined) options.onDispatch(type, data);
-        else behind.push(() => options.onDispatch(type, data));
+        if (behind === undefined) handOn(type, data);
+        else behind.push(() => handOn(type, data));
       });
     }
     client.on(Events.ShardReady, (shard) => {
@@ -97,7 +106,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       waiting.delete(shard);
       for (const dispatch of behind) dispatch();
     });
-    client.on(Events.GuildAvailable, (guild) => options.onGuildBack(guild));
+    client.on(Events.GuildAvailable, (guild) => {
+      // Those that a new session brings are fetched with it: before that it is not even known who the bot is.
+      if (!waiting.has(guild.shardId)) options.onGuildBack(guild);
+    });
     client.on(Events.ShardError, (thrown, shard) =>
       log.warn({ shard, error: thrown.message }, "a gateway connection failed"),
     );
@@ -192,6 +204,20 @@ function clientOptions({ apiUrl, shards }: GatewayOptions): ClientOptions {
     }),
     waitGuildTimeout: waitForGuildsMs,
     rest: { retries: 0, timeout: 15_000, ...(apiUrl === undefined ? {} : { api: apiUrl }) },
+  };
+}
+
+/** discord.js throws on an event that is not as it knows it, where nobody can catch it: the process would end. */
+function leaveOutUnreadable({ ws }: Client, log: Log): void {
+  const manager = ws as unknown as { handlePacket(packet?: { t?: string }, shard?: unknown): boolean };
+  const handle = manager.handlePacket.bind(manager);
+  manager.handlePacket = (packet, shard) => {
+    try {
+      return handle(packet, shard);
+    } catch (thrown) {
+      log.error({ event: packet?.t, error: messageOf(thrown) }, "discord.js can't read an event of Discord");
+      return true;
+    }
   };
 }
 

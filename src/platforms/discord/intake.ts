@@ -13,7 +13,7 @@ import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { InboundMessage, Notice } from "../../core/message.ts";
 import type { PlatformHandlers } from "../../core/platform.ts";
-import { type DiscordApi, isPassing, isRefusal } from "./api.ts";
+import { codeOfRefusal, type DiscordApi, isPassing, isRefusal } from "./api.ts";
 import { isThread } from "./channels.ts";
 import { parseConversationId } from "./conversation-id.ts";
 import { type Cursors, newerOf, type PlaceType, snowflakeAt } from "./cursors.ts";
@@ -54,8 +54,8 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
 
   async function take(raw: RawMessage): Promise<void> {
     if (done.has(raw.id)) return;
-    const type = await typeOf(raw);
-    const message = await read(raw);
+    const type = (await unlessHopeless(raw, () => typeOf(raw))) ?? "channel";
+    const message = await unlessHopeless(raw, () => readInbound(raw, context));
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
       const thread = message.isAddressed ? threadOf(message) : undefined;
@@ -67,13 +67,13 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
     cursors.advance(raw.channel_id, type, raw.id);
   }
 
-  async function read(raw: RawMessage): Promise<InboundMessage | undefined> {
+  /** Undefined for what would fail each time, and hold up its channel for good. */
+  async function unlessHopeless<T>({ id, channel_id }: RawMessage, read: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await readInbound(raw, context);
+      return await read();
     } catch (thrown) {
       if (isPassing(thrown) || signal.aborted) throw thrown;
-      // It would fail each time, and hold up its channel for good.
-      log.error({ messageId: raw.id, channel: raw.channel_id, error: messageOf(thrown) }, "a message can't be read");
+      log.error({ messageId: id, channel: channel_id, error: messageOf(thrown) }, "a message can't be read");
       return undefined;
     }
   }
@@ -114,8 +114,10 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
       });
       return page.map((raw) => ({ ...raw, ...inGuild })).sort(byAge);
     } catch (thrown) {
-      if (!isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) throw thrown;
-      cursors.forget(channelId);
+      if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
+      if (isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) cursors.forget(channelId);
+      // What is said there from now on must not wait for what can't be had.
+      else log.error({ channel: channelId, error: messageOf(thrown) }, "what was missed in a channel can't be read");
       return [];
     }
   }
@@ -135,7 +137,8 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
     catchUp: (placeId) => addWork(placeId, () => fetchMissed(placeId)),
     edited(raw) {
       addWork(raw.channel_id, async () => {
-        await handlers.onEdited("discord", raw.id, await textOf(raw, raw.guild_id, context));
+        const text = await unlessHopeless(raw, () => textOf(raw, raw.guild_id, context));
+        if (text !== undefined) await handlers.onEdited("discord", raw.id, text);
       });
     },
     deleted(channelId, ids) {

@@ -52,6 +52,8 @@ export interface Gateway {
   forgetSessions(): void;
   /** Every connected session gets its last event of this type about this id once more. */
   repeat(type: string, id: string): void;
+  /** Every connected session gets this event, whatever is in it or missing from it. */
+  send(type: string, data: unknown): void;
   /** Connections stay open and nothing comes over them any more. */
   silence(): void;
   /** Nobody gets in until `allow`. */
@@ -243,6 +245,10 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
         const events = session?.sent.map(({ frame: sent }) => JSON.parse(sent) as { t: string; d: { id?: string } });
         const event = events?.findLast(({ t, d }) => t === type && d.id === id);
         if (session !== undefined && event !== undefined) sessions.send(session, type, event.d);
+      }),
+    send: (type, data) =>
+      each(({ session }) => {
+        if (session !== undefined) sessions.send(session, type, data);
       }),
     silence: () =>
       each(({ session }) => {

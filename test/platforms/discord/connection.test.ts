@@ -266,6 +266,36 @@ describe("after a cut", () => {
     discord.guild.setAvailable(true);
     await kept(missed.id);
   });
+
+  test("what can't be fetched of a channel does not hold up what is said there afterwards", async () => {
+    await connect();
+    await kept(mention("before").id);
+    const refusal = { status: 403, body: { code: 40333, message: "internal network error" } };
+    const fault = discord.fail({ route: "messages.list", times: 1_000 }, { type: "answer", ...refusal });
+    discord.gateway.refuse();
+    discord.gateway.cut();
+    discord.gateway.forgetSessions();
+    mention("out of reach");
+    discord.gateway.allow();
+    await discord.until(() => fault.hits.length > 0 && discord.gateway.connected().length === 1, 20_000);
+    await kept(mention("after").id);
+  }, 40_000);
+});
+
+describe("events that are not as they should be", () => {
+  test("are left out, and nothing ends by them", async () => {
+    await connect();
+    const [id, channel_id] = ["1300000000000000001", discord.channel.id];
+    discord.gateway.send("INTERACTION_CREATE", { id, token: "token", type: 3 });
+    discord.gateway.send("INTERACTION_CREATE", { id, token: "token", type: 99 });
+    discord.gateway.send("MESSAGE_CREATE", { id, channel_id });
+    discord.gateway.send("MESSAGE_UPDATE", null);
+    discord.gateway.send("CHANNEL_CREATE", null);
+    discord.gateway.send("A_NEW_EVENT", { of: "tomorrow" });
+    await kept(mention("hello").id);
+    expect(bot.logged.map(({ fields }) => fields)).toContainEqual(expect.objectContaining({ event: "CHANNEL_CREATE" }));
+    expect(bot.platform.health().isConnected).toBe(true);
+  });
 });
 
 describe("after a restart", () => {
@@ -290,6 +320,18 @@ describe("after a restart", () => {
     await kept(mention("last").id);
     expect(agent.kept).toHaveLength(6);
   });
+
+  test("while one server is away, what was said in another one is understood as what it is", async () => {
+    await connect();
+    const other = discord.addGuild("Away");
+    other.addBot();
+    await kept(mention("before").id);
+    await bot.restart();
+    other.setAvailable(false);
+    const missed = mention("meanwhile");
+    await connect();
+    expect(await kept(missed.id)).toMatchObject({ isAddressed: true, text: "meanwhile" });
+  }, 20_000);
 
   test("a channel in which nothing was said before is read from the first start on", async () => {
     await connect();

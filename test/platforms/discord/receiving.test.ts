@@ -297,6 +297,18 @@ describe("order", () => {
     expect(agent.deleted).toEqual([said.id, ...many.map(({ id }) => id)]);
   });
 
+  test("an edit that lacks what was said is none, and holds up nothing", async () => {
+    const said = discord.ann.say("hello", { in: "dm" });
+    await kept(said.id);
+    const { id, channelId: channel_id } = said;
+    const author = { id: discord.ann.id, username: "Ann" };
+    const edited_timestamp = new Date().toISOString();
+    discord.gateway.send("MESSAGE_UPDATE", { id, channel_id, author, edited_timestamp });
+    discord.gateway.send("MESSAGE_UPDATE", { id, channel_id, author, edited_timestamp, content: "hello?" });
+    await kept(discord.ann.say("are you there?", { in: "dm" }).id);
+    expect(agent.edited).toEqual([]);
+  });
+
   test("what changes a message without being said, such as an unfolded link, is no edit", async () => {
     const said = discord.ann.say(`${discord.bot.mention} see https://example.com`, { in: discord.channel });
     await answered(await kept(said.id));
