@@ -197,6 +197,7 @@ export const refusals = {
   alreadyAcknowledged: 40060,
   missingAccess: 50001,
   cannotMessageUser: 50007,
+  notATextChannel: 50008,
   missingPermissions: 50013,
   invalidWebhookToken: 50027,
   wrongChannelType: 50024,
@@ -207,6 +208,8 @@ export const refusals = {
   threadExists: 160004,
   lockedThread: 160005,
   tooManyThreads: 160006,
+  blockedByAutoMod: 200000,
+  blockedForLink: 240000,
 } as const;
 
 export function isRefusal(thrown: unknown, ...names: (keyof typeof refusals)[]): boolean {

@@ -12,7 +12,7 @@ import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiv
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Posts, ReplyTarget } from "../../core/platform.ts";
-import { type DiscordApi, discordError, isLimited, isRefusal, type Patience } from "./api.ts";
+import { codeOfRefusal, type DiscordApi, discordError, isLimited, isPassing, isRefusal, type Patience } from "./api.ts";
 import type { Channels } from "./channels.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "./conversation-id.ts";
 import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
@@ -63,6 +63,15 @@ interface Place {
   /** It was tried to make it writable. */
   isLastTry?: boolean;
 }
+
+/** Of a channel that is gone, or not ours to write in, or a forum. */
+const closedDoors = [
+  "unknownChannel",
+  "missingAccess",
+  "missingPermissions",
+  "wrongChannelType",
+  "notATextChannel",
+] as const;
 
 export function createOutlet(options: OutletOptions): Outlet {
   const { api, messages, target, posts, log } = options;
@@ -129,7 +138,9 @@ export function createOutlet(options: OutletOptions): Outlet {
       if (isRefusal(thrown, "tooManyThreads") || isLimited(thrown))
         return inChannel(where, "there are too many threads just now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
-      throw thrown;
+      if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
+      // A word that the server does not allow in a thread's name, say.
+      return inChannel(where, "Discord does not take a thread of that message");
     }
   }
 
@@ -148,7 +159,7 @@ export function createOutlet(options: OutletOptions): Outlet {
     if (at.type !== "channel") return undefined;
     if (at.replyTo !== undefined && isRefusal(thrown, "noReplyWithoutHistory", "invalidForm"))
       return { type: "channel", channelId: at.channelId };
-    const isShut = isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions", "wrongChannelType");
+    const isShut = isRefusal(thrown, ...closedDoors);
     return isShut && !isCard ? await withAuthor(at.channelId) : undefined;
   }
 
@@ -247,11 +258,7 @@ async function originOf({ api, origins }: OutletOptions, channel: string, messag
 }
 
 function routeProblem(target: ReplyTarget, thrown: unknown): unknown {
-  const isShut = isRefusal(
-    thrown,
-    ...(["unknownChannel", "missingAccess", "missingPermissions", "cannotMessageUser"] as const),
-    ...(["lockedThread", "archivedThread", "wrongChannelType"] as const),
-  );
+  const isShut = isRefusal(thrown, ...closedDoors, "cannotMessageUser", "lockedThread", "archivedThread");
   return isShut ? noRoute(target, messageOf(thrown), thrown) : thrown;
 }
 

@@ -44,6 +44,8 @@ interface Growing {
 
 /** Discord takes five edits in five seconds, from all of a channel. */
 const editEveryMs = 1_000;
+const blockedText =
+  "⚠️ This server's AutoMod does not let my answer through. Whoever manages it can exempt me or the channel from its rule.";
 /** Nothing shows so little for so long and still works. */
 const typingMs = 10 * 60_000;
 
@@ -136,6 +138,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     try {
       await endWith(open, parts, batches);
     } catch (thrown) {
+      if (isRefusal(thrown, "blockedByAutoMod", "blockedForLink")) return await settleText(open, [blockedText]);
       const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
       if (!isAboutFiles) throw thrown;
       const refused = files.map(({ name }) => notAttached(name, messageOf(thrown)));

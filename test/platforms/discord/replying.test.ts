@@ -212,6 +212,36 @@ describe("where it is written", () => {
     expect(own(discord.ann.dm()).at(-1)?.content).toBe("Whole.");
   });
 
+  test("a post of a forum that is deleted in the middle: the author has it by DM", async () => {
+    const forum = discord.guild.addChannel("help", { type: 15 });
+    const post = discord.ann.post(forum, "It does not build", `${discord.bot.mention} why?`);
+    const message = await discord.until(() => agent.kept.find(({ id }) => id === post.id));
+    const reply = replyTo(message);
+    await begun(reply, "Half", () => post);
+    post.delete();
+    await reply.finish("Whole.", []);
+    expect(own(discord.ann.dm()).at(-1)?.content).toBe("Whole.");
+  });
+
+  test("where a thread is refused for its name it is the channel", async () => {
+    const message = await mentioned("some bad word");
+    const wrong = { _errors: [{ code: "CONTAINS_WORDS_NOT_ALLOWED", message: "Contains words not allowed" }] };
+    const body = { code: 50035, message: "Invalid Form Body", errors: { name: wrong } };
+    discord.fail({ method: "POST", path: /\/threads$/ }, { type: "answer", status: 400, body });
+    await replyTo(message).finish("Here, then.", []);
+    const [why, answer] = own(discord.channel);
+    expect(why?.content).toContain("does not take a thread");
+    expect(answer).toMatchObject({ content: "Here, then.", replyTo: message.id });
+  });
+
+  test("an answer that the server's AutoMod holds back is said to be", async () => {
+    const message = await mentioned();
+    const body = { code: 200_000, message: "Message was blocked by automatic moderation" };
+    discord.fail({ route: "messages.create" }, { type: "answer", status: 400, body });
+    await replyTo(message).finish("A bad word.", []);
+    expect(own(threadOf(message)).map(({ content }) => content)).toEqual([expect.stringContaining("AutoMod")]);
+  });
+
   test("a thread that somebody has made of the message already is used", async () => {
     const message = await mentioned();
     discord.ben.startThread({ id: message.id, channelId: discord.channel.id }, "Ben's");
