@@ -14,7 +14,7 @@ import {
 } from "discord.js";
 import { messageOf } from "../../core/errors.ts";
 import { silentLog } from "../../core/log.ts";
-import { createDiscordApi, type DiscordApi } from "./api.ts";
+import { codeOfRefusal, createDiscordApi, type DiscordApi } from "./api.ts";
 import { fatalProblem } from "./gateway-problems.ts";
 import { inviteUrl, missingFrom, permissionsIn } from "./permissions.ts";
 import { clip } from "./plain-text.ts";
@@ -38,7 +38,9 @@ export async function checkDiscord(
     const application = await get<APIApplication>(Routes.currentApplication());
     const guilds = await get<RESTAPIPartialCurrentUserGuild[]>(Routes.userGuilds());
     const findings = await Promise.all(
-      guilds.slice(0, mostGuilds).map((guild) => checkGuild(api, guild, application, signal)),
+      guilds
+        .slice(0, mostGuilds)
+        .map((guild) => checkGuild(api, guild, application, signal).catch((thrown) => refusedBy(guild, thrown))),
     );
     return [
       { level: "ok", text: `The token is good: it is that of ${application.name}.` },
@@ -74,6 +76,17 @@ function intentFinding({ flags }: APIApplication): DiscordFinding {
         level: "error",
         text: "The Message Content Intent is off, and without it I can't connect. Open discord.com/developers/applications, your application, Bot, Privileged Gateway Intents, and switch Message Content Intent on.",
       };
+}
+
+/** One server that is not to be looked into says nothing about the others. */
+function refusedBy({ name }: RESTAPIPartialCurrentUserGuild, thrown: unknown): DiscordFinding[] {
+  if (codeOfRefusal(thrown) === undefined || fatalProblem(thrown) !== undefined) throw thrown;
+  return [
+    {
+      level: "warning",
+      text: `${clip(name, 60)}: Discord does not let me look into it (${messageOf(thrown)}). It may have an outage: try again later.`,
+    },
+  ];
 }
 
 async function checkGuild(

@@ -74,6 +74,16 @@ test("missing permissions are named with their channels, hidden channels are not
   expect(warning?.text).not.toContain("hidden");
 });
 
+test("one server that can't be looked into is a warning, and the rest is checked all the same", async () => {
+  const away = discord.addGuild("Away");
+  away.addBot();
+  const refusal = { status: 403, body: { code: 50001, message: "Missing Access" } };
+  discord.fail({ path: new RegExp(`^/guilds/${away.id}`), times: 10 }, { type: "answer", ...refusal });
+  const findings = await check();
+  expect(findings.map(({ level }) => level)).toEqual(["ok", "ok", "ok", "warning", "ok"]);
+  expect(findings[3]?.text).toContain("Away: Discord does not let me look into it (Missing Access)");
+});
+
 test("a server that can't be reached is an error with its address", async () => {
   const [finding] = await checkDiscord({ token: "x", apiUrl: "http://127.0.0.1:1/api" }, signal);
   expect(finding).toMatchObject({ level: "error", text: expect.stringMatching(/ECONNREFUSED.*DISCORD_API_URL/) });
