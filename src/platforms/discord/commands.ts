@@ -11,6 +11,7 @@ import {
   Routes,
 } from "discord.js";
 import type { Log } from "../../core/log.ts";
+import { saidByCommand } from "../../core/said-by-command.ts";
 import type { Store } from "../../core/store.ts";
 import type { DiscordApi } from "./api.ts";
 import { clip } from "./plain-text.ts";
@@ -28,7 +29,7 @@ const mostCommands = 25;
 const storeKey = "discord:commands";
 
 /** What people type is posted as a message, with a mark before it. */
-export const longestAsk = 1_900;
+const longestAsk = 1_900;
 
 function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputApplicationCommandsJSONBody {
   const all = [{ usage: "ask TEXT", description: "ask me something; everybody here sees it" }, ...commands];
@@ -50,12 +51,17 @@ function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputAppl
             type: ApplicationCommandOptionType.String,
             name: textOption,
             description: clip(usage.slice(name.length).trim() || "Nothing more is needed", 100),
-            max_length: name === "ask" ? longestAsk : 4_000,
+            max_length: isSaid(name) ? longestAsk : 4_000,
             required: name === "ask",
           },
         ],
       })),
   };
+}
+
+/** What is said by it is posted, as far as a message goes. */
+function isSaid(name: string): boolean {
+  return saidByCommand(name, "some words") !== undefined;
 }
 
 function nameOf({ usage }: CommandHelp): string {

@@ -29,14 +29,14 @@ import type { PlatformHandlers } from "../../core/platform.ts";
 import { saidByCommand } from "../../core/said-by-command.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
 import { type Channels, factsOf, isThread } from "./channels.ts";
-import { commandName, longestAsk, textOption } from "./commands.ts";
+import { commandName, textOption } from "./commands.ts";
 import { type DiscordConversation, formatConversationId, scopeOf } from "./conversation-id.ts";
 import { type ButtonId, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
 import type { EditTexts } from "./edit-texts.ts";
 import { askMark, type RawMessage } from "./inbound.ts";
 import { noMentions } from "./messages.ts";
-import { allParts, mostMessages } from "./parts.ts";
+import { allParts, messageLimit, mostMessages } from "./parts.ts";
 import { authorOf } from "./people.ts";
 import { escapePlain } from "./plain-text.ts";
 
@@ -61,6 +61,8 @@ const notMine: CommandReceipt = privately("This button is not valid any more. If
 const notTaken: CommandReceipt = privately(
   "That could not be taken: something failed on my side. Nothing was decided; try again.",
 );
+
+const tooLong: CommandReceipt = privately("That is too long for a command. Mention me in a message with it instead.");
 
 /** Receipts of clicks are plain text. */
 function privately(text: string): CommandReceipt {
@@ -224,7 +226,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   /** The post is what counts as said: it comes back over the gateway too, also when this process dies right now. */
   async function ask(interaction: APIInteraction, text: string): Promise<void> {
-    const content = askMark + text.slice(0, longestAsk);
+    const content = askMark + text;
+    // Only by a command that was registered before it had its limit.
+    if (content.length > messageLimit) return await withReceipt(interaction, async () => tooLong);
     const data = { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
     const type = InteractionResponseType.ChannelMessageWithSource;
     const posted = await respond(interaction, { type, data }).catch(() => undefined);

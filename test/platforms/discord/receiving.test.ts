@@ -388,6 +388,18 @@ describe("/remora", () => {
     expect(agent.addressed()).toHaveLength(1);
   });
 
+  test("what is asked with a skill is posted whole, and nothing longer than that can be entered", async () => {
+    await bot.restart({ commands: () => [{ usage: "skill NAME TEXT", description: "ask with one skill" }] });
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    await discord.until(() => JSON.stringify(discord.commands()).includes("skill"));
+    const text = `planning ${"w".repeat(1_890)}!`;
+    discord.ann.slash("remora skill", { in: discord.channel, options: { text } });
+    const message = await discord.until(() => agent.addressed()[0]);
+    expect(message.text).toBe(`/skill ${text}`);
+    const longer = { in: discord.channel, options: { text: `${text}!` } };
+    expect(() => discord.ann.slash("remora skill", longer)).toThrow();
+  });
+
   test("what was asked while the process died is answered after it", async () => {
     agent.beforeKeeping = () => new Promise(() => {});
     discord.ann.slash("remora ask", { in: discord.channel, options: { text: "are you there?" } });
