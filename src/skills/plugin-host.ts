@@ -1,15 +1,14 @@
 /**
  * Runs the code of skills. For each call:
  *
- *   1. the plugin is loaded if it is new or its file has changed, and its `init` is waited for
+ *   1. the plugin is loaded if it is new or a file of it has changed (plugin-modules.ts), and its `init` is waited for
  *   2. `execute` runs against the call's signal: an abort ends the waiting, whatever the plugin does
  *   3. what it returned or threw becomes an attempt
  *
  * A replaced or removed plugin is destroyed once, when none of its calls is running. Nothing in here throws.
  */
-import { mkdir, stat } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { messageOf, RemoraError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { JsonObject } from "../core/message.ts";
@@ -19,6 +18,7 @@ import type { Skill } from "../core/skill.ts";
 import type { ToolAttempt, ToolScope } from "../core/tool.ts";
 import { attemptOf, failed } from "./failure.ts";
 import type { PluginGuard } from "./plugin-guard.ts";
+import { createPluginModules, type PluginModules } from "./plugin-modules.ts";
 import { readResult } from "./plugin-result.ts";
 
 /** What a call may use of Remora; `signal` aborts with the call. */
@@ -75,6 +75,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { guard, log } = options;
   const inForce = new Map<string, Loaded>();
   const all = new Set<Loaded>();
+  const modules = createPluginModules();
   /** By path: the version that could not be started. */
   const broken = new Map<string, string>();
   let isClosing = false;
@@ -91,12 +92,12 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     if (loaded.running === 0) void end(loaded);
   };
   const versionOf = async ({ name, providesTools }: Skill, path: string) =>
-    `${(await stat(path)).mtimeMs} ${name}${providesTools ? " provides" : ""}`;
+    `${await modules.versionOf(path)} ${name}${providesTools ? " provides" : ""}`;
   const take = (skill: Skill, path: string, version: string): Loaded => {
     const known = inForce.get(path);
     if (known?.version === version) return known;
     retire(path);
-    const loaded = load(skill, path, version, options);
+    const loaded = load(skill, path, version, options, modules);
     inForce.set(path, loaded);
     all.add(loaded);
     // A plugin that could not be started is started again by the next call.
@@ -138,7 +139,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         await take(skill, skill.plugin, version).ready;
         return true;
       } catch (thrown) {
-        broken.set(skill.plugin, version);
+        broken.set(skill.plugin, await versionOf(skill, skill.plugin).catch(() => version));
         throw thrown;
       }
     },
@@ -154,11 +155,12 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       await Promise.race([idle, pause(closingMs, timeUp.signal)]);
       await Promise.race([Promise.all([...all].map(end)), pause(closingMs, timeUp.signal)]);
       timeUp.abort();
+      modules.close();
     },
   };
 }
 
-function load(skill: Skill, path: string, version: string, options: PluginHostOptions): Loaded {
+function load(skill: Skill, path: string, version: string, options: PluginHostOptions, modules: PluginModules): Loaded {
   const { workspace, guard, settings } = options;
   const offer: PluginHome["offer"] = (source, offered) => {
     if (!loaded.isRetired) options.onOffer(skill, source, offered);
@@ -173,10 +175,7 @@ function load(skill: Skill, path: string, version: string, options: PluginHostOp
   };
   const start = async () => {
     await mkdir(home.dataFolder, { recursive: true });
-    const url = pathToFileURL(path);
-    // Node keeps a module for good under its address: a new version needs a new one.
-    url.searchParams.set("v", version);
-    const module: { default?: unknown } = await import(/* @vite-ignore */ url.href);
+    const module = await modules.load(path, skill.folder, version);
     const plugin = asPlugin(module.default, skill);
     await plugin.init?.(home);
     return plugin;
