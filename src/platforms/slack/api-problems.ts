@@ -58,18 +58,7 @@ export function problemOf(method: string, thrown: unknown): RemoraError {
   if (thrown instanceof RemoraError) return thrown;
   const place = `slack ${method}`;
   if (thrown instanceof webApi.WebAPIPlatformError) return refusalOf(method, thrown.data);
-  if (thrown instanceof webApi.WebAPIRateLimitedError) {
-    const retryAfterMs = thrown.retryAfter * 1000;
-    const message = `Slack asks to wait ${thrown.retryAfter} s before more calls of this method.`;
-    return new RemoraError({
-      code: "slack.ratelimited",
-      place,
-      message,
-      isRetryable: true,
-      retryAfterMs,
-      cause: thrown,
-    });
-  }
+  if (thrown instanceof webApi.WebAPIRateLimitedError) return waitAsked(method, thrown.retryAfter * 1000, thrown);
   if (thrown instanceof webApi.WebAPIHTTPError) {
     const message = `Slack answered with HTTP ${thrown.statusCode}. If it goes on, see https://slack-status.com.`;
     const isRetryable = thrown.statusCode >= 500;
@@ -77,6 +66,13 @@ export function problemOf(method: string, thrown: unknown): RemoraError {
   }
   const message = `Slack is out of reach: ${messageOf(thrown)}. Check the network, and SLACK_API_URL if it is set.`;
   return new RemoraError({ code: "slack.unreachable", place, message, isRetryable: true, cause: thrown });
+}
+
+/** Slack has asked to wait so long before the method is called again. */
+export function waitAsked(method: string, retryAfterMs: number, cause?: unknown): RemoraError {
+  const message = `Slack asks to wait ${Math.ceil(retryAfterMs / 1000)} s before more calls of this method.`;
+  const place = `slack ${method}`;
+  return new RemoraError({ code: "slack.ratelimited", place, message, isRetryable: true, retryAfterMs, cause });
 }
 
 function refusalOf(method: string, data: { error: string; needed?: unknown; provided?: unknown }): RemoraError {

@@ -1,7 +1,7 @@
 /**
  * Every call of Slack's Web API goes through here:
  *
- *   1. a method that was told to wait waits
+ *   1. a method that was told to wait waits, or is not called at all when there is no patience for it
  *   2. the call, by the SDK's client, with a time limit
  *   3. what may pass (429, network, 5xx) is tried again as long as there is patience; where a second try could do the thing
  *      twice, only when Slack has certainly not done it
@@ -14,7 +14,7 @@ import type { z } from "zod";
 import type { RemoraError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { pause } from "../../core/retry.ts";
-import { isSlackError, isTokenProblem, problemOf } from "./api-problems.ts";
+import { isSlackError, isTokenProblem, problemOf, waitAsked } from "./api-problems.ts";
 import { createSdkLogger } from "./sdk-logger.ts";
 
 export interface SlackApiOptions {
@@ -31,7 +31,7 @@ export interface SlackApiOptions {
 export interface CallOptions {
   /** Doing it a second time does harm, as posting does: tried again only when it certainly was not done. */
   isOnce?: boolean;
-  /** How long it may be tried; 0: once. */
+  /** How long it may be tried; 0: once. Absent: a minute, and where Slack asks to wait, as long as it asks within reason. */
   patienceMs?: number;
 }
 
@@ -47,6 +47,8 @@ export interface SlackApi {
 }
 
 const usualPatienceMs = 60_000;
+/** Slack counts by the minute and may ask for a whole one, or for several when it has been asked too often. */
+const askedPatienceMs = 10 * 60_000;
 const callLimitMs = 15_000;
 const firstWaitMs = 400;
 const longestWaitMs = 15_000;
@@ -72,7 +74,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
 
   async function once(method: string, args: Record<string, unknown>): Promise<unknown> {
     try {
-      return await client.apiCall(method, args);
+      return await client.apiCall(method, wellFormed(args));
     } catch (thrown) {
       const problem = problemOf(method, thrown);
       if (isTokenProblem(problem) || isSlackError(problem, "missing_scope")) options.onProblem(problem);
@@ -82,11 +84,15 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
   }
 
   async function patiently(method: string, args: Record<string, unknown>, options: CallOptions): Promise<unknown> {
-    const { isOnce = false, patienceMs = usualPatienceMs } = options;
-    const end = now() + patienceMs;
+    const { isOnce = false, patienceMs } = options;
+    const end = now() + (patienceMs ?? usualPatienceMs);
+    const askedEnd = now() + (patienceMs ?? askedPatienceMs);
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
       const askedToWait = (waitUntil.get(queueOf(method, args)) ?? 0) - now();
-      if (askedToWait > 0 && now() + askedToWait <= end) await pause(askedToWait, signal);
+      if (askedToWait > 0) {
+        if (now() + askedToWait > askedEnd) throw waitAsked(method, askedToWait);
+        await pause(askedToWait, signal);
+      }
       try {
         const answer = await once(method, args);
         waitUntil.delete(queueOf(method, args));
@@ -95,7 +101,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
         const problem = problemOf(method, thrown);
         const isUndone = problem.retryAfterMs !== undefined;
         const wait = problem.retryAfterMs ?? waitMs;
-        const isOver = signal.aborted || now() + wait > end;
+        const isOver = signal.aborted || now() + wait > (isUndone ? askedEnd : end);
         if (!problem.isRetryable || isOver || (isOnce && !isUndone)) throw problem;
         log.info({ method, waitMs: wait, problem: problem.code }, "a call of Slack is tried again");
         await pause(wait, signal);
@@ -109,6 +115,17 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     },
     clockSkewMs: () => skewMs,
   };
+}
+
+/** Half a character, which a model or a cut may leave, can't be written in a request. */
+function wellFormed(args: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, wellFormedValue(value)]));
+}
+
+function wellFormedValue(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormedValue);
+  return typeof value === "object" && value !== null ? wellFormed({ ...value }) : value;
 }
 
 /** Slack counts calls of a method; those that post, in each channel. */

@@ -15,6 +15,7 @@ import { formatConversationId, isDirect, parseConversationId, scopeOf } from "./
 import type { Identity } from "./identity.ts";
 import type { People } from "./people.ts";
 import { createRecent } from "./recent.ts";
+import { beginningOf } from "./safe-text.ts";
 
 export interface AssistantPaneOptions {
   api: SlackApi;
@@ -104,7 +105,7 @@ export function createAssistantPane({
       if (place === undefined || place.thread === null || !untitled.has(key)) return;
       untitled.delete(key);
       const line = text.replace(/\s+/g, " ").trim();
-      const title = line.length > longestTitle ? `${line.slice(0, longestTitle - 1)}…` : line;
+      const title = line.length > longestTitle ? `${beginningOf(line, longestTitle - 1)}…` : line;
       if (title === "") return;
       const args = { channel_id: place.channel, thread_ts: place.thread, title };
       api.call("assistant.threads.setTitle", args, nothing).catch((thrown: unknown) => {

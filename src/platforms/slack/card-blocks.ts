@@ -8,7 +8,7 @@
 import type { ApprovalCard, CardItem } from "../../core/approval.ts";
 import type { AnswerChoice } from "../../core/message.ts";
 import type { Block, MessageContent } from "./contents.ts";
-import { escapeText } from "./safe-text.ts";
+import { beginningOf, escapeText } from "./safe-text.ts";
 
 export interface CardMessages {
   /** At least one; each is one message. */
@@ -173,9 +173,9 @@ function sizeOf(value: unknown): number {
 function noticeOf({ items, requesterName }: ApprovalCard): string {
   const open = items.filter((item) => item.state === "open");
   const names = [...new Set(items.map((item) => item.tool))].slice(0, 5).join(", ");
-  if (open.length > 0) return escapeText(`Approval needed: ${names} (asked for by ${requesterName})`).slice(0, 1_000);
+  if (open.length > 0) return escapeText(beginningOf(`Approval needed: ${names} (asked for by ${requesterName})`, 700));
   const outcomes = [...new Set(items.map((item) => item.outcome ?? item.state))].slice(0, 3).join("; ");
-  return escapeText(`${names}: ${outcomes}`.slice(0, 700));
+  return escapeText(beginningOf(`${names}: ${outcomes}`, 700));
 }
 
 /** The part is in the block's id, because a click tells it: only the first part is the message that is known as the card. */

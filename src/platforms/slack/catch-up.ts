@@ -12,7 +12,7 @@ import { pause } from "../../core/retry.ts";
 import type { SlackApi } from "./api.ts";
 import { isPlaceProblem, isSlackError } from "./api-problems.ts";
 import { type Cursors, compare } from "./cursors.ts";
-import { type MessageEvent, messageSchema, type RawMessage } from "./incoming.ts";
+import { type MessageEvent, messagesSchema, type RawMessage } from "./incoming.ts";
 
 export interface CatchUpOptions {
   api: SlackApi;
@@ -44,7 +44,7 @@ const againAfterMs = 30_000;
 const tries = 5;
 
 const pageSchema = z.object({
-  messages: z.array(messageSchema).default([]),
+  messages: messagesSchema,
   has_more: z.boolean().optional(),
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });

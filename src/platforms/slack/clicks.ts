@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import type { AnswerChoice, AnswerReceipt, Author } from "../../core/message.ts";
+import type { AnswerChoice, AnswerReceipt } from "../../core/message.ts";
 import type { PlatformHandlers } from "../../core/platform.ts";
 import type { SlackApi } from "./api.ts";
 import { choiceActions, isFirstPart } from "./card-blocks.ts";
@@ -55,6 +55,7 @@ const submissionSchema = z.object({
 const nothing = z.unknown();
 const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
 const notTaken = "That could not be taken, so nothing was changed. Try again in a moment.";
+const takesLonger = "Your click is here. It takes longer than usual; you are told what came of it.";
 const unknownButton = "I don't know this button any more, so nothing was changed.";
 
 export function createClicks(options: ClicksOptions): Clicks {
@@ -73,7 +74,7 @@ export function createClicks(options: ClicksOptions): Clicks {
     };
   }
 
-  async function handIn(click: Click, by: Author): Promise<AnswerReceipt | undefined> {
+  async function handIn(click: Click): Promise<AnswerReceipt | undefined> {
     const [action] = click.actions;
     if (action === undefined) return undefined;
     const { thread, ...place } = await placeOf(click);
@@ -81,6 +82,7 @@ export function createClicks(options: ClicksOptions): Clicks {
     const choice = choices.get(action.action_id);
     if (choice === "edit")
       return await openEdit(click, { ...place, approvalId: action.value, channel: click.channel.id, thread });
+    const by = await people.author(click.user.id);
     if (choice !== undefined) {
       return await handlers.onAnswer({ platform: "slack", ...place, cardOrApprovalId: action.value, choice, by, at });
     }
@@ -134,11 +136,6 @@ export function createClicks(options: ClicksOptions): Clicks {
       if (!parsed.success) return;
       const click = parsed.data;
       const { user, channel, container, response_url: responseUrl } = click;
-      const receipt = await handIn(click, await people.author(user.id)).catch((thrown: unknown) => {
-        log.error({ person: user.id, error: messageOf(thrown) }, "a click could not be taken");
-        return { accepted: false, text: notTaken };
-      });
-      if (receipt === undefined) return;
       const thread = container.thread_ts ?? click.message?.thread_ts ?? null;
       const where = {
         userId: user.id,
@@ -146,7 +143,17 @@ export function createClicks(options: ClicksOptions): Clicks {
         thread,
         ...(responseUrl === undefined ? {} : { responseUrl }),
       };
-      await tellQuietly(where, receipt.text);
+      const handed = handIn(click).catch((thrown: unknown) => {
+        log.error({ person: user.id, error: messageOf(thrown) }, "a click could not be taken");
+        return { accepted: false, text: notTaken };
+      });
+      const isInTime = await within(
+        answerWithinMs,
+        handed.then(() => true),
+      );
+      if (isInTime !== true) await tellQuietly(where, takesLonger);
+      const receipt = await handed;
+      if (receipt !== undefined) await tellQuietly(where, receipt.text);
     },
     async submit(body) {
       const parsed = submissionSchema.safeParse(body);

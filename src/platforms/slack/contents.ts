@@ -4,7 +4,7 @@
  */
 import { splitMarkdown } from "../shared/split-markdown.ts";
 import { toMrkdwn } from "./mrkdwn.ts";
-import { safeMarkdown } from "./safe-text.ts";
+import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface MessageContent {
   text: string;
@@ -36,7 +36,7 @@ export function mrkdwnParts(markdown: string): string[] {
 
 /** The beginning, well-formed. */
 export function shortText(markdown: string): string {
-  const [first = ""] = mrkdwnParts(markdown.slice(0, 1_500));
+  const [first = ""] = mrkdwnParts(beginningOf(markdown, 1_500));
   return first === "" ? "…" : first;
 }
 

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Store } from "../../core/store.ts";
 import { richText } from "./card-blocks.ts";
+import { beginningOf } from "./safe-text.ts";
 
 export const editCallback = "remora_edit";
 
@@ -94,7 +95,7 @@ export function readEdit(metadata: string, values: unknown): { place: EditPlace;
 
 /** Puts a sentence under the first input, and leaves the modal open with what was typed. */
 export function editRefused(text: string): Record<string, unknown> {
-  return { response_action: "errors", errors: { [blockOf(0)]: text.slice(0, 1_500) } };
+  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, 1_500) } };
 }
 
 function blockOf(index: number): string {

@@ -108,7 +108,7 @@ export function createHome(options: HomeOptions): Home {
   /** The trigger is good for three seconds: the modal comes first, and its text when it is there. */
   async function show(trigger: string, userId: string, name: string): Promise<void> {
     const id = await open(trigger, modal("What I remember", "One moment …"));
-    const { text } = await run(userId, name, "");
+    const text = await run(userId, name, "").then((done) => done.text, failureText);
     await api.call("views.update", { view_id: id, view: modal("What I remember", text) }, nothing);
   }
 
@@ -123,7 +123,7 @@ export function createHome(options: HomeOptions): Home {
       void publish(userId).catch(() => {});
       return text;
     } catch (thrown) {
-      return `That did not work: ${messageOf(thrown)}`;
+      return failureText(thrown);
     }
   }
 
@@ -132,7 +132,7 @@ export function createHome(options: HomeOptions): Home {
       const direct = await api.call("conversations.open", { users: userId }, directSchema);
       await tell.markdown({ userId, channel: direct.channel.id, thread: null }, text);
     } catch (thrown) {
-      log.warn({ error: messageOf(thrown) }, "a person could not be told that they are forgotten");
+      log.warn({ error: messageOf(thrown) }, "a person could not be told what came of their click in App Home");
     }
   }
 
@@ -159,6 +159,7 @@ export function createHome(options: HomeOptions): Home {
         }
       } catch (thrown) {
         log.warn({ error: messageOf(thrown) }, "a button of App Home did not work");
+        await tellLate(user.id, failureText(thrown));
       }
     },
     async forget(body) {
@@ -172,6 +173,10 @@ export function createHome(options: HomeOptions): Home {
       };
     },
   };
+}
+
+function failureText(thrown: unknown): string {
+  return `That did not work: ${messageOf(thrown)}`;
 }
 
 function forgetModal(): Record<string, unknown> {

@@ -3,7 +3,9 @@
  *
  *   1. the raw body's signature and its time, at most five minutes off: else 401, and nothing runs
  *   2. `url_verification` and `ssl_check` are answered at once
- *   3. everything else goes through Bolt; 200 when it is kept, 500 when it is not
+ *   3. a click, a form or a command that comes once more, signature and all, is answered and not done again; Slack sends
+ *      those once, and events are known by their messages
+ *   4. everything else goes through Bolt; 200 when it is kept, 500 when it is not
  */
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";
@@ -12,6 +14,7 @@ import { bodyLimit } from "hono/body-limit";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { dispatch } from "./dispatch.ts";
+import { createRecent } from "./recent.ts";
 
 const eventsPath = "/slack/events";
 
@@ -22,9 +25,12 @@ export interface HttpReceiver extends Receiver {
 const mostBytes = 4 * 1024 * 1024;
 const windowMs = 5 * 60_000;
 const tellEveryMs = 60_000;
+/** Of five minutes, after which their time is refused. */
+const rememberedRequests = 10_000;
 
 export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
   const { signingSecret, log, now } = options;
+  const done = createRecent<true>(rememberedRequests);
   let app: App | undefined;
   let isOpen = false;
   let refusals = { count: 0, toldAt: Number.NEGATIVE_INFINITY };
@@ -50,6 +56,11 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     if (body.ssl_check === "1") return context.body(null, 200);
     // While it starts or stops nothing can be kept; Slack asks again.
     if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
+    const signature = context.req.header("x-slack-signature") ?? "";
+    if (body.type !== "event_callback") {
+      if (done.has(signature)) return context.body(null, 200);
+      done.set(signature, true);
+    }
     const retryNum = Number(context.req.header("x-slack-retry-num"));
     const retryReason = context.req.header("x-slack-retry-reason");
     try {
@@ -61,6 +72,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
       if (answer === undefined || answer === "") return context.body(null, 200);
       return typeof answer === "string" ? context.text(answer) : context.json(answer);
     } catch (thrown) {
+      done.delete(signature);
       log.error({ error: messageOf(thrown) }, "a request of Slack's could not be kept; Slack sends it again");
       return context.text("It could not be kept.\n", 500);
     }

@@ -1,19 +1,25 @@
 /** What Slack's events and histories hold, as far as it is read here; everything else in them is left alone. */
 import { z } from "zod";
 
+/** What Slack leaves out in one place is null in another. */
+const word = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? undefined);
+
 export const messageSchema = z.object({
-  type: z.string().optional(),
-  subtype: z.string().optional(),
-  user: z.string().optional(),
-  username: z.string().optional(),
-  bot_id: z.string().optional(),
-  bot_profile: z.object({ name: z.string().optional() }).optional(),
+  type: word,
+  subtype: word,
+  user: word,
+  username: word,
+  bot_id: word,
+  bot_profile: z.object({ name: word }).optional().catch(undefined),
   text: z.string().nullish(),
   ts: z.string(),
-  thread_ts: z.string().optional(),
-  latest_reply: z.string().optional(),
-  reply_count: z.number().optional(),
-  files: z.array(z.unknown()).optional(),
+  thread_ts: word,
+  latest_reply: word,
+  reply_count: z.number().optional().catch(undefined),
+  files: z.array(z.unknown()).optional().catch(undefined),
   /** Messages that were forwarded or quoted. */
   attachments: z
     .array(
@@ -46,6 +52,12 @@ export const deletedSchema = z.object({
 
 /** Of what people say; all others are Slack's own lines about a conversation, or changes of messages. */
 const saidSubtypes = new Set([undefined, "bot_message", "file_share", "me_message", "thread_broadcast"]);
+
+/** Messages of a page of history; what is none is left out, and hides no others. */
+export const messagesSchema = z
+  .array(z.unknown())
+  .default([])
+  .transform((all) => all.flatMap((each) => messageSchema.safeParse(each).data ?? []));
 
 export function isSaid({ subtype }: RawMessage): boolean {
   return saidSubtypes.has(subtype);

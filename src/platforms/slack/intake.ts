@@ -114,21 +114,26 @@ export function createIntake(options: IntakeOptions): Intake {
 
   async function contentOf(
     event: MessageEvent,
-    { userId }: Identity,
+    self: Identity,
     isAddressed: boolean,
   ): Promise<{ text: string; attachments: Attachment[] }> {
     if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
+    const [text, attachments] = await Promise.all([textOf(event, self), options.readFiles(event.files ?? [])]);
+    return { text, attachments };
+  }
+
+  /** With the messages that were forwarded in it. */
+  async function textOf(said: RawMessage, { userId }: Identity): Promise<string> {
     const reader = { botUserId: userId, nameOf: people.nameOf };
-    const quoted = (event.attachments ?? []).filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
-    const [text, attachments, ...quotes] = await Promise.all([
-      readText(event.text ?? "", reader),
-      options.readFiles(event.files ?? []),
+    const quoted = (said.attachments ?? []).filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
+    const parts = await Promise.all([
+      readText(said.text ?? "", reader),
       ...quoted.map(async (each) => {
-        const said = (await readText(each.text ?? "", reader)).replace(/^/gm, "> ");
-        return `[Quoted${each.author_name === undefined ? "" : ` from ${each.author_name}`}:]\n${said}`;
+        const quote = (await readText(each.text ?? "", reader)).replace(/^/gm, "> ");
+        return `[Quoted${each.author_name === undefined ? "" : ` from ${each.author_name}`}:]\n${quote}`;
       }),
     ]);
-    return { text: [text, ...quotes].filter((part) => part !== "").join("\n\n"), attachments };
+    return parts.filter((part) => part !== "").join("\n\n");
   }
 
   async function hand(event: MessageEvent, self: Identity, isAddressed: boolean): Promise<void> {
@@ -136,10 +141,13 @@ export function createIntake(options: IntakeOptions): Intake {
     if (inbound === undefined) return;
     const { message, thread } = inbound;
     if (isAddressed) authors.set(message.id, message.author.id);
-    if (isAddressed && thread !== null) await threads.join(event.channel, thread);
     const notice = await handlers.onMessage(message);
     if (!isAddressed) return;
-    if (notice === undefined) return options.onTaken(message);
+    if (notice === undefined) {
+      // After it is taken: a thread in which somebody was refused is not the agent's.
+      if (thread !== null) await threads.join(event.channel, thread);
+      return options.onTaken(message);
+    }
     await options.tell(message, notice).catch((thrown: unknown) => {
       log.warn(
         { message: message.id, error: messageOf(thrown) },
@@ -164,7 +172,7 @@ export function createIntake(options: IntakeOptions): Intake {
    */
   async function inOrder(
     channel: string,
-    { ts, thread_ts: thread }: RawMessage,
+    { ts, thread_ts: thread }: { ts: string; thread_ts?: string | undefined },
     work: () => Promise<void>,
   ): Promise<void> {
     const place = `${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`;
@@ -198,10 +206,7 @@ export function createIntake(options: IntakeOptions): Intake {
       }
       // Previews and answers change a message as well, and are no edit.
       if (previous !== undefined && previous.text === message.text) return;
-      const reader = { botUserId: self.userId, nameOf: people.nameOf };
-      await inOrder(channel, message, async () =>
-        handlers.onEdited("slack", id, await readText(message.text ?? "", reader)),
-      );
+      await inOrder(channel, message, async () => handlers.onEdited("slack", id, await textOf(message, self)));
     },
     async deleted(event) {
       const parsed = deletedSchema.safeParse(event);

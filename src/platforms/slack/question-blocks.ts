@@ -2,7 +2,7 @@
 import type { QuestionCard } from "../../core/question.ts";
 import { richText } from "./card-blocks.ts";
 import type { MessageContent } from "./contents.ts";
-import { escapeText } from "./safe-text.ts";
+import { beginningOf, escapeText } from "./safe-text.ts";
 
 export const pickAction = "remora_pick_";
 
@@ -21,5 +21,5 @@ export function questionMessage({ id, tool, question, options, requesterName, ou
           })),
         }
       : richText([{ type: "text", text: outcome, style: { bold: true } }]);
-  return { text: escapeText(question.slice(0, 500)), blocks: [head, from, end] };
+  return { text: escapeText(beginningOf(question, 500)), blocks: [head, from, end] };
 }

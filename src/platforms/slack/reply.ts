@@ -13,6 +13,7 @@ import type { ToolFile } from "../../core/tool.ts";
 import type { SlackApi } from "./api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "./api-problems.ts";
 import { cardMessages, emptyPart } from "./card-blocks.ts";
+import { contentOf, partsOf } from "./contents.ts";
 import { isDirect, parseConversationId, parseMessageId } from "./conversation-id.ts";
 import type { EditDrafts } from "./edit-modal.ts";
 import { notAttached, type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
@@ -130,8 +131,21 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
     const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"));
     if (areShared) return;
-    const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
-    await share(place, "files:end", [...whole, ...uploaded]);
+    try {
+      const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
+      await share(place, "files:end", [...whole, ...uploaded]);
+    } catch (thrown) {
+      const names = [...(rest === undefined ? [] : ["answer.md"]), ...uploaded.map(({ title }) => title)];
+      await sayInstead(poster, names, rest, thrown);
+    }
+  }
+
+  /** Files that can't be shown after all are named below; an answer that was to be one stands there in messages. */
+  async function sayInstead(poster: Poster, names: string[], rest: string | undefined, thrown: unknown): Promise<void> {
+    if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw thrown;
+    const notes = names.map((name) => notAttached(name, thrown));
+    const parts = partsOf([...notes, ...(rest === undefined ? [] : [rest])].join("\n\n"));
+    for (const [index, part] of parts.entries()) await poster.post(`instead:${index}`, contentOf(part));
   }
 
   function uploadText(name: string, text: string): Promise<UploadedFile> {

@@ -5,6 +5,7 @@
  *   escapeText     for mrkdwn and `text`: `&`, `<` and `>` as entities, as Slack's reference asks
  *   safeMarkdown   for markdown blocks and streams. Slack reads its own sequences there as well, and shows `&lt;` as `<`;
  *                  in code, where entities stay as they are, a sequence is broken by a word joiner, which has no width
+ *   beginningOf    cuts without leaving half of a character
  *
  * `&` stays as it is in Markdown: Slack does not read a decoded entity again, and in addresses it would break the query.
  */
@@ -14,6 +15,11 @@ export const wordJoiner = "\u2060";
 
 export function escapeText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** The first `most` characters; never half of one, because a request can't hold that. */
+export function beginningOf(text: string, most: number): string {
+  return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "");
 }
 
 export function unescapeText(text: string): string {

@@ -16,7 +16,7 @@ import type { Identity } from "./identity.ts";
 import { readText } from "./incoming-text.ts";
 import type { People } from "./people.ts";
 import type { Recent } from "./recent.ts";
-import { escapeText } from "./safe-text.ts";
+import { beginningOf, escapeText } from "./safe-text.ts";
 import type { Teller, Whereabouts } from "./tell.ts";
 import type { Threads } from "./threads.ts";
 
@@ -75,9 +75,9 @@ export function createSlash(options: SlashOptions): Slash {
   async function postQuestion(channel: string, author: Author, text: string): Promise<string> {
     const block = richText([
       { type: "text", text: `${author.name} asks: `, style: { bold: true } },
-      { type: "text", text: text.slice(0, 10_000) },
+      { type: "text", text: beginningOf(text, 10_000) },
     ]);
-    const content = { text: escapeText(`${author.name} asks: ${text.slice(0, 1_000)}`), blocks: [block] };
+    const content = { text: escapeText(`${author.name} asks: ${beginningOf(text, 1_000)}`), blocks: [block] };
     const silent = { unfurl_links: false, unfurl_media: false };
     return (await api.call("chat.postMessage", { channel, ...content, ...silent }, postedSchema, { isOnce: true })).ts;
   }

@@ -7,7 +7,7 @@ import type { SlackApi } from "./api.ts";
 import { isSlackError } from "./api-problems.ts";
 import { endSession } from "./assistant-pane.ts";
 import type { Metadata } from "./poster.ts";
-import { safeMarkdown } from "./safe-text.ts";
+import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface Stream {
   ts: string;
@@ -82,8 +82,12 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
   };
 }
 
-/** What may be shown now without being taken back later: not the beginning of code or of a mark that is not whole yet. */
-export function settledPart(markdown: string): string {
+/**
+ * What may be shown now without being taken back later: not the beginning of code, of a mark or of a character that is not
+ * whole yet.
+ */
+export function settledPart(text: string): string {
+  const markdown = beginningOf(text, text.length);
   const lineStart = markdown.lastIndexOf("\n") + 1;
   const line = markdown.slice(lineStart);
   const opening = line.search(/[`<\\]/);

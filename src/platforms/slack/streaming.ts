@@ -15,7 +15,7 @@ import type { Paces } from "./paces.ts";
 import type { People } from "./people.ts";
 import type { Poster, Spot } from "./poster.ts";
 import type { Recent } from "./recent.ts";
-import { safeMarkdown } from "./safe-text.ts";
+import { beginningOf, safeMarkdown } from "./safe-text.ts";
 import { createStream, type Stream } from "./stream.ts";
 
 export interface Streaming {
@@ -110,7 +110,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
     statusFor({ channel, thread }) {
       if (mode !== "native" || thread === null || now() < statusRestUntil) return undefined;
       return async (status) => {
-        const args = { channel_id: channel, thread_ts: thread, status: status.slice(0, longestStatus) };
+        const args = { channel_id: channel, thread_ts: thread, status: beginningOf(status, longestStatus) };
         await api.call("assistant.threads.setStatus", args, nothing, { patienceMs: 0 }).catch((thrown: unknown) => {
           // A status is a comfort; without it the answer comes all the same.
           statusRestUntil = now() + restMs;

@@ -9,7 +9,7 @@ import { richText } from "./card-blocks.ts";
 import { type MessageContent, mrkdwnParts } from "./contents.ts";
 import { isDirect } from "./conversation-id.ts";
 import { shareFiles, uploadFile } from "./files-out.ts";
-import { escapeText } from "./safe-text.ts";
+import { beginningOf, escapeText } from "./safe-text.ts";
 
 /** Where a person is, and how to answer them there. */
 export interface Whereabouts {
@@ -58,8 +58,11 @@ export function createTeller(api: SlackApi): Teller {
 
   return {
     async plain(where, text) {
-      const shown = text === "" ? "Done." : text.slice(0, 3_000);
-      await show(where, { text: escapeText(shown.slice(0, 700)), blocks: [richText([{ type: "text", text: shown }])] });
+      const shown = text === "" ? "Done." : beginningOf(text, 3_000);
+      await show(where, {
+        text: escapeText(beginningOf(shown, 700)),
+        blocks: [richText([{ type: "text", text: shown }])],
+      });
     },
     async markdown(where, markdown) {
       const parts = mrkdwnParts(markdown);

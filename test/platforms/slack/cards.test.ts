@@ -245,6 +245,17 @@ describe("Edit…", () => {
     expect(agent.answers).toMatchObject([{ by: { id: world.slack.ben.id } }]);
   });
 
+  test("the modal comes before anything is asked about the person, because the trigger is short-lived", async () => {
+    await replyTo(world.platform, message).ask(createCard(message, { choices: ["edit"], editJson: "{}" }));
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    const { slack } = world;
+    const before = slack.callsOf("users.info").length;
+    await click("Edit…").acknowledged();
+    await slack.until(() => slack.views.stack(slack.ann)[0]);
+    expect(slack.callsOf("users.info")).toHaveLength(before);
+  });
+
   test("a trigger that has expired is told", async () => {
     await replyTo(world.platform, message).ask(createCard(message, { choices: ["edit"], editJson: "{}" }));
     world.slack.failNext("views.open", { type: "error", error: "expired_trigger_id" });
@@ -261,6 +272,27 @@ describe("clicks", () => {
     await world.slack.interactions.click({ as: world.slack.ann, on, forged }).acknowledged();
     await expect.poll(() => told()[0]).toContain("don't know this button");
     expect([...agent.answers, ...agent.picks]).toEqual([]);
+  });
+
+  test("while Slack does not say who clicked, the person is told that it takes longer, and then what came of it", async () => {
+    await replyTo(world.platform, message).ask(createCard(message));
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    world.slack.failNext("users.info", { type: "rate-limit", retryAfterSeconds: 3 });
+    await click("Approve").acknowledged();
+    await expect.poll(() => told()[0], { timeout: 5_000 }).toContain("takes longer");
+    await expect.poll(() => told()[1], { timeout: 10_000 }).toBe("Noted.");
+    expect(agent.answers).toMatchObject([{ by: { id: world.slack.ann.id, name: "Ann" } }]);
+  });
+
+  test("when Slack refuses to say who clicked, nothing is done, and the person is told", async () => {
+    await replyTo(world.platform, message).ask(createCard(message));
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    world.slack.failNext("users.info", { type: "error", error: "access_denied" });
+    await click("Approve").acknowledged();
+    await expect.poll(() => told()[0]).toContain("nothing was changed");
+    expect(agent.answers).toEqual([]);
   });
 
   test("when the response URL does not answer, the person is told by an ephemeral message", async () => {

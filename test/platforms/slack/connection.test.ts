@@ -1,5 +1,8 @@
 /** The life of the connection: cut, silent, asked to leave, refused; and what was said meanwhile. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { silentLog } from "../../../src/core/log.ts";
+import { createSlackApi } from "../../../src/platforms/slack/api.ts";
 import { createTestAgent, replyTo, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
 
@@ -190,6 +193,19 @@ describe("downtime", () => {
     expect(world.slack.callsOf("conversations.history")).toEqual([]);
   });
 
+  test("a message that makes no sense hides none of those around it", async () => {
+    await connect();
+    await mention("first").acknowledged();
+    await world.platform.close();
+    mention("second");
+    const odd = world.slack.people.say({ as: world.slack.ben, in: world.slack.general, text: "odd" });
+    Object.assign(odd.message, { text: { is: "none" } });
+    mention("third");
+    await world.restart();
+    await connect();
+    await expect.poll(agent.texts).toEqual(["first", "second", "third"]);
+  });
+
   test("a channel the agent was removed from stops nothing", async () => {
     await connect();
     const { slack } = world;
@@ -295,5 +311,37 @@ describe("a limit of Slack's", () => {
     const [first, second] = world.slack.callsOf("chat.postMessage");
     expect(first?.status).toBe(429);
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
+  test("a wait of a minute and more loses no answer", async () => {
+    const logged: object[] = [];
+    const ended = new AbortController();
+    const { slack } = world;
+    const api = createSlackApi({
+      ...{ token: slack.botToken, apiUrl: slack.apiUrl, onProblem: () => {}, signal: ended.signal },
+      log: { ...silentLog, info: (fields) => logged.push(fields) },
+    });
+    slack.failNext("chat.postMessage", { type: "rate-limit", retryAfterSeconds: 90 });
+    const args = { channel: slack.general.id, text: "an answer" };
+    const posting = api.call("chat.postMessage", args, z.unknown(), { isOnce: true });
+    posting.catch(() => {});
+    await expect.poll(() => logged).toMatchObject([{ waitMs: 90_000 }]);
+    ended.abort();
+    await expect(posting).rejects.toThrow();
+  });
+
+  test("a method that Slack asked to wait is left alone until then by those who can do without it", async () => {
+    await connect();
+    await mention("one").acknowledged();
+    await mention("two").acknowledged();
+    world.slack.failNext("chat.startStream", { type: "rate-limit", retryAfterSeconds: 60 });
+    for (const message of agent.kept) {
+      const reply = replyTo(world.platform, message);
+      await reply.write(message.text);
+      await reply.finish(message.text, []);
+    }
+    expect(world.slack.callsOf("chat.startStream")).toHaveLength(1);
+    const said = world.slack.see({ in: world.slack.general }).filter((each) => each.isAgents);
+    expect(said.map((each) => each.readable)).toEqual(["one", "two"]);
   });
 });

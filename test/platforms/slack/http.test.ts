@@ -1,6 +1,6 @@
 /** Slack over HTTP: what is let in, what is answered, and what never runs. */
 import { createHmac } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createTestAgent, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
 
@@ -108,6 +108,28 @@ describe("requests", () => {
 
   test("a body of more than 4 MB is refused unread", async () => {
     expect(await world.slack.http.sendRaw({ body: "x".repeat(5 * 1024 * 1024) })).toMatchObject({ status: 413 });
+  });
+
+  test("a command that somebody sends once more, signature and all, is not done again", async () => {
+    const { slack } = world;
+    const place = { user_id: slack.ann.id, channel_id: slack.general.id, team_id: slack.state.team.id };
+    const command = {
+      command: "/remora",
+      text: "ask hello",
+      response_url: `${slack.state.url}/x`,
+      trigger_id: "1.2.3",
+    };
+    const body = new URLSearchParams({ ...place, ...command }).toString();
+    // The double signs with the second in which it sends.
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const request = { body, contentType: "application/x-www-form-urlencoded" } as const;
+    expect(await slack.http.sendRaw(request)).toMatchObject({ status: 200 });
+    expect(await slack.http.sendRaw(request)).toMatchObject({ status: 200 });
+    const other = { ...request, body: body.replace("1.2.3", "1.2.4") };
+    expect(await slack.http.sendRaw(other)).toMatchObject({ status: 200 });
+    await expect.poll(() => agent.kept.length).toBe(2);
+    vi.useRealTimers();
+    expect(slack.callsOf("chat.postMessage")).toHaveLength(2);
   });
 
   test("what can't be kept gets 500, so that Slack sends it again, and then it is kept", async () => {

@@ -90,6 +90,16 @@ describe("where it is said", () => {
     expect(await say({ thread: root, text: "still there?" })).toMatchObject({ text: "still there?" });
   });
 
+  test("a thread in which somebody was refused is not the agent's for that", async () => {
+    const { slack } = world;
+    agent.notice = { text: "I can't answer." };
+    const root = slack.people.say({ as: slack.ben, in: slack.general, text: "@Remora let me in" });
+    await root.acknowledged();
+    agent.notice = undefined;
+    await slack.people.say({ as: slack.ann, in: slack.general, thread: root, text: "what is that?" }).acknowledged();
+    expect(agent.kept.at(-1)).toMatchObject({ text: "what is that?", isAddressed: false });
+  });
+
   test("a reply broadcast to the channel is one message in its thread", async () => {
     const root = await say({});
     const thread = root.id.split(":")[1] ?? "";
@@ -273,6 +283,20 @@ describe("what is said", () => {
     };
     for (const delivery of slack.events.send(event)) await delivery.acknowledged();
     expect(heard().text).toBe("look\n\n[Quoted from Ben:]\n> the server is <down>");
+    const { channel, ...message } = event;
+    const edited = { ...message, text: `${event.text} closely` };
+    const change = { subtype: "message_changed", message: edited, previous_message: message, ts: slack.state.ts() };
+    for (const delivery of slack.events.send({ ...event, ...change })) await delivery.acknowledged();
+    expect(agent.edited).toMatchObject([{ text: "look closely\n\n[Quoted from Ben:]\n> the server is <down>" }]);
+  });
+
+  test("what is null is absent", async () => {
+    const { slack } = world;
+    const mention = { type: "app_mention", user: slack.ann.id, text: `<@${slack.workspace.app.id}> hello` };
+    const place = { channel: slack.general.id, ts: slack.state.ts(), thread_ts: null };
+    const rest = { subtype: null, bot_id: null, bot_profile: null, username: null, files: null, attachments: null };
+    for (const delivery of slack.events.send({ ...mention, ...place, ...rest })) await delivery.acknowledged();
+    expect(heard().text).toBe("hello");
   });
 });
 

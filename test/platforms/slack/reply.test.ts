@@ -237,6 +237,50 @@ describe("what is posted", () => {
     expect(file?.threadTs).toBe(head?.threadTs);
   });
 
+  test.each(["native", "edits"] as const)(
+    "a character that is cut in halves stops no answer (%s)",
+    async (streaming) => {
+      const message = await mentioned({ changes: { streaming } });
+      const text = `${"a".repeat(1_499)}😀 ends here`;
+      const reply = replyTo(world.platform, message);
+      await reply.write(`${"a".repeat(1_499)}\uD83D`);
+      await reply.finish(text, []);
+      expect(agents().map((each) => each.readable)).toEqual([text]);
+      await replyTo(world.platform, message, createPosts()).finish(text, []);
+      await replyTo(world.platform, message, createPosts()).finish("half of one: \uD83D", []);
+      expect(agents().at(-1)?.readable).toBe("half of one: \uFFFD");
+      expect(agents().every((each) => each.text.isWellFormed() && each.readable.isWellFormed())).toBe(true);
+    },
+  );
+
+  test("an answer that can't be a file stands in messages below its beginning", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    for (const token of slack.tokens.values()) token.scopes = token.scopes.filter((scope) => scope !== "files:write");
+    const text = Array.from({ length: 3_000 }, (_, index) => `word${index}`).join("\n");
+    await replyTo(world.platform, message).finish(text, []);
+    const [, ...below] = agents();
+    const all = below.map((each) => each.readable).join("\n");
+    expect(all).toContain("The file `answer.md` could not be attached");
+    expect(all).toContain("files:write");
+    expect(all.match(/word\d+/g)).toEqual(text.split("\n"));
+  });
+
+  test("a file that Slack does not show after all is named below the answer", async () => {
+    const message = await mentioned();
+    const folder = await mkdtemp(join(tmpdir(), "remora-files-"));
+    await writeFile(join(folder, "made.txt"), "made");
+    world.slack.failNext("files.completeUploadExternal", { type: "error", error: "posting_to_channel_denied" });
+    await replyTo(world.platform, message).finish("Here it is.", [
+      { name: "made.txt", mimeType: "text/plain", path: join(folder, "made.txt") },
+    ]);
+    await rm(folder, { recursive: true });
+    expect(agents().map((each) => each.readable)).toEqual([
+      "Here it is.",
+      expect.stringContaining("The file `made.txt` could not be attached"),
+    ]);
+  });
+
   test("when Slack refuses the blocks, the whole text comes without them", async () => {
     const message = await mentioned(edits);
     const text = Array.from({ length: 300 }, (_, index) => `- item ${index} of **many**`).join("\n");

@@ -170,6 +170,18 @@ describe("App Home", () => {
     expect(file).toMatchObject({ name: "answer.md", content: agent.commandText });
   });
 
+  test.each(["home_memory", "home_export"])("what %s could not do is told", async (actionId) => {
+    const view = await open();
+    const { slack } = world;
+    agent.handlers.onCommand = () => Promise.reject(new Error("the disk is full"));
+    await slack.interactions.clickInView({ as: slack.ann, view, actionId }).acknowledged();
+    await slack.until(() => {
+      const modal = JSON.stringify(slack.views.stack(slack.ann)[0]?.view ?? "");
+      const direct = slack.see({ in: slack.workspace.direct(slack.ann) }).map((each) => each.readable);
+      return `${modal} ${direct.join(" ")}`.includes("That did not work: the disk is full");
+    });
+  });
+
   test("forgetting asks first; only what was sent is done", async () => {
     const view = await open();
     const { slack } = world;
