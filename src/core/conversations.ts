@@ -259,21 +259,19 @@ export function createConversations(options: ConversationsOptions): Conversation
   async function takeUp(because: "answer" | "restart"): Promise<void> {
     // Looked for before the turns: whatever is taken was part of a turn by then.
     const taken = await messages.taken();
-    const [running, parked] = await Promise.all([
-      ledger.list("turn", { states: ["running"] }),
-      ledger.list("turn", { states: ["parked"] }),
-    ]);
-    const goingOn = new Set([...running, ...parked].flatMap(({ body }) => body.messages.map((message) => message.id)));
+    // In one look: in between, one that is parked may begin to run.
+    const turns = await ledger.list("turn", { states: ["running", "parked"] });
+    const goingOn = new Set(turns.flatMap(({ body }) => body.messages.map((message) => message.id)));
     // Their turn came to its end, and its process too, before it could say so of them.
     await messages.answered(taken.filter((message) => !goingOn.has(message.id)));
-    for (const { body } of running) {
+    for (const { body } of turns.filter(({ state }) => state === "running")) {
       if (lanes.isBusy(body.conversationId)) continue;
       // Also where a crash came between the writing of the turn and the taking of its messages.
       await messages.take(body.messages);
       if (because === "restart") events.emit("turn.resumed", { ...fieldsOf(body), because });
       lanes.wake(body.conversationId, body.id);
     }
-    for (const { body } of parked) {
+    for (const { body } of turns.filter(({ state }) => state === "parked")) {
       if (body.abort !== undefined || !(await isStillWaiting(body))) await wake(body.id);
     }
   }
@@ -281,7 +279,8 @@ export function createConversations(options: ConversationsOptions): Conversation
   async function sweep(now = Date.now()): Promise<void> {
     if (!options.takesTurns) return;
     for (const conversationId of await messages.waitingConversations()) lanes.pump(conversationId);
-    if (now - tookUpAt < options.takeUpEveryMs) return;
+    // A clock that was set back must not put it off for longer than it takes.
+    if (now >= tookUpAt && now - tookUpAt < options.takeUpEveryMs) return;
     tookUpAt = now;
     await takeUp("answer");
   }
@@ -327,12 +326,13 @@ export function createConversations(options: ConversationsOptions): Conversation
     async takeSteering(turnId, conversationId) {
       if (options.overlap !== "steer") return [];
       const said = await messages.queued(conversationId);
-      if (said.length === 0) return [];
-      await ledger.transition("turn", turnId, ["running"], "running", (turn) => ({
-        ...turn,
-        messages: [...turn.messages, ...said],
-      }));
-      return await messages.take(said);
+      const owner = lanes.running(conversationId)?.turn.owner;
+      if (said.length === 0 || owner === undefined) return [];
+      const kept = await ledger.transition("turn", turnId, ["running"], "running", (turn) =>
+        turn.owner === owner ? { ...turn, messages: [...turn.messages, ...said] } : undefined,
+      );
+      // Whoever has the turn now knows nothing of what this run would take.
+      return kept === undefined ? [] : await messages.take(said);
     },
     wake,
     stop: async (conversationId) => await endAll(await turnsOf(conversationId), "stopped"),

@@ -319,6 +319,39 @@ describe("overlap", () => {
     expect([ran, taken]).toEqual([["one"], [["two"], []]]);
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(2);
   });
+
+  test("a run that was given up for dead takes nothing of what was said meanwhile", async () => {
+    const [latch, tried] = [createLatch(), createLatch()];
+    const [ran, taken]: [string[][], string[][]] = [[], []];
+    const conversations: Conversations = create({
+      overlap: "steer",
+      async run(turn) {
+        ran.push(textsOf(turn));
+        if (ran.length > 1) return endTurn(turn, "done");
+        await latch.opened;
+        taken.push((await conversations.takeSteering(turn.id, turn.conversationId)).map(({ text }) => text));
+        tried.open();
+        return endTurn(turn, "done");
+      },
+    });
+    await conversations.accept(inboundMessage({ id: "1", text: "one" }));
+    await expect.poll(() => ran.length).toBe(1);
+    const [turn] = await ledger.list("turn", {});
+    const other = (body: TurnRecord) => ({ ...body, owner: "another process" });
+    await ledger.transition("turn", turn?.id ?? "", ["running"], "running", other);
+    await conversations.accept(inboundMessage({ id: "2", text: "two" }));
+    latch.open();
+    await tried.opened;
+    // The other process has never read what was said meanwhile.
+    await ledger.transition("turn", turn?.id ?? "", ["running"], "done", (body) => ({
+      ...body,
+      messages: turn?.body.messages ?? [],
+    }));
+    await conversations.whenIdle();
+    await conversations.sweep(Date.now() + 60_000);
+    await conversations.whenIdle();
+    expect([taken, ran]).toEqual([[[]], [["one"], ["two"]]]);
+  });
 });
 
 describe("after a crash", () => {
@@ -521,6 +554,38 @@ describe("several processes on one ledger", () => {
     await worker.sweep(20_000);
     await worker.whenIdle();
     expect(ran).toEqual(["left behind"]);
+  });
+
+  test("a clock that was set back does not put it off", async () => {
+    const worker = create({ run: (found) => endTurn(found, "done") });
+    await worker.sweep(50_000_000);
+    const turn = turnRecord();
+    await ledger.create("turn", turn.id, { state: "running", body: turn, group: turn.conversationId });
+    await worker.sweep(10_000_000);
+    await worker.whenIdle();
+    expect((await ledger.get("turn", turn.id))?.state).toBe("done");
+  });
+
+  test("a turn that goes on just while all are looked at keeps its messages", async () => {
+    const message = inboundMessage({ id: "1" });
+    const turn = turnRecord({ messages: [message] });
+    await ledger.create("message", "test:1", { state: "taken", body: message, group: turn.conversationId });
+    await ledger.create("turn", turn.id, { state: "parked", body: turn, group: turn.conversationId });
+    await keepApproval(turn.id);
+    const moved = createLatch();
+    // Another process takes it up between a look at those that run and one at those that are parked.
+    const looked: Ledger = {
+      ...ledger,
+      async list(kind, options) {
+        if (kind === "turn" && options.states?.[0] === "parked") await moved.opened;
+        const found = await ledger.list(kind, options);
+        if (kind === "turn") await ledger.transition("turn", turn.id, ["parked"], "running");
+        moved.open();
+        return found;
+      },
+    };
+    await create({ ledger: looked, leases: { acquire: async () => undefined, close: async () => {} } }).sweep(10_000);
+    expect((await ledger.get("message", "test:1"))?.state).toBe("taken");
   });
 
   test("a turn whose process died comes before what is said after it, whoever hears of that first", async () => {
