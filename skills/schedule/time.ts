@@ -4,13 +4,14 @@
  *   1. a recurrence in words ("every weekday at 9"), or a cron expression, becomes cron
  *   2. anything else is a moment: ISO 8601, or words that chrono-node reads, in the person's time zone, always ahead
  */
-import { parse as parseWords } from "chrono-node";
+import { casual, type ParsedComponents } from "chrono-node";
 import { Cron } from "croner";
 import type { ScheduleTime } from "../../src/core/schedules.ts";
 import { cronOf } from "./recurrence.ts";
 
 export type ReadTime = { type: "time"; time: ScheduleTime } | { type: "unclear"; problem: string };
 
+const dayMs = 24 * 60 * 60_000;
 const examples =
   'Say it as "in 20 minutes", "tomorrow at 9", "on 24 December at 18:00", "every weekday at 9:30", or as a cron expression.';
 
@@ -39,18 +40,52 @@ export function shownTime(at: number, timeZone: string): string {
 
 function momentOf(text: string, timeZone: string, now: number): number | undefined {
   // With an offset it says exactly when; without one it is a time of the person's clock.
-  if (/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.test(text)) return Date.parse(text) || undefined;
+  const [exact, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)T[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.exec(text) ?? [];
+  if (exact !== undefined)
+    return isDay(Number(year), Number(month), Number(day)) ? Date.parse(exact) || undefined : undefined;
   const reference = { instant: new Date(now), timezone: offsetMinutes(now, timeZone) };
-  const [found] = parseWords(text, reference, { forwardDate: true });
+  const [found] = words.parse(text, reference, { forwardDate: true });
   if (found === undefined || hasMoreWords(text.replace(found.text, ""))) return undefined;
   const { start } = found;
-  if (start.isCertain("timezoneOffset")) return start.date().getTime();
-  const part = (name: "year" | "month" | "day" | "hour" | "minute" | "second") => start.get(name) ?? 0;
+  if (start.tags().has("result/relativeDateAndTime")) return start.date().getTime();
+  const zone = start.isCertain("timezoneOffset") ? start.get("timezoneOffset") : null;
+  const instants = wallsOf(start).map((wall) => (zone === null ? instantOf(wall, timeZone) : wall - zone * 60_000));
+  return instants.find((at) => at > now) ?? instants[0];
+}
+
+/**
+ * What a clock shows then, as if it were UTC: that day, and where the day was not said whole, those that could be meant after it.
+ * This is the look ahead that is left out of `words`.
+ */
+function wallsOf(start: ParsedComponents): number[] {
+  const part = (name: "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond") => start.get(name) ?? 0;
+  const time = [part("hour"), part("minute"), part("second"), part("millisecond")] as const;
   // A day without a time is noon to chrono-node; people mean its morning.
-  const isDayAlone = !start.isCertain("hour") && part("hour") === 12;
-  const clock = isDayAlone ? ([9, 0, 0] as const) : ([part("hour"), part("minute"), part("second")] as const);
-  const wall = Date.UTC(part("year"), part("month") - 1, part("day"), ...clock);
-  return instantOf(wall, timeZone);
+  const isDayAlone = !start.isCertain("hour") && time.join() === "12,0,0,0";
+  const [hour, minute, second] = isDayAlone ? [9, 0, 0] : time;
+  const isSaid = (name: "year" | "month" | "day" | "weekday") => start.isCertain(name);
+  const isYearOpen = isSaid("month") && !isSaid("year");
+  const daysOn = isSaid("day") || isSaid("month") || isSaid("year") ? 0 : isSaid("weekday") ? 7 : 1;
+  const walls = mostTries.map((times) => {
+    const day = new Date(
+      Date.UTC(part("year") + (isYearOpen ? times : 0), part("month") - 1, part("day") + daysOn * times),
+    );
+    const isThatMonth = daysOn > 0 || day.getUTCMonth() === part("month") - 1;
+    return isThatMonth ? [day.setUTCHours(hour, minute, second)] : [];
+  });
+  return walls.flat();
+}
+
+/** As many years as there may be between two leap days. */
+const mostTries = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+
+/** chrono-node's own look ahead compares the person's clock with the machine's: up to a week off, or a year. */
+const words = casual.clone();
+words.refiners = words.refiners.filter((refiner) => refiner.constructor.name !== "ForwardDateRefiner");
+
+/** To `Date.parse` 30 February is 2 March. */
+function isDay(year: number, month: number, day: number): boolean {
+  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
 }
 
 /** What was not understood may change the meaning ("mondays at 9" is not "at 9"). */
@@ -58,10 +93,15 @@ function hasMoreWords(rest: string): boolean {
   return /[\p{L}\p{N}]/u.test(rest.replace(/\b(?:at|on|the|in|by|from|now|o'clock|please)\b/gi, ""));
 }
 
-/** The instant at which a clock in the zone shows `wall` (as if it were UTC); across a change of the clocks too. */
+/**
+ * The instant at which a clock in the zone shows `wall` (as if it were UTC). Of two, when clocks are put back, the first; when
+ * they are put forward over it, as much later as they are.
+ */
 function instantOf(wall: number, timeZone: string): number {
-  const guess = wall - offsetMinutes(wall, timeZone) * 60_000;
-  return wall - offsetMinutes(guess, timeZone) * 60_000;
+  const offsets = [wall - dayMs, wall + dayMs].map((at) => offsetMinutes(at, timeZone));
+  const instants = offsets.map((offset) => wall - offset * 60_000);
+  const isShown = (at: number) => at + offsetMinutes(at, timeZone) * 60_000 === wall;
+  return instants.find(isShown) ?? Math.max(...instants);
 }
 
 /** Minutes that the zone is ahead of UTC at that instant. */

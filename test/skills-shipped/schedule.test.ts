@@ -13,7 +13,7 @@ import { gateRules } from "../../src/skills/library.ts";
 import { loadSkills } from "../../src/skills/load.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 import { isOk, makePlace, skillsFolder, textOf } from "./place.ts";
-import { recurrenceCases, timeCases } from "./schedule-cases.ts";
+import { placedCases, recurrenceCases, timeCases } from "./schedule-cases.ts";
 
 const set = await loadSkills([join(skillsFolder, "schedule")]);
 const gate = createGate({ rules: gateRules(set), matching: "extended" });
@@ -35,6 +35,11 @@ describe("times as people say them", () => {
     expect(read).toEqual({ type: "time", time: { type: "once", at: Date.parse(wanted) } });
   });
 
+  test.each(placedCases)("%s in %s, said at %s, is %s", (words, timeZone, saidAt, wanted) => {
+    const read = readTime(words, timeZone, Date.parse(saidAt));
+    expect(read).toEqual({ type: "time", time: { type: "once", at: Date.parse(wanted) } });
+  });
+
   test.each(recurrenceCases)("%s recurs as %s", (words, expression) => {
     const read = readTime(words, "Europe/Berlin", now);
     expect(read).toEqual({ type: "time", time: { type: "cron", expression, timeZone: "Europe/Berlin" } });
@@ -43,6 +48,7 @@ describe("times as people say them", () => {
   test.each([
     ["yesterday", "has passed"],
     ["2020-01-01 10:00", "has passed"],
+    ["2027-02-30T10:00:00Z", "not understood as a time"],
     ["every fortnight", "not understood"],
     ["every 7 minutes", "not understood"],
     ["tomorrow at 9 with Bob", "not understood"],
