@@ -2,10 +2,10 @@
  * The open segment of a reply: one text in one or more messages, each posted once and edited in place.
  *
  * What was posted before a crash is known from the posts and edited again; what it says is not known, so it is always written. A
- * message that somebody has deleted is posted anew, under a key of its own.
+ * message that somebody has deleted, or that can't be changed any more, is posted anew, under a key of its own.
  */
 import type { RawFile } from "discord.js";
-import type { Patience } from "./api.ts";
+import { isRefusal, type Patience } from "./api.ts";
 import type { Outlet } from "./outlet.ts";
 
 interface Posted {
@@ -36,12 +36,24 @@ export function createSegment(number: number, outlet: Outlet, keys: { key: strin
     versions.set(found.part, found.version);
   }
 
+  /** False for what can't be changed where it stands, and is to be said in another place: a partial text is not worth that. */
+  async function isEdited(messageId: string, message: { content: string; files: RawFile[] }, patience: Patience) {
+    try {
+      return await outlet.edit(messageId, message, patience);
+    } catch (thrown) {
+      const isShut = isRefusal(thrown, "missingAccess", "archivedThread", "lockedThread");
+      const isForbidden = message.files.length === 0 && isRefusal(thrown, "missingPermissions");
+      if (patience !== "lasting" || !(isShut || isForbidden)) throw thrown;
+      return false;
+    }
+  }
+
   async function showPart(part: number, content: string, patience: Patience, files: RawFile[]): Promise<void> {
     const before = posted.get(part);
     const message = { content, files };
     if (before !== undefined) {
       if (before.content === content && files.length === 0) return;
-      if (await outlet.edit(before.messageId, message, patience)) {
+      if (await isEdited(before.messageId, message, patience)) {
         posted.set(part, { ...before, content });
         return;
       }

@@ -161,7 +161,9 @@ function demandThreadEdit(
   if (asked.needsManaging) throw refusal("missingPermissions");
   const isReopening = asked.isArchived === false;
   if (thread.isArchived && !isReopening) throw refusal("archivedThread");
-  if (isReopening && !thread.isLocked && thread.members.has(botId)) return;
+  // Who has made a locked thread can't open it either.
+  if (isReopening && thread.isLocked) throw refusal("missingPermissions");
+  if (isReopening && thread.members.has(botId)) return;
   if (channel.ownerId !== botId) throw refusal("missingPermissions");
 }
 

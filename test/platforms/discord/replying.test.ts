@@ -192,6 +192,29 @@ describe("where it is written", () => {
     expect(answer?.content).toBe("Outside.");
   });
 
+  test("a thread that is locked in the middle: the whole answer stands in the channel", async () => {
+    const message = await mentioned();
+    const reply = replyTo(message);
+    await begun(reply, "Half", () => threadOf(message));
+    discord.ann.archive(threadOf(message) ?? "", { isLocked: true });
+    await reply.finish(`Whole. ${"word ".repeat(500)}End.`, []);
+    const [why, ...answer] = own(discord.channel).map(({ content }) => content);
+    expect(why).toContain("the thread is locked");
+    expect(answer.join(" ")).toMatch(/^Whole\.[\s\S]*End\.$/);
+  });
+
+  test("a channel that is taken from the bot in the middle: the author has the answer by DM", async () => {
+    const message = await mentioned();
+    const reply = replyTo(message);
+    await begun(reply, "Half", () => threadOf(message));
+    discord.channel.permit(discord.bot, { deny: ["ViewChannel"] });
+    await reply.finish("Whole.", []);
+    expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual([
+      expect.stringContaining(discord.channel.mention),
+      "Whole.",
+    ]);
+  });
+
   test("a thread that somebody deletes in the middle is no loss", async () => {
     const message = await mentioned();
     const reply = replyTo(message);
