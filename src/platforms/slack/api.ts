@@ -22,6 +22,8 @@ export interface SlackApiOptions {
   /** Absent: Slack's own. */
   apiUrl?: string;
   onProblem(problem: RemoraError): void;
+  /** Slack has taken the token. */
+  onTokenTaken?(): void;
   log: Log;
   /** Ends every call under way. */
   signal: AbortSignal;
@@ -74,7 +76,9 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
 
   async function once(method: string, args: Record<string, unknown>): Promise<unknown> {
     try {
-      return await client.apiCall(method, wellFormed(args));
+      const answer = await client.apiCall(method, wellFormed(args));
+      options.onTokenTaken?.();
+      return answer;
     } catch (thrown) {
       const problem = problemOf(method, thrown);
       if (isTokenProblem(problem) || isSlackError(problem, "missing_scope")) options.onProblem(problem);

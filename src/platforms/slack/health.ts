@@ -7,6 +7,8 @@ import { isTokenProblem } from "./api-problems.ts";
 export interface Health {
   connected(as: string): void;
   disconnected(why: string): void;
+  /** A call has gone through, so the token is good, whatever was said of it before. */
+  tokenTaken(): void;
   /** A refusal that concerns the whole app; each is logged once. */
   problem(problem: RemoraError): void;
   /** Says it at the start, and as long as it is so. */
@@ -27,6 +29,9 @@ export function createHealth(log: Log): Health {
   return {
     connected(as) {
       connection = { isConnected: true, text: as };
+      tokenProblem = undefined;
+    },
+    tokenTaken() {
       tokenProblem = undefined;
     },
     disconnected(why) {

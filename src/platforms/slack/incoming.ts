@@ -18,6 +18,7 @@ export const messageSchema = z.object({
   ts: z.string(),
   thread_ts: word,
   latest_reply: word,
+  edited: z.object({ ts: z.string() }).optional().catch(undefined),
   reply_count: z.number().optional().catch(undefined),
   files: z.array(z.unknown()).optional().catch(undefined),
   /** Messages that were forwarded or quoted. */

@@ -6,13 +6,15 @@
  *   3. what is said to the agent (a mention, a DM, a thread it is in) comes with its author, readable text and files; what is
  *      not is handed in as it is
  *   4. kept: only then the promise resolves, and Slack is told
+ *
+ * Events come in any order, and the first one again after the others: what is known to be edited or deleted is taken so.
  */
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Attachment, Author, InboundMessage, Notice } from "../../core/message.ts";
 import type { PlatformHandlers } from "../../core/platform.ts";
 import { formatConversationId, formatMessageId, isDirect, scopeOf, threadOf, timeOf } from "./conversation-id.ts";
-import type { Cursors } from "./cursors.ts";
+import { type Cursors, compare } from "./cursors.ts";
 import type { FileReader } from "./files-in.ts";
 import type { Identity } from "./identity.ts";
 import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./incoming.ts";
@@ -46,11 +48,14 @@ export interface Intake {
 }
 
 const remembered = 20_000;
+const rememberedChanges = 2_000;
 
 export function createIntake(options: IntakeOptions): Intake {
   const { handlers, identity, people, threads, cursors, authors, log } = options;
   /** Messages that are kept; true: as said to the agent. */
   const kept = createRecent<{ isAddressed: boolean }>(remembered);
+  /** What became of messages lately, as far as it was heard. */
+  const changes = createRecent<RawMessage | "deleted">(rememberedChanges);
   const underWay = new Map<string, Promise<void>>();
   /** At hand, so that nothing is waited for before a message has its place in the order. */
   let known: Identity | undefined;
@@ -162,19 +167,29 @@ export function createIntake(options: IntakeOptions): Intake {
     const isAddressed = await isToAgent(event, self);
     // An edit may have made it one for the agent.
     if (before !== undefined && (before.isAddressed || !isAddressed)) return;
-    await hand(event, self, isAddressed);
+    const change = changes.get(id);
+    if (change === "deleted") return;
+    await hand(change === undefined ? event : { ...event, ...wordsOf(change) }, self, isAddressed);
     kept.set(id, { isAddressed });
+  }
+
+  async function takeDeletion(id: string): Promise<void> {
+    changes.set(id, "deleted");
+    await handlers.onDeleted("slack", id);
+  }
+
+  async function takeEdit(id: string, message: RawMessage, self: Identity): Promise<void> {
+    const known = changes.get(id);
+    if (known === "deleted" || (known !== undefined && compare(editedAt(message), editedAt(known)) < 0)) return;
+    changes.set(id, message);
+    await handlers.onEdited("slack", id, await textOf(message, self));
   }
 
   /**
    * What happens in one conversation happens in its order: an answer does not overtake the question, an edit its message, and
    * what comes as `message` and as `app_mention` at the same time is one after the other.
    */
-  async function inOrder(
-    channel: string,
-    { ts, thread_ts: thread }: { ts: string; thread_ts?: string | undefined },
-    work: () => Promise<void>,
-  ): Promise<void> {
+  async function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
     const place = `${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`;
     const before = underWay.get(place) ?? Promise.resolve();
     const mine = before.then(work);
@@ -201,19 +216,28 @@ export function createIntake(options: IntakeOptions): Intake {
       if (isOurs(message, self)) return;
       const id = formatMessageId({ channel, ts: message.ts });
       // What is left of a deleted message that has answers.
-      if (message.subtype === "tombstone") {
-        return await inOrder(channel, message, () => handlers.onDeleted("slack", id));
-      }
+      if (message.subtype === "tombstone") return await inOrder(channel, message, () => takeDeletion(id));
       // Previews and answers change a message as well, and are no edit.
       if (previous !== undefined && previous.text === message.text) return;
-      await inOrder(channel, message, async () => handlers.onEdited("slack", id, await textOf(message, self)));
+      await inOrder(channel, message, () => takeEdit(id, message, self));
     },
     async deleted(event) {
       const parsed = deletedSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel, deleted_ts: ts, previous_message: previous } = parsed.data;
       const id = formatMessageId({ channel, ts });
-      await inOrder(channel, previous ?? { ts }, () => handlers.onDeleted("slack", id));
+      await inOrder(channel, previous ?? { ts }, () => takeDeletion(id));
     },
   };
+}
+
+/** Of a message, what its place in the order is made of. */
+type Placed = { ts: string; thread_ts?: string | undefined };
+
+function wordsOf({ text, attachments }: RawMessage): Pick<RawMessage, "text" | "attachments"> {
+  return { text, attachments };
+}
+
+function editedAt({ edited, ts }: RawMessage): string {
+  return edited?.ts ?? ts;
 }

@@ -81,7 +81,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const ended = new AbortController();
   const health = createHealth(log);
   const onProblem = (problem: RemoraError) => health.problem(problem);
-  const api = createSlackApi({ token: access.botToken, ...where, onProblem, log, signal: ended.signal, now });
+  const api = createSlackApi({
+    ...{ token: access.botToken, ...where, onProblem, onTokenTaken: health.tokenTaken },
+    ...{ log, signal: ended.signal, now },
+  });
   const identity = createIdentity(api);
   const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
   const threads = createThreads(store);

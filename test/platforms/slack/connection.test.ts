@@ -280,6 +280,12 @@ describe("refused by Slack", () => {
       isConnected: false,
       detail: expect.stringContaining("token_revoked"),
     });
+    if (token !== undefined) token.state = "active";
+    await replyTo(world.platform, message).finish("an answer", []);
+    expect(world.platform.health()).toMatchObject({
+      isConnected: true,
+      detail: expect.not.stringContaining("token_revoked"),
+    });
   });
 
   test("a scope that is missing is named with the method that needs it and where to add it; the message counts as a guest's", async () => {

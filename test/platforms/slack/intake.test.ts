@@ -254,6 +254,34 @@ describe("what is said", () => {
     expect(order).toEqual(["first", "second", "edited: first, edited", "deleted"]);
   });
 
+  test("a message that comes again after its edit, or after its deletion, is what became of it", async () => {
+    const { slack } = world;
+    agent.failure = new Error("the disk is full");
+    const edited = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora delete everything" });
+    const removed = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora never mind" });
+    await slack.until(() => new Set(agent.heard.map((each) => each.id)).size === 2);
+    agent.failure = undefined;
+    await slack.people.edit(edited, "@Remora delete nothing").acknowledged();
+    for (const delivery of slack.people.remove(removed)) await delivery.acknowledged();
+    for (const delivery of [...edited.deliveries, ...removed.deliveries]) await slack.repeat(delivery).acknowledged();
+    expect(agent.texts()).toEqual(["delete nothing"]);
+  });
+
+  test("of two edits that come in the wrong order the later one counts", async () => {
+    const { slack } = world;
+    await say({});
+    const ts = heard().id.split(":")[1] ?? "";
+    const edit = (text: string, editedTs: string) => ({
+      ...{ type: "message", subtype: "message_changed", channel: slack.general.id, ts: slack.state.ts() },
+      message: { type: "message", user: slack.ann.id, ts, text, edited: { user: slack.ann.id, ts: editedTs } },
+      previous_message: { type: "message", user: slack.ann.id, ts, text: "hello" },
+    });
+    for (const event of [edit("second", "1900000002.000000"), edit("first", "1900000001.000000")]) {
+      for (const delivery of slack.events.send(event)) await delivery.acknowledged();
+    }
+    expect(agent.edited.map((each) => each.text)).toEqual(["second"]);
+  });
+
   test("an edit that adds the mention makes it a message to the agent", async () => {
     const { slack } = world;
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "what time is it?" });

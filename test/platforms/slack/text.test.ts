@@ -160,9 +160,11 @@ const line = fc.tuple(
 );
 const documents = fc
   .array(
-    // A fence opens with a line of its own: what stands behind it would be the name of a language, not text.
+    // A fence opens with a line of its own, in a list and a quote as well: what stands behind it would be the name of a
+    // language, which every part repeats, and no text.
     line.map(
-      ([mark, parts]) => mark + (/^[`~]/.test(mark) ? "\n" : "") + parts.join(" ").replace(/^(?=```|~~~)/, "x "),
+      ([mark, parts]) =>
+        mark + (/^[`~]/.test(mark) ? "\n" : "") + parts.join(" ").replace(/^(?=[\s*>#]*(?:```|~~~))/, "x "),
     ),
     { minLength: 1, maxLength: 12 },
   )
