@@ -204,6 +204,7 @@ export const refusals = {
   invalidForm: 50035,
   tooLarge: 40005,
   archivedThread: 50083,
+  noMutualGuilds: 50278,
   noReplyWithoutHistory: 160002,
   threadExists: 160004,
   lockedThread: 160005,

@@ -39,6 +39,7 @@ import { noMentions } from "./messages.ts";
 import { allParts, messageLimit, mostMessages } from "./parts.ts";
 import { authorOf } from "./people.ts";
 import { escapePlain } from "./plain-text.ts";
+import { createRecent } from "./recent.ts";
 
 export interface InteractionsOptions {
   api: DiscordApi;
@@ -71,6 +72,7 @@ function privately(text: string): CommandReceipt {
 
 export function createInteractions(options: InteractionsOptions): Interactions {
   const { api, channels, handlers, editTexts, onAsked, log } = options;
+  const taken = createRecent<true>(1_000);
 
   /** The first answer; undefined when Discord has taken none. */
   async function respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined> {
@@ -239,6 +241,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   return {
     async take(interaction) {
+      // The gateway may bring one again after a cut; done twice, its second receipt would hide the first.
+      if (taken.has(interaction.id)) return;
+      taken.set(interaction.id, true);
       try {
         switch (interaction.type) {
           case InteractionType.MessageComponent:

@@ -73,6 +73,9 @@ const closedDoors = [
   "notATextChannel",
 ] as const;
 
+/** Who takes no DMs from the bot, or shares no server with it any more. */
+const closedPeople = ["cannotMessageUser", "noMutualGuilds"] as const;
+
 export function createOutlet(options: OutletOptions): Outlet {
   const { api, messages, target, posts, log } = options;
   const conversation = parseConversationId(target.conversationId);
@@ -258,7 +261,7 @@ async function originOf({ api, origins }: OutletOptions, channel: string, messag
 }
 
 function routeProblem(target: ReplyTarget, thrown: unknown): unknown {
-  const isShut = isRefusal(thrown, ...closedDoors, "cannotMessageUser", "lockedThread", "archivedThread");
+  const isShut = isRefusal(thrown, ...closedDoors, ...closedPeople, "lockedThread", "archivedThread");
   return isShut ? noRoute(target, messageOf(thrown), thrown) : thrown;
 }
 

@@ -411,6 +411,16 @@ describe("/remora", () => {
     expect(message).toMatchObject({ text: "are you there?", author: { id: discord.ann.id, isBot: false } });
   });
 
+  test("one that the gateway brings twice is taken once", async () => {
+    await discord.until(() => discord.commands().length === 1);
+    const click = discord.ann.slash("remora status", { in: discord.channel });
+    await discord.until(() => click.state() === "answered");
+    discord.gateway.repeat("INTERACTION_CREATE", click.id);
+    const next = discord.ann.slash("remora status", { in: "dm" });
+    await discord.until(() => next.state() === "answered");
+    expect(agent.commands.map(({ conversationId }) => conversationId.split(":")[1])).toEqual([discord.guild.id, "dm"]);
+  });
+
   test("a handler that fails is answered all the same", async () => {
     agent.failure = new Error("the disk is full");
     const given = discord.ann.slash("remora status", { in: discord.channel });

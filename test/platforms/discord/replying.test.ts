@@ -169,6 +169,13 @@ describe("where it is written", () => {
     await expect(replyTo(message).finish("The answer.", [])).rejects.toMatchObject({ code: "platform.no-route" });
   });
 
+  test("nor can a person who shares no server with it any more", async () => {
+    const message = await toldPrivately();
+    discord.ann.leave(discord.guild);
+    await expect(replyTo(message).ask(createCard(message))).rejects.toMatchObject({ code: "platform.no-route" });
+    await expect(replyTo(message).finish("The answer.", [])).rejects.toMatchObject({ code: "platform.no-route" });
+  });
+
   test("a message that was deleted before the answer is answered in the channel", async () => {
     const message = await mentioned();
     discord.ann.delete({ id: message.id, channelId: discord.channel.id });
