@@ -421,6 +421,25 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
   });
 
+  /** Once, also when a signal comes while a start that fails closes what it has opened. */
+  let closed: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    housekeeping.stop();
+    ended.abort();
+    await conversations.close(config.shutdown.graceMs);
+    await approvals.whenIdle();
+    context.flush();
+    await Promise.all([...platforms.values()].map((platform) => platform.close()));
+    await server.close();
+    await queue.close();
+    await toolbox.close();
+    await library.close();
+    await memory.close();
+    await eventLog.close();
+    metrics.close();
+    await state.close();
+  }
+
   return {
     report: () => ({
       url,
@@ -447,22 +466,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       await connecting;
       isStarted = true;
     },
-    async close() {
-      housekeeping.stop();
-      ended.abort();
-      await conversations.close(config.shutdown.graceMs);
-      await approvals.whenIdle();
-      context.flush();
-      await Promise.all([...platforms.values()].map((platform) => platform.close()));
-      await server.close();
-      await queue.close();
-      await toolbox.close();
-      await library.close();
-      await memory.close();
-      await eventLog.close();
-      metrics.close();
-      await state.close();
-    },
+    close: () => (closed ??= close()),
   };
 }
 

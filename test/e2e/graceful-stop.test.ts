@@ -2,6 +2,9 @@
  * SIGTERM, with the real process: what runs may end within the grace; what takes longer is suspended and goes on after the
  * next start; nothing is left running, and the exit code says that all went well.
  */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import type { RemoraProcess } from "../doubles/remora-process.ts";
@@ -161,4 +164,23 @@ test("a shell command that still runs ends with the process", { timeout: testMs 
   });
   expect(await remora.stop()).toBe(0);
   await eventually(async () => expect(await running()).toEqual([]));
+});
+
+test("a start that waits for a service is stopped like anything else: all is closed once, exit code 0", {
+  timeout: testMs,
+}, async () => {
+  world = await createDurabilityWorld();
+  const silent = createServer(() => {}).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const asked = once(silent, "request");
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const ended = world.start([], { env: { DISCORD_TOKEN: "token", DISCORD_API_URL: url } }).catch(String);
+  await asked;
+  const [pid] = await processesWith("environ", `REMORA_DATA=${world.home.data} `);
+  process.kill(pid ?? 0, "SIGTERM");
+  const said = await ended;
+  silent.closeAllConnections();
+  silent.close();
+  expect(said).toContain("the process ended with 0 before it was ready");
+  expect(said).not.toContain("stopping failed");
 });
