@@ -45,7 +45,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     await ledger.prune("message", ["answered", "removed"], before);
     await ledger.prune("call", ["done", "unknown"], before);
     await ledger.prune("post", ["posted"], before);
-    await ledger.prune("question", ["answered", "withdrawn"], before);
+    await ledger.prune("question", ["closed"], before);
     await ledger.prune("schedule", ["ended"], before);
     for (const work of options.cleanUps) await work();
   }

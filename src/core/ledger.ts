@@ -66,8 +66,8 @@ export interface LedgerKinds {
   post: { state: "posted"; body: { messageId: string } };
   /** One a day and subject; grouped by subject (usage.ts). */
   usage: { state: "counted"; body: UsageCount };
-  /** Grouped by turn. */
-  question: { state: "open" | "answered" | "withdrawn"; body: QuestionRecord };
+  /** `open → answered | withdrawn → closed`, the last once its card says so. Grouped by turn. */
+  question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
   /** Grouped by scope. */
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
   /** Who may write directly; grouped by platform. */

@@ -23,7 +23,7 @@ export interface QuestionRecord {
   tool: string;
   question: string;
   options: string[];
-  /** With `answered`: index into the options, and who it was. */
+  /** Once it was answered: index into the options, and who it was. */
   picked?: number;
   pickedBy?: Author;
 }
@@ -49,12 +49,17 @@ export interface Questions {
   /** Resolves to the option that was picked. Rejects when it can't be asked, and with the signal's reason when that aborts first. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
-  /** Withdraws what nobody waits for any more, because its process died: a question lives no longer than its turn. */
-  sweep(): Promise<void>;
+  /**
+   * Withdraws what nobody waits for any more, because its process died: a question lives no longer than its turn. And rewrites
+   * cards that could not be rewritten before, at `now` in milliseconds since the epoch.
+   */
+  sweep(now: number): Promise<void>;
 }
 
 /** The bus may lose a word, so the ledger is asked as well. */
 const lookEveryMs = 1_000;
+/** After that a card that can't be rewritten, as where its channel is gone, is left as it is. */
+const givenUpAfterMs = 86_400_000;
 const longestQuestion = 1_000;
 const longestOption = 75;
 const mostOptions = 5;
@@ -63,11 +68,11 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
   function cardOf({ id, state, body }: LedgerEntry<"question">): QuestionCard {
     const { target, tool, question, options, requester } = body;
     const outcome =
-      state === "answered"
-        ? { outcome: `${options[body.picked ?? 0] ?? ""} — ${body.pickedBy?.name ?? requester.name}` }
-        : state === "withdrawn"
+      state === "open"
+        ? {}
+        : body.picked === undefined
           ? { outcome: "Closed without an answer" }
-          : {};
+          : { outcome: `${options[body.picked] ?? ""} — ${body.pickedBy?.name ?? requester.name}` };
     return { id, target, tool, question, options, requesterName: requester.name, ...outcome };
   }
 
@@ -77,7 +82,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       const look = () => {
         ledger.get("question", id).then(
           (entry) => {
-            if (entry?.state === "answered") end(() => resolve(entry));
+            if (entry?.body.picked !== undefined) end(() => resolve(entry));
           },
           (thrown: unknown) => end(() => reject(thrown)),
         );
@@ -99,13 +104,30 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     });
   }
 
+  /** Its card says how it ended, and has no buttons any more; else a sweep tries again. */
+  async function close(ended: LedgerEntry<"question">): Promise<void> {
+    try {
+      await show(cardOf(ended));
+      await ledger.transition("question", ended.id, ["answered", "withdrawn"], "closed");
+    } catch (thrown) {
+      log.warn(
+        { questionId: ended.id, error: messageOf(thrown) },
+        "a question's card could not be rewritten; the next sweep tries again",
+      );
+    }
+  }
+
   async function withdraw(id: string): Promise<void> {
     const withdrawn = await ledger.transition("question", id, ["open"], "withdrawn");
-    if (withdrawn !== undefined) await show(cardOf(withdrawn));
+    if (withdrawn !== undefined) await close(withdrawn);
   }
 
   return {
-    async sweep() {
+    async sweep(now) {
+      for (const ended of await ledger.list("question", { states: ["answered", "withdrawn"] })) {
+        if (now - ended.updatedAt < givenUpAfterMs) await close(ended);
+        else await ledger.transition("question", ended.id, ["answered", "withdrawn"], "closed");
+      }
       for (const { id, body } of await ledger.list("question", { states: ["open"] })) {
         const turn = await ledger.get("turn", body.target.turnId);
         if (turn?.state !== "running" && turn?.state !== "parked") await withdraw(id);
@@ -139,9 +161,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       if (picked === undefined)
         return { accepted: false, text: "This question has been answered already, or was withdrawn." };
       bus.publish({ type: "changed", kind: "question", id: questionId });
-      await show(cardOf(picked)).catch((thrown: unknown) =>
-        log.warn({ questionId, error: messageOf(thrown) }, "an answered question could not be rewritten"),
-      );
+      await close(picked);
       return { accepted: true, text: `Noted: ${options[option]}` };
     },
   };

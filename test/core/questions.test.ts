@@ -22,14 +22,17 @@ beforeEach(() => {
 });
 afterEach(() => ledger.close());
 
-function create(bus = createSoleBus(silentLog)): Questions {
+function create(
+  bus = createSoleBus(silentLog),
+  show = async (card: QuestionCard): Promise<void> => void shown.push(card),
+): Questions {
   const redact = (text: string) => text.replaceAll("hunter2", "[redacted]");
-  return createQuestions({ ledger, bus, show: async (card) => void shown.push(card), redact, log: silentLog });
+  return createQuestions({ ledger, bus, show, redact, log: silentLog });
 }
 
-function ask(changes: { question?: string; options?: string[] } = {}, signal = never): Promise<string> {
+function ask(changes: { question?: string; options?: string[] } = {}, signal = never, on = questions): Promise<string> {
   const request = { target, requester: ann, tool: "deploy_run", question: "Where to?", options: ["staging", "live"] };
-  return questions.ask({ ...request, ...changes }, signal);
+  return on.ask({ ...request, ...changes }, signal);
 }
 
 async function asked(): Promise<QuestionCard> {
@@ -42,6 +45,59 @@ async function asked(): Promise<QuestionCard> {
 function pick(questionId: string, option: number, by: Author = ann, on = questions) {
   return on.answer({ platform: "test", conversationId: "test:c1", questionId, option, by, at: 1 });
 }
+
+describe("a question's card", () => {
+  /** The service is away for all but the first showing, until the test says otherwise. */
+  function createFailing() {
+    const service = { isAway: true };
+    const show = async (card: QuestionCard) => {
+      if (service.isAway && card.outcome !== undefined) throw new Error("the service is away");
+      shown.push(card);
+    };
+    return { service, on: create(createSoleBus(silentLog), show) };
+  }
+
+  test("that could not be rewritten after the answer is rewritten by a sweep, once", async () => {
+    await ledger.create("turn", "t1", { state: "running", body: turnRecord(), group: "test:c1" });
+    const { service, on } = createFailing();
+    const answer = ask({}, never, on);
+    const { id } = await asked();
+    expect(await pick(id, 1, ann, on)).toMatchObject({ accepted: true });
+    expect(await answer).toBe("live");
+    await on.sweep(Date.now());
+    expect(shown).toHaveLength(1);
+    service.isAway = false;
+    await on.sweep(Date.now());
+    await on.sweep(Date.now());
+    expect(shown.map(({ outcome }) => outcome)).toEqual([undefined, "live — Ann"]);
+  });
+
+  test("of a question that was withdrawn just before the process died is rewritten by the next one", async () => {
+    await ledger.create("turn", "t1", { state: "done", body: turnRecord(), group: "test:c1" });
+    const { service, on } = createFailing();
+    const died = new AbortController();
+    const answer = ask({}, died.signal, on);
+    const { id } = await asked();
+    await on.sweep(Date.now());
+    expect(shown).toHaveLength(1);
+    service.isAway = false;
+    await create().sweep(Date.now());
+    expect(shown.at(-1)).toMatchObject({ id, outcome: "Closed without an answer" });
+    died.abort(new TurnAbort("shutdown"));
+    await expect(answer).rejects.toBeInstanceOf(TurnAbort);
+  });
+
+  test("that can't be rewritten for a day, as where the channel is gone, is left as it is", async () => {
+    const { on } = createFailing();
+    const stop = new AbortController();
+    const answer = ask({}, stop.signal, on);
+    const { id } = await asked();
+    stop.abort(new TurnAbort("stopped"));
+    await expect(answer).rejects.toBeInstanceOf(TurnAbort);
+    await on.sweep(Date.now() + 86_400_001);
+    expect((await ledger.get("question", id))?.state).toBe("closed");
+  });
+});
 
 describe("a question", () => {
   test("is answered by the first click of the person it is for, and its card says so", async () => {
@@ -96,11 +152,11 @@ describe("a question", () => {
     await ledger.create("turn", "t1", { state: "running", body: turnRecord(), group: "test:c1" });
     void ask();
     const { id } = await asked();
-    await questions.sweep();
+    await questions.sweep(Date.now());
     expect((await ledger.get("question", id))?.state).toBe("open");
     await ledger.transition("turn", "t1", ["running"], "done");
-    await questions.sweep();
-    expect((await ledger.get("question", id))?.state).toBe("withdrawn");
+    await questions.sweep(Date.now());
+    expect((await ledger.get("question", id))?.state).toBe("closed");
   });
 
   test("shows no secret and no invisible character", async () => {
