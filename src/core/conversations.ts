@@ -16,7 +16,7 @@
 import { randomUUID } from "node:crypto";
 import { type AbortCause, TurnAbort } from "./abort.ts";
 import type { Bus, BusMessage, Leases } from "./coordination.ts";
-import { messageOf } from "./errors.ts";
+import { messageOf, RemoraError } from "./errors.ts";
 import type { Events } from "./events.ts";
 import { fieldsOf, saveTurn, TurnLost } from "./journal.ts";
 import { createLanes, type Lane } from "./lanes.ts";
@@ -165,12 +165,19 @@ export function createConversations(options: ConversationsOptions): Conversation
       if (end === "suspended") await giveBack(lane);
     } catch (thrown) {
       // Here or elsewhere, whoever has the lease next goes on with it before anything new.
-      if (thrown instanceof TurnLost || isLedgerAway(thrown)) await giveBack(lane);
-      else await crashed(turn, thrown);
+      if (isLedgerAway(thrown)) await giveBack(lane);
+      else if (!(thrown instanceof TurnLost)) await crashed(turn, thrown);
+      else if (await isKept(turn)) await giveBack(lane);
+      else await crashed(turn, forgotten(turn));
     } finally {
       lease?.signal.removeEventListener("abort", leave);
       delete lane.running;
     }
+  }
+
+  /** False in a ledger that has forgotten, such as a Redis that came back empty: nobody goes on with it. */
+  async function isKept(turn: TurnRecord): Promise<boolean> {
+    return (await ledger.get("turn", turn.id)) !== undefined;
   }
 
   async function crashed(turn: TurnRecord, thrown: unknown): Promise<void> {
@@ -377,6 +384,16 @@ export function createConversations(options: ConversationsOptions): Conversation
       await lanes.close(graceMs);
     },
   };
+}
+
+function forgotten({ id }: TurnRecord): RemoraError {
+  return new RemoraError({
+    code: "turn.record-missing",
+    place: `turn ${id}`,
+    message:
+      "its record has disappeared from the ledger, so nobody can go on with it. A Redis without `appendonly yes` forgets " +
+      "when it is started again; see that it keeps what it was given",
+  });
 }
 
 /** A claim: from now on nobody else's run of it counts. */

@@ -618,6 +618,22 @@ describe("several processes on one ledger", () => {
     expect(ran).toEqual([["one"], ["one"], ["two"]]);
   });
 
+  test("a turn whose record has disappeared fails visibly, because nobody can go on with it", async () => {
+    const crashed: string[] = [];
+    const worker = create({
+      async run(turn) {
+        await ledger.transition("turn", turn.id, ["running"], "done");
+        await ledger.prune("turn", ["done"], Date.now() + 60_000);
+        return endTurn(turn, "done");
+      },
+      onCrash: async (turn) => void crashed.push(...textsOf(turn)),
+    });
+    await worker.accept(inboundMessage({ id: "1", text: "one" }));
+    await worker.whenIdle();
+    expect(crashed).toEqual(["one"]);
+    expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(1);
+  });
+
   test("a run that was given up for dead can't write into the turn any more", async () => {
     const turn = turnRecord();
     await ledger.create("turn", turn.id, { state: "running", body: { ...turn, owner: "the new one" }, group: "c" });
