@@ -115,6 +115,8 @@ export interface AppReport {
 
 const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
 const weekMs = 7 * 86_400_000;
+/** After the start, in milliseconds. */
+const gateWarmUpMs = 1_000;
 /** Of a person's memory, where a platform has a place to show it. */
 const homeEntries = 5;
 
@@ -422,9 +424,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
 
   /** Once, also when a signal comes while a start that fails closes what it has opened. */
+  let gateWarmUp: NodeJS.Timeout | undefined;
   let closed: Promise<void> | undefined;
   async function close(): Promise<void> {
     housekeeping.stop();
+    clearTimeout(gateWarmUp);
     ended.abort();
     await conversations.close(config.shutdown.graceMs);
     await approvals.whenIdle();
@@ -465,6 +469,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       housekeeping.start();
       await connecting;
       isStarted = true;
+      // Nobody's first message waits for it, and no first call either.
+      if (role !== "platforms") gateWarmUp = setTimeout(gate.warmUp, gateWarmUpMs).unref();
     },
     close: () => (closed ??= close()),
   };
