@@ -13,6 +13,9 @@ import { type FieldName, type Fields, isPlainString, scalarText } from "./yaml-f
 /** In the patterns of a skill with `provides_tools: true`, and in their reasons: each tool that its plugin offers. */
 export const offeredToolMark = "{offered_tool}";
 
+/** A block (`|` or `>`) ends with a line end, which no call has: the author means what stands before it. */
+const endOfBlock = /\n+$/;
+
 interface Pattern {
   pattern: string;
   reason?: string;
@@ -30,7 +33,9 @@ export function readReadOnly(fields: Fields, skill: string, file: string, notes:
 }
 
 function readPatterns(fields: Fields, name: FieldName, notes: Notes): Pattern[] {
-  return fields.all(name).flatMap((field): Pattern[] => {
+  // Proofs are not added up: in doubt a command asks.
+  const given = name === "read_only" ? fields.all(name).slice(0, 1) : fields.all(name);
+  return given.flatMap((field): Pattern[] => {
     const value = resolved(field.node, fields);
     if (value === null) return [];
     if (isSeq(value)) {
@@ -48,7 +53,7 @@ function readPattern(node: Node | null, near: number, name: FieldName, fields: F
   if (source !== null && !isPlainString(source) && scalarText(source) !== undefined) {
     notes.warn(line, "not-a-string", `a pattern of ${name} is no text: put it in quotes`);
   }
-  const text = scalarText(source) ?? textOfLine(source, line, name, fields, notes);
+  const text = (scalarText(source) ?? textOfLine(source, line, name, fields, notes)).replace(endOfBlock, "");
   if (text.trim() === "") {
     notes.warn(line, "empty-pattern", `an empty pattern of ${name} was ignored: it would match every call`);
     return [];

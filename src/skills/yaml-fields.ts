@@ -1,14 +1,14 @@
 /**
  * The fields of a frontmatter, each with its YAML node, its line and its source text:
  *
- *   1. parsed as YAML; aliases are capped and nothing is merged or instantiated
+ *   1. parsed as YAML; aliases are capped, none may stand inside of what it names, and nothing is merged or instantiated
  *   2. a YAML error in a file that has tools or patterns ends here: a safety rule must never be guessed
  *   3. otherwise tabs become spaces and plain top-level values are quoted, and it is parsed again
  *   4. and if that fails too, the lines that start with `name:` and `description:` are taken as they stand
  *
  * Known fields are found in any spelling of case, hyphens and underscores; the first of two with the same name counts.
  */
-import { type Document, isMap, isScalar, LineCounter, type Node, type ParsedNode, parseDocument } from "yaml";
+import { type Document, isMap, isScalar, LineCounter, type Node, type ParsedNode, parseDocument, visit } from "yaml";
 import type { Notes } from "./notes.ts";
 
 export interface Field {
@@ -92,7 +92,10 @@ function parse(yaml: string): Parsed | string {
   try {
     const document = parseDocument(yaml, { uniqueKeys: false, logLevel: "silent", lineCounter: lines });
     // Only to count: expanding is what makes a small file with aliases huge.
-    if (document.errors.length === 0 && yaml.includes("*")) document.toJS({ maxAliasCount: maxAliases });
+    if (document.errors.length === 0 && yaml.includes("*")) {
+      if (hasCircle(document)) return "an alias stands inside of what it names, so that it has no end";
+      document.toJS({ maxAliasCount: maxAliases });
+    }
     return { document, lines };
   } catch (thrown) {
     if (thrown instanceof ReferenceError && /alias/i.test(thrown.message)) {
@@ -100,6 +103,23 @@ function parse(yaml: string): Parsed | string {
     }
     return "it can't be parsed as YAML";
   }
+}
+
+/** What is in a circle is not too much to the count of aliases, and unfolds for ever. */
+function hasCircle(document: Document): boolean {
+  const anchored = new Map<string, unknown>();
+  let isCircular = false;
+  visit(document, {
+    Value(_key, node) {
+      if (node.anchor !== undefined) anchored.set(node.anchor, node);
+    },
+    Alias(_key, { source }, path) {
+      if (!path.includes(anchored.get(source) as never)) return undefined;
+      isCircular = true;
+      return visit.BREAK;
+    },
+  });
+  return isCircular;
 }
 
 function collect({ document, lines }: Parsed, yaml: string, linesAbove: number, notes: Notes): Fields {
@@ -119,8 +139,26 @@ function collect({ document, lines }: Parsed, yaml: string, linesAbove: number, 
     const node = pair.value as ParsedNode | null;
     found.set(name, [...others, { line, node, source: lineSource(yaml, pair.key.range?.[1] ?? 0, node) }]);
   }
+  noteRepeatedKeys(document, lineOf, notes);
   const all = (name: FieldName) => found.get(name) ?? [];
   return { all, first: (name) => all(name)[0], lineOf, sourceOf, document };
+}
+
+/** Below the top: there a field given twice may add something, and what is unknown is left alone. */
+function noteRepeatedKeys(document: Document, lineOf: Fields["lineOf"], notes: Notes): void {
+  visit(document, {
+    Map(_key, { items }, path) {
+      if (path.length <= 1) return;
+      const seen = new Set<string>();
+      for (const { key } of items) {
+        const name = scalarText(key as Node | null);
+        if (name === undefined) continue;
+        if (seen.has(name))
+          notes.warn(lineOf(key as Node), "repeated-key", `${name} is given a second time: the first one counts`);
+        seen.add(name);
+      }
+    },
+  });
 }
 
 function whatCounts(name: FieldName): string {

@@ -69,6 +69,17 @@ describe("total", () => {
 });
 
 describe("form", () => {
+  test.each([
+    "tools: &a [*a, x]",
+    "tools: &a [*a, *a]",
+    "danger_patterns: &a [*a, *a]",
+    "gate_tests: &a { block: [{ tool: x, args: *a }, { tool: y, args: *a }] }",
+    "tools: [{ name: x, parameters: &p { type: object, properties: { a: *p, b: *p } } }]",
+    "metadata: &m { more: &n [*m, *n] }",
+  ])("an alias inside of what it names is refused: %s", (fields) => {
+    expect(codesOf(skillText("demo", fields))).toEqual(["2 yaml-refused"]);
+  });
+
   test("BOM, CRLF, spaces after --- and ... as the end are accepted as they are", () => {
     for (const text of [
       `\ufeff${skillText("demo")}`,
@@ -173,6 +184,25 @@ describe("safety rules", () => {
   test("a field given twice adds its patterns", () => {
     const { skill } = parse(skillText("demo", "danger_patterns: [a]\ndanger_patterns: [b]"));
     expect(skill?.rules.map(({ pattern }) => pattern)).toEqual(["a", "b"]);
+  });
+
+  test("proofs given twice do not add up, and a key given twice in an entry is reported", () => {
+    const { skill, diagnostics } = parse(
+      skillText("demo", "read_only: [ls]\nread_only: ['.*']\ndanger_patterns:\n  - { pattern: a, pattern: b }"),
+    );
+    expect(skill?.readOnly.map(({ pattern }) => pattern)).toEqual(["ls"]);
+    expect(skill?.rules.map(({ pattern }) => pattern)).toEqual(["a"]);
+    expect(diagnostics.map(({ line, message }) => `${line} ${message}`)).toEqual([
+      "5 read_only is given a second time: the first one counts; remove one",
+      "7 pattern is given a second time: the first one counts",
+    ]);
+  });
+
+  test("a pattern written as a block is what stands in it, without the line end that no call has", () => {
+    const blocks = "danger_patterns:\n  - |\n    rm -rf \n  - pattern: >\n      a\n      b\n\n    reason: because";
+    const { skill, diagnostics } = parse(skillText("demo", blocks));
+    expect(diagnostics).toEqual([]);
+    expect(skill?.rules.map(({ pattern }) => pattern)).toEqual(["rm -rf ", "a b"]);
   });
 
   test("an entry that YAML reads as a map or a number is taken as it is written", () => {
