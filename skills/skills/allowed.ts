@@ -84,7 +84,7 @@ function decisionRefusal(skill: Skill, before: Skill | undefined): string | unde
 }
 
 /** Where they are written does not count; what they say does. */
-function decisionsOf({ tools, rules, readOnly, gateTests, providesTools, triggers }: Skill) {
+function decisionsOf({ tools, rules, readOnly, gateTests, requires, providesTools, triggers }: Skill) {
   const patterns = (kind: "danger" | "confirm") =>
     rules.filter((rule) => rule.kind === kind).map(({ pattern, reason }) => [pattern, reason ?? null]);
   return {
@@ -93,6 +93,8 @@ function decisionsOf({ tools, rules, readOnly, gateTests, providesTools, trigger
     confirm_patterns: patterns("confirm"),
     read_only: readOnly.map(({ pattern }) => pattern),
     gate_tests: gateTests.map(({ tool, args, want }) => [tool, args, want]),
+    // A skill that lacks what it requires is not loaded, and neither are those that require it: their patterns would be gone.
+    requires,
     provides_tools: providesTools ? [true] : [],
     'the trigger "*"': triggers.includes("*") ? ["*"] : [],
   };

@@ -135,6 +135,7 @@ describe("what is refused, whoever approves it", () => {
     ["danger patterns", notes("danger_patterns: ['.']\n"), /danger_patterns may not be there/],
     ["confirm patterns", notes("confirm_patterns: ['^x ']\n"), /confirm_patterns may not/],
     ["proofs that commands are harmless", notes("read_only: ['.*']\n"), /read_only may not be there/],
+    ["what it requires", notes("requires: [guard]\n"), /requires may not be there/],
     ["tools at run time", notes("provides_tools: true\n"), /provides_tools/],
     ["a place in every message", notes("triggers: ['*']\n"), /trigger "\*" may not/],
     ["a NUL", notes("", "a\u0000b"), /NUL/],
@@ -212,6 +213,19 @@ describe("what is refused, whoever approves it", () => {
       isOk: false,
       text: expect.stringContaining("has code"),
     });
+  });
+
+  test("a skill that has patterns can't be made to be left out, neither by what it requires nor by what that requires", async () => {
+    const { run, library, skills, names } = await open();
+    await writeFiles(skills, {
+      "strict/SKILL.md": skillText("strict", "danger_patterns: [mkfs]\nrequires: [helper]"),
+      "helper/SKILL.md": skillText("helper"),
+    });
+    await library.reload();
+    const edit = (name: string, old_text: string, new_text: string) => run("edit_skill", { name, old_text, new_text });
+    expect((await edit("helper", "\n---\n\n", "\nrequires: [nobody]\n---\n\n")).text).toContain("requires may not be");
+    expect((await edit("strict", "[helper]", "[nobody]")).text).toContain("requires may not be changed");
+    expect(names()).toEqual(expect.arrayContaining(["strict", "helper"]));
   });
 
   test("a broken file does not free what it said: what is in force is what counts", async () => {
