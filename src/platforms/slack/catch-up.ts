@@ -31,9 +31,11 @@ export interface CatchUp {
   run(absence: Absence): Promise<void>;
 }
 
+const everyType = "public_channel,private_channel,im,mpim";
+/** `silent`: DMs that began before, and in which nothing was ever heard. */
 const limits = {
-  start: { channels: 200, oldThreads: 20, newChannels: 50 },
-  reconnect: { channels: 80, oldThreads: 5, newChannels: 0 },
+  start: { channels: 200, oldThreads: 20, types: everyType, newChannels: 50, silent: 50 },
+  reconnect: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },
 };
 const pageSize = 200;
 const mostPages = 5;
@@ -122,28 +124,37 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     }
   }
 
-  /** Conversations that began, or that the agent was invited to, while it was away. */
-  async function newChannels(since: string, most: number): Promise<string[]> {
-    if (most === 0) return [];
-    const known = new Set(cursors.channels());
-    const found: string[] = [];
+  async function listed(types: string) {
+    const found: z.infer<typeof listSchema>["channels"] = [];
     let cursor = "";
-    for (let page = 0; page < mostPages && found.length < most; page++) {
-      const args = { types: "public_channel,private_channel,im,mpim", exclude_archived: true, limit: 1000 };
-      const answer = await api.call("conversations.list", cursor === "" ? args : { ...args, cursor }, listSchema);
-      for (const channel of answer.channels) {
-        const isYoung = channel.is_im === true && (channel.created ?? 0) >= Number(since) - 1;
-        if ((isYoung || channel.is_member === true) && !known.has(channel.id)) found.push(channel.id);
-      }
+    for (let page = 0; page < mostPages; page++) {
+      const args = { types, exclude_archived: true, limit: 1000, ...(cursor === "" ? {} : { cursor }) };
+      const answer = await api.call("conversations.list", args, listSchema);
+      found.push(...answer.channels);
       cursor = answer.response_metadata?.next_cursor ?? "";
       if (cursor === "") break;
     }
-    return found.slice(0, most);
+    return found;
+  }
+
+  /** Conversations that began, or that the agent was invited to, while it was away; and the youngest of the silent DMs. */
+  async function newChannels(since: string, absence: Absence): Promise<{ id: string; isNew: boolean }[]> {
+    const { types, newChannels: most, silent } = limits[absence];
+    const known = new Set(cursors.channels());
+    const unknown = (await listed(types)).filter(({ id }) => !known.has(id));
+    const isYoung = (created = 0) => created >= Number(since) - 1;
+    const fresh = unknown.filter((each) => each.is_member === true || (each.is_im === true && isYoung(each.created)));
+    const old = unknown.filter((each) => each.is_im === true && !isYoung(each.created));
+    old.sort((one, other) => (other.created ?? 0) - (one.created ?? 0));
+    return [
+      ...fresh.slice(0, most).map(({ id }) => ({ id, isNew: true })),
+      ...old.slice(0, silent).map(({ id }) => ({ id, isNew: false })),
+    ];
   }
 
   return {
     async run(absence) {
-      const { channels: most, oldThreads, newChannels: mostNew } = limits[absence];
+      const { channels: most, oldThreads } = limits[absence];
       const newest = cursors.newest();
       // Nothing was ever heard: nothing is missing.
       if (newest === undefined) return;
@@ -161,9 +172,9 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
       };
       await Promise.all(Array.from({ length: atOnce }, work));
       try {
-        for (const channel of await newChannels(newest, mostNew)) {
-          cursors.holdAt(channel, newest);
-          await catchUpOne(channel, newest, 0);
+        for (const { id, isNew } of await newChannels(newest, absence)) {
+          if (isNew) cursors.holdAt(id, newest);
+          await catchUpOne(id, newest, 0);
         }
       } catch (thrown) {
         log.warn({ error: messageOf(thrown) }, "Slack's list of conversations could not be read");

@@ -29,9 +29,9 @@ export function partsOf(markdown: string, limit = markdownLimit): string[] {
   return fitting(markdown, limit, (part) => safeMarkdown(part).length <= limit);
 }
 
-/** The same text without blocks, in parts as long as `text` may be everywhere. */
-export function mrkdwnParts(markdown: string): string[] {
-  return fitting(markdown, textBytes, (part) => Buffer.byteLength(toMrkdwn(part)) <= textBytes).map(toMrkdwn);
+/** The same text without blocks, in parts of at most so many bytes; as many as `text` may have everywhere. */
+export function mrkdwnParts(markdown: string, limit = textBytes): string[] {
+  return fitting(markdown, limit, (part) => Buffer.byteLength(toMrkdwn(part)) <= limit).map(toMrkdwn);
 }
 
 /** The beginning, well-formed. */

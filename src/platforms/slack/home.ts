@@ -54,8 +54,10 @@ const clickSchema = z.object({
 const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
 const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
-/** Of a modal or a tab; a section holds 3,000 characters. */
+/** Of a modal or a tab. */
 const mostSections = 40;
+/** A section holds 3,000 characters. */
+const longestSection = 2_900;
 
 export function createHome(options: HomeOptions): Home {
   const { api, handlers, identity, people, tell, log } = options;
@@ -203,7 +205,7 @@ function button(text: string, action: string): Block {
 }
 
 function sections(markdown: string): Block[] {
-  const parts = mrkdwnParts(markdown).flatMap((part) => part.match(/[\s\S]{1,2900}(?:\n|$)|[\s\S]{1,2900}/g) ?? []);
+  const parts = mrkdwnParts(markdown, longestSection);
   const shown = parts.filter((part) => part.trim() !== "").slice(0, mostSections);
   const texts = shown.length === 0 ? ["Nothing yet."] : shown;
   return texts.map((text) => ({ type: "section", text: { type: "mrkdwn", text } }));

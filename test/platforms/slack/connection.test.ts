@@ -51,6 +51,16 @@ describe("a connection that goes away", () => {
     await expect.poll(agent.texts, { timeout: 5_000 }).toEqual(["before", "into the void"]);
   });
 
+  test("a person's first words are fetched as well when they write to it while the socket is cut", async () => {
+    await connect();
+    await mention("hello").acknowledged();
+    const { slack } = world;
+    slack.redelivery.isEnabled = false;
+    slack.sockets.cut();
+    slack.people.say({ as: slack.ben, in: slack.workspace.direct(slack.ben), text: "my first words" });
+    await expect.poll(agent.texts, { timeout: 5_000 }).toEqual(["hello", "my first words"]);
+  });
+
   test("a thread and a DM are caught up as well, oldest first, each once", async () => {
     await connect();
     const { slack } = world;
@@ -167,6 +177,20 @@ describe("downtime", () => {
     await connect();
     await mention("and on").acknowledged();
     expect(agent.texts().filter((text) => text === "while away")).toHaveLength(1);
+  });
+
+  test("first words in a DM that was opened long before are answered at the next start", async () => {
+    const { slack } = world;
+    const dm = slack.workspace.direct(slack.ben);
+    dm.created -= 7_000;
+    await connect();
+    await mention("hello").acknowledged();
+    await world.platform.close();
+    slack.redelivery.isEnabled = false;
+    slack.people.say({ as: slack.ben, in: dm, text: "my first words" });
+    await world.restart();
+    await connect();
+    await expect.poll(agent.texts).toEqual(["hello", "my first words"]);
   });
 
   test("a message that could not be kept holds the cursor: the next start fetches it", async () => {

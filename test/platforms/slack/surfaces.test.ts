@@ -151,6 +151,22 @@ describe("App Home", () => {
     ]);
   });
 
+  test("long code in a modal is code in each of its parts", async () => {
+    const code = Array.from({ length: 300 }, (_, index) => `line ${index} & <more>`).join("\n");
+    agent.commandText = `\`\`\`\n${code}\n\`\`\`\n\nthe end`;
+    const view = await open();
+    const { slack } = world;
+    await slack.interactions.clickInView({ as: slack.ann, view, actionId: "home_memory" }).acknowledged();
+    const isThere = () => JSON.stringify(slack.views.stack(slack.ann)[0]?.view ?? "").includes("the end");
+    await slack.until(isThere);
+    const blocks = slack.views.stack(slack.ann)[0]?.view.blocks as { text: { text: string } }[];
+    const texts = blocks.map((block) => block.text.text);
+    expect(texts.length).toBeGreaterThan(2);
+    for (const text of texts) expect(text.match(/```/g)?.length ?? 0).toSatisfy((count: number) => count % 2 === 0);
+    for (const text of texts) expect(text.replace(/&(?:amp|lt|gt);/g, "")).not.toContain("&");
+    expect(texts.join("\n").match(/line \d+/g)).toHaveLength(300);
+  });
+
   test("an export goes to the person's DM", async () => {
     agent.commandText = "Part 1 of 1";
     const view = await open();
