@@ -206,7 +206,8 @@ export function createOutlet(options: OutletOptions): Outlet {
   return {
     async post(message, { key, patience, isCard = false }) {
       for (;;) {
-        const { channelId, replyTo } = await whereToWrite();
+        const { type, channelId, replyTo } = await whereToWrite();
+        if (isCard && type === "author") throw noRoute(target, "what is asked can be answered only where it was asked");
         try {
           const nonce = nonceOf(target.turnId, key, channelId);
           const answering = replyTo === undefined ? {} : { replyTo };

@@ -162,6 +162,19 @@ describe("where it is written", () => {
     expect(answer?.content).toBe("The answer.");
   });
 
+  test("nor is a card shown there when the text above it is", async () => {
+    discord.channel.permit(discord.bot, { deny: ["SendMessages", "CreatePublicThreads"] });
+    const message = await mentioned();
+    const posts = createPosts();
+    const reply = replyTo(message, posts);
+    await begun(reply, "I'll run that.", () => discord.ann.dm());
+    await expect(reply.ask(createCard(message))).rejects.toMatchObject({ code: "platform.no-route" });
+    await expect(replyTo(message, posts).ask(createCard(message))).rejects.toMatchObject({ code: "platform.no-route" });
+    await reply.finish("It was not allowed.", []);
+    const texts = own(discord.ann.dm()).slice(1);
+    expect(texts.map(({ content, buttons }) => [content, buttons.length])).toEqual([["It was not allowed.", 0]]);
+  });
+
   test("a person who takes no DMs can't be reached, and the reply says so", async () => {
     discord.channel.permit(discord.bot, { deny: ["SendMessages", "CreatePublicThreads"] });
     discord.ann.acceptDms(false);
