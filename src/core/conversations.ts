@@ -67,6 +67,8 @@ export interface Conversations {
   wake(turnId: string): Promise<void>;
   /** Returns how many turns it ended. */
   stop(conversationId: string): Promise<number>;
+  /** The same for a message that says no more than that; false, and it is not kept, when there is nothing to end. */
+  stopFor(message: InboundMessage): Promise<boolean>;
   /** The same for all conversations of a scope, as the threads of a channel. */
   stopScope(scope: Scope): Promise<number>;
   /** A message that is still queued is replaced or removed; one that is being worked on is left alone (edit) or stopped (delete). */
@@ -343,6 +345,15 @@ export function createConversations(options: ConversationsOptions): Conversation
     },
     wake,
     stop: async (conversationId) => await endAll(await turnsOf(conversationId), "stopped"),
+    async stopFor(message) {
+      const turns = await turnsOf(message.conversationId);
+      if (turns.length === 0) return false;
+      const isNew = await messages.keepAnswered(message);
+      // Delivered again, it does not mean what was said after it.
+      const isMeant = (turn: TurnRecord) => isNew || turn.messages.every(({ at }) => at <= message.at);
+      await endAll(turns.filter(isMeant), "stopped");
+      return true;
+    },
     async stopScope(scope) {
       const entries = await ledger.list("turn", { states: ["running", "parked"] });
       const inScope = entries.map((entry) => entry.body).filter((turn) => turn.scope === scope);

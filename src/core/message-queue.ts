@@ -3,13 +3,15 @@
  * while it is still queued.
  */
 import { createHash } from "node:crypto";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger, MessageState } from "./ledger.ts";
 import type { InboundMessage } from "./message.ts";
 import type { TurnRecord } from "./turn.ts";
 
 export interface MessageQueue {
   /** False when it is known already; then nothing changed. */
   keep(message: InboundMessage): Promise<boolean>;
+  /** The same for one that needs no turn; it is known from now on. */
+  keepAnswered(message: InboundMessage): Promise<boolean>;
   /** Oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;
   /** All conversations in which something waits. */
@@ -48,9 +50,12 @@ export function consistsOf(turn: TurnRecord, key: string): boolean {
 export function createMessageQueue(ledger: Ledger): MessageQueue {
   const keyOf = (message: InboundMessage) => messageKey(message.platform, message.id);
 
+  const create = (message: InboundMessage, state: MessageState) =>
+    ledger.create("message", keyOf(message), { state, body: message, group: message.conversationId });
+
   return {
-    keep: (message) =>
-      ledger.create("message", keyOf(message), { state: "queued", body: message, group: message.conversationId }),
+    keep: (message) => create(message, "queued"),
+    keepAnswered: (message) => create(message, "answered"),
     async queued(conversationId) {
       const entries = await ledger.list("message", { states: ["queued"], group: conversationId });
       return entries.map((entry) => entry.body);

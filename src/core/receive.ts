@@ -35,7 +35,7 @@ export function createHandlers(receivers: Receivers): PlatformHandlers {
       }
       // The word alone stops, like the command; where nothing runs it is a message like any other.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
-      if (isStop && (await conversations.stop(message.conversationId)) > 0) return undefined;
+      if (isStop && (await conversations.stopFor(message))) return undefined;
       const asked = withSkill(message, receivers.hasSkill);
       if ("notice" in asked) return asked.notice;
       context.prepare(asked.message);

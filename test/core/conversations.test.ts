@@ -178,6 +178,33 @@ describe("stopping", () => {
     expect(await ledger.list("turn", { states: ["done"] })).toHaveLength(1);
   });
 
+  test("a message that says so is known when it is delivered again, and means nothing that was said after it", async () => {
+    const [first, second] = [createLatch(), createLatch()];
+    const ends: string[] = [];
+    const conversations = create({
+      async run(turn, signal) {
+        signal.addEventListener("abort", first.open);
+        await (turn.messages[0]?.id === "1" ? first : second).opened;
+        ends.push(`${textsOf(turn)} ${signal.aborted ? "stopped" : "done"}`);
+        return endTurn(turn, "done");
+      },
+    });
+    const stop = inboundMessage({ id: "2", text: "stop", at: 2 });
+    expect(await conversations.stopFor(stop)).toBe(false);
+    await conversations.accept(inboundMessage({ id: "1", text: "one", at: 1 }));
+    await expect.poll(async () => (await conversations.status()).running).toBe(1);
+    expect(await conversations.stopFor(stop)).toBe(true);
+    await conversations.whenIdle();
+    await conversations.accept(stop);
+    await conversations.whenIdle();
+    await conversations.accept(inboundMessage({ id: "3", text: "three", at: 3 }));
+    await expect.poll(async () => (await conversations.status()).running).toBe(1);
+    expect(await conversations.stopFor(stop)).toBe(true);
+    second.open();
+    await conversations.whenIdle();
+    expect(ends).toEqual(["one stopped", "three done"]);
+  });
+
   test("a parked turn loses its approvals at once and ends as stopped; its messages count as answered", async () => {
     const cancelled: string[] = [];
     const conversations = create({
