@@ -39,8 +39,18 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     isSweeping = false;
   }
 
+  /** A turn that waits for longer than that, for an approval without an expiry, must still find what it has posted. */
+  async function keepPosts(before: number): Promise<void> {
+    for (const turn of await ledger.list("turn", { states: ["running", "parked"] })) {
+      if (turn.createdAt >= before) continue;
+      for (const post of await ledger.list("post", { group: turn.id }))
+        await ledger.transition("post", post.id, ["posted"], "posted");
+    }
+  }
+
   async function cleanUp(): Promise<void> {
     const before = Date.now() - keptMs;
+    await keepPosts(before);
     await ledger.prune("turn", ["done", "failed", "stopped"], before);
     await ledger.prune("message", ["answered", "removed"], before);
     await ledger.prune("call", ["done", "unknown"], before);
