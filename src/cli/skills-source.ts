@@ -6,6 +6,7 @@ import { existsSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { execa } from "execa";
 import { RemoraError } from "../core/errors.ts";
 
@@ -22,7 +23,7 @@ const cloneMs = 300_000;
 const hiddenRoots = [join(".agents", "skills"), join(".claude", "skills")];
 
 export async function openSource(written: string): Promise<SkillSource> {
-  const address = gitAddress(written);
+  const address = gitAddress(written) ?? bareAddress(written);
   if (address === undefined) {
     const folder = resolve(written);
     if (!existsSync(folder) || !statSync(folder).isDirectory()) throw notThere(written);
@@ -57,6 +58,13 @@ function gitAddress(written: string): string | undefined {
   }
   // `git@host:path`, as services show it; a path with a colon in its first part is written `./a:b`.
   return /^[\w.-]+@[\w.-]+:[^\s]+$/.test(written) && !existsSync(written) ? written : undefined;
+}
+
+/** Of a repository on this machine that has no files to look at, only what git keeps of them. */
+function bareAddress(written: string): string | undefined {
+  const folder = resolve(written);
+  const isBare = ["HEAD", "objects", "refs"].every((part) => existsSync(join(folder, part)));
+  return isBare ? pathToFileURL(folder).href : undefined;
 }
 
 function notThere(written: string): RemoraError {

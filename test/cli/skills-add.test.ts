@@ -130,6 +130,14 @@ describe("from a git repository", () => {
     expect(await other.visible()).toEqual(["hidden"]);
   });
 
+  test("also a bare one on this machine, by its path", async () => {
+    const { add, source, home, visible } = await open(alpha);
+    const bare = join(home, "alpha.git");
+    await execa("git", ["clone", "--quiet", "--bare", await repositoryIn(source), bare], { env: { HOME: home } });
+    expect(await add(bare)).toMatchObject({ code: 0 });
+    expect(await visible()).toEqual(["alpha"]);
+  });
+
   test.each(["http://localhost/x", "git://localhost/x", "ext::sh -c id", "ftp://localhost/x"])(
     "the address %s is refused",
     async (address) => {
