@@ -12,6 +12,7 @@ const specialIpv4 = listOf("ipv4", [
   "10.0.0.0/8", // private
   "100.64.0.0/10", // shared by carriers
   "127.0.0.0/8", // loopback
+  "168.63.129.16/32", // not in the registries: what a machine in Azure asks for its own configuration and secrets
   "169.254.0.0/16", // link-local, cloud metadata
   "172.16.0.0/12", // private
   "192.0.0.0/24", // protocol assignments
