@@ -329,7 +329,12 @@ export function createConversations(options: ConversationsOptions): Conversation
         characters: message.text.length,
       });
       const { conversationId } = message;
-      if (options.overlap === "interrupt") await endAll(await turnsOf(conversationId, ["running"]), "interrupted");
+      if (options.overlap === "interrupt") {
+        const running = await turnsOf(conversationId, ["running"]);
+        // Another process may have been quick: a turn that has read the message is not in its way.
+        const others = running.filter((turn) => turn.messages.every(({ id }) => id !== message.id));
+        await endAll(others, "interrupted");
+      }
       bus.publish({ type: "work", conversationId });
     },
     async takeSteering(turnId, conversationId) {

@@ -321,6 +321,34 @@ describe("overlap", () => {
     expect([ran, causes]).toEqual([["one", "two"], ["interrupted"]]);
   });
 
+  test("interrupt does not end the turn that the message itself has begun meanwhile in another process", async () => {
+    const latch = createLatch();
+    const causes: string[] = [];
+    const worker = create({
+      async run(turn, signal) {
+        signal.addEventListener("abort", () => causes.push(abortCauseOf(signal)));
+        await latch.opened;
+        const kept = await ledger.get("turn", turn.id);
+        if (kept?.body.abort !== undefined) causes.push(kept.body.abort);
+        return endTurn(turn, "done");
+      },
+    });
+    const slow: Ledger = {
+      ...ledger,
+      async create(kind, id, entry) {
+        const isNew = await ledger.create(kind, id, entry);
+        await worker.sweep();
+        await expect.poll(async () => (await worker.status()).running).toBe(1);
+        return isNew;
+      },
+    };
+    const front = create({ ledger: slow, overlap: "interrupt", takesTurns: false });
+    await front.accept(inboundMessage({ id: "1", text: "one" }));
+    latch.open();
+    await worker.whenIdle();
+    expect(causes).toEqual([]);
+  });
+
   test("steer hands what was said meanwhile to the running turn, once", async () => {
     const latch = createLatch();
     const taken: string[][] = [];
@@ -666,6 +694,30 @@ describe("several processes on one ledger", () => {
     await ledger.create("turn", turn.id, { state: "running", body: { ...turn, owner: "the new one" }, group: "c" });
     await expect(saveTurn(ledger, { ...turn, owner: "the old one" })).rejects.toThrow("no longer running here");
     expect((await ledger.get("turn", turn.id))?.body.owner).toBe("the new one");
+  });
+
+  test("a lease that is lost while its turn is being taken up suspends it too", async () => {
+    const lost = new AbortController();
+    const leases = { ...createSoleLeases(), acquire: async () => ({ signal: lost.signal, release: async () => {} }) };
+    const causes: string[] = [];
+    const losing: Ledger = {
+      ...ledger,
+      create(kind, id, entry) {
+        if (kind === "turn") lost.abort();
+        return ledger.create(kind, id, entry);
+      },
+    };
+    const worker = create({
+      ledger: losing,
+      leases,
+      run: async (turn, signal) => {
+        causes.push(signal.aborted ? abortCauseOf(signal) : "runs on");
+        return endTurn(turn, "done");
+      },
+    });
+    await worker.accept(inboundMessage({ id: "1" }));
+    await worker.whenIdle();
+    expect(causes).toEqual(["shutdown"]);
   });
 
   test("a lost lease suspends what runs under it", async () => {
