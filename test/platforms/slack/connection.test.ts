@@ -155,6 +155,31 @@ describe("a connection that goes away", () => {
   });
 });
 
+describe("several sockets", () => {
+  test("each event is one process's; a thread that one of them answers in is known to both, and when one leaves the other hears all", async () => {
+    await connect();
+    const second = createTestAgent();
+    const other = await world.another();
+    await other.connect(second.handlers, never());
+    const { slack } = world;
+    const said = Array.from({ length: 8 }, (_, index) => mention(`question ${index}`));
+    await Promise.all(said.map((each) => each.acknowledged()));
+    const all = () => [...agent.kept, ...second.kept];
+    expect(new Set(all().map((each) => each.id)).size).toBe(8);
+    for (const thread of said) {
+      await slack.people.say({ as: slack.ben, in: slack.general, thread, text: "and this?" }).acknowledged();
+    }
+    const answers = all().filter((each) => each.text === "and this?");
+    expect(new Set(answers.map((each) => each.id)).size).toBe(8);
+    expect(answers.every((each) => each.isAddressed)).toBe(true);
+    await world.platform.close();
+    await slack.until(() => slack.sockets.count() === 1);
+    const before = second.kept.length;
+    for (const text of ["last", "very last"]) await mention(text).acknowledged();
+    expect(second.kept.slice(before).map((each) => each.text)).toEqual(["last", "very last"]);
+  });
+});
+
 describe("downtime", () => {
   test("what was said while nobody ran is answered once at the next start, in channels, threads and new DMs", async () => {
     await connect();

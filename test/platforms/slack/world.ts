@@ -20,6 +20,8 @@ export interface SlackWorld {
   store: Store;
   /** What was logged as a warning or an error. */
   logged: string[];
+  /** A second process beside the first one, on the same store; not connected yet. */
+  another(): Promise<SlackPlatform>;
   /** The process ends and another one starts; not connected yet. */
   restart(changes?: Partial<SlackPlatformOptions>): Promise<void>;
   close(): Promise<void>;
@@ -84,17 +86,23 @@ export async function createSlackWorld({
     await new Promise((resolve) => listening.close(resolve));
   }
 
+  const others: SlackPlatform[] = [];
   const world: SlackWorld = {
     slack,
     platform: await start(),
     store,
     logged,
+    async another() {
+      const platform = await start();
+      others.push(platform);
+      return platform;
+    },
     async restart(more) {
       await world.platform.close();
       world.platform = await start(more);
     },
     async close() {
-      await world.platform.close();
+      for (const platform of [world.platform, ...others]) await platform.close();
       await stopServing();
       await slack.stop();
     },
