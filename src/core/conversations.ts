@@ -159,6 +159,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     lane.running = { turn, controller };
     const { lease } = lane;
     const leave = () => controller.abort(new TurnAbort("shutdown"));
+    if (lease?.signal.aborted === true) leave();
     lease?.signal.addEventListener("abort", leave, { once: true });
     try {
       const end = await options.run(turn, controller.signal);
