@@ -7,10 +7,12 @@ import { emojiFor } from "./emoji.ts";
 import { createTyping, type Typing } from "./typing.ts";
 
 export interface Acknowledgements {
-  /** The message is kept and will be answered. */
-  give(channelId: string, messageId: string): void;
+  /** The message is kept and will be answered. `isPlace`: its conversation is that channel, thread or DM itself. */
+  give(channelId: string, messageId: string, isPlace: boolean): void;
   /** Its answer has begun. */
   end(messageId: string): void;
+  /** Something of the bot's stands in a channel, perhaps written by another process; `replyTo`: the message that it answers. */
+  seen(channelId: string, replyTo: string | undefined): void;
   close(): void;
 }
 
@@ -20,6 +22,7 @@ const longestMs = 60_000;
 /** `reaction`: null for none. */
 export function createAcknowledgements(api: DiscordApi, reaction: string | null, log: Log): Acknowledgements {
   const typings = new Map<string, Typing>();
+  const places = new Map<string, string>();
   const emoji = reaction === null ? undefined : emojiFor(reaction);
 
   function react(channelId: string, messageId: string, sign: string): void {
@@ -34,16 +37,22 @@ export function createAcknowledgements(api: DiscordApi, reaction: string | null,
   function end(messageId: string): void {
     typings.get(messageId)?.stop();
     typings.delete(messageId);
+    places.delete(messageId);
   }
 
   return {
-    give(channelId, messageId) {
-      const typing = createTyping(api, () => channelId, { longestMs, onEnd: () => typings.delete(messageId) });
+    give(channelId, messageId, isPlace) {
+      const typing = createTyping(api, () => channelId, { longestMs, onEnd: () => end(messageId) });
       typings.set(messageId, typing);
+      // A thread is called as the message that it comes of.
+      places.set(messageId, isPlace ? channelId : messageId);
       typing.keep();
       if (emoji !== undefined) react(channelId, messageId, emoji);
     },
     end,
+    seen(channelId, replyTo) {
+      for (const [messageId, place] of places) if (place === channelId || messageId === replyTo) end(messageId);
+    },
     close() {
       for (const messageId of [...typings.keys()]) end(messageId);
     },

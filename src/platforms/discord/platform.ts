@@ -108,9 +108,13 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     if (inlet === undefined) return;
     const { intake, interactions } = inlet;
     switch (type) {
-      case GatewayDispatchEvents.MessageCreate:
-        intake.add(data as RawMessage);
+      case GatewayDispatchEvents.MessageCreate: {
+        const raw = data as RawMessage;
+        if (raw.author?.id === context.botId())
+          acknowledgements.seen(raw.channel_id, raw.message_reference?.message_id);
+        intake.add(raw);
         return;
+      }
       case GatewayDispatchEvents.MessageUpdate:
         if (isEdit(data as RawMessage, context.botId())) intake.edited(data as RawMessage);
         return;
@@ -151,7 +155,8 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
 
   function onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void {
     if (notice !== undefined) tellAuthor(channelId, message.id, notice);
-    else if (message.isAddressed) acknowledgements.give(channelId, message.id);
+    else if (message.isAddressed)
+      acknowledgements.give(channelId, message.id, message.conversationId.endsWith(`:${channelId}`));
   }
 
   function tellAuthor(channelId: string, messageId: string, { text }: Notice): void {

@@ -14,6 +14,8 @@ export interface DiscordBot {
   readonly platform: Platform;
   /** Everything logged as a warning or an error, of all processes. */
   logged: { level: "warn" | "error"; fields: object; message: string }[];
+  /** Of a process beside it. */
+  another(): Platform;
   restart(changes?: Partial<DiscordPlatformOptions>): Promise<void>;
   close(): Promise<void>;
 }
@@ -85,6 +87,7 @@ export async function openDiscordBot(
     get platform() {
       return platform;
     },
+    another: () => createPlatform(),
     async restart(more) {
       await platform.close();
       platform = createPlatform(more);

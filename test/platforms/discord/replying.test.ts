@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { InboundMessage } from "../../../src/core/message.ts";
 import type { Posts, Reply } from "../../../src/core/platform.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
@@ -383,6 +383,28 @@ describe("while it grows", () => {
     await discord.until(() => discord.ann.dm().typing().length === 1);
     await replyTo(message).finish("Done.", []);
     expect(discord.ann.dm().typing()).toHaveLength(1);
+  });
+
+  test("typing ends also when another process writes the answer", async () => {
+    const other = discord.guild.addChannel("other");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], shouldAdvanceTime: true });
+    const worker = bot.another();
+    try {
+      const [inChannel, inDm] = [await mentioned(), await toldPrivately()];
+      await discord.until(() => discord.channel.typing().length === 1 && discord.ann.dm().typing().length === 1);
+      for (const message of [inChannel, inDm])
+        await worker.reply(targetOf(message), createPosts()).finish("From a worker.", []);
+      // Whatever came before it has been seen.
+      await mentioned("hello", other);
+      for (const times of [1, 2]) {
+        vi.advanceTimersByTime(8_000);
+        await discord.until(() => other.typing().length >= times);
+      }
+      expect([discord.channel.typing(), discord.ann.dm().typing()].map(({ length }) => length)).toEqual([1, 1]);
+    } finally {
+      vi.useRealTimers();
+      await worker.close();
+    }
   });
 
   test("a message that a moderator has deleted is written anew", async () => {
