@@ -1,8 +1,9 @@
 /** Discord with the real process: a mention, a card, a click, a process that is killed, and what was said while nothing ran. */
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
+import type { InteractionHandle } from "../doubles/discord/people-interactions.ts";
 import type { ChannelHandle } from "../doubles/discord/places.ts";
 import type { SeenMessage } from "../doubles/discord/view.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
@@ -20,8 +21,8 @@ afterEach(async () => {
   await Promise.all([discord.stop(), home.remove()]);
 });
 
-function start(): Promise<RemoraProcess> {
-  return startRemora(home, { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl });
+function start(env: Record<string, string> = {}): Promise<RemoraProcess> {
+  return startRemora(home, { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, ...env });
 }
 
 function own(where: ChannelHandle | undefined): SeenMessage[] {
@@ -44,10 +45,13 @@ function answerIn(where: () => ChannelHandle | undefined, wanted: RegExp): Promi
   return discord.until(() => own(where()).find(({ content }) => wanted.test(content)), 20_000);
 }
 
-async function clicked(card: SeenMessage, label: string, who = discord.ann): Promise<string> {
-  const click = who.click(card, label);
-  await discord.until(() => click.state() === "answered", 20_000);
-  return click.reply()?.content ?? "";
+async function receiptOf(interaction: InteractionHandle): Promise<string> {
+  await discord.until(() => interaction.state() === "answered", 20_000);
+  return interaction.reply()?.content ?? "";
+}
+
+function clicked(card: SeenMessage, label: string, who = discord.ann): Promise<string> {
+  return receiptOf(who.click(card, label));
 }
 
 function fileOf(scope: string, name: string): Promise<string> {
@@ -106,6 +110,50 @@ test("a denial in a DM, the commands, and an end that leaves nothing behind", as
   const question = await discord.until(() => asked.reply());
   await answerIn(() => threadOf(question), /demo model/);
   expect(await remora.stop()).toBe(0);
+}, 60_000);
+
+test("an edited call runs as it was edited, and what is allowed for a while asks no more until it is taken back", async () => {
+  const said = mention("run echo one >> list.txt");
+  const thread = () => threadOf(said);
+  const card = await cardIn(thread);
+  const edit = discord.ann.click(card, "Edit…");
+  await discord.until(() => edit.modal(), 20_000);
+  const edited = discord.ann.submit(edit, { "json-0": '{ "command": "echo edited >> list.txt" }' });
+  expect(await receiptOf(edited)).toContain("Edited and approved");
+  await answerIn(thread, /is done/);
+  discord.ann.say("run echo two >> list.txt", { in: said.id });
+  expect(await clicked(await cardIn(thread), "Allow 30 min here")).toContain("for 30 minutes");
+  await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 20_000);
+  discord.ann.say("run echo three >> list.txt", { in: said.id });
+  await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 20_000);
+  expect(await fileOf(`channel:${discord.channel.id}`, "list.txt")).toBe("edited\ntwo\nthree\n");
+  await discord.until(() => discord.commands().length === 1, 20_000);
+  const grants = await receiptOf(discord.ann.slash("remora grants", { in: said.id }));
+  const [, id = ""] = /`(\w+)`/.exec(grants) ?? [];
+  await receiptOf(discord.ann.slash("remora grants", { in: said.id, options: { text: `revoke ${id}` } }));
+  discord.ann.say("run echo four >> list.txt", { in: said.id });
+  const asked = await cardIn(thread);
+  discord.ann.say("stop", { in: said.id });
+  await discord.until(() => discord.message(asked)?.buttons.length === 0, 20_000);
+}, 60_000);
+
+test("where DMs begin by pairing, somebody else confirms the code that a person is shown", async () => {
+  await remora.stop();
+  await mkdir(home.data, { recursive: true });
+  const config = join(home.data, "remora.yaml");
+  await writeFile(config, "discord:\n  access:\n    dms: pairing\n");
+  remora = await start({ REMORA_CONFIG: config });
+  discord.ben.say("help", { in: "dm" });
+  const { content } = await answerIn(() => discord.ben.dm(), /remora pair/);
+  const text = /pair (\w+)/.exec(content)?.[1] ?? "";
+  await discord.until(() => discord.commands().length === 1, 20_000);
+  const pair = (who: typeof discord.ann, code: string) =>
+    receiptOf(who.slash("remora pair", { in: discord.channel, options: { text: code } }));
+  expect(await pair(discord.ben, text)).toContain("Somebody else");
+  expect(await pair(discord.ann, "WRONGONE")).toContain("no such code");
+  expect(await pair(discord.ann, text)).toContain("may write to me directly");
+  discord.ben.say("help", { in: "dm" });
+  await answerIn(() => discord.ben.dm(), /demo model/);
 }, 60_000);
 
 test("a cut line in the middle is not noticed by anybody", async () => {
