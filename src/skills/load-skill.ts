@@ -3,7 +3,7 @@
  * A name is looked up in the loaded index and never joined to a path; a bundled file must lie, with all links resolved, in the skill's folder.
  */
 import { open, readdir, realpath, stat } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { join, relative, resolve, sep } from "node:path";
 import { codeOf, messageOf } from "../core/errors.ts";
 import type { JsonObject } from "../core/message.ts";
 import type { Skill } from "../core/skill.ts";
@@ -69,7 +69,8 @@ async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {
     if (file.includes("\0")) return refused(refusal);
     const folder = await realpath(skill.folder);
     const path = await realpath(resolve(folder, file));
-    if (!isInside(path, folder) || !(await stat(path)).isFile()) return refused(refusal);
+    if (!isInside(path, folder) || isHidden(relative(folder, path)) || !(await stat(path)).isFile())
+      return refused(refusal);
     await using handle = await open(path);
     const buffer = Buffer.alloc(maxBodyBytes + 1);
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
@@ -82,6 +83,11 @@ async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {
     if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" || code === "ENAMETOOLONG") return refused(refusal);
     return failed(`${file} of the skill ${skill.name} can't be read: ${messageOf(thrown)}`);
   }
+}
+
+/** Neither listed nor given: settings with keys, what git keeps. */
+function isHidden(path: string): boolean {
+  return path.split(sep).some((part) => part.startsWith("."));
 }
 
 /** At most 100 KB, never ending inside a character. */

@@ -79,8 +79,13 @@ describe("load_skill", () => {
     "a\0b",
     "x".repeat(5_000),
     "docs/more.md/x",
+    ".env",
+    "docs/../.git/config",
   ])("the file %.30j is not read", async (file) => {
-    const { root, load } = await openSkill({ "demo/docs/more.md": "", "other/secret.txt": "secret" });
+    const { root, load } = await openSkill({
+      ...{ "demo/docs/more.md": "", "other/secret.txt": "secret" },
+      ...{ "demo/.env": "KEY=secret", "demo/.git/config": "url = https://secret@host" },
+    });
     await symlink(join(root, "other/secret.txt"), join(root, "demo/link.txt"));
     await symlink(join(root, "other"), join(root, "demo/linked"));
     const { isOk, text } = await load("demo", file);
