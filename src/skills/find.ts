@@ -161,10 +161,18 @@ async function pluginIn(folder: string, real: string, names: string[], realRoot:
   for (const plugin of pluginNames) {
     if (!names.includes(plugin.split("/")[0] ?? "")) continue;
     const target = await realpath(join(real, plugin)).catch(() => undefined);
-    if (target === undefined) continue;
+    if (target === undefined || !(await isFile(target))) continue;
     return isInside(target, realRoot) ? join(folder, plugin) : "outside";
   }
   return undefined;
+}
+
+/** A pipe would be waited for without end. */
+async function isFile(path: string): Promise<boolean> {
+  return await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }
 
 /** Both with links resolved. */

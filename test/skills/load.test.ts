@@ -1,5 +1,6 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join, relative } from "node:path";
+import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { gateRules } from "../../src/skills/library.ts";
 import { checkSkills, loadSkills } from "../../src/skills/load.ts";
@@ -65,6 +66,18 @@ describe("finding skills", () => {
     const { skills } = await loadSkills([root]);
     expect(skills.map(({ plugin }) => plugin)).toEqual([null, join(root, "b/plugin/index.mjs")]);
     expect(await findings(root)).toEqual(["a/SKILL.md skill.link-out"]);
+  });
+
+  test("what is called like a plugin and is no file is passed over", async () => {
+    const root = await skillFolder({
+      "a/SKILL.md": skillText("a"),
+      "a/plugin.ts/x": "",
+      "a/plugin/index.mjs": "",
+      "b/SKILL.md": skillText("b"),
+    });
+    await execa("mkfifo", [join(root, "b", "plugin.mjs")]);
+    const { skills } = await loadSkills([root]);
+    expect(skills.map(({ plugin }) => plugin)).toEqual([join(root, "a/plugin/index.mjs"), null]);
   });
 
   test("skill.md in small letters loads with a warning; hidden folders and node_modules are not searched", async () => {
