@@ -1,6 +1,7 @@
 /** What a plugin returned, as an attempt: total, because plugins are other people's code and return what they like. */
 import { realpath, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { inspect } from "node:util";
 import type { ToolAttempt, ToolFile } from "../core/tool.ts";
 import { failed } from "./failure.ts";
 import { isInside } from "./find.ts";
@@ -12,6 +13,7 @@ export interface FilePlaces {
 }
 
 const maxPreview = 500;
+const unabridged = { depth: 10, maxArrayLength: 10_000, maxStringLength: 100_000 };
 
 export async function readResult(returned: unknown, place: string, places: FilePlaces): Promise<ToolAttempt> {
   if (typeof returned === "string") return succeeded(returned);
@@ -43,7 +45,8 @@ function toText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    return "something that is no text";
+    // What JSON has no word for, such as a circle or a bigint; shown without running anything of it.
+    return inspect(value, { ...unabridged, customInspect: false, getters: false });
   }
 }
 

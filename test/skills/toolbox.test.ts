@@ -227,6 +227,18 @@ describe("plugins that misbehave", () => {
     ],
     ["return { success: false, output: 'half', error: 'no' }", { isOk: false, isRetryable: false, text: "no\n\nhalf" }],
     ["return { success: true, output: { a: 1 } }", { isOk: true, text: '{"a":1}' }],
+    [
+      "return { success: true, output: { id: 12345678901234567890n } }",
+      { isOk: true, text: "{ id: 12345678901234567890n }" },
+    ],
+    [
+      "const output = { a: 1 }; output.self = output; return { success: true, output }",
+      { isOk: true, text: "<ref *1> { a: 1, self: [Circular *1] }" },
+    ],
+    [
+      "return { success: true, output: { n: 1n, get trap() { throw new Error('trap') }, [Symbol.for('nodejs.util.inspect.custom')]() { throw new Error('trap') } } }",
+      { isOk: true, text: expect.stringContaining("n: 1n") },
+    ],
     ["return", { isOk: true, text: "(done, without output)" }],
     ["return 42", { isOk: false, isRetryable: false }],
     ["return { nonsense: 1n }", { isOk: false, isRetryable: false }],
