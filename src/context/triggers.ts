@@ -45,7 +45,7 @@ function scoreOf(brief: SkillBrief, text: string): number {
   for (const trigger of new Set(brief.triggers.map((word) => fold(word).trim()))) {
     const occurrences = trigger === "" ? 0 : countWords(text, trigger);
     if (occurrences === 0) continue;
-    const words = trigger.split(/\s+/).length;
+    const words = trigger.split(" ").length;
     score += words + Math.min(occurrences - 1, countedRepetitions) / 10;
   }
   return Math.min(score, alwaysScore - 1);
@@ -80,6 +80,7 @@ function after(text: string, index: number): string {
   return code === undefined ? "" : String.fromCodePoint(code);
 }
 
+/** Words of one trigger may stand on two lines, or further apart. */
 function fold(text: string): string {
-  return text.normalize("NFKC").toLowerCase();
+  return text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ");
 }
