@@ -1,27 +1,40 @@
 /** `/remora` commands over what stands between the agent and its acts: grants, and skills. */
 import type { ApprovalDesk, GrantRecord } from "./approval.ts";
 import type { CommandHandler } from "./commands.ts";
+import type { InboundCommand } from "./message.ts";
 import { shownPattern } from "./rule-text.ts";
 import type { SkillSet } from "./skill.ts";
 
-export function grantCommand(approvals: ApprovalDesk): CommandHandler {
+export function grantCommand(approvals: Pick<ApprovalDesk, "listGrants" | "revokeGrant">): CommandHandler {
+  /** Of the conversation, and of all others of its channel: not every service knows commands in a thread. */
+  async function grantsAround({ conversationId, scope }: Place): Promise<GrantRecord[]> {
+    const grants = await approvals.listGrants();
+    return grants.filter((grant) => grant.conversationId === conversationId || grant.origin.scope === scope);
+  }
+
   return {
     usage: "grants [revoke ID]",
     description: "what is allowed here for a while, and how to take it back",
-    async run({ conversationId, rest, by }) {
-      const [, grantId] = /^revoke\s+(\S+)$/.exec(rest.trim()) ?? [];
-      if (grantId !== undefined) return (await approvals.revokeGrant(grantId, conversationId, by)).text;
-      const grants = await approvals.listGrants(conversationId);
+    async run(command) {
+      const grants = await grantsAround(command);
+      const [, grantId] = /^revoke\s+(\S+)$/.exec(command.rest.trim()) ?? [];
+      if (grantId !== undefined) {
+        const place = grants.find((grant) => grant.id === grantId)?.conversationId ?? command.conversationId;
+        return (await approvals.revokeGrant(grantId, place, command.by)).text;
+      }
       if (grants.length === 0) return "Nothing is allowed in advance here: every risky call asks.";
       return grants
         .map((grant) => {
           const until = new Date(grant.expiresAt).toISOString().slice(11, 16);
-          return `- \`${grant.id}\` ${grantText(grant)}, allowed by ${grant.by.name} until ${until} UTC`;
+          const where = grant.conversationId === command.conversationId ? "" : ", in another thread here";
+          return `- \`${grant.id}\` ${grantText(grant)}, allowed by ${grant.by.name} until ${until} UTC${where}`;
         })
         .join("\n");
     },
   };
 }
+
+type Place = Pick<InboundCommand, "conversationId" | "scope">;
 
 /** A pattern may have backticks in it, so its code span is fenced with more of them. */
 function grantText({ skill, pattern, reason }: GrantRecord): string {
