@@ -6,12 +6,15 @@ const widest = 72;
 /** `rows` as they are written, the head first, without the row of dashes. */
 export function tableAsText(rows: string[]): string {
   const cells = rows.map(cellsOf);
-  const columns = Math.max(...cells.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(...cells.map((row) => widthOf(row[column] ?? ""))),
-  );
+  const columns = most(cells, (row) => row.length);
+  const widths = Array.from({ length: columns }, (_, column) => most(cells, (row) => widthOf(row[column] ?? "")));
   const total = widths.reduce((sum, width) => sum + width, 0) + 2 * (columns - 1);
   return total > widest ? asList(cells) : asBlock(cells, widths);
+}
+
+/** Of any number of rows: as many arguments of one function are not possible. */
+function most(rows: string[][], measure: (row: string[]) => number): number {
+  return rows.reduce((largest, row) => Math.max(largest, measure(row)), 0);
 }
 
 function asBlock(cells: string[][], widths: number[]): string {

@@ -39,6 +39,12 @@ describe("standard Markdown for Discord", () => {
     );
   });
 
+  test("a table of any length is converted", () => {
+    const rows = 200_000;
+    const converted = toDiscordMarkdown(`| a | b |\n|---|---|\n${"| 1 | 2 |\n".repeat(rows)}`);
+    expect(converted.match(/^1 {2}2$/gm)).toHaveLength(rows);
+  });
+
   test("a wide table is a list", () => {
     const long = "word ".repeat(12).trim();
     const table = `| Step | What | Note |\n|---|---|---|\n| one | ${long} | ${long} |\n| two | b \\| c | |`;
