@@ -74,10 +74,10 @@ function proseAsText(line: string): string {
   if (/^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/.test(line)) return "─────";
   return outsideCode(
     line
-      .replace(/^([ \t]*(?:>[ \t]?)*[ \t]*)\+(?=[ \t])/, "$1-")
-      .replace(/^([ \t]*(?:>[ \t]?)*[ \t]*\d{1,9})\)(?=[ \t])/, "$1.")
+      .replace(/^((?:[ \t]*>)*[ \t]*)\+(?=[ \t])/, "$1-")
+      .replace(/^((?:[ \t]*>)*[ \t]*\d{1,9})\)(?=[ \t])/, "$1.")
       .replace(
-        /^([ \t]*(?:>[ \t]?)*[ \t]*[-*][ \t]+)\[([ xX])\](?=[ \t])/,
+        /^((?:[ \t]*>)*[ \t]*[-*][ \t]+)\[([ xX])\](?=[ \t])/,
         (_whole, before: string, mark: string) => before + (mark === " " ? "☐" : "☑"),
       )
       .replace(/([^\\])\\$/, "$1"),

@@ -39,6 +39,11 @@ describe("standard Markdown for Discord", () => {
     );
   });
 
+  test("a line of nothing but blanks before its end does not take minutes", () => {
+    const line = `${" ".repeat(200_000)}x`;
+    expect(toDiscordMarkdown(line)).toBe(line);
+  });
+
   test("a table of any length is converted", () => {
     const rows = 200_000;
     const converted = toDiscordMarkdown(`| a | b |\n|---|---|\n${"| 1 | 2 |\n".repeat(rows)}`);
