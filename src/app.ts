@@ -423,13 +423,15 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
   });
 
-  /** Once, also when a signal comes while a start that fails closes what it has opened. */
   let gateWarmUp: NodeJS.Timeout | undefined;
+  /** Once, also when a signal comes while a start that fails closes what it has opened. */
   let closed: Promise<void> | undefined;
   async function close(): Promise<void> {
     housekeeping.stop();
     clearTimeout(gateWarmUp);
     ended.abort();
+    // What could not be written by then stays as it is, for whoever goes on with it.
+    const hurry = setTimeout(() => state.redis?.connection.hurry(), config.shutdown.graceMs);
     await conversations.close(config.shutdown.graceMs);
     await approvals.whenIdle();
     context.flush();
@@ -442,6 +444,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     await eventLog.close();
     metrics.close();
     await state.close();
+    clearTimeout(hurry);
   }
 
   return {

@@ -47,6 +47,10 @@ export interface RedisConnection {
   checks(): Promise<string[]>;
   /** Waits while Redis is away, and says so. Rejects when it refuses the password, and with the signal's reason. */
   whenReady(signal: AbortSignal): Promise<void>;
+  /** From now on nothing waits for long while Redis is away, for the process is to end. */
+  hurry(): void;
+  /** Aborts at that. */
+  hurried: AbortSignal;
   close(): Promise<void>;
 }
 
@@ -70,6 +74,7 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
   const listeners = new Set<() => void>();
   const place = `Redis ${address.name}`;
   let isClosed = false;
+  const hurrying = new AbortController();
   let lastError: Error | undefined;
   let subscriber: RedisClient | undefined;
 
@@ -104,6 +109,7 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     refusal: () => (isRefusal(lastError) ? lastError : undefined),
     trouble: () => lastError?.message ?? "",
     isReadOnlyPassing: address.type !== "single",
+    isHurried: () => hurrying.signal.aborted,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -128,6 +134,11 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     }),
     checks: () => warningsOf((send) => run({ place: "Redis" }, send)),
     whenReady: (signal) => untilReady(line, place, signal),
+    hurry() {
+      hurrying.abort();
+      changed();
+    },
+    hurried: hurrying.signal,
     async close() {
       if (isClosed) return;
       isClosed = true;

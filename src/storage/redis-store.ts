@@ -29,7 +29,7 @@ const betweenTriesMs = 500;
 export function createRedisStore({ connection, prefix = defaultPrefix, waitMs }: RedisStoreOptions): Store {
   const options = { place: `store ${connection.address.name}`, waitMs: waitMs ?? connection.waitMs };
   const namespace = `${checkPrefix(prefix)}store`;
-  const line = createLine(connection.address.type !== "single");
+  const line = createLine(connection.address.type !== "single", connection.hurried);
   let opened: { keyv: Keyv; adapter: KeyvRedis<unknown> } | undefined;
 
   function open() {
@@ -85,7 +85,10 @@ function corrupt(place: string, cause: SyntaxError): RemoraError {
 }
 
 /** Follows a client: connects it until that succeeds once (from then on it does so itself), and knows what is wrong. */
-function createLine(isReadOnlyPassing: boolean): Line & { follow(client: StoreClient): void; close(): void } {
+function createLine(
+  isReadOnlyPassing: boolean,
+  hurried: AbortSignal,
+): Line & { follow(client: StoreClient): void; close(): void } {
   const listeners = new Set<() => void>();
   let client: StoreClient | undefined;
   let isConnected = false;
@@ -96,6 +99,7 @@ function createLine(isReadOnlyPassing: boolean): Line & { follow(client: StoreCl
     lastError = error;
     for (const listener of [...listeners]) listener();
   };
+  hurried.addEventListener("abort", () => note(lastError), { once: true });
 
   async function connect(to: StoreClient): Promise<void> {
     while (!isClosed) {
@@ -118,6 +122,7 @@ function createLine(isReadOnlyPassing: boolean): Line & { follow(client: StoreCl
     refusal: () => (isRefusal(lastError) ? lastError : undefined),
     trouble: () => lastError?.message ?? "",
     isReadOnlyPassing,
+    isHurried: () => hurried.aborted,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -22,6 +22,8 @@ export interface Line {
   trouble(): string;
   /** A refused write may be a failover that is under way. */
   isReadOnlyPassing: boolean;
+  /** The process is to end, so nothing waits for long any more. */
+  isHurried(): boolean;
   /** Called when anything of the above may have changed. Returns the way to stop hearing. */
   onChange(listener: () => void): () => void;
 }
@@ -33,13 +35,16 @@ export interface WaitOptions {
   waitMs: number;
 }
 
+/** How long anything still waits once the line is hurried, in milliseconds. */
+const hurriedMs = 1_000;
+
 /** After the first cut, and twice as long after each further one, up to half a second. */
 const pauseAfter = (tries: number) => Math.min(50 * 2 ** (tries - 1), 500);
 
 /** Rejects with a RemoraError when Redis is away for longer than the bound, or answers with an error. */
 export async function patiently<T>(line: Line, options: WaitOptions, send: () => Promise<T>): Promise<T> {
   const { place, waitMs } = options;
-  const until = performance.now() + waitMs;
+  const until = performance.now() + (line.isHurried() ? Math.min(waitMs, hurriedMs) : waitMs);
   for (let tries = 1; ; tries += 1) {
     await untilUp(line, options, until);
     if (line.isClosed()) throw closedError(place);
@@ -61,17 +66,18 @@ function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Pro
   if (line.isUp()) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
-      stopTimer();
+      timer.stop();
       stop();
       finish();
     };
     const look = () => {
       const refusal = line.refusal();
+      if (line.isHurried()) timer.hurry();
       if (line.isClosed()) settle(() => reject(closedError(place)));
       else if (line.isUp()) settle(resolve);
       else if (refusal !== undefined) settle(() => reject(asRedisError(refusal, place)));
     };
-    const stopTimer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, line.trouble()))));
+    const timer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, line.trouble()))));
     const stop = line.onChange(look);
     look();
   });
@@ -81,12 +87,13 @@ function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Pro
 function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
-      stopTimer();
+      timer.stop();
       stop();
       finish();
     };
-    const stopTimer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, line.trouble()))));
+    const timer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, line.trouble()))));
     const stop = line.onChange(() => {
+      if (line.isHurried()) timer.hurry();
       if (line.isClosed()) settle(() => reject(closedError(place)));
     });
     answer.then(
@@ -100,14 +107,23 @@ function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, 
  * Calls `onLate` after `until`. While the loop stood still nobody could hear an answer, and its timers are the first to run
  * after that: so long, and up to the bound once more, it waits on.
  */
-function startTimer(until: number, waitMs: number, onLate: () => void): () => void {
+function startTimer(until: number, waitMs: number, onLate: () => void): { stop(): void; hurry(): void } {
   let timer = setTimeout(
     () => {
       timer = setTimeout(onLate, Math.min(performance.now() - until, waitMs));
     },
     Math.max(0, until - performance.now()),
   );
-  return () => clearTimeout(timer);
+  let isHurried = false;
+  return {
+    stop: () => clearTimeout(timer),
+    hurry() {
+      if (isHurried || until - performance.now() < hurriedMs) return;
+      isHurried = true;
+      clearTimeout(timer);
+      timer = setTimeout(onLate, hurriedMs);
+    },
+  };
 }
 
 export function closedError(place: string): RemoraError {

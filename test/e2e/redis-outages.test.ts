@@ -123,6 +123,30 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
+  test("away while it is to stop, with work under way: it ends, and the next start goes on", {
+    timeout: testMs,
+  }, async () => {
+    await remora.stop();
+    // Longer than this test has: it ends only because it does not wait for so long.
+    const patient = { redis: { waitMs: 300_000 }, shutdown: { graceMs: 500 } };
+    await world.close();
+    world = await createDurabilityWorld({ redis: {}, config: patient });
+    remora = await world.start();
+    const [plain, safe] = [newId(), await callFor(world, "effect_again")];
+    world.model.hold(plain, "before");
+    await world.person.say(plain, `plain ${plain}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await killRedis();
+    expect(await remora.stop()).toBe(0);
+    await world.redis.start();
+    world.model.open();
+    remora = await world.start();
+    world.front(remora);
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    expect(await answerIn(world, safe)).toContain(`effect ${safe}`);
+    await expectNothingOpen(await world.ledger());
+  });
+
   test("frozen for longer than leases live: every turn ends once", { timeout: testMs }, async () => {
     world.tools.hold("/m", "after");
     const [safe, again] = [await callFor(world, "effect_safe"), await callFor(world, "effect_again")];

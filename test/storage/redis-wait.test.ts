@@ -7,6 +7,7 @@ const up: Line = {
   refusal: () => undefined,
   trouble: () => "",
   isReadOnlyPassing: false,
+  isHurried: () => false,
   onChange: () => () => {},
 };
 const options = { place: "ledger redis://here", waitMs: 50 };
@@ -29,6 +30,28 @@ describe("a command", () => {
     await sent.promise;
     standStill(4 * options.waitMs);
     expect(await answered).toBe("PONG");
+  });
+
+  test.each(["away", "silent"])("to a Redis that is %s is given up soon once the process is to end", async (state) => {
+    let isHurried = false;
+    let changed = () => {};
+    const line: Line = {
+      ...up,
+      isUp: () => state === "silent",
+      isHurried: () => isHurried,
+      onChange(listener) {
+        changed = listener;
+        return () => {};
+      },
+    };
+    const unanswered = patiently(line, { ...options, waitMs: 600_000 }, () => new Promise(() => {}));
+    await new Promise((resolve) => setImmediate(resolve));
+    isHurried = true;
+    changed();
+    await expect(unanswered).rejects.toMatchObject({ code: "storage.unreachable", isRetryable: true });
+    await expect(patiently(line, { ...options, waitMs: 600_000 }, () => new Promise(() => {}))).rejects.toMatchObject({
+      code: "storage.unreachable",
+    });
   });
 
   test("without an answer is given up, also after the loop stood still", async () => {
