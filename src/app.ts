@@ -68,6 +68,7 @@ import { createDelivery } from "./response/deliver.ts";
 import { readModel } from "./response/parse.ts";
 import { describeMisfit } from "./response/schema-check.ts";
 import { briefs, contentOf, countSkills, createSkillLibrary, gateRules } from "./skills/library.ts";
+import { byAnyName } from "./skills/precedence.ts";
 import { createToolbox } from "./skills/toolbox.ts";
 import { makeFolders } from "./storage/folders.ts";
 import { type DurableState, openState } from "./storage/open-state.ts";
@@ -363,7 +364,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const home = createPageHome({ data, store, leases });
   const handlers = createHandlers({
     ...{ conversations, approvals, questions, commands, context, access, log },
-    hasSkill: (name, conversationId) => tools.skillsFor(conversationId).skills.some((skill) => skill.name === name),
+    skillNamed: (asked, conversationId) => byAnyName(tools.skillsFor(conversationId).skills).get(asked)?.name,
   });
 
   const server = createWebServer({ ...config.web, token, readiness, metrics, log });
@@ -382,10 +383,14 @@ export async function createApp(options: AppOptions): Promise<App> {
     const down = [...connected].filter((platform) => !platform.health().isConnected);
     const redis = state.redis?.connection.health();
     const lines = [
+      ...(isStarted ? [] : ["starting"]),
       ...(redis === undefined || redis.isConnected ? [] : [`Redis: ${redis.detail}`]),
       ...down.map((platform) => `${platform.name}: ${platform.health().detail}`),
     ];
-    return { isReady: isStarted && lines.length === 0, detail: lines.length === 0 ? "ready" : lines.join("\n") };
+    if (lines.length > 0) return { isReady: false, detail: lines.join("\n") };
+    const services = [...connected].filter(({ name }) => name !== "local");
+    const details = services.map((platform) => `${platform.name}: ${platform.health().detail}`);
+    return { isReady: true, detail: ["ready", ...details].join("\n") };
   }
 
   async function connect(platform: Platform): Promise<void> {

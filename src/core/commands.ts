@@ -2,6 +2,7 @@
  * `/remora NAME REST`, the same on every platform. Each command is one entry: its help line and what it does; the
  * composition root hands in those that need more than conversations.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { Conversations } from "./conversations.ts";
 import { messageOf } from "./errors.ts";
 import type { Log } from "./log.ts";
@@ -76,12 +77,18 @@ export function conversationCommands(
     {
       usage: "status",
       description: "what runs, waits for a person, or is queued, and how the connections are",
-      async run({ conversationId }) {
-        const [here, everywhere] = await Promise.all([conversations.status(conversationId), conversations.status()]);
+      async run({ conversationId, scope }) {
+        const [here, around, everywhere] = await Promise.all([
+          conversations.status({ conversationId }),
+          conversations.status({ scope }),
+          conversations.status(),
+        ]);
         const line = (label: string, { running, parked, queued }: typeof here) =>
           `- ${label}: ${running} running, ${parked} waiting for an approval, ${queued} queued`;
         const platforms = health().map(({ name, detail }) => `- ${name}: ${detail.replaceAll("\n", "; ")}`);
-        return [line("here", here), line("everywhere", everywhere), ...platforms].join("\n");
+        // Not every service knows commands in a thread, where the turns of its channel run.
+        const others = isDeepStrictEqual(here, around) ? [] : [line("here and in all threads here", around)];
+        return [line("here", here), ...others, line("everywhere", everywhere), ...platforms].join("\n");
       },
     },
   ];

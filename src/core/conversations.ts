@@ -79,7 +79,8 @@ export interface Conversations {
   sweep(now?: number): Promise<void>;
   /** Ids of the turns that have not ended. */
   goingOn(): Promise<ReadonlySet<string>>;
-  status(conversationId?: string): Promise<ConversationsStatus>;
+  /** Of one conversation, of all conversations of a scope, or of all. */
+  status(where?: { conversationId?: string; scope?: Scope }): Promise<ConversationsStatus>;
   /** Resolves when no lane has work. */
   whenIdle(): Promise<void>;
   /** Takes nothing new; running turns are given `graceMs`, then suspended for the next start. */
@@ -386,14 +387,17 @@ export function createConversations(options: ConversationsOptions): Conversation
       const entries = await ledger.list("turn", { states: ["running", "parked"] });
       return new Set(entries.map((entry) => entry.id));
     },
-    async status(conversationId) {
+    async status({ conversationId, scope } = {}) {
       const group = conversationId === undefined ? {} : { group: conversationId };
-      const [running, parked, queued] = await Promise.all([
+      const entries = await Promise.all([
         ledger.list("turn", { states: ["running"], ...group }),
         ledger.list("turn", { states: ["parked"], ...group }),
         ledger.list("message", { states: ["queued"], ...group }),
       ]);
-      return { running: running.length, parked: parked.length, queued: queued.length };
+      const [running, parked, queued] = entries.map(
+        (found) => found.filter(({ body }) => scope === undefined || body.scope === scope).length,
+      );
+      return { running: running ?? 0, parked: parked ?? 0, queued: queued ?? 0 };
     },
     whenIdle: lanes.whenIdle,
     async close(graceMs) {

@@ -17,8 +17,8 @@ export interface Receivers {
   commands: Commands;
   context: ContextBuilder;
   access: Access;
-  /** Whether there is such a skill in the conversation. */
-  hasSkill(name: string, conversationId: string): boolean;
+  /** The own name of a skill that may be used in the conversation, by any name that it is known by. */
+  skillNamed(asked: string, conversationId: string): string | undefined;
   log: Log;
 }
 
@@ -36,7 +36,7 @@ export function createHandlers(receivers: Receivers): PlatformHandlers {
       // The word alone stops, like the command; where nothing runs it is a message like any other.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stopFor(message))) return undefined;
-      const asked = withSkill(message, receivers.hasSkill);
+      const asked = withSkill(message, receivers.skillNamed);
       if ("notice" in asked) return asked.notice;
       context.prepare(asked.message);
       await conversations.accept(asked.message);

@@ -13,16 +13,20 @@ export function saidByCommand(name: string, rest: string): string | undefined {
   return name === "skill" && /^\S+\s+\S/.test(text) ? `/skill ${text}` : undefined;
 }
 
-/** The message with its skill, as it is to be kept; or why it can't be. Without `/skill` in front it is as it was. */
+/**
+ * The message with its skill, as it is to be kept; or why it can't be. Without `/skill` in front it is as it was. `nameOf`
+ * gives a skill's own name for any that it is known by, undefined where there is none.
+ */
 export function withSkill(
   message: InboundMessage,
-  hasSkill: (name: string, conversationId: string) => boolean,
+  nameOf: (asked: string, conversationId: string) => string | undefined,
 ): { message: InboundMessage } | { notice: Notice } {
-  const [, name, text] = /^\/skill\s+(\S+)\s+([\s\S]+)$/.exec(message.text) ?? [];
-  if (name === undefined || text === undefined) return { message };
-  if (hasSkill(name, message.conversationId)) return { message: { ...message, text, skill: name } };
+  const [, asked, text] = /^\/skill\s+(\S+)\s+([\s\S]+)$/.exec(message.text) ?? [];
+  if (asked === undefined || text === undefined) return { message };
+  const name = nameOf(asked, message.conversationId);
+  if (name !== undefined) return { message: { ...message, text, skill: name } };
   return {
-    notice: { text: `There is no skill ${asCode(name, 64)} here. \`/remora skills\` shows those that there are.` },
+    notice: { text: `There is no skill ${asCode(asked, 64)} here. \`/remora skills\` shows those that there are.` },
   };
 }
 

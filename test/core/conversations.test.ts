@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { abortCauseOf } from "../../src/core/abort.ts";
+import { conversationCommands } from "../../src/core/commands.ts";
 import { type Conversations, type ConversationsOptions, createConversations } from "../../src/core/conversations.ts";
 import { createSoleBus, createSoleLeases } from "../../src/core/coordination.ts";
 import { createEvents } from "../../src/core/events.ts";
@@ -158,6 +159,33 @@ describe("parking", () => {
   });
 });
 
+describe("/remora status", () => {
+  test("counts what runs in threads of the channel, also where no command can be given in a thread", async () => {
+    const latch = createLatch();
+    const conversations = create({
+      async run(turn) {
+        await latch.opened;
+        return await endTurn(turn, "done");
+      },
+    });
+    const status = conversationCommands(conversations, async () => {}).find(({ usage }) => usage === "status");
+    const by = { id: "U1", name: "Ann", isBot: false, roles: [] };
+    const said = async (conversationId: string) =>
+      await status?.run({ platform: "test", conversationId, scope: "channel:c1", by, name: "status", rest: "", at: 0 });
+    await conversations.accept(inboundMessage({ id: "1", conversationId: "test:c1:thread" }));
+    await conversations.accept(inboundMessage({ id: "2", conversationId: "test:c2", scope: "channel:c2" }));
+    await expect.poll(async () => (await conversations.status()).running).toBe(2);
+    expect((await said("test:c1"))?.split("\n")).toEqual([
+      "- here: 0 running, 0 waiting for an approval, 0 queued",
+      "- here and in all threads here: 1 running, 0 waiting for an approval, 0 queued",
+      "- everywhere: 2 running, 0 waiting for an approval, 0 queued",
+    ]);
+    expect((await said("test:c1:thread"))?.split("\n")).toHaveLength(2);
+    latch.open();
+    await conversations.whenIdle();
+  });
+});
+
 describe("stopping", () => {
   test("aborts what runs and ends what is parked in this conversation, and nothing else", async () => {
     const aborted: string[] = [];
@@ -171,7 +199,7 @@ describe("stopping", () => {
     });
     await conversations.accept(inboundMessage({ id: "1" }));
     await conversations.accept(inboundMessage({ id: "2", conversationId: "test:other" }));
-    await expect.poll(async () => (await conversations.status("test:c1")).running).toBe(1);
+    await expect.poll(async () => (await conversations.status({ conversationId: "test:c1" })).running).toBe(1);
     expect(await conversations.stop("test:c1")).toBe(1);
     await conversations.whenIdle();
     expect(aborted).toEqual(["stopped"]);

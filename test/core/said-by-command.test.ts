@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { saidByCommand, withSkill } from "../../src/core/said-by-command.ts";
 import { inboundMessage } from "../doubles/records.ts";
 
-const hasSkill = (name: string) => name === "code-review";
+const nameOf = (asked: string) => (asked === "code-review" || asked === "review" ? "code-review" : undefined);
 
 describe("a command that is something said", () => {
   test.each([
@@ -19,12 +19,17 @@ describe("a command that is something said", () => {
 
 describe("a message with a skill in front", () => {
   test("is asked with it, and is said without it", () => {
-    const asked = withSkill(inboundMessage({ text: "/skill code-review look at\na.ts" }), hasSkill);
+    const asked = withSkill(inboundMessage({ text: "/skill code-review look at\na.ts" }), nameOf);
     expect(asked).toMatchObject({ message: { text: "look at\na.ts", skill: "code-review" } });
   });
 
+  test("that has another name too is asked with it by that", () => {
+    const asked = withSkill(inboundMessage({ text: "/skill review look" }), nameOf);
+    expect(asked).toMatchObject({ message: { text: "look", skill: "code-review" } });
+  });
+
   test("that is not there is not asked, and the person is told", () => {
-    const asked = withSkill(inboundMessage({ text: "/skill `code look" }), hasSkill);
+    const asked = withSkill(inboundMessage({ text: "/skill `code look" }), nameOf);
     expect(asked).toMatchObject({ notice: { text: expect.stringContaining("There is no skill") } });
   });
 
@@ -32,7 +37,7 @@ describe("a message with a skill in front", () => {
     "%j is a message like any other",
     (text) => {
       const message = inboundMessage({ text });
-      expect(withSkill(message, hasSkill)).toEqual({ message });
+      expect(withSkill(message, nameOf)).toEqual({ message });
     },
   );
 });
