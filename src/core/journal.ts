@@ -4,6 +4,7 @@
  * `save` is a compare-and-set on `running` and on the turn's owner: when someone else has ended or taken over the turn
  * meanwhile, it throws `TurnLost`, and the holder must stop touching it.
  */
+import { randomUUID } from "node:crypto";
 import type { TurnFields } from "./events.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Delivery, TurnStages } from "./stages.ts";
@@ -28,6 +29,11 @@ export interface TurnRun {
 
 export function fieldsOf(turn: TurnRecord): TurnFields {
   return { turnId: turn.id, conversationId: turn.conversationId, userId: requesterOf(turn).id };
+}
+
+/** A claim: from now on nobody else's run of it counts. */
+export function owned(turn: TurnRecord): TurnRecord {
+  return { ...turn, owner: randomUUID() };
 }
 
 /** Writes the record as it is now and moves it to `state`. What others may write into a running turn is kept. */
