@@ -100,8 +100,8 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
     expect(await answerIn(world, call)).toContain(`effect ${call}`);
     expect(world.effects(call)).toBe(1);
-    expect(world.model.requests.filter((request) => request.includes(plain))).toHaveLength(1);
     await expectNothingOpen(await world.ledger());
+    for (const id of [plain, call]) expect(agentsIn(await world.person.thread(id))).toHaveLength(1);
     expect(await (await world.ledger()).list("turn", {})).toHaveLength(2);
   });
 
