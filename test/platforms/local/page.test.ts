@@ -63,6 +63,22 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     expect(await tab.getByRole("main").getByRole("textbox").inputValue()).toBe("@remora run touch hello.txt");
   });
 
+  test("nothing can be typed before the chat is there, and then everything that is typed is sent", async () => {
+    const loading = Promise.withResolvers<void>();
+    await tab.route("**/local/api/state*", async (route) => {
+      await loading.promise;
+      await route.continue();
+    });
+    await tab.reload();
+    const box = tab.getByRole("main").getByRole("textbox");
+    await box.waitFor();
+    expect(await box.isDisabled()).toBe(true);
+    const written = write("@remora at once");
+    loading.resolve();
+    await written;
+    await thread().getByText("@remora at once").waitFor();
+  });
+
   test("a mention opens its thread, where the answer streams in and ends as Markdown", async () => {
     agent.answerText = "Some **bold** words:\n\n```\ncode\n```\nlast";
     agent.isHolding = true;

@@ -43,6 +43,12 @@ export function createComposer(slot, { id, send, command, commands }) {
   const bar = element("div", { class: "composer-bar" }, attach, mention, hint, submit);
   const form = element("form", { class: "composer" }, label, attached, text, bar, problem, picker, suggestions);
   slot.append(form);
+  // Until it is known where it goes to: what is typed before would be lost.
+  enable(false);
+
+  function enable(isEnabled) {
+    for (const control of form.elements) control.disabled = !isEnabled;
+  }
 
   function grow() {
     text.style.height = "auto";
@@ -196,6 +202,7 @@ export function createComposer(slot, { id, send, command, commands }) {
     /** `key` tells conversations apart. */
     show(next) {
       const isOther = next.key !== context.key;
+      if (context.key === "") enable(true);
       context = next;
       label.textContent = next.label;
       text.placeholder = next.placeholder;
