@@ -74,6 +74,10 @@ export interface Conversations {
   close(graceMs: number): Promise<void>;
 }
 
+/** A message that nobody has taken for so long is not going to be, as things are. */
+const unattendedMs = 30_000;
+const warnEveryMs = 60_000;
+
 export function createConversations(options: ConversationsOptions): Conversations {
   const { ledger, events, bus } = options;
   const messages = createMessageQueue(ledger);
@@ -83,6 +87,7 @@ export function createConversations(options: ConversationsOptions): Conversation
   const lanes = createLanes(options.concurrency, work);
   const unlisten = bus.listen(hear);
   let tookUpAt = 0;
+  let warnedAt = 0;
 
   function hear(message: BusMessage): void {
     if (!options.takesTurns) return;
@@ -126,12 +131,27 @@ export function createConversations(options: ConversationsOptions): Conversation
   }
 
   async function sweep(now = Date.now()): Promise<void> {
-    if (!options.takesTurns) return;
+    if (!options.takesTurns) return await warnOfWaiting(now);
     for (const conversationId of await messages.waitingConversations()) lanes.pump(conversationId);
     // A clock that was set back must not put it off for longer than it takes.
     if (now >= tookUpAt && now - tookUpAt < options.takeUpEveryMs) return;
     tookUpAt = now;
     await takeUp("answer");
+  }
+
+  /** Where others work on what comes in, nobody else would say that there are none. */
+  async function warnOfWaiting(now: number): Promise<void> {
+    if (now >= warnedAt && now - warnedAt < warnEveryMs) return;
+    const [oldest] = await ledger.list("message", { states: ["queued"], limit: 1 });
+    if (oldest === undefined || now - oldest.createdAt < unattendedMs) return;
+    // In a conversation that is worked on, what comes meanwhile waits as well.
+    if ((await turnsOf(ledger, oldest.group, ["running"])).length > 0) return;
+    warnedAt = now;
+    const waitsForMs = now - oldest.createdAt;
+    options.log.warn(
+      { conversationId: oldest.group, waitsForMs },
+      "a message waits and no worker takes it; see that one runs (--role worker), with this service's token and this ledger",
+    );
   }
 
   return {

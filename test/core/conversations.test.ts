@@ -159,6 +159,25 @@ describe("parking", () => {
   });
 });
 
+describe("a process that leaves the work to others", () => {
+  test("warns, now and then, of a message that nobody takes, and not of one that waits for a turn to end", async () => {
+    const warnings: object[] = [];
+    const log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) };
+    const front = create({ takesTurns: false, log });
+    await front.accept(inboundMessage({ id: "1" }));
+    const keptAt = Date.now();
+    await front.sweep(keptAt + 20_000);
+    expect(warnings).toEqual([]);
+    for (const seconds of [40, 50, 90, 110]) await front.sweep(keptAt + seconds * 1_000);
+    expect(warnings).toHaveLength(2);
+    expect(warnings[0]).toMatchObject({ conversationId: "test:c1" });
+    const turn = turnRecord({ conversationId: "test:c1" });
+    await ledger.create("turn", turn.id, { state: "running", body: turn, group: "test:c1" });
+    await front.sweep(keptAt + 200_000);
+    expect(warnings).toHaveLength(2);
+  });
+});
+
 describe("/remora status", () => {
   test("counts what runs in threads of the channel, also where no command can be given in a thread", async () => {
     const latch = createLatch();
