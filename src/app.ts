@@ -462,7 +462,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     }),
     async start() {
       url = (await server.start()).url;
-      await taskFiles.markInterrupted(await conversations.goingOn());
+      await taskFiles.markInterrupted(conversations.goingOn);
       await library.watch();
       for (const platform of takesMessages(role) ? platforms.values() : []) {
         if (platform.name === "local") isPageOurs = await home.claim();

@@ -7,10 +7,20 @@ import { dirname, resolve } from "node:path";
 import writeFile from "write-file-atomic";
 import { codeOf } from "./errors.ts";
 
+/** Another process that starts may take the temporary file for one that a crash left, and remove it. */
+const mostTries = 3;
+
 /** Rejects with Node's own error, and nothing changed, when the disk is full or the folder can't be written. */
 export async function writeFileAtomic(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text, { encoding: "utf8" });
+  for (let tries = 1; ; tries++) {
+    await mkdir(dirname(path), { recursive: true });
+    try {
+      await writeFile(path, text, { encoding: "utf8" });
+      return;
+    } catch (thrown) {
+      if (codeOf(thrown) !== "ENOENT" || tries === mostTries) throw thrown;
+    }
+  }
 }
 
 /** Writes of one path happen one after the other, in the order they were asked for; other paths are not held up. */

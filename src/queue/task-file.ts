@@ -26,7 +26,7 @@ export interface StoredTaskFiles extends TaskFiles {
    * For the start of the process: RUNNING files become INTERRUPTED, but for those of the turns that go on; what a crash left
    * half-written is removed. Returns how many were marked. Never rejects: a file that can't be read is logged.
    */
-  markInterrupted(turnsGoingOn?: ReadonlySet<string>): Promise<number>;
+  markInterrupted(turnsGoingOn?: () => Promise<ReadonlySet<string>>): Promise<number>;
   /** Removes the files of tasks for which this is true, by whom and where they were for; returns how many. */
   forget(isTheirs: (task: TaskPlace) => boolean): Promise<number>;
 }
@@ -39,10 +39,14 @@ export function createTaskFiles({ workspace, redact, log }: TaskFilesOptions): S
   const files = createFileWriter();
   const nameOf = (turnId: string) => `TASK-${fileNameOf(turnId)}.md`;
 
-  async function mark(name: string): Promise<boolean> {
+  /** Other processes may be at work: their turns are looked up after the file, and the file once more after that. */
+  async function mark(name: string, turnsGoingOn: () => Promise<ReadonlySet<string>>): Promise<boolean> {
     const path = join(folder, name);
     if (!saysRunning(await headOf(path))) return false;
-    await files.write(path, markedInterrupted(await readFile(path, "utf8")));
+    if ([...(await turnsGoingOn())].some((turnId) => nameOf(turnId) === name)) return false;
+    const text = await readFile(path, "utf8");
+    if (!saysRunning(text.slice(0, headBytes))) return false;
+    await files.write(path, markedInterrupted(text));
     return true;
   }
 
@@ -61,13 +65,12 @@ export function createTaskFiles({ workspace, redact, log }: TaskFilesOptions): S
         });
       }
     },
-    async markInterrupted(turnsGoingOn = new Set()) {
-      const goingOn = new Set([...turnsGoingOn].map(nameOf));
+    async markInterrupted(turnsGoingOn = async () => new Set()) {
       let marked = 0;
       for (const name of await namesIn(folder, log)) {
         try {
           if (/^TASK-.+\.md\.\d+$/.test(name)) await unlink(join(folder, name));
-          if (/^TASK-.+\.md$/.test(name) && !goingOn.has(name) && (await mark(name))) marked += 1;
+          if (/^TASK-.+\.md$/.test(name) && (await mark(name, turnsGoingOn))) marked += 1;
         } catch (thrown) {
           log.warn({ file: join(folder, name), error: messageOf(thrown) }, "a task file could not be looked at");
         }

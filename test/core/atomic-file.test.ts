@@ -20,6 +20,30 @@ describe("an atomic write", () => {
     expect(await readdir(join(folder, "deeper", "still"))).toEqual(["file.md"]);
   });
 
+  test("is made again when another process takes its temporary file for one that a crash left", async () => {
+    const text = "a".repeat(2_000_000);
+    let removed = 0;
+    for (let round = 0; round < 20; round += 1) {
+      let isWriting = true;
+      const writing = writeFileAtomic(path, `${round}${text}`).finally(() => {
+        isWriting = false;
+      });
+      for (let isLeft = true; isLeft && isWriting; ) {
+        const names = await readdir(join(folder, "deeper", "still")).catch(() => []);
+        const [temporary] = names.filter((name) => name !== "file.md");
+        if (temporary === undefined) continue;
+        isLeft = false;
+        await rm(join(folder, "deeper", "still", temporary)).then(
+          () => (removed += 1),
+          () => {},
+        );
+      }
+      await writing;
+      expect((await readFile(path, "utf8")).slice(0, 4)).toBe(`${round}aaaa`.slice(0, 4));
+    }
+    expect(removed).toBeGreaterThan(0);
+  });
+
   test("keeps the file's permissions", async () => {
     await writeFileAtomic(path, "a");
     await chmod(path, 0o600);

@@ -206,9 +206,20 @@ describe("at the start", () => {
   test("those of turns that go on stay as they are", async () => {
     await open().save(running("t1"), "running");
     await open().save(running("t2"), "running");
-    expect(await open().markInterrupted(new Set(["t1"]))).toBe(1);
+    expect(await open().markInterrupted(async () => new Set(["t1"]))).toBe(1);
     expect(await textOf("t1")).toContain("**Status:** RUNNING");
     expect(await textOf("t2")).toContain("**Status:** INTERRUPTED");
+  });
+
+  test("of a turn that ends in another process meanwhile, what that wrote last stays", async () => {
+    await open().save(running("t1"), "running");
+    const other = open();
+    const endedNow = async () => {
+      await other.save(running("t1"), "done");
+      return new Set<string>();
+    };
+    expect(await open().markInterrupted(endedNow)).toBe(0);
+    expect(await textOf("t1")).toMatch(/^\*\*Status:\*\* DONE$/m);
   });
 
   test("what a crash left half-written is removed, and a person's own files are not", async () => {

@@ -30,7 +30,13 @@ export async function inWorld(store: "embedded" | "redis", work: (world: World) 
   const world = await createWorld(store);
   // Also when the time is up.
   onTestFinished(() => world.close());
-  await work(world);
+  try {
+    await work(world);
+  } catch (thrown) {
+    // A failure that comes once in many runs is understood from this or not at all.
+    process.stderr.write(world.logged());
+    throw thrown;
+  }
 }
 
 type Role = "all" | "platforms" | "worker";

@@ -17,6 +17,8 @@ export interface World {
   /** The ledger, seen from outside. */
   ledger: Ledger;
   start(env?: Record<string, string>, args?: string[]): Promise<RemoraProcess>;
+  /** What the processes have logged, one after the other. */
+  logged(): string;
   close(): Promise<void>;
 }
 
@@ -39,14 +41,17 @@ export async function createWorld(store: "embedded" | "redis"): Promise<World> {
     ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
   };
   let ledger: Ledger | undefined;
+  const processes: RemoraProcess[] = [];
   return {
     ...{ home, effects, redis },
+    logged: () => processes.map((each) => each.stderr()).join(""),
     get ledger() {
       if (ledger === undefined) throw new Error("nothing has been started yet");
       return ledger;
     },
     async start(more = {}, args = []) {
       const started = await startRemora(home, { ...env, ...more }, args);
+      processes.push(started);
       const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs };
       ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
       return started;
