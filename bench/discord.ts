@@ -13,7 +13,6 @@
  * default 150.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createDiscordDouble, type DiscordDouble } from "../test/doubles/discord/double.ts";
@@ -21,7 +20,8 @@ import type { ChannelHandle } from "../test/doubles/discord/places.ts";
 import type { SeenMessage } from "../test/doubles/discord/view.ts";
 import { createHome, type RemoraProcess, startRemora } from "../test/doubles/remora-process.ts";
 import { createModelServer } from "./model-server.ts";
-import { median } from "./statistics.ts";
+import { residentMb } from "./resident.ts";
+import { compared } from "./statistics.ts";
 
 interface Sample {
   requestMs: number;
@@ -84,11 +84,6 @@ async function measure(discord: DiscordDouble, turn: number): Promise<Sample> {
   return { requestMs: model.requestAt() - saidAt, replyMs: finishedAt - model.lastTokenAt() };
 }
 
-async function residentMb(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8");
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
-}
-
 async function connected(discord: DiscordDouble, startedAt: number): Promise<number> {
   await discord.until(() => discord.gateway.connected().length === 1, 60_000);
   return Math.round(performance.now() - startedAt);
@@ -146,12 +141,11 @@ async function measureRestart(): Promise<{ connectedMs: number; answeredMs: numb
   return { connectedMs: await back, answeredMs };
 }
 
-const of = (samples: Sample[], key: keyof Sample) => median(samples.map((sample) => sample[key]));
-const compare = (key: keyof Sample) => ({
-  ours: of(ours, key),
-  bare: of(theirs, key),
-  ratio: Number((of(ours, key) / of(theirs, key)).toFixed(2)),
-});
+const compare = (key: keyof Sample) =>
+  compared(
+    ours.map((sample) => sample[key]),
+    theirs.map((sample) => sample[key]),
+  );
 const line = {
   bench: "discord",
   mentions,

@@ -9,13 +9,13 @@
  * Prints one JSON line. `node bench/pipeline.ts [turns]`; default 1,000.
  */
 import { spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createChatClient } from "../test/doubles/chat-client.ts";
 import { createHome, startRemora } from "../test/doubles/remora-process.ts";
 import { createModelServer, type ModelServer } from "./model-server.ts";
-import { median } from "./statistics.ts";
+import { residentMb } from "./resident.ts";
+import { compared } from "./statistics.ts";
 
 interface Sample {
   requestMs: number;
@@ -26,7 +26,7 @@ interface Sample {
 type Say = (text: string) => Promise<void>;
 
 const turns = Number(process.argv[2] ?? 1_000);
-const compared = Math.min(turns, 300);
+const comparedTurns = Math.min(turns, 300);
 const warmUp = 20;
 const restMs = 60;
 
@@ -71,11 +71,6 @@ async function startBareBot(model: ModelServer): Promise<{ say: Say; kill(): voi
   };
 }
 
-async function residentMb(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8");
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
-}
-
 const model = await createModelServer({ words: 30, wordMs: 0 });
 const bare = await startBareBot(model);
 const home = await createHome();
@@ -97,7 +92,7 @@ let asked = 0;
 const say = sayTo(() => asked++);
 
 const [ours, theirs]: [Sample[], Sample[]] = [[], []];
-for (let turn = 0; turn < warmUp + compared; turn++) {
+for (let turn = 0; turn < warmUp + comparedTurns; turn++) {
   const sample = [await measure(bare.say, model, "hello"), await measure(say, model, "hello")] as const;
   if (turn < warmUp) continue;
   theirs.push(sample[0]);
@@ -109,12 +104,11 @@ while (asked < turns) {
   if (asked % 100 === 0) residents.push(await residentMb(remora.pid));
 }
 
-const of = (samples: Sample[], key: keyof Sample) => median(samples.map((sample) => sample[key]));
-const compare = (key: keyof Sample) => ({
-  ours: of(ours, key),
-  bare: of(theirs, key),
-  ratio: Number((of(ours, key) / of(theirs, key)).toFixed(2)),
-});
+const compare = (key: keyof Sample) =>
+  compared(
+    ours.map((sample) => sample[key]),
+    theirs.map((sample) => sample[key]),
+  );
 const line = {
   bench: "pipeline",
   turns: asked,

@@ -15,6 +15,7 @@ import { join } from "node:path";
 const parts: ReadonlySet<string> = new Set([
   "run",
   "statistics",
+  "resident",
   "memory-sets",
   "model-server",
   "crowd",

@@ -12,7 +12,6 @@
  * default 150.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createHome, startRemora } from "../test/doubles/remora-process.ts";
@@ -20,7 +19,8 @@ import { createSlackDouble, type SlackDouble } from "../test/doubles/slack/doubl
 import type { Said } from "../test/doubles/slack/people.ts";
 import type { Channel } from "../test/doubles/slack/state.ts";
 import { createModelServer } from "./model-server.ts";
-import { median } from "./statistics.ts";
+import { residentMb } from "./resident.ts";
+import { compared } from "./statistics.ts";
 
 interface Sample {
   requestMs: number;
@@ -79,11 +79,6 @@ async function measure(slack: SlackDouble, text: string): Promise<Sample> {
   return { requestMs: model.requestAt() - saidAt, replyMs: finishedAt - model.lastTokenAt() };
 }
 
-async function residentMb(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8");
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
-}
-
 async function connected(slack: SlackDouble, startedAt: number): Promise<number> {
   await slack.until(() => slack.sockets.count() === 1, 60_000);
   return Math.round(performance.now() - startedAt);
@@ -127,12 +122,11 @@ async function measureCut(): Promise<{ backMs: number; answeredMs: number }> {
   return { backMs, answeredMs: Math.round(performance.now() - cutAt) };
 }
 
-const of = (samples: Sample[], key: keyof Sample) => median(samples.map((sample) => sample[key]));
-const compare = (key: keyof Sample) => ({
-  ours: of(ours, key),
-  bare: of(theirs, key),
-  ratio: Number((of(ours, key) / of(theirs, key)).toFixed(2)),
-});
+const compare = (key: keyof Sample) =>
+  compared(
+    ours.map((sample) => sample[key]),
+    theirs.map((sample) => sample[key]),
+  );
 const line = {
   bench: "slack",
   mentions,

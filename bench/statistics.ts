@@ -8,3 +8,12 @@ export function percentile(values: readonly number[], share: number): number {
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
+
+/** Medians of ours beside the baseline's, and how often the one is the other. */
+export function compared(
+  ours: readonly number[],
+  theirs: readonly number[],
+): { ours: number; bare: number; ratio: number } {
+  const [our, their] = [median(ours), median(theirs)];
+  return { ours: our, bare: their, ratio: Number((our / their).toFixed(2)) };
+}
