@@ -1,7 +1,8 @@
 /** The files of a call: opened inside the working folder, of a format that is known, and not too large together. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { replaceFile, sizeText } from "../../src/core/replace-file.ts";
+import { replaceFile } from "../../src/core/replace-file.ts";
+import { sizeText } from "../../src/core/size-text.ts";
 import { atPlace, existingFile, openForReading } from "../../src/core/working-folder.ts";
 import { dataProblem } from "./problem.ts";
 import type { DataFile, SavedFormat } from "./requests.ts";

@@ -2,7 +2,7 @@
 import { lstat, readlink } from "node:fs/promises";
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
-import { sizeText } from "../../src/core/replace-file.ts";
+import { sizeText } from "../../src/core/size-text.ts";
 import { atPlace, openForReading } from "../../src/core/working-folder.ts";
 import { type Entry, walk } from "./walk.ts";
 

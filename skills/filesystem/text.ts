@@ -1,6 +1,6 @@
 /** Files as text: what is too large or no text is refused with what to do instead. */
 import type { FileHandle } from "node:fs/promises";
-import { sizeText } from "../../src/core/replace-file.ts";
+import { sizeText } from "../../src/core/size-text.ts";
 import { fileProblem } from "../../src/core/working-folder.ts";
 
 const mostReadBytes = 16 * 1024 * 1024;

@@ -1,7 +1,8 @@
 /** `write_file`: a text file, new or replaced whole; permissions of a replaced file stay. */
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
-import { replaceFile, sizeText } from "../../src/core/replace-file.ts";
+import { replaceFile } from "../../src/core/replace-file.ts";
+import { sizeText } from "../../src/core/size-text.ts";
 import { atPlace, existingFile, fileProblem } from "../../src/core/working-folder.ts";
 import { textIn } from "./text.ts";
 

@@ -8,7 +8,7 @@
 import { RemoraError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import { sizeText } from "../../src/core/replace-file.ts";
+import { sizeText } from "../../src/core/size-text.ts";
 import { decodeText } from "./decode.ts";
 import type { Disclosure } from "./disclosure.ts";
 import { type Download, download } from "./download.ts";

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { sizeText } from "./size-text.ts";
 import { fileProblem, type Place } from "./working-folder.ts";
 
 /** Of one file that a tool writes. */
@@ -36,10 +37,4 @@ export async function replaceFile(place: Place, content: string | Uint8Array, mo
     await rm(temporary, { force: true });
     throw thrown;
   }
-}
-
-export function sizeText(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} KiB`;
-  return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { replaceFile, sizeText } from "../../src/core/replace-file.ts";
+import { replaceFile } from "../../src/core/replace-file.ts";
+import { sizeText } from "../../src/core/size-text.ts";
 import {
   atPlace,
   existingFile,
