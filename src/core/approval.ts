@@ -119,7 +119,46 @@ export interface CardItem {
   progress?: string;
   /** `Approved by Ann`, once settled. */
   outcome?: string;
+  /** What else people must know before they answer, a line each: hosts that the call reaches, changed files it takes along. */
+  facts?: string[];
+  /** The item is about changes to the working folder, not about a call: shown instead of `callText` and `reasons`. */
+  changes?: ShownChanges;
 }
+
+/**
+ * What a turn did to its working folder, for people. Plain text throughout, already escaped like every text of a card.
+ *
+ * Choices of such an item: `approve` keeps the changes, `deny` discards them; `part`, `allow`, `diff`, `undo` and `again`
+ * where they can be chosen. Without any choice but `undo` or `diff` it only reports what was kept.
+ */
+export interface ShownChanges {
+  /** One line: `website: 1 file deleted, 2 changed, 3 added`. */
+  title: string;
+  /** Why a person is asked, or what happened to the changes; one sentence, or empty. */
+  summary: string;
+  /** Deletions first, then changes, then additions; at most `maxShownFiles`. */
+  files: ShownChange[];
+  /** Files that are not listed for want of room. */
+  moreFiles: number;
+  /** The commands that ran, oldest first, one line each, and how they ended: `exit code 0`. */
+  commands: { text: string; outcome: string }[];
+  /** The end of the last command's output; may have several lines. */
+  lastOutput?: string;
+  /** The diff, when it is short enough for a card; many lines. A longer one is behind the choice `diff`. */
+  diff?: string;
+  /** What the buttons are called: a turn that was stopped or failed offers Keep and Discard. */
+  labels: { approve: string; deny: string };
+}
+
+export interface ShownChange {
+  path: string;
+  action: "deleted" | "changed" | "added";
+  /** `+12 −3`, `14 kB`, `link to x`, `now executable`. */
+  detail: string;
+}
+
+/** Of one card. */
+export const maxShownFiles = 25;
 
 /**
  * What a platform shows. It is made from records alone; no model prose is in it. All its texts are plain text, one line

@@ -58,8 +58,11 @@ export interface InboundMessage {
   at: number;
 }
 
-/** What a person may choose on an approval card. */
-export type AnswerChoice = "approve" | "deny" | "edit" | "allow";
+/**
+ * What a person may choose on a card. The last four are for cards about changes: keep only some files, see the whole diff,
+ * take back what was kept, and work on the same request again.
+ */
+export type AnswerChoice = "approve" | "deny" | "edit" | "allow" | "part" | "diff" | "undo" | "again";
 
 /** A click on a question that a tool asks (questions.ts). `questionId` locates it; authority comes from `by` alone. */
 export interface InboundPick {
@@ -85,6 +88,8 @@ export interface InboundAnswer {
   reason?: string;
   /** With `edit`: the arguments as JSON text. */
   editedJson?: string;
+  /** With `part`: the files to keep, as indexes into `ShownChanges.files`. */
+  parts?: number[];
   at: number;
 }
 
@@ -92,6 +97,8 @@ export interface InboundAnswer {
 export interface AnswerReceipt {
   accepted: boolean;
   text: string;
+  /** With `diff`: the whole diff, for that person alone where the platform can. Plain text. */
+  file?: { name: string; text: string };
 }
 
 /** Shown to the author of a message alone where the platform can, else as a reply: why it is not answered. */

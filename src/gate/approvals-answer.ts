@@ -73,6 +73,11 @@ async function answerRows(
       return await allow(context, cardId, mine, click);
     case "edit":
       return await edit(context, cardId, mine, click);
+    case "part":
+    case "diff":
+    case "undo":
+    case "again":
+      return refused(unknownCard);
     default:
       // A platform that reads the choice out of a forged button may hand in anything.
       click.choice satisfies never;

@@ -137,6 +137,10 @@ const looks: Record<AnswerChoice, { label: string; style: APIButtonComponentWith
   deny: { label: "Deny", style: ButtonStyle.Danger },
   edit: { label: "Edit…", style: ButtonStyle.Secondary },
   allow: { label: "Allow", style: ButtonStyle.Secondary },
+  part: { label: "Choose files…", style: ButtonStyle.Secondary },
+  diff: { label: "Show diff", style: ButtonStyle.Secondary },
+  undo: { label: "Undo", style: ButtonStyle.Secondary },
+  again: { label: "Run again", style: ButtonStyle.Secondary },
 };
 const order: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow"];
 
