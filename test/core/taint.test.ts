@@ -14,7 +14,7 @@ import { loadSkills } from "../../src/skills/load.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, type ScriptStep, says } from "../doubles/scripted-provider.ts";
 import { createStageDoubles, keepTurn } from "../doubles/stages.ts";
-import { ann, ben, click, setUp } from "../gate/approvals-fixture.ts";
+import { ann, ben, click, setUp } from "../approvals/approvals-fixture.ts";
 
 const fetches = toolSpec("fetch", { readsUntrusted: true });
 const looks = toolSpec("look");

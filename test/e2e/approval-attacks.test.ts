@@ -14,7 +14,7 @@ import { createEvents } from "../../src/core/events.ts";
 import type { Ledger } from "../../src/core/ledger.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { InboundAnswer } from "../../src/core/message.ts";
-import { createApprovals } from "../../src/gate/approvals.ts";
+import { createApprovals } from "../../src/approvals/approvals.ts";
 import { createGate } from "../../src/gate/gate.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 import { browserNote, launchBrowser, missingBrowser } from "../doubles/browser.ts";

@@ -1,7 +1,7 @@
 import { readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import { grantableRules } from "../../src/gate/grants.ts";
+import { grantableRules } from "../../src/approvals/grants.ts";
 import { contentOf } from "../../src/skills/library.ts";
 import { skillFolder, skillText, temporaryFolder, writeFiles } from "./folders.ts";
 import { openProviding, providingSkill, tool } from "./providing.ts";

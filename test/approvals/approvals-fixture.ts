@@ -8,8 +8,8 @@ import type { Feedback } from "../../src/core/memory.ts";
 import type { Author, InboundAnswer, JsonObject } from "../../src/core/message.ts";
 import type { ReplyTarget } from "../../src/core/platform.ts";
 import type { ToolCall } from "../../src/core/tool.ts";
-import { createApprovals } from "../../src/gate/approvals.ts";
-import type { ApprovalsOptions } from "../../src/gate/approvals-context.ts";
+import { createApprovals } from "../../src/approvals/approvals.ts";
+import type { ApprovalsOptions } from "../../src/approvals/context.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 
 export const folder = "/files/dm_ann";

@@ -12,7 +12,7 @@ import type { ApprovalCard } from "../core/approval.ts";
 import { messageOf } from "../core/errors.ts";
 import type { CardNotice, Ledger } from "../core/ledger.ts";
 import type { Log } from "../core/log.ts";
-import { createApprovalId } from "./approvals-hash.ts";
+import { createApprovalId } from "./hash.ts";
 import type { ApprovalRow } from "./card.ts";
 import { createSerial } from "./serial.ts";
 

@@ -10,7 +10,7 @@ import type { GateMatch } from "../core/gate.ts";
 import type { Ledger } from "../core/ledger.ts";
 import type { AnswerReceipt, Author } from "../core/message.ts";
 import { ruleText } from "../core/rule-text.ts";
-import { type AnswerRule, fits, type Requester } from "./approvals-authority.ts";
+import { type AnswerRule, fits, type Requester } from "./authority.ts";
 
 export interface GrantRule {
   skill: string;

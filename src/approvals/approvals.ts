@@ -1,16 +1,16 @@
 /**
  * Approvals that hold: records in the ledger, settled once, redeemed once.
  *
- *   open     asks for the calls of one step                            approvals-open.ts
- *   answer   a click; decide: the operator's word                      approvals-answer.ts, approvals-edit.ts
- *   redeem   checks everything again, right before the call runs       approvals-redeem.ts
+ *   open     asks for the calls of one step                            open.ts
+ *   answer   a click; decide: the operator's word                      answer.ts, edit.ts
+ *   redeem   checks everything again, right before the call runs       redeem.ts
  *   cancel, sweep   what was stopped, and what nobody answered in time
  *
  * Nothing is kept or timed in memory: any number of processes may do this on one ledger, and a restart changes nothing.
  */
 import type { ApprovalDesk, ApprovalRecord } from "../core/approval.ts";
-import { answerCard } from "./approvals-answer.ts";
-import { expiryMsOf } from "./approvals-authority.ts";
+import { answerCard } from "./answer.ts";
+import { expiryMsOf } from "./authority.ts";
 import {
   type ApprovalsContext,
   type ApprovalsOptions,
@@ -20,11 +20,11 @@ import {
   isExpired,
   recordCard,
   settle,
-} from "./approvals-context.ts";
-import { createNotices } from "./approvals-notices.ts";
-import { openApprovals } from "./approvals-open.ts";
-import { createDecisionRecords, grantDecisionsOf } from "./approvals-record.ts";
-import { redeemApproval } from "./approvals-redeem.ts";
+} from "./context.ts";
+import { createNotices } from "./notices.ts";
+import { openApprovals } from "./open.ts";
+import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
+import { redeemApproval } from "./redeem.ts";
 import type { ApprovalRow } from "./card.ts";
 import { createGrants } from "./grants.ts";
 import { createSerial } from "./serial.ts";

@@ -10,10 +10,10 @@
  */
 import type { ApprovalVote } from "../core/approval.ts";
 import type { AnswerChoice, AnswerReceipt, Author } from "../core/message.ts";
-import { approversText, fits, requesterOf, ruleFor } from "./approvals-authority.ts";
-import { type ApprovalsContext, type CardRows, expireDue, isExpired, rowsOf, settle } from "./approvals-context.ts";
-import { editRows } from "./approvals-edit.ts";
-import { granted } from "./approvals-record.ts";
+import { approversText, fits, requesterOf, ruleFor } from "./authority.ts";
+import { type ApprovalsContext, type CardRows, expireDue, isExpired, rowsOf, settle } from "./context.ts";
+import { editRows } from "./edit.ts";
+import { granted } from "./record.ts";
 import { type ApprovalRow, choicesOf, cleaner, groupsOf, minutesText, outcomeText, progressText } from "./card.ts";
 import { grantableRules } from "./grants.ts";
 

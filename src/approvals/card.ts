@@ -12,7 +12,7 @@ import type { AnswerChoice } from "../core/message.ts";
 import type { ReplyTarget } from "../core/platform.ts";
 import type { Redact } from "../core/redact.ts";
 import { ruleText, shownPattern } from "../core/rule-text.ts";
-import { approversText } from "./approvals-authority.ts";
+import { approversText } from "./authority.ts";
 import { callTextOf, editJsonOf, escapeHidden, warningOf } from "./card-text.ts";
 import { grantableRules } from "./grants.ts";
 

@@ -15,9 +15,9 @@ import {
   impossibilityOf,
   type Requester,
   ruleFor,
-} from "./approvals-authority.ts";
-import { type ApprovalsContext, announce, cardsOf, hashOfCall, isExpired } from "./approvals-context.ts";
-import { createApprovalId } from "./approvals-hash.ts";
+} from "./authority.ts";
+import { type ApprovalsContext, announce, cardsOf, hashOfCall, isExpired } from "./context.ts";
+import { createApprovalId } from "./hash.ts";
 import type { ApprovalRow } from "./card.ts";
 
 const defaultMaxOpenCards = 5;

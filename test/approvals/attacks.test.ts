@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Ledger } from "../../src/core/ledger.ts";
 import type { AnswerChoice, Author } from "../../src/core/message.ts";
-import { fits } from "../../src/gate/approvals-authority.ts";
+import { fits } from "../../src/approvals/authority.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 import {
   ann,

@@ -3,7 +3,7 @@
  * feedback file of its scope, with who decided, when, and how long it had waited.
  *
  *   announce   at the moment of the decision: its event
- *   record     behind a notice (approvals-notices.ts): what of a card is not recorded yet becomes a feedback line, and a mark
+ *   record     behind a notice (notices.ts): what of a card is not recorded yet becomes a feedback line, and a mark
  *              in the ledger once that is on disk
  *
  * What another process decided, or one that died before it came to it, has no mark: then the event is given here. A line

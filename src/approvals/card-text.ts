@@ -11,7 +11,7 @@
 import type { Json, JsonObject } from "../core/message.ts";
 import type { Redact } from "../core/redact.ts";
 import type { ToolCall } from "../core/tool.ts";
-import { canonicalJson } from "./approvals-hash.ts";
+import { canonicalJson } from "./hash.ts";
 
 /** Control, format, unassigned, private and surrogate characters, what is ignored in display, and every blank but the space. */
 const hidden = String.raw`[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs}`;

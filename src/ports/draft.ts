@@ -1,0 +1,133 @@
+/**
+ * Drafts: what a turn does to its working folder, until it is kept or discarded.
+ *
+ * A draft belongs to one conversation and one folder, like a branch. Each call that may write works on a layer of its own
+ * over the draft; the layer joins the draft when the call has ended, and is lost when the call was cut off. The real folder
+ * changes only when the draft is kept: all or nothing, and exactly what was shown.
+ */
+import type { Scope } from "../core/message.ts";
+import type { ToolAttempt, ToolScope } from "../core/tool.ts";
+import type { TurnRecord } from "../core/turn.ts";
+import type { RunningCommand } from "./sandbox.ts";
+
+/** `open` until a person or the rules have decided. */
+export type DraftState = "open" | "kept" | "discarded";
+
+export interface DraftCommand {
+  turnId: string;
+  callId: string;
+  /** Shell text, cut where it is long. */
+  text: string;
+  /** `exit code 0`. */
+  outcome: string;
+  /** The end of its output. */
+  output: string;
+}
+
+/** Plain JSON: a ledger entry, grouped by conversation. Its layer is on disk, in a folder named after its id. */
+export interface DraftRecord {
+  id: string;
+  platform: string;
+  conversationId: string;
+  scope: Scope;
+  /** The real folder, absolute and free of links. */
+  folder: string;
+  /** `own`: the conversation's, below the workspace. `given`: a folder that the configuration names. */
+  kind: "own" | "given";
+  /** Turns that wrote to it, oldest first. */
+  turnIds: string[];
+  /** Oldest first; only the newest are kept. */
+  commands: DraftCommand[];
+  createdAt: number;
+  /** When a call joined it last. */
+  changedAt: number;
+  /** The approval of the card that stands for it; a newer card replaces it. */
+  approvalId?: string;
+  /** `changedAt` as that card showed it. */
+  askedAt?: number;
+  /** How it ended, for the conversation's next turn. */
+  ending?: string;
+  /** When a turn was told of the ending. */
+  toldAt?: number;
+  /** With `kept`: the entry of the undo journal. */
+  undoId?: string;
+}
+
+/** What a call may do with the working folder: nothing, read it, or change it. */
+export type FolderUse = "none" | "read" | "write";
+
+/** The folder as one call sees it. */
+export interface CallFolder {
+  /**
+   * Where to open it: the real folder, or the draft over it. Good until the call has ended. Open it and go on from the open
+   * folder; never resolve it with `realpath`.
+   */
+  path: string;
+  /** Runs commands in it; absent unless the call may write. */
+  commands?: PluginCommands;
+}
+
+export interface CommandOptions {
+  /** Hosts that a person has approved, as the call names them. */
+  network?: readonly string[];
+}
+
+/** How the shell skill runs commands. */
+export interface PluginCommands {
+  /**
+   * At most one for a call. What it changed joins the draft when the call ends; nothing of it does when it was killed or
+   * went over a limit.
+   */
+  run(text: string, options: CommandOptions, signal: AbortSignal): Promise<RunningCommand>;
+  jobs: PluginJobs;
+}
+
+export interface JobSummary {
+  id: string;
+  command: string;
+  /** `running for 12 s`, or how it ended. */
+  state: string;
+}
+
+/** Commands in the background, of the conversation of the call. They end with the process. */
+export interface PluginJobs {
+  /** Rejects with code `jobs.too-many` and a sentence for the model at the limits per conversation, person and process. */
+  start(text: string, options: CommandOptions): Promise<JobSummary>;
+  list(): JobSummary[];
+  /** The end of what the job has written so far; undefined: no such job here. */
+  read(id: string): Promise<{ job: JobSummary; output: string } | undefined>;
+  stop(id: string): Promise<JobSummary | undefined>;
+}
+
+/** A call of a tool that may touch the working folder. */
+export interface FolderCall {
+  callId: string;
+  tool: string;
+  scope: ToolScope;
+  use: FolderUse;
+  /** The shell text, for tools that run one; the card about changes lists it. */
+  command?: string;
+}
+
+/** How a turn came to its end; what is done with its draft depends on it. */
+export type DraftEnd = "done" | "failed" | "stopped";
+
+export interface Drafts {
+  /**
+   * Runs one attempt of a call with the folder that it is to see. A call whose changes have joined the draft before, as after
+   * a crash, is not run again: its earlier attempt is returned.
+   */
+  runCall(
+    call: FolderCall,
+    signal: AbortSignal,
+    work: (folder: CallFolder) => Promise<ToolAttempt>,
+  ): Promise<ToolAttempt>;
+  /** Decides what becomes of the turn's draft, and shows a card below the answer where there is something to show. */
+  settle(turn: TurnRecord, end: DraftEnd): Promise<void>;
+  /** A card about changes was answered or has expired: keeps or discards. Does nothing for other turns. */
+  settleDecided(turnId: string): Promise<void>;
+  /** What became of drafts since the conversation was told last, a sentence each; they count as told from now on. */
+  news(turn: TurnRecord): Promise<string[]>;
+  /** What a call that sends something out would take along: the conversation's open draft. */
+  openChanges(conversationId: string): Promise<{ folder: string; paths: string[] } | undefined>;
+}
