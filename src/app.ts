@@ -10,6 +10,8 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createPageHome, createPlatforms, isMounted } from "./app-platforms.ts";
+import { createApprovals } from "./approvals/approvals.ts";
+import { createOwnerCheck } from "./approvals/authority.ts";
 import {
   accessRules,
   approvalPolicy,
@@ -54,8 +56,6 @@ import type { TurnRecord } from "./core/turn.ts";
 import { createUsageMeter } from "./core/usage.ts";
 import { usageCommand } from "./core/usage-command.ts";
 import { doWhenDue } from "./core/when-due.ts";
-import { createApprovals } from "./approvals/approvals.ts";
-import { createOwnerCheck } from "./approvals/authority.ts";
 import { createGate } from "./gate/gate.ts";
 import { createMemory } from "./memory/memory.ts";
 import { folderNameOf } from "./memory/places.ts";

@@ -11,11 +11,11 @@
 import type { ApprovalVote } from "../core/approval.ts";
 import type { AnswerChoice, AnswerReceipt, Author } from "../core/message.ts";
 import { approversText, fits, requesterOf, ruleFor } from "./authority.ts";
+import { type ApprovalRow, choicesOf, cleaner, groupsOf, minutesText, outcomeText, progressText } from "./card.ts";
 import { type ApprovalsContext, type CardRows, expireDue, isExpired, rowsOf, settle } from "./context.ts";
 import { editRows } from "./edit.ts";
-import { granted } from "./record.ts";
-import { type ApprovalRow, choicesOf, cleaner, groupsOf, minutesText, outcomeText, progressText } from "./card.ts";
 import { grantableRules } from "./grants.ts";
+import { granted } from "./record.ts";
 
 export interface Click {
   id: string;

@@ -11,6 +11,7 @@
 import type { ApprovalDesk, ApprovalRecord } from "../core/approval.ts";
 import { answerCard } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
+import type { ApprovalRow } from "./card.ts";
 import {
   type ApprovalsContext,
   type ApprovalsOptions,
@@ -21,12 +22,11 @@ import {
   recordCard,
   settle,
 } from "./context.ts";
+import { createGrants } from "./grants.ts";
 import { createNotices } from "./notices.ts";
 import { openApprovals } from "./open.ts";
 import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
-import type { ApprovalRow } from "./card.ts";
-import { createGrants } from "./grants.ts";
 import { createSerial } from "./serial.ts";
 
 const defaultGrantMs = 30 * 60 * 1000;

@@ -10,11 +10,11 @@ import type { ReplyTarget } from "../core/platform.ts";
 import type { Redact } from "../core/redact.ts";
 import type { ToolCall } from "../core/tool.ts";
 import type { ApprovalPolicy } from "./authority.ts";
+import { type ApprovalRow, buildCard } from "./card.ts";
+import type { Grants } from "./grants.ts";
 import { hashOf } from "./hash.ts";
 import type { Notices } from "./notices.ts";
 import { type DecisionRecords, decisionsOf, grantDecisionsOf } from "./record.ts";
-import { type ApprovalRow, buildCard } from "./card.ts";
-import type { Grants } from "./grants.ts";
 import type { Serial } from "./serial.ts";
 
 export interface ApprovalsOptions {

@@ -6,8 +6,8 @@ import type { GateMatch } from "../core/gate.ts";
 import type { JsonObject } from "../core/message.ts";
 import { shownPattern } from "../core/rule-text.ts";
 import type { Click } from "./answer.ts";
-import { type ApprovalsContext, hashOfCall, settle } from "./context.ts";
 import type { ApprovalRow } from "./card.ts";
+import { type ApprovalsContext, hashOfCall, settle } from "./context.ts";
 
 export type EditResult =
   | { type: "refused"; text: string }

@@ -12,8 +12,8 @@ import type { ApprovalCard } from "../core/approval.ts";
 import { messageOf } from "../core/errors.ts";
 import type { CardNotice, Ledger } from "../core/ledger.ts";
 import type { Log } from "../core/log.ts";
-import { createApprovalId } from "./hash.ts";
 import type { ApprovalRow } from "./card.ts";
+import { createApprovalId } from "./hash.ts";
 import { createSerial } from "./serial.ts";
 
 /** A message that can't be rewritten for so long is gone. */

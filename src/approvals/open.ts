@@ -16,9 +16,9 @@ import {
   type Requester,
   ruleFor,
 } from "./authority.ts";
+import type { ApprovalRow } from "./card.ts";
 import { type ApprovalsContext, announce, cardsOf, hashOfCall, isExpired } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
-import type { ApprovalRow } from "./card.ts";
 
 const defaultMaxOpenCards = 5;
 

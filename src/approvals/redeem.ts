@@ -10,9 +10,9 @@ import { messageOf } from "../core/errors.ts";
 import type { Author } from "../core/message.ts";
 import type { ToolCall } from "../core/tool.ts";
 import { type AnswerRule, fits, requesterOf, ruleFor } from "./authority.ts";
+import type { ApprovalRow } from "./card.ts";
 import { type ApprovalsContext, expireDue, hashOfCall, isExpired, settle } from "./context.ts";
 import { cancelledLate } from "./record.ts";
-import type { ApprovalRow } from "./card.ts";
 
 export async function redeemApproval(
   context: ApprovalsContext,

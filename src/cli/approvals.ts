@@ -6,6 +6,8 @@
  * before a call runs is checked there.
  */
 import { existsSync } from "node:fs";
+import { createApprovals } from "../approvals/approvals.ts";
+import { escapeHidden } from "../approvals/card-text.ts";
 import { approvalPolicy, redisSettings } from "../config/derive.ts";
 import type { Environment, Settings } from "../config/load.ts";
 import type { ApprovalCard, ApprovalDesk, CardItem } from "../core/approval.ts";
@@ -14,8 +16,6 @@ import { createEvents } from "../core/events.ts";
 import type { Ledger } from "../core/ledger.ts";
 import { silentLog } from "../core/log.ts";
 import { createRedactor } from "../core/redact.ts";
-import { createApprovals } from "../approvals/approvals.ts";
-import { escapeHidden } from "../approvals/card-text.ts";
 import { createGate } from "../gate/gate.ts";
 import { contentOf, gateRules } from "../skills/library.ts";
 import { loadSkills } from "../skills/load.ts";

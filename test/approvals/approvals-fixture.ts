@@ -1,4 +1,7 @@
 /** Approvals on a real ledger, with a clock that the test turns and a gate whose rules the test may change. */
+
+import { createApprovals } from "../../src/approvals/approvals.ts";
+import type { ApprovalsOptions } from "../../src/approvals/context.ts";
 import type { ApprovalCard, ApprovalRequest } from "../../src/core/approval.ts";
 import { createEvents, type RemoraEvent } from "../../src/core/events.ts";
 import type { Gate, GateMatch } from "../../src/core/gate.ts";
@@ -8,8 +11,6 @@ import type { Feedback } from "../../src/core/memory.ts";
 import type { Author, InboundAnswer, JsonObject } from "../../src/core/message.ts";
 import type { ReplyTarget } from "../../src/core/platform.ts";
 import type { ToolCall } from "../../src/core/tool.ts";
-import { createApprovals } from "../../src/approvals/approvals.ts";
-import type { ApprovalsOptions } from "../../src/approvals/context.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 
 export const folder = "/files/dm_ann";

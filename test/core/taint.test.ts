@@ -11,10 +11,10 @@ import type { CallRecord, TurnRecord } from "../../src/core/turn.ts";
 import { createGate } from "../../src/gate/gate.ts";
 import { gateRules } from "../../src/skills/library.ts";
 import { loadSkills } from "../../src/skills/load.ts";
+import { ann, ben, click, setUp } from "../approvals/approvals-fixture.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, type ScriptStep, says } from "../doubles/scripted-provider.ts";
 import { createStageDoubles, keepTurn } from "../doubles/stages.ts";
-import { ann, ben, click, setUp } from "../approvals/approvals-fixture.ts";
 
 const fetches = toolSpec("fetch", { readsUntrusted: true });
 const looks = toolSpec("look");
