@@ -8,10 +8,11 @@
  *
  * Clicks on one card are taken one after the other, so that "approve all" against "deny all" is not a mixture of both.
  */
-import type { ApprovalVote } from "../core/approval.ts";
+import type { ApprovalRecord, ApprovalVote } from "../core/approval.ts";
 import type { AnswerChoice, AnswerReceipt, Author } from "../core/message.ts";
 import { approversText, fits, requesterOf, ruleFor } from "./authority.ts";
 import { type ApprovalRow, choicesOf, cleaner, groupsOf, minutesText, outcomeText, progressText } from "./card.ts";
+import { mayTakeBack } from "./changes.ts";
 import { type ApprovalsContext, type CardRows, expireDue, isExpired, rowsOf, settle } from "./context.ts";
 import { editRows } from "./edit.ts";
 import { grantableRules } from "./grants.ts";
@@ -26,6 +27,9 @@ export interface Click {
   from?: { platform: string; conversationId: string; messageId?: string };
   reason?: string;
   editedJson?: string;
+  /** With `part`: indexes of the files to keep, and then their paths. */
+  parts?: number[];
+  chosen?: string[];
 }
 
 const unknownCard = "This card is not valid any more, so nothing was changed. If it is still needed, ask again.";
@@ -37,6 +41,8 @@ export async function answerCard(context: ApprovalsContext, click: Click): Promi
     const found = await rowsOf(context.ledger, cardId);
     if (found === undefined || found.rows.length === 0 || !isFromCard(found, click)) return refused(unknownCard);
     if (click.by.isBot) return refused("Only people can answer approvals.");
+    const about = found.rows.find(({ body }) => body.changes !== undefined);
+    if (about !== undefined && isAction(click.choice)) return await act(context, about, click);
     const meant = groupsOf(found.rows).find((group) => group.some(({ id }) => id === click.id)) ?? found.rows;
     return await answerRows(context, cardId, meant, click);
   });
@@ -74,6 +80,7 @@ async function answerRows(
     case "edit":
       return await edit(context, cardId, mine, click);
     case "part":
+      return await keepPart(context, cardId, mine, click);
     case "diff":
     case "undo":
     case "again":
@@ -119,6 +126,42 @@ async function approve(
   );
 }
 
+function isAction(choice: AnswerChoice): choice is "diff" | "undo" | "again" {
+  return choice === "diff" || choice === "undo" || choice === "again";
+}
+
+/** Looking at the diff is for everyone who sees the card; taking back is not. */
+async function act(context: ApprovalsContext, row: ApprovalRow, click: Click): Promise<AnswerReceipt> {
+  const { changes } = context;
+  const { choice, by, isOperator } = click;
+  if (changes === undefined || !choicesOf(row, context.redact).includes(choice))
+    return refused(await lateText(context, [row]));
+  if (choice === "diff") {
+    const text = await changes.diff(row.body);
+    if (text === undefined) return refused("There is no diff any more: the changes were kept or discarded.");
+    return { ...accepted("The whole diff:"), file: { name: "changes.diff", text: context.redact(text) } };
+  }
+  if (!mayTakeBack(row.body, by, isOperator)) return refused(strangerText(context, [row], click));
+  return choice === "undo" ? await changes.undo(row.body, row.id, by) : await changes.runAgain(row.body, row.id, by);
+}
+
+/** Keeps the chosen files; the others are discarded with the draft. */
+async function keepPart(
+  context: ApprovalsContext,
+  cardId: string,
+  rows: ApprovalRow[],
+  click: Click,
+): Promise<AnswerReceipt> {
+  const [row] = rows;
+  if (row === undefined || !choicesOf(row, context.redact).includes("part"))
+    return refused("The files of this card can't be chosen one by one. Approve or deny it.");
+  const paths = row.body.changes?.paths ?? [];
+  const chosen = [...new Set(click.parts ?? [])].flatMap((index) => paths[index] ?? []);
+  if (chosen.length === 0) return refused("No file was chosen, so nothing was changed. Deny discards all of them.");
+  const keepsAll = chosen.length === paths.length;
+  return await approve(context, cardId, [row], keepsAll ? click : { ...click, chosen });
+}
+
 /** One person's yes. The record as it was read is what they saw: it must still be that when the vote is written. */
 async function vote(context: ApprovalsContext, row: ApprovalRow, click: Click): Promise<ApprovalRow | undefined> {
   const at = context.now();
@@ -133,12 +176,19 @@ async function vote(context: ApprovalsContext, row: ApprovalRow, click: Click): 
       if (counted !== undefined) return counted;
     } else {
       const approved = await settle(context, row, ["open"], "approved", (body) =>
-        body.votes.length === before ? { ...body, votes, decidedBy: click.by, decidedAt: at } : undefined,
+        body.votes.length === before
+          ? { ...withChosen(body, click), votes, decidedBy: click.by, decidedAt: at }
+          : undefined,
       );
       if (approved !== undefined) return approved;
     }
   }
   return undefined;
+}
+
+function withChosen(body: ApprovalRecord, { chosen }: Click): ApprovalRecord {
+  if (chosen === undefined || body.changes === undefined) return body;
+  return { ...body, changes: { ...body.changes, chosen } };
 }
 
 async function stillOpen({ ledger }: ApprovalsContext, row: ApprovalRow): Promise<ApprovalRow | undefined> {

@@ -12,6 +12,7 @@ import type { ApprovalDesk, ApprovalRecord } from "../core/approval.ts";
 import { answerCard } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
+import { finishChanges, openChanges, redeemChanges, replaceChanges } from "./changes.ts";
 import {
   type ApprovalsContext,
   type ApprovalsOptions,
@@ -83,17 +84,23 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
 
   return {
     open: (request) => context.serial(`open ${request.target.conversationId}`, () => openApprovals(context, request)),
-    answer: ({ platform, conversationId, messageId, cardOrApprovalId: id, choice, by, reason, editedJson }) =>
+    answer: ({ platform, conversationId, messageId, cardOrApprovalId: id, choice, by, reason, editedJson, parts }) =>
       answerCard(context, {
         ...{ id, choice, by, isOperator: false },
         from: { platform, conversationId, ...(messageId === undefined ? {} : { messageId }) },
         ...(reason === undefined ? {} : { reason }),
         ...(editedJson === undefined ? {} : { editedJson }),
+        ...(parts === undefined ? {} : { parts }),
       }),
     decide: ({ cardOrApprovalId: id, choice, reason }) =>
       answerCard(context, { id, choice, by: operator, isOperator: true, ...(reason === undefined ? {} : { reason }) }),
     redeem: (approvalId, call, workingFolder) => redeemApproval(context, approvalId, call, workingFolder),
     hashOf: (call, workingFolder) => hashOfCall(context, call, workingFolder),
+    openChanges: (request) =>
+      context.serial(`open ${request.target.conversationId}`, () => openChanges(context, request)),
+    redeemChanges: (approvalId) => redeemChanges(context, approvalId),
+    finishChanges: (approvalId, outcome) => finishChanges(context, approvalId, outcome),
+    replaceChanges: (approvalId, reason) => replaceChanges(context, approvalId, reason),
     async card(cardId) {
       const [card] = await cardsOf(context, cardId);
       return card;

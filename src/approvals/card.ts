@@ -14,6 +14,7 @@ import type { Redact } from "../core/redact.ts";
 import { ruleText, shownPattern } from "../core/rule-text.ts";
 import { approversText } from "./authority.ts";
 import { callTextOf, editJsonOf, escapeHidden, warningOf } from "./card-text.ts";
+import { changesText, choicesAfter, choicesOfChanges } from "./changes-card.ts";
 import { grantableRules } from "./grants.ts";
 
 /** A record with its state. */
@@ -82,17 +83,20 @@ function itemOf(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardIte
   const warning = warningOf(body.call);
   const choices = choicesOf(shown, redact);
   const editJson = choices.includes("edit") ? editJsonOf(body.call, redact) : undefined;
+  const { changes, facts = [] } = body;
   return {
     approvalId: group[0].id,
     tool: clean(body.call.name),
-    callText: callTextOf(body.call, redact),
-    reasons: reasonsOf(body.matches).map(clean),
+    callText: changes === undefined ? callTextOf(body.call, redact) : "",
+    reasons: changes === undefined ? reasonsOf(body.matches).map(clean) : [],
+    ...(facts.length === 0 ? {} : { facts: facts.map(clean) }),
+    ...(changes === undefined ? {} : { changes: changesText(changes, state, redact) }),
     ...(warning === undefined ? {} : { warning }),
     times: group.length,
     state,
     choices,
     ...(editJson === undefined ? {} : { editJson }),
-    ...(choices.includes("allow") ? { grantText: clean(grantTextOf(body.matches, grantMs)) } : {}),
+    ...(choices.includes("allow") ? { grantText: clean(grantTextOf(body, grantMs)) } : {}),
     ...(body.original === undefined ? {} : { editedFrom: callTextOf(body.original, redact) }),
     ...(state === "open" && body.votes.length > 0 ? { progress: clean(progressText(body)) } : {}),
     ...(state === "open" ? {} : { outcome: clean(outcomeText(shown)) }),
@@ -101,7 +105,8 @@ function itemOf(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardIte
 
 /** What the card offers for a row, and what `answer` accepts. */
 export function choicesOf(row: ApprovalRow, redact: Redact): AnswerChoice[] {
-  if (row.state !== "open") return [];
+  if (row.state !== "open") return row.body.changes === undefined ? [] : choicesAfter(row.body.changes);
+  if (row.body.changes !== undefined) return choicesOfChanges(row.body, row.body.changes);
   const choices: AnswerChoice[] = ["approve", "deny"];
   // One person can neither change a call that others must agree to, nor agree for them in advance.
   if (row.body.quorum > 1) return choices;
@@ -128,7 +133,11 @@ function placeOf({ file, line }: GateMatch): string {
   return `${basename(dirname(file))}/${basename(file)}:${line}`;
 }
 
-function grantTextOf(matches: GateMatch[], grantMs: number): string {
+function grantTextOf({ matches, changes, requester }: ApprovalRecord, grantMs: number): string {
+  if (changes !== undefined) {
+    const what = matches.map(({ reason = "" }) => reason).join(" and ");
+    return `For ${minutesText(grantMs)}, in this conversation: ${what} without asking, when ${requester.name} asks for it.`;
+  }
   const rules = grantableRules(matches) ?? [];
   const named = rules.map((rule) => {
     const match = matches.find(({ skill, pattern }) => skill === rule.skill && pattern === rule.pattern);
@@ -154,6 +163,8 @@ export function outcomeText({ body, state }: ApprovalRow): string {
       return "Not answered yet";
     case "approved":
     case "consumed":
+      if (body.changes?.kind === "report") return body.changes.result ?? "Kept";
+      if (body.changes?.result !== undefined) return `Approved by ${namesOf(body)}. ${body.changes.result}`;
       if (body.grantIds.length > 0) return `Allowed by a grant of ${namesOf(body)}`;
       return `${body.original === undefined ? "Approved" : "Edited and approved"} by ${namesOf(body)}`;
     case "denied":
@@ -161,7 +172,7 @@ export function outcomeText({ body, state }: ApprovalRow): string {
     case "expired":
       return body.votes.length >= body.quorum ? "Expired before it ran" : "Expired: nobody answered in time";
     case "cancelled":
-      return `Cancelled${why}`;
+      return body.changes === undefined ? `Cancelled${why}` : (body.reason ?? "Cancelled");
     default:
       return state satisfies never;
   }

@@ -1,5 +1,5 @@
 /** What the parts of the approvals share, and the few steps that all of them take with records. */
-import type { ApprovalCard, ApprovalRecord, ApprovalState, CardRecord } from "../core/approval.ts";
+import type { ApprovalCard, ApprovalRecord, ApprovalState, CardRecord, ChangesActions } from "../core/approval.ts";
 import type { Events } from "../core/events.ts";
 import type { Gate } from "../core/gate.ts";
 import type { Ledger } from "../core/ledger.ts";
@@ -38,6 +38,8 @@ export interface ApprovalsOptions {
   authority?(by: Author, target: ReplyTarget): Promise<Author | undefined>;
   /** Checks edited arguments against the tool's schema; a sentence when they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
+  /** For cards about changes; absent where nobody looks after drafts. */
+  changes?: ChangesActions;
   /** What tells one content of the tool's skill from another; undefined where there is none. */
   skillFile?(tool: string): string | undefined;
 }

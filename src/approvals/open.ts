@@ -155,6 +155,7 @@ function recordOf(
     workingFolder,
     matches: asked.matches,
     extraTags: asked.extraTags ?? [],
+    ...(asked.facts === undefined || asked.facts.length === 0 ? {} : { facts: asked.facts }),
     ...rule,
     votes: [],
     grantIds: [],

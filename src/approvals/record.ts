@@ -69,7 +69,8 @@ export function decisionsOf(row: ApprovalRow): Decision[] {
       return [];
     case "approved":
     case "consumed":
-      return [approved(row)];
+      // Nobody decided what is only reported.
+      return body.changes?.kind === "report" ? [] : [approved(row)];
     case "denied":
       return [denied(row)];
     case "expired":

@@ -85,10 +85,14 @@ async function problemNow(
 ): Promise<string | undefined> {
   return (
     callProblem(context, record, call, workingFolder) ??
-    (await grantProblem(context, record)) ??
-    (await authorityProblem(context, record)) ??
+    (await problemWithVotes(context, record)) ??
     gateProblem(context, record)
   );
+}
+
+/** Why the yes that was given does not count any more: a grant was revoked, or a right is gone. */
+export async function problemWithVotes(context: ApprovalsContext, record: ApprovalRecord): Promise<string | undefined> {
+  return (await grantProblem(context, record)) ?? (await authorityProblem(context, record));
 }
 
 /** For what has no record, or one whose state can't change any more. */

@@ -57,6 +57,31 @@ export interface ApprovalRecord {
   decidedAt?: number;
   /** Why it did not run, in a sentence: what the one who denied wrote for the model, or what was found wrong. */
   reason?: string;
+  /** What else people must know before they answer, a line each. */
+  facts?: string[];
+  /** The record is about changes to the working folder; then `call` only names them. */
+  changes?: ChangesRecord;
+}
+
+/** The changes that a record is about. */
+export interface ChangesRecord {
+  draftId: string;
+  /** `ask`: a person decides. `report`: the rules kept them, and nobody was asked. */
+  kind: "ask" | "report";
+  /** SHA-256 over the layer and every file that it touches: only exactly this is kept. */
+  hash: string;
+  /** Not yet escaped. */
+  shown: ShownChanges;
+  /** Lossless paths of `shown.files`, in the same order. */
+  paths: string[];
+  /** Set by the choice `part`: the paths to keep. */
+  chosen?: string[];
+  /** What became of them once they were decided, in a sentence for people. */
+  result?: string;
+  /** The entry of the undo journal, as long as it may be undone. */
+  undoId?: string;
+  /** Nothing was kept because somebody else changed the same files: the request may be worked on again. */
+  mayRunAgain?: boolean;
 }
 
 /** What ties the records of one card together. */
@@ -181,6 +206,28 @@ export type ApprovalOutcome =
   | { type: "approved"; by: Author; call: ToolCall; isEdited: boolean }
   | { type: "refused"; state: Exclude<ApprovalState, "open" | "approved" | "consumed">; by?: Author; reason?: string };
 
+/** Changes to show below an answer. */
+export interface ChangesRequest {
+  turnId: string;
+  target: ReplyTarget;
+  scope: Scope;
+  requester: Author;
+  alsoAsked?: string[];
+  workingFolder: string;
+  changes: ChangesRecord;
+  /** What a grant would allow from now on; absent: it can't be allowed in advance. */
+  grant?: { pattern: string; reason: string };
+  /** Until when it can be answered; null: for ever. Meaningless for a report. */
+  expiresAt: number | null;
+}
+
+/** What is to be done with changes that were asked about. */
+export type ChangesOutcome =
+  | { type: "waiting" }
+  /** `paths` absent: all of them. */
+  | { type: "keep"; by: Author; hash: string; paths?: string[] }
+  | { type: "discard"; sentence: string };
+
 export interface ApprovalRequest {
   turnId: string;
   target: ReplyTarget;
@@ -190,7 +237,7 @@ export interface ApprovalRequest {
   alsoAsked?: string[];
   workingFolder: string;
   /** `extraTags`: what the gate was given besides the call. */
-  calls: { call: ToolCall; matches: GateMatch[]; extraTags?: string[] }[];
+  calls: { call: ToolCall; matches: GateMatch[]; extraTags?: string[]; facts?: string[] }[];
 }
 
 export interface Approvals {
@@ -216,6 +263,31 @@ export interface Approvals {
   sweep(now: number): Promise<void>;
 }
 
+/** Approvals of changes to a working folder: the same records, cards, people and rules as for calls. */
+export interface ChangeApprovals {
+  /**
+   * One record for a hash of a draft; asking again returns the same card. A grant may have approved it already, and what
+   * nobody may answer is denied: `state` says so.
+   */
+  openChanges(
+    request: ChangesRequest,
+  ): Promise<{ card: ApprovalCard; approvalId: string; state: "open" | "approved" | "denied" | "consumed" }>;
+  /** Asked right before the changes are kept. Checks expiry and authority again and consumes the approval. */
+  redeemChanges(approvalId: string): Promise<ChangesOutcome>;
+  /** Notes what became of them and rewrites the card. */
+  finishChanges(approvalId: string, outcome: Pick<ChangesRecord, "result" | "undoId" | "mayRunAgain">): Promise<void>;
+  /** A newer card of the same draft stands in its place. */
+  replaceChanges(approvalId: string, reason: string): Promise<void>;
+}
+
+/** What can be done with changes besides deciding about them; asked of whoever looks after drafts. */
+export interface ChangesActions {
+  /** The whole diff; undefined once there is none any more. */
+  diff(record: ApprovalRecord): Promise<string | undefined>;
+  undo(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
+  runAgain(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
+}
+
 /** A decision made at the machine itself, by someone who could as well change the configuration. */
 export interface OperatorDecision {
   cardOrApprovalId: string;
@@ -224,7 +296,7 @@ export interface OperatorDecision {
 }
 
 /** Approvals as commands, command line and dashboard see them. */
-export interface ApprovalDesk extends Approvals {
+export interface ApprovalDesk extends Approvals, ChangeApprovals {
   /** Notes which message shows the card; from then on a click on another message is not the card's. */
   posted(cardId: string, turnId: string, messageId: string): Promise<void>;
   /** Where nobody may answer, the operator may not either. */

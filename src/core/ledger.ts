@@ -5,6 +5,7 @@
  * a compare-and-set on its state: of several callers that move an entry from the same state, exactly one succeeds.
  * What a resolved promise says is on disk (or in Redis) and survives `kill -9`.
  */
+import type { DraftRecord, DraftState } from "../ports/draft.ts";
 import type { PairingRecord } from "./access.ts";
 import type { ApprovalRecord, ApprovalState, CardRecord, GrantRecord, GrantState } from "./approval.ts";
 import type { KnownConversation } from "./known-conversations.ts";
@@ -68,6 +69,8 @@ export interface LedgerKinds {
   usage: { state: "counted"; body: UsageCount };
   /** `open → answered | withdrawn → closed`, the last once its card says so. Grouped by turn. */
   question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
+  /** Grouped by conversation. */
+  draft: { state: DraftState; body: DraftRecord };
   /** Grouped by scope. */
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
   /** Who may write directly; grouped by platform. */

@@ -1,0 +1,44 @@
+/** The part of a card that shows changes to a folder: texts escaped like every text of a card, and what may be chosen. */
+import type { ApprovalRecord, ApprovalState, ChangesRecord, ShownChanges } from "../core/approval.ts";
+import type { AnswerChoice } from "../core/message.ts";
+import type { Redact } from "../core/redact.ts";
+import { escapeHidden } from "./card-text.ts";
+import { grantableRules } from "./grants.ts";
+
+/** While the changes wait for an answer. */
+export function choicesOfChanges(body: ApprovalRecord, changes: ChangesRecord): AnswerChoice[] {
+  const choices: AnswerChoice[] = ["approve", "deny"];
+  // One person can neither choose nor agree in advance for others who must agree too.
+  const isOnesOwn = body.quorum <= 1;
+  if (isOnesOwn && changes.paths.length > 1 && changes.shown.moreFiles === 0) choices.push("part");
+  if (isOnesOwn && grantableRules(body.matches) !== undefined) choices.push("allow");
+  if (changes.shown.diff === undefined) choices.push("diff");
+  return choices;
+}
+
+/** Once they were decided, or kept by the rules. */
+export function choicesAfter({ undoId, mayRunAgain }: ChangesRecord): AnswerChoice[] {
+  return [...(undoId === undefined ? [] : ["undo" as const]), ...(mayRunAgain === true ? ["again" as const] : [])];
+}
+
+/** A card that was decided shrinks: the diff, the commands and their output were there to decide by. */
+export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState, redact: Redact): ShownChanges {
+  const line = (text: string) =>
+    escapeHidden(
+      redact(text)
+        .trim()
+        .replace(/\s*\n\s*/g, " "),
+    );
+  const lines = (text: string) => redact(text).split("\n").map(escapeHidden).join("\n");
+  const isOpen = state === "open";
+  return {
+    title: line(shown.title),
+    summary: isOpen || kind === "report" ? line(shown.summary) : "",
+    files: shown.files.map(({ path, action, detail }) => ({ path: line(path), action, detail: line(detail) })),
+    moreFiles: shown.moreFiles,
+    commands: isOpen ? shown.commands.map(({ text, outcome }) => ({ text: line(text), outcome: line(outcome) })) : [],
+    ...(isOpen && shown.lastOutput !== undefined ? { lastOutput: lines(shown.lastOutput) } : {}),
+    ...(isOpen && shown.diff !== undefined ? { diff: lines(shown.diff) } : {}),
+    labels: shown.labels,
+  };
+}

@@ -1,0 +1,200 @@
+/**
+ * Approvals of changes to a working folder. They are records like those of calls, so that the same people decide by the
+ * same rules, with quorum, expiry, grants and audit. What differs:
+ *
+ *   - the hash is over the files that were shown, not over a call
+ *   - no turn waits for them: whoever looks after drafts keeps or discards the files once they are decided
+ *   - a record may only report what the rules have kept, so that it can be undone
+ */
+import type {
+  ApprovalCard,
+  ApprovalRecord,
+  ApprovalState,
+  ChangesOutcome,
+  ChangesRecord,
+  ChangesRequest,
+} from "../core/approval.ts";
+import type { GateMatch } from "../core/gate.ts";
+import type { Author } from "../core/message.ts";
+import { fits, impossibilityOf, requesterOf, ruleFor } from "./authority.ts";
+import type { ApprovalRow } from "./card.ts";
+import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle } from "./context.ts";
+import { createApprovalId } from "./hash.ts";
+import { problemWithVotes } from "./redeem.ts";
+
+/** What the rules for tools call it: `safety.tools.keep_changes` names its own approvers. */
+export const keepChangesTool = "keep_changes";
+/** Stands for a SKILL.md in the record of what asked; changes are no pattern of any skill. */
+const changesSource = "changes";
+
+type OpenedChanges = { card: ApprovalCard; approvalId: string; state: "open" | "approved" | "denied" | "consumed" };
+
+export async function openChanges(context: ApprovalsContext, request: ChangesRequest): Promise<OpenedChanges> {
+  const { turnId, changes, target } = request;
+  const known = (await context.ledger.list("approval", { group: turnId })).find(({ body }) => isSame(body, changes));
+  const row = known ?? (await create(context, request));
+  const card = (await cardsOf(context, row.body.cardId)).find((one) => one.target.turnId === target.turnId);
+  if (card === undefined) throw new TypeError(`card ${row.body.cardId} was written and is not there`);
+  return { card, approvalId: row.id, state: openingState(row.state) };
+}
+
+function openingState(state: ApprovalState): OpenedChanges["state"] {
+  return state === "expired" || state === "cancelled" ? "denied" : state;
+}
+
+function isSame({ changes }: ApprovalRecord, { draftId, hash, kind }: ChangesRecord): boolean {
+  return changes?.draftId === draftId && changes.hash === hash && changes.kind === kind;
+}
+
+async function create(context: ApprovalsContext, request: ChangesRequest): Promise<ApprovalRow> {
+  const { turnId, target, changes } = request;
+  const cardId = createApprovalId();
+  const record = await recordOf(context, request, cardId);
+  const body = { platform: target.platform, conversationId: target.conversationId, turnIds: [turnId], messages: [] };
+  await context.ledger.create("card", cardId, { state: "made", body, group: target.conversationId });
+  return await context.notices.quietly(cardId, async () => {
+    const state = changes.kind === "report" ? "consumed" : stateOf(record);
+    await context.ledger.create("approval", record.id, { state, body: record, group: turnId });
+    const row = await context.ledger.get("approval", record.id);
+    if (row === undefined) throw new TypeError(`approval ${record.id} was written and is not there`);
+    if (changes.kind === "ask") announce(context, row);
+    return row;
+  });
+}
+
+function stateOf({ reason, grantIds }: ApprovalRecord): ApprovalState {
+  if (reason !== undefined) return "denied";
+  return grantIds.length > 0 ? "approved" : "open";
+}
+
+async function recordOf(context: ApprovalsContext, request: ChangesRequest, cardId: string): Promise<ApprovalRecord> {
+  const { turnId, target, scope, requester, alsoAsked = [], workingFolder, changes, grant, expiresAt } = request;
+  const rule = ruleFor(context.policy, keepChangesTool);
+  const createdAt = context.now();
+  const matches: GateMatch[] =
+    grant === undefined
+      ? []
+      : [{ kind: "confirm", skill: changesSource, ...grant, file: changesSource, line: 0, form: "exact" }];
+  const record: ApprovalRecord = {
+    ...{ id: createApprovalId(), cardId, turnId, conversationId: target.conversationId, scope, target },
+    ...{ requester, alsoAsked, workingFolder, matches, changes, ...rule, createdAt, expiresAt },
+    call: { id: `changes:${changes.draftId}`, name: keepChangesTool, input: { changes: changes.shown.title } },
+    ...{ callHash: changes.hash, requestedHash: changes.hash, extraTags: [], votes: [], grantIds: [] },
+  };
+  if (changes.kind === "report") return record;
+  const impossibility = impossibilityOf(rule);
+  if (impossibility !== undefined) return { ...record, reason: impossibility };
+  return await withGrants(context, record);
+}
+
+/** A grant holds for the person who asked when it was given. */
+async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Promise<ApprovalRecord> {
+  const { target, conversationId, matches, quorum, approvers, notRequester, createdAt } = record;
+  const rule = { quorum, approvers, notRequester };
+  const requester = requesterOf(record);
+  const place = { platform: target.platform, conversationId, matches, requester, rule };
+  const grants = (await context.grants.covering(place))?.filter(({ origin }) => origin.userId === requester.by.id);
+  const giver = grants?.[0]?.by;
+  if (grants === undefined || giver === undefined) return record;
+  const votes = [{ by: giver, at: createdAt, isOperator: false }];
+  return { ...record, votes, grantIds: grants.map(({ id }) => id), decidedBy: giver, decidedAt: createdAt };
+}
+
+export async function redeemChanges(context: ApprovalsContext, approvalId: string): Promise<ChangesOutcome> {
+  const row = await context.ledger.get("approval", approvalId);
+  if (row?.body.changes === undefined) return { type: "discard", sentence: "The approval is not on record any more." };
+  switch (row.state) {
+    case "open":
+      if (!isExpired(row.body, context.now())) return { type: "waiting" };
+      await expire(context, row);
+      return await redeemChanges(context, approvalId);
+    case "approved":
+      return await consume(context, row);
+    case "consumed":
+      return row.body.changes.kind === "report" ? { type: "waiting" } : keep(row.body);
+    case "denied":
+      return { type: "discard", sentence: `${deniedText(row.body)} They were discarded.` };
+    case "expired":
+      return { type: "discard", sentence: "Nobody answered in time, so the changes were discarded." };
+    case "cancelled":
+      return { type: "discard", sentence: row.body.reason ?? "The request was cancelled." };
+    default:
+      return row.state satisfies never;
+  }
+}
+
+function deniedText({ decidedBy, reason }: ApprovalRecord): string {
+  const who = decidedBy === undefined ? "The changes were not approved" : `${decidedBy.name} denied the changes`;
+  return reason === undefined ? `${who}.` : `${who}: ${reason.replace(/[.!]*$/, "")}.`;
+}
+
+async function consume(context: ApprovalsContext, row: ApprovalRow): Promise<ChangesOutcome> {
+  const problem = await problemWithVotes(context, row.body);
+  if (problem !== undefined) {
+    await change(context, row, () =>
+      settle(context, row, ["approved"], "cancelled", (body) => ({
+        ...body,
+        reason: problem,
+        decidedAt: context.now(),
+      })),
+    );
+    return await redeemChanges(context, row.id);
+  }
+  const consumed = await context.ledger.transition("approval", row.id, ["approved"], "consumed");
+  return consumed === undefined ? await redeemChanges(context, row.id) : keep(consumed.body);
+}
+
+function keep({ decidedBy, requester, changes }: ApprovalRecord): ChangesOutcome {
+  const by = decidedBy ?? requester;
+  const { hash = "", chosen } = changes ?? {};
+  return { type: "keep", by, hash, ...(chosen === undefined ? {} : { paths: chosen }) };
+}
+
+async function expire(context: ApprovalsContext, row: ApprovalRow): Promise<void> {
+  await context.notices.around(row.body.cardId, [], false, () => expireDue(context, [row], context.now()));
+}
+
+async function change(
+  context: ApprovalsContext,
+  { body }: ApprovalRow,
+  step: () => Promise<ApprovalRow | undefined>,
+): Promise<void> {
+  await context.notices.around(body.cardId, [], false, async () => {
+    const changed = await step();
+    return changed === undefined ? [] : [changed];
+  });
+}
+
+/** Keeps the state and notes what became of the changes; the card is rewritten. */
+export async function finishChanges(
+  context: ApprovalsContext,
+  approvalId: string,
+  outcome: Pick<ChangesRecord, "result" | "undoId" | "mayRunAgain">,
+): Promise<void> {
+  const row = await context.ledger.get("approval", approvalId);
+  if (row === undefined) return;
+  await change(context, row, () =>
+    context.ledger.transition("approval", row.id, [row.state], row.state, (body) => {
+      if (body.changes === undefined) return undefined;
+      const { undoId: _undo, mayRunAgain: _again, ...changes } = body.changes;
+      return { ...body, changes: { ...changes, ...outcome } };
+    }),
+  );
+}
+
+/** A newer card stands for the same draft, so this one can't be answered any more. */
+export async function replaceChanges(context: ApprovalsContext, approvalId: string, reason: string): Promise<void> {
+  const row = await context.ledger.get("approval", approvalId);
+  if (row === undefined) return;
+  await change(context, row, () =>
+    settle(context, row, ["open", "approved"], "cancelled", (body) => ({ ...body, reason, decidedAt: context.now() })),
+  );
+}
+
+/** The one who asked, and whoever may approve, may also take back. */
+export function mayTakeBack(record: ApprovalRecord, by: Author, isOperator: boolean): boolean {
+  if (isOperator) return true;
+  const requester = requesterOf(record);
+  const person = { platform: requester.platform, by };
+  return !by.isBot && (requester.by.id === by.id || fits(record, person, requester, "deny"));
+}
