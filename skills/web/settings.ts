@@ -8,11 +8,10 @@
  *   seconds  for one page, from the name to the last byte
  *   search   the search provider of web_search
  */
-import type { BlockList } from "node:net";
 import { z } from "zod";
+import { type AddressRule, readAddressRule } from "../../src/core/address-rule.ts";
 import { RemoraError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/message.ts";
-import { isIn, networkOf } from "./addresses.ts";
 
 /** Mail, databases, caches and cluster managers answer on others, some of them also to an HTTP request. */
 const usualPorts = [80, 443, 8080, 8443];
@@ -33,15 +32,9 @@ const settingsSchema = z.strictObject({
 
 export type SearchSettings = z.infer<typeof searchSchema>;
 
-/** Some hosts or addresses, at one port or at any. */
-export interface Rule {
-  matches(host: string, address: string | undefined, port: number): boolean;
-  hasPort: boolean;
-}
-
 export interface WebSettings {
-  allow: Rule[];
-  deny: Rule[];
+  allow: AddressRule[];
+  deny: AddressRule[];
   ports: number[];
   seconds: number;
   search: SearchSettings;
@@ -57,42 +50,12 @@ export function readSettings(config: JsonObject): WebSettings {
   return { ...data, allow: data.allow.map(ruleFor("allow")), deny: data.deny.map(ruleFor("deny")) };
 }
 
-function ruleFor(setting: string): (written: string) => Rule {
+function ruleFor(setting: string): (written: string) => AddressRule {
   return (written) => {
-    const rule = readRule(written.trim().toLowerCase());
+    const rule = readAddressRule(written);
     if (rule !== undefined) return rule;
     const what = `"${written}" is neither a host, host:port, address, address:port nor network: correct it`;
     throw problem(setting, what);
-  };
-}
-
-function readRule(written: string): Rule | undefined {
-  const network = networkOf(written);
-  if (network !== undefined) return networkRule(network, undefined);
-  const [, inBrackets, name = "", digits] = /^(?:\[([^\]]+)\]|([^:[\]/\s]+))(?::(\d{1,5}))?$/.exec(written) ?? [];
-  const port = digits === undefined ? undefined : Number(digits);
-  if (port !== undefined && (port < 1 || port > 65_535)) return undefined;
-  const address = networkOf(inBrackets ?? name);
-  if (address !== undefined) return networkRule(address, port);
-  return name === "" ? undefined : hostRule(name, port);
-}
-
-function networkRule(network: BlockList, port: number | undefined): Rule {
-  return {
-    matches: (_host, address, at) => address !== undefined && isIn(network, address) && (port ?? at) === at,
-    hasPort: port !== undefined,
-  };
-}
-
-/** `*.corp.example` is every host below corp.example. */
-function hostRule(written: string, port: number | undefined): Rule | undefined {
-  const isBelow = written.startsWith("*.");
-  const url = URL.parse(`http://${isBelow ? written.slice(2) : written}/`);
-  if (url === null || url.pathname !== "/" || url.username !== "" || url.hostname.includes("*")) return undefined;
-  const name = url.hostname.replace(/\.$/, "");
-  return {
-    matches: (host, _address, at) => (isBelow ? host.endsWith(`.${name}`) : host === name) && (port ?? at) === at,
-    hasPort: port !== undefined,
   };
 }
 

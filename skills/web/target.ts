@@ -7,10 +7,10 @@
  *
  * Who connects must connect to one of the addresses that were checked here: a second look-up may be answered differently.
  */
-import { networkInterfaces } from "node:os";
+import type { AddressRule } from "../../src/core/address-rule.ts";
 import { codeOf, RemoraError } from "../../src/core/errors.ts";
-import { isPublicAddress } from "./addresses.ts";
-import type { Rule, WebSettings } from "./settings.ts";
+import { isPublicAddress, ownAddresses } from "../../src/core/public-address.ts";
+import type { WebSettings } from "./settings.ts";
 
 /** IP addresses of a host; rejects with the codes of `dns.lookup`. */
 export type Resolve = (host: string) => Promise<string[]>;
@@ -52,7 +52,7 @@ export async function findTarget(url: URL, limits: Limits, resolve: Resolve, sig
   const addresses = await addressesOf(url, host, resolve, signal);
   const own = ownAddresses();
   for (const address of addresses) {
-    const isCovered = ({ matches }: Rule) => matches(host, address, port);
+    const isCovered = ({ matches }: AddressRule) => matches(host, address, port);
     if (limits.deny.some(isCovered)) throw refusal(url.origin, "may not be fetched: an operator has excluded it");
     const covering = limits.allow.filter(isCovered);
     if (!limits.ports.includes(port) && !covering.some(({ hasPort }) => hasPort)) {
@@ -90,11 +90,6 @@ function unresolved(host: string, cause: unknown): RemoraError {
     isRetryable: isPassing,
     cause,
   });
-}
-
-/** A public address of this machine reaches services that a firewall keeps from everybody else. */
-function ownAddresses(): Set<string> {
-  return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
 }
 
 /** Look-ups of the system can't be stopped, only left alone. */

@@ -6,6 +6,7 @@
  * what has been given out as global unicast (2000::/3) counts, less what is special in it.
  */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
+import { networkInterfaces } from "node:os";
 
 const specialIpv4 = listOf("ipv4", [
   "0.0.0.0/8", // this network
@@ -48,6 +49,11 @@ export function isPublicAddress(address: string): boolean {
   if (!isIPv6(address) || address.includes("%")) return false;
   if (holdsIpv4.check(address, "ipv6")) return !specialIpv4.check(embeddedIpv4(address), "ipv4");
   return globalIpv6.check(address, "ipv6") && !specialIpv6.check(address, "ipv6");
+}
+
+/** A public address of this machine reaches services that a firewall keeps from everybody else. */
+export function ownAddresses(): Set<string> {
+  return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
 }
 
 /** A network written as `10.0.0.0/8` or a single address; undefined when it is neither. */

@@ -1,0 +1,105 @@
+/**
+ * A connection to a host of the internet:
+ *
+ *   1. the host's name is resolved once
+ *   2. every address must be public and none of this machine's own, unless `sandbox.network.allow` covers it
+ *   3. the connection goes to one of the addresses that were checked
+ *
+ * Whether the command may reach the host at all is decided before.
+ */
+import { lookup } from "node:dns/promises";
+import { connect, isIP, type LookupFunction, type Socket } from "node:net";
+import PQueue from "p-queue";
+import type { AddressRule } from "../../core/address-rule.ts";
+import { isPublicAddress, ownAddresses } from "../../core/public-address.ts";
+import type { EgressOutcome } from "./connections.ts";
+import { maxConcurrentLookups, maxConnectMs, maxIdleMs, maxResolveMs } from "./limits.ts";
+
+/** IP addresses of a host, in the order in which they are to be tried. Rejects when there are none. */
+export type Resolve = (host: string) => Promise<string[]>;
+
+export type Dialled =
+  | { type: "connected"; socket: Socket; address: string }
+  | { type: "failed"; outcome: Extract<EgressOutcome, "not-public" | "unresolved" | "unreachable" | "closed"> };
+
+/** Never rejects. The caller owns the socket, which has an error listener already. */
+export type Dial = (host: string, port: number, signal: AbortSignal) => Promise<Dialled>;
+
+export function createDial(allow: readonly AddressRule[], resolve: Resolve = resolveWithSystem): Dial {
+  const resolveShared = shareLookups(resolve);
+
+  return async (host, port, signal) => {
+    const addresses = isIP(host) ? [host] : await untilAborted(resolveShared(host), signal);
+    if (signal.aborted) return { type: "failed", outcome: "closed" };
+    if (addresses.length === 0) return { type: "failed", outcome: "unresolved" };
+    const own = ownAddresses();
+    const mayReach = (address: string) =>
+      allow.some((rule) => rule.matches(host, address, port)) || (isPublicAddress(address) && !own.has(address));
+    if (!addresses.every(mayReach)) return { type: "failed", outcome: "not-public" };
+    return connectTo(addresses, host, port, signal);
+  };
+}
+
+async function resolveWithSystem(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+/** Commands that ask for one name in a hundred connections must not take every thread of the process. */
+function shareLookups(resolve: Resolve): Resolve {
+  const lookups = new PQueue({ concurrency: maxConcurrentLookups });
+  const underWay = new Map<string, Promise<string[]>>();
+  return (host) => {
+    const known = underWay.get(host);
+    if (known !== undefined) return known;
+    const answer = lookups
+      .add(async () => (await resolve(host)).filter((address) => isIP(address) !== 0))
+      .catch((): string[] => [])
+      .finally(() => underWay.delete(host));
+    underWay.set(host, answer);
+    return answer;
+  };
+}
+
+/** Look-ups of the system can't be stopped, only left alone. */
+function untilAborted(answer: Promise<string[]>, signal: AbortSignal): Promise<string[]> {
+  return new Promise((resolve) => {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(maxResolveMs)]);
+    const giveUp = () => resolve([]);
+    if (limit.aborted) giveUp();
+    limit.addEventListener("abort", giveUp, { once: true });
+    void answer.then(resolve).finally(() => limit.removeEventListener("abort", giveUp));
+  });
+}
+
+function connectTo(addresses: readonly string[], host: string, port: number, signal: AbortSignal): Promise<Dialled> {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }));
+  const pinned: LookupFunction = (_name, options, callback) => {
+    const [first] = all;
+    if (options.all === true) callback(null, all);
+    else callback(null, first?.address ?? "", first?.family);
+  };
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, lookup: pinned, autoSelectFamily: true, allowHalfOpen: true, noDelay: true });
+    const fail = (outcome: "unreachable" | "closed") => () => {
+      settle();
+      socket.destroy();
+      resolve({ type: "failed", outcome });
+    };
+    const unreachable = fail("unreachable");
+    const closed = fail("closed");
+    const timer = setTimeout(unreachable, maxConnectMs);
+    const settle = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", closed);
+      socket.off("close", unreachable);
+    };
+    socket.on("error", () => {});
+    socket.once("close", unreachable);
+    signal.addEventListener("abort", closed, { once: true });
+    socket.once("connect", () => {
+      settle();
+      socket.setTimeout(maxIdleMs, () => socket.destroy());
+      resolve({ type: "connected", socket, address: socket.remoteAddress ?? "" });
+    });
+  });
+}

@@ -1,0 +1,197 @@
+/**
+ * Network access for commands, after a person's approval: a proxy for each command, which is the only way out of its view.
+ *
+ *     const session = await egress.open(hosts, signal);
+ *     const view = await sandbox.open({ ..., mounts: session.mounts }, signal);
+ *     view.start({ text, env: await session.connect(view.pid, signal) });
+ *
+ * The proxy lets through the approved hosts and ports only, resolves names itself, refuses addresses that are not public,
+ * adds secrets, and logs every connection.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
+import { type AddressRule, readAddressRule } from "../../core/address-rule.ts";
+import { RemoraError } from "../../core/errors.ts";
+import { sizeText } from "../../core/size-text.ts";
+import type { CertificateAuthority } from "./certificates.ts";
+import { createConnectionRecords, type EgressConnection } from "./connections.ts";
+import { createDial, type Dial, type Resolve } from "./dial.ts";
+import { proxyEnvironment } from "./environment.ts";
+import { type ApprovedHost, hostLine } from "./hosts.ts";
+import { maxConnections, maxSessionBytes } from "./limits.ts";
+import { openListener } from "./listener.ts";
+import { createProxy } from "./proxy.ts";
+import { describeRefusals } from "./replies.ts";
+import { type EgressSecret, type EgressSecretSettings, readSecrets, secretsFor } from "./secrets.ts";
+
+export interface EgressOptions {
+  /** `sandbox.network.allow`: hosts, addresses and networks that may be reached although they are not public. */
+  allow: readonly string[];
+  /** `sandbox.network.secrets`, with the environment's values filled in. */
+  secrets: EgressSecretSettings;
+  /** Called once for each connection, at its end. Must not throw. Host names in it are the command's choice: escape them. */
+  log(connection: EgressConnection): void;
+  /** Default: the system's resolver. */
+  resolve?: Resolve;
+  /** PEM; trusted besides the roots of Node, of the system and of NODE_EXTRA_CA_CERTS. */
+  roots?: readonly string[];
+}
+
+export interface Egress {
+  /** Lines of Markdown for a card: each host with its ports, and the secret that its requests will carry. */
+  describe(hosts: readonly ApprovedHost[]): string[];
+  open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;
+  /** Closes every session. */
+  close(): Promise<void>;
+}
+
+export interface EgressSession {
+  /** Folders that must be mounted in the view, read-only. Empty where no TLS is terminated. */
+  mounts: readonly { from: string; at: string }[];
+  /**
+   * Starts the proxy on the view's loopback and gives the command's environment. `pid`: see `openListener`. At most once.
+   * Rejects with code `egress.listen`.
+   */
+  connect(pid: number, signal: AbortSignal): Promise<Record<string, string>>;
+  connections(): EgressConnection[];
+  /** Sentences for the model about what the proxy refused; empty when it refused nothing. */
+  refusals(): string;
+  /** Cuts every connection at once. Never rejects; may be called again. */
+  close(): Promise<void>;
+}
+
+/** Throws a RemoraError for an operator when a setting can't be read. */
+export function createEgress(options: EgressOptions): Egress {
+  const secrets = readSecrets(options.secrets);
+  const dial = createDial(options.allow.map(readAllowed), options.resolve);
+  const roots = createRoots(options.roots ?? []);
+  const sessions = new Set<EgressSession>();
+
+  return {
+    describe(hosts) {
+      return hosts.map((host) => [hostLine(host), ...secretNames(secretsFor(secrets, [host]))].join("; "));
+    },
+    async open(hosts, signal) {
+      const own = secretsFor(secrets, hosts);
+      const authority = own.some(({ scheme }) => scheme === "https") ? await makeAuthority() : undefined;
+      const folder = authority === undefined ? undefined : await writeBundle([...roots.list(), authority.certificate]);
+      const session = createSession({ hosts, secrets: own, dial, authority, folder, roots, log: options.log }, () =>
+        sessions.delete(session),
+      );
+      sessions.add(session);
+      if (!signal.aborted) return session;
+      await session.close();
+      throw signal.reason;
+    },
+    async close() {
+      await Promise.all(Array.from(sessions, (session) => session.close()));
+    },
+  };
+}
+
+interface SessionParts {
+  hosts: readonly ApprovedHost[];
+  secrets: readonly EgressSecret[];
+  dial: Dial;
+  authority: CertificateAuthority | undefined;
+  /** Holds the bundle of roots; deleted at the end. */
+  folder: string | undefined;
+  roots: Roots;
+  log(connection: EgressConnection): void;
+}
+
+const overLimit = `The command used up its network access: ${maxConnections} connections or ${sizeText(maxSessionBytes)}.`;
+const bundleName = "certificates.pem";
+/** Where the folder with the bundle is inside a view. */
+const bundleMount = "/run/remora";
+
+function createSession(
+  { hosts, secrets, dial, authority, folder, roots, log }: SessionParts,
+  onClose: () => void,
+): EgressSession {
+  const ending = new AbortController();
+  let isOverLimit = false;
+  const records = createConnectionRecords(log);
+  const { signal } = ending;
+  const proxy = createProxy({ hosts, secrets, dial, records, authority, trust: roots.context, signal }, () => {
+    isOverLimit = true;
+    end();
+  });
+
+  function end(): void {
+    ending.abort();
+    proxy.close();
+    records.close();
+  }
+
+  return {
+    mounts: folder === undefined ? [] : [{ from: folder, at: bundleMount }],
+    async connect(pid, caller) {
+      const { server, port } = await openListener(pid, AbortSignal.any([caller, signal]));
+      proxy.listen(server);
+      return proxyEnvironment(port, folder === undefined ? undefined : `${bundleMount}/${bundleName}`);
+    },
+    connections: () => records.list(),
+    refusals: () => (isOverLimit ? overLimit : describeRefusals(records.list(), hosts)),
+    async close() {
+      end();
+      onClose();
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
+    },
+  };
+}
+
+/** Loaded by the first session that needs it. */
+async function makeAuthority(): Promise<CertificateAuthority> {
+  const { createAuthority } = await import("./certificates.ts");
+  return createAuthority();
+}
+
+interface Roots {
+  list(): readonly string[];
+  context(): SecureContext;
+}
+
+/** Reading some 150 certificates takes a moment, and most sessions need none. */
+function createRoots(more: readonly string[]): Roots {
+  let certificates: readonly string[] | undefined;
+  let secureContext: SecureContext | undefined;
+  const list = () => {
+    certificates ??= [
+      ...new Set([...(["bundled", "system", "extra"] as const).flatMap((kind) => getCACertificates(kind)), ...more]),
+    ];
+    return certificates;
+  };
+  return {
+    list,
+    context: () => {
+      secureContext ??= createSecureContext({ ca: [...list()] });
+      return secureContext;
+    },
+  };
+}
+
+/** Public certificates: the command's user must be able to read them. */
+async function writeBundle(certificates: readonly string[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "remora-egress-"));
+  const text = certificates.map((certificate) => `${certificate.trim()}\n`).join("");
+  await writeFile(join(folder, bundleName), text, { mode: 0o644 });
+  return folder;
+}
+
+function secretNames(secrets: readonly EgressSecret[]): string[] {
+  const names = new Set(secrets.flatMap(({ headers }) => headers.map(({ name }) => name)));
+  return names.size === 0 ? [] : [`requests carry this installation's ${[...names].join(", ")}`];
+}
+
+function readAllowed(written: string): AddressRule {
+  const rule = readAddressRule(written);
+  if (rule !== undefined) return rule;
+  throw new RemoraError({
+    code: "sandbox.network",
+    place: "sandbox.network.allow",
+    message: `"${written}" is neither a host, host:port, address, address:port nor network: correct it`,
+  });
+}

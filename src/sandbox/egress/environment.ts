@@ -1,0 +1,33 @@
+/** The environment variables by which programs find the proxy and trust its certificates. */
+
+/** `certificates` is the path of a bundle of roots inside the view; undefined where no TLS is terminated. */
+export function proxyEnvironment(port: number, certificates: string | undefined): Record<string, string> {
+  const proxy = `http://127.0.0.1:${port}`;
+  const direct = "localhost,127.0.0.1,::1";
+  return {
+    ...{ http_proxy: proxy, https_proxy: proxy, all_proxy: proxy, no_proxy: direct },
+    ...{ HTTP_PROXY: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NO_PROXY: direct },
+    // Node's own fetch and http ignore the variables above unless this is set (from 22.21 and 24.5 on).
+    NODE_USE_ENV_PROXY: "1",
+    // Yarn from version 2 on reads its own names only.
+    ...{ YARN_HTTP_PROXY: proxy, YARN_HTTPS_PROXY: proxy },
+    ...(certificates === undefined ? {} : certificateEnvironment(certificates)),
+  };
+}
+
+/** Each names a file that replaces the program's own roots; NODE_EXTRA_CA_CERTS adds to them. */
+function certificateEnvironment(file: string): Record<string, string> {
+  return {
+    SSL_CERT_FILE: file, // OpenSSL, Go, Ruby, Python's ssl
+    CURL_CA_BUNDLE: file,
+    GIT_SSL_CAINFO: file,
+    CARGO_HTTP_CAINFO: file,
+    REQUESTS_CA_BUNDLE: file,
+    PIP_CERT: file,
+    NODE_EXTRA_CA_CERTS: file,
+    npm_config_cafile: file,
+    YARN_HTTPS_CA_FILE_PATH: file,
+    AWS_CA_BUNDLE: file,
+    DENO_CERT: file,
+  };
+}

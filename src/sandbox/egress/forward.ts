@@ -1,0 +1,213 @@
+/**
+ * Requests that the proxy can read: plain HTTP, and requests inside TLS that it terminates.
+ *
+ * Each is parsed, checked and written anew over a connection of its own, so that two readings of one request can't
+ * differ. Secrets are added here, after everything that the command sent has been decided.
+ */
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  type ServerResponse,
+  STATUS_CODES,
+  request as sendRequest,
+} from "node:http";
+import { isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
+import type { OpenConnection } from "./connections.ts";
+import { isApproved } from "./hosts.ts";
+import { maxHandshakeMs, maxHeaderBytes } from "./limits.ts";
+import type { ProxyContext } from "./proxy-context.ts";
+import { badRequest, dialFailed, notApproved, type ProxyReply, sendReply } from "./replies.ts";
+import {
+  type RequestTarget,
+  readTarget,
+  requestHeaders,
+  responseHeaders,
+  type TerminatedHost,
+} from "./request-target.ts";
+import { findSecret, pairsOf, withSecret } from "./secrets.ts";
+import { join } from "./tunnel.ts";
+
+interface Outgoing {
+  type: "outgoing";
+  target: RequestTarget;
+  connection: OpenConnection;
+  /** TLS where the target wants it. */
+  socket: Duplex;
+}
+
+type Opening = Outgoing | { type: "refused"; reply: ProxyReply };
+
+export async function forwardRequest(
+  context: ProxyContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  terminated: TerminatedHost | undefined,
+): Promise<void> {
+  const opened = await open(context, request, terminated);
+  if (opened.type === "refused") return sendReply(response, opened.reply);
+  const { target, connection, socket } = opened;
+  const outgoing = send(context, request, opened, []);
+  if (outgoing === undefined) return sendReply(response, badRequest("The request can't be forwarded."));
+  // The command waits for this word with its body. Whether the body is welcome, the answer says.
+  if (request.headers.expect !== undefined && request.httpVersion === "1.1") response.writeContinue();
+  let outcome: "failed" | "ended" = "failed";
+  outgoing.on("response", (incoming) => {
+    try {
+      response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? "", responseHeaders(incoming));
+    } catch {
+      return void outgoing.destroy();
+    }
+    incoming.on("end", () => {
+      outcome = "ended";
+    });
+    incoming.on("error", () => response.destroy());
+    incoming.pipe(response);
+  });
+  outgoing.on("error", () => {
+    if (response.headersSent) response.destroy();
+    else sendReply(response, dialFailed("failed", target.host, target.port));
+  });
+  socket.once("close", () => {
+    connection.end(outcome);
+    // The rest of a body that nobody takes would hold up the connection.
+    request.unpipe(outgoing);
+    request.resume();
+  });
+  response.once("close", () => {
+    if (!response.writableFinished) outgoing.destroy();
+  });
+  response.sendDate = false;
+  request.on("error", () => outgoing.destroy());
+  request.pipe(outgoing);
+  if (response.destroyed) outgoing.destroy();
+}
+
+/** WebSocket: after the server has agreed, bytes go both ways. */
+export async function forwardUpgrade(
+  context: ProxyContext,
+  request: IncomingMessage,
+  client: Duplex,
+  reply: (reply: ProxyReply) => void,
+  terminated: TerminatedHost | undefined,
+): Promise<void> {
+  const opened = await open(context, request, terminated);
+  if (opened.type === "refused") return reply(opened.reply);
+  const { target, connection, socket } = opened;
+  const outgoing = send(context, request, opened, ["Connection", "Upgrade", "Upgrade", "websocket"]);
+  if (outgoing === undefined) return reply(badRequest("The request can't be forwarded."));
+  let hasBegun = false;
+  const writeHead = (incoming: IncomingMessage, more: string[]) => {
+    hasBegun = true;
+    const headers = pairsOf([...responseHeaders(incoming), ...more]).map((pair) => pair.join(": "));
+    const { statusCode = 502, statusMessage = STATUS_CODES[statusCode] ?? "" } = incoming;
+    client.write(`${[`HTTP/1.1 ${statusCode} ${statusMessage}`, ...headers].join("\r\n")}\r\n\r\n`, "latin1");
+  };
+  outgoing.on("upgrade", (incoming, upgraded, head) => {
+    writeHead(incoming, ["Connection", "Upgrade", "Upgrade", "websocket"]);
+    if (head.length > 0) upgraded.unshift(head);
+    join(client, upgraded as Socket, connection);
+  });
+  outgoing.on("response", (incoming) => {
+    writeHead(incoming, ["Connection", "close"]);
+    incoming.on("error", () => client.destroy());
+    incoming.pipe(client);
+  });
+  outgoing.on("error", () => {
+    if (hasBegun) client.destroy();
+    else reply(dialFailed("failed", target.host, target.port));
+  });
+  socket.once("close", () => connection.end("ended"));
+  client.once("close", () => outgoing.destroy());
+  outgoing.end();
+  if (client.destroyed) outgoing.destroy();
+}
+
+/** Decides, and connects. */
+async function open(
+  context: ProxyContext,
+  request: IncomingMessage,
+  terminated: TerminatedHost | undefined,
+): Promise<Opening> {
+  const reading = readTarget(request, terminated);
+  if (reading.type === "refused") {
+    const named = terminated ?? { host: request.url ?? "", port: 0 };
+    context.records.begin(named.host, named.port).end("bad-request");
+    return { type: "refused", reply: badRequest(reading.why) };
+  }
+  const { scheme, host, port } = reading.target;
+  const connection = context.records.begin(host, port);
+  if (!isApproved(context.hosts, host, port)) {
+    connection.end("not-approved");
+    return { type: "refused", reply: notApproved(host, port, context.hosts) };
+  }
+  // The server would send the secret back.
+  if (request.method === "TRACE" && findSecret(context.secrets, scheme, host, port) !== undefined) {
+    connection.end("bad-request");
+    return { type: "refused", reply: badRequest("TRACE is not available for this host.", 405) };
+  }
+  return connect(context, reading.target, connection);
+}
+
+async function connect(context: ProxyContext, target: RequestTarget, connection: OpenConnection): Promise<Opening> {
+  const { scheme, host, port } = target;
+  const dialled = await context.dial(host, port, context.signal);
+  if (dialled.type === "failed") {
+    connection.end(dialled.outcome);
+    return { type: "refused", reply: dialFailed(dialled.outcome, host, port) };
+  }
+  connection.watch(dialled.socket, dialled.address);
+  if (scheme === "http") return { type: "outgoing", target, connection, socket: dialled.socket };
+  const secure = await handshake(context, dialled.socket, host);
+  if (secure !== undefined) return { type: "outgoing", target, connection, socket: secure };
+  connection.end("certificate");
+  return { type: "refused", reply: dialFailed("certificate", host, port) };
+}
+
+/** Undefined when the server is not the one that its name says. */
+function handshake(context: ProxyContext, socket: Socket, host: string): Promise<Duplex | undefined> {
+  return new Promise((resolve) => {
+    const secure = connectTls({
+      ...{ socket, host, secureContext: context.trust(), ALPNProtocols: ["http/1.1"] },
+      ...(isIP(host) ? {} : { servername: host }),
+    });
+    const fail = () => {
+      clearTimeout(timer);
+      secure.destroy();
+      socket.destroy();
+      resolve(undefined);
+    };
+    const timer = setTimeout(fail, maxHandshakeMs);
+    secure.on("error", () => {});
+    secure.once("close", fail);
+    secure.once("secureConnect", () => {
+      clearTimeout(timer);
+      secure.off("close", fail);
+      secure.once("close", () => socket.destroy());
+      resolve(secure);
+    });
+  });
+}
+
+/** Undefined when Node refuses to write the request; its connection is closed then. */
+function send(
+  context: ProxyContext,
+  request: IncomingMessage,
+  { target, connection, socket }: Outgoing,
+  more: readonly string[],
+): ClientRequest | undefined {
+  const { scheme, host, port, path } = target;
+  const secret = findSecret(context.secrets, scheme, host, port);
+  try {
+    return sendRequest({
+      createConnection: () => socket,
+      ...{ method: request.method ?? "GET", path, maxHeaderSize: maxHeaderBytes, setHost: false },
+      headers: [...withSecret(requestHeaders(request, target), secret), ...more],
+    });
+  } catch {
+    connection.end("bad-request");
+    socket.destroy();
+    return undefined;
+  }
+}

@@ -1,0 +1,139 @@
+/** The HTTP proxy of one session: reads what a command sends to its port, and limits how much and how long. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket, Server as SocketServer } from "node:net";
+import type { Duplex } from "node:stream";
+import { forwardRequest, forwardUpgrade } from "./forward.ts";
+import {
+  byteCheckIntervalMs,
+  headerCheckIntervalMs,
+  maxConnections,
+  maxHeaderBytes,
+  maxHeaderMs,
+  maxHeaders,
+  maxIdleMs,
+  maxKeepAliveMs,
+  maxOpenConnections,
+  maxSessionBytes,
+} from "./limits.ts";
+import type { ProxyContext } from "./proxy-context.ts";
+import { badRequest, type ProxyReply, writeReply } from "./replies.ts";
+import type { TerminatedHost } from "./request-target.ts";
+import { connectTunnel } from "./tunnel.ts";
+
+export interface Proxy {
+  /** Takes the connections of a listening socket from now on, and owns it. */
+  listen(socket: SocketServer): void;
+  /** Cuts every connection. May be called again. */
+  close(): void;
+}
+
+/** `onLimit` is called once, when the command has used up its connections or bytes; the proxy has closed then. */
+export function createProxy(context: ProxyContext, onLimit: () => void): Proxy {
+  const sockets = new Set<Socket>();
+  const terminated = new WeakMap<Duplex, TerminatedHost>();
+  const server = createHttpServer();
+  let accepted = 0;
+
+  server.on("connection", (socket: Socket) => {
+    if (terminated.has(socket)) return;
+    accepted += 1;
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.once("close", () => sockets.delete(socket));
+    if (sockets.size > maxOpenConnections) return void socket.destroy();
+    if (accepted > maxConnections) stop();
+  });
+  server.on("request", (request, response) => {
+    if (isOverLimit()) return;
+    run(response, forwardRequest(context, request, response, terminated.get(request.socket)));
+  });
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    server.emit("request", request, response); // forwardRequest writes the 100
+  });
+  server.on("connect", (request, stream, head) => {
+    const socket = takeOver(stream, head);
+    if (isOverLimit()) return;
+    run(
+      socket,
+      connectTunnel(context, request, socket, (secure, host) => {
+        terminated.set(secure, host);
+        server.emit("connection", secure);
+      }),
+    );
+  });
+  server.on("upgrade", (request, stream, head) => {
+    const socket = takeOver(stream, head);
+    if (isOverLimit()) return;
+    const reply = (answer: ProxyReply) => writeReply(socket, answer);
+    if (!isWebSocket(request)) return reply(badRequest("Only WebSocket upgrades are forwarded.", 501));
+    run(socket, forwardUpgrade(context, request, socket, reply, terminated.get(socket)));
+  });
+  server.on("clientError", (_error, stream) => {
+    writeReply(
+      stream as Socket,
+      badRequest("The request is not valid HTTP, or its headers are too large or too slow."),
+    );
+  });
+  const bytes = setInterval(() => {
+    if (context.records.totalBytes() > maxSessionBytes) stop();
+  }, byteCheckIntervalMs);
+  bytes.unref();
+
+  function isOverLimit(): boolean {
+    if (context.records.count() < maxConnections) return false;
+    stop();
+    return true;
+  }
+
+  function stop(): void {
+    close();
+    onLimit();
+  }
+
+  function close(): void {
+    clearInterval(bytes);
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  }
+
+  return {
+    listen: (socket) => void server.listen(socket),
+    close,
+  };
+}
+
+function createHttpServer(): Server {
+  const server = createServer({
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: maxHeaderMs,
+    connectionsCheckingInterval: headerCheckIntervalMs,
+    keepAliveTimeout: maxKeepAliveMs,
+    // Uploads may take as long as bytes come; see maxIdleMs.
+    requestTimeout: 0,
+    insecureHTTPParser: false,
+    noDelay: true,
+    shouldUpgradeCallback: isWebSocket,
+  });
+  server.maxHeadersCount = maxHeaders;
+  server.setTimeout(maxIdleMs);
+  return server;
+}
+
+/** Other upgrades, such as h2c, are optional: the server answers as if they had not been offered. */
+function isWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/** A connection that Node's server has let go of. */
+function takeOver(stream: Duplex, head: Buffer): Socket {
+  const socket = stream as Socket;
+  socket.on("error", () => {});
+  socket.setTimeout(maxIdleMs, () => socket.destroy());
+  if (head.length > 0) socket.unshift(head);
+  return socket;
+}
+
+/** A bug in the proxy costs the command its connection and nothing else. */
+function run(owner: { destroy(): unknown }, work: Promise<void>): void {
+  work.catch(() => owner.destroy());
+}

@@ -1,0 +1,123 @@
+/** Where a request to the proxy is to go, and what of it is forwarded. */
+import type { IncomingMessage } from "node:http";
+import { authorityText, parseAuthority } from "./hosts.ts";
+import { pairsOf } from "./secrets.ts";
+
+export interface RequestTarget {
+  scheme: "http" | "https";
+  host: string;
+  port: number;
+  /** Path and query, as the command wrote them. */
+  path: string;
+}
+
+/** A target, or a sentence that says why there is none. */
+export type TargetReading = { type: "target"; target: RequestTarget } | { type: "refused"; why: string };
+
+/** The host whose TLS the proxy has terminated on this connection. */
+export interface TerminatedHost {
+  host: string;
+  port: number;
+}
+
+/** Host names the resource for some servers and the request line for others: both must say the same (RFC 9112, 3.2.2). */
+export function readTarget(request: IncomingMessage, terminated: TerminatedHost | undefined): TargetReading {
+  const framing = framingProblem(request);
+  if (framing !== undefined) return refused(framing);
+  const scheme = terminated === undefined ? "http" : "https";
+  const defaultPort = scheme === "http" ? 80 : 443;
+  const url = request.url ?? "";
+  const [, written, path = ""] = /^http:\/\/([^/?#]*)([/?].*)?$/is.exec(url) ?? [];
+  if (terminated !== undefined) {
+    if (!url.startsWith("/") && !(url === "*" && request.method === "OPTIONS"))
+      return refused("Send a path inside TLS.");
+  } else if (written === undefined) {
+    return refused("This is an HTTP proxy: send CONNECT host:port, or a request with a complete http:// URL.");
+  }
+  const named = terminated ?? parseAuthority(written ?? "", defaultPort);
+  if (named === undefined) return refused("The URL of the request names no host, or has a user name in it.");
+  if (!agrees(request, named, defaultPort)) return refused("The Host header names another host than the request.");
+  return { type: "target", target: { scheme, ...named, path: terminated === undefined ? pathOf(path) : url } };
+}
+
+function pathOf(path: string): string {
+  return path.startsWith("/") ? path : `/${path}`;
+}
+
+/** HTTP/1.0 may do without Host. */
+function agrees({ rawHeaders }: IncomingMessage, named: TerminatedHost, defaultPort: number): boolean {
+  const hosts = pairsOf(rawHeaders).filter(([name]) => name.toLowerCase() === "host");
+  if (hosts.length > 1) return false;
+  return hosts.every(([, value]) => {
+    const authority = parseAuthority(value, defaultPort);
+    return authority?.host === named.host && authority.port === named.port;
+  });
+}
+
+/** The parser has refused what is ambiguous; what is left here is what the proxy would forward wrongly. */
+function framingProblem({ headers }: IncomingMessage): string | undefined {
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding.toLowerCase() !== "chunked")
+    return "Only the transfer coding chunked is supported.";
+  if (coding !== undefined && headers["content-length"] !== undefined) {
+    return "A request has either a Content-Length or a Transfer-Encoding.";
+  }
+  return undefined;
+}
+
+function refused(why: string): TargetReading {
+  return { type: "refused", why };
+}
+
+/** RFC 9110, 7.6.1: these belong to one connection, and so does what `Connection` names. */
+const hopByHop = new Set(
+  ["connection", "keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate", "te", "trailer"].concat(
+    ["transfer-encoding", "upgrade", "expect", "host", "http2-settings"],
+  ),
+);
+
+/** Names and values in turn, for Node's client. */
+export function requestHeaders(request: IncomingMessage, target: RequestTarget): string[] {
+  const kept = endToEnd(request.rawHeaders, (name) => hopByHop.has(name));
+  const isDefault = target.port === (target.scheme === "http" ? 80 : 443);
+  const authority = authorityText(target.host, target.port);
+  const host = ["Host", isDefault ? authority.slice(0, authority.lastIndexOf(":")) : authority];
+  return [...host, ...kept, ...framingHeaders(request)];
+}
+
+function framingHeaders({ headers, method = "" }: IncomingMessage): string[] {
+  if (headers["transfer-encoding"] !== undefined) return ["Transfer-Encoding", "chunked"];
+  const hasBodyMethod = ["POST", "PUT", "PATCH"].includes(method);
+  return headers["content-length"] === undefined && hasBodyMethod ? ["Content-Length", "0"] : [];
+}
+
+/** Everything the server sent, less what belongs to its connection with the proxy. */
+export function responseHeaders({ rawHeaders }: IncomingMessage): string[] {
+  const onHop = new Set([
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+  ]);
+  return endToEnd(rawHeaders, (name) => onHop.has(name));
+}
+
+function endToEnd(rawHeaders: readonly string[], isOnHop: (name: string) => boolean): string[] {
+  const pairs = pairsOf(rawHeaders);
+  const named = new Set(
+    pairs
+      .filter(([name]) => name.toLowerCase() === "connection")
+      .flatMap(([, value]) =>
+        value
+          .toLowerCase()
+          .split(",")
+          .map((token) => token.trim()),
+      ),
+  );
+  // A message keeps its length, whatever Connection says of it.
+  named.delete("content-length");
+  return pairs.filter(([name]) => !isOnHop(name.toLowerCase()) && !named.has(name.toLowerCase())).flat();
+}

@@ -1,0 +1,96 @@
+/**
+ * Secrets that the proxy adds to requests, so that no command holds them (`sandbox.network.secrets`):
+ *
+ *     api.github.com: { Authorization: "Bearer ${GITHUB_TOKEN}" }
+ *     http://gateway.internal:8080: { X-Api-Key: "${GATEWAY_KEY}" }
+ *
+ * A key without a scheme means https. Plain HTTP sends the secret in clear, so it must be written.
+ */
+import { RemoraError } from "../../core/errors.ts";
+import { type ApprovedHost, isApproved, parseAuthority } from "./hosts.ts";
+
+export type EgressSecretSettings = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+export interface EgressSecret {
+  scheme: "https" | "http";
+  host: string;
+  port: number;
+  /** Never shown, logged or put into an error. */
+  headers: { name: string; value: string }[];
+}
+
+/** These describe the message or the connection; another value would break both. */
+const reservedHeaders = new Set(
+  [
+    "host",
+    "connection",
+    "keep-alive",
+    "content-length",
+    "transfer-encoding",
+    "upgrade",
+    "expect",
+    "te",
+    "trailer",
+  ].concat(["proxy-connection", "proxy-authorization", "proxy-authenticate", "date", "via"]),
+);
+
+/** Throws a RemoraError for an operator; it names keys and headers, never values. */
+export function readSecrets(settings: EgressSecretSettings): EgressSecret[] {
+  return Object.entries(settings).map(([key, headers]) => {
+    const [, written = "https", rest = ""] = /^(?:(https?):\/\/)?([^/]*)\/?$/i.exec(key) ?? [];
+    const scheme = written.toLowerCase() === "http" ? "http" : "https";
+    const authority = parseAuthority(rest, scheme === "http" ? 80 : 443);
+    if (authority === undefined) throw problem(key, "is not host, host:port or http://host:port: correct it");
+    return { scheme, ...authority, headers: Object.entries(headers).map((pair) => readHeader(key, pair)) };
+  });
+}
+
+function readHeader(key: string, [name, value]: [string, string]): { name: string; value: string } {
+  if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) throw problem(key, `has "${name}", which is not a header name`);
+  if (reservedHeaders.has(name.toLowerCase())) throw problem(key, `sets "${name}", which is not for secrets`);
+  if (!/^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(value)) {
+    throw problem(
+      key,
+      `has a value for "${name}" that is empty or not printable ASCII: check the environment variable`,
+    );
+  }
+  return { name, value };
+}
+
+/** Those that a command with these hosts may cause to be sent. */
+export function secretsFor(secrets: readonly EgressSecret[], hosts: readonly ApprovedHost[]): EgressSecret[] {
+  return secrets.filter(({ host, port }) => isApproved(hosts, host, port));
+}
+
+export function findSecret(
+  secrets: readonly EgressSecret[],
+  scheme: EgressSecret["scheme"],
+  host: string,
+  port: number,
+): EgressSecret | undefined {
+  return secrets.find((secret) => secret.scheme === scheme && secret.host === host && secret.port === port);
+}
+
+/** Replaces whatever the command sent under these names. `headers` has names and values in turn. */
+export function withSecret(headers: readonly string[], secret: EgressSecret | undefined): string[] {
+  if (secret === undefined) return [...headers];
+  const names = new Set(secret.headers.map(({ name }) => comparable(name)));
+  const kept = pairsOf(headers).filter(([name]) => !names.has(comparable(name)));
+  return [...kept, ...secret.headers.map(({ name, value }): [string, string] => [name, value])].flat();
+}
+
+export function pairsOf(headers: readonly string[]): [name: string, value: string][] {
+  return Array.from({ length: headers.length >> 1 }, (_, index) => [
+    headers[2 * index] ?? "",
+    headers[2 * index + 1] ?? "",
+  ]);
+}
+
+/** Some servers read `X_Api_Key` as `X-Api-Key`. */
+function comparable(name: string): string {
+  return name.toLowerCase().replaceAll("_", "-");
+}
+
+function problem(key: string, what: string): RemoraError {
+  return new RemoraError({ code: "sandbox.network", place: "sandbox.network.secrets", message: `"${key}" ${what}` });
+}
