@@ -1,14 +1,18 @@
 /**
- * Approve cards in Block Kit: for each row the tool, the whole call, why it asks, and exactly the buttons it offers.
+ * Approve cards in Block Kit: for each row the tool, the whole call, why it asks, and exactly the buttons it offers. A card
+ * about changes to a folder (change-blocks.ts) has one row and no heading above it.
  *
  * Everything that was written by a model, a person or a skill stands in rich text, where Slack reads no markup at all. A call
  * that is too long for a message is shown by its beginning and its end; the whole of it is a file, and there are no buttons
  * before that file is there. More rows than a message holds make several messages.
  */
 import type { ApprovalCard, CardItem } from "../../core/approval.ts";
-import type { AnswerChoice } from "../../core/message.ts";
+import { button, choiceActions, choiceBlock } from "./card-buttons.ts";
+import { askingChangeBlocks, settledChangeBlocks } from "./change-blocks.ts";
 import type { Block, MessageContent } from "./contents.ts";
-import { beginningOf, escapeText } from "./safe-text.ts";
+import { factBlocks } from "./facts-block.ts";
+import { bold, italic, plain, preformatted, richText } from "./rich-text.ts";
+import { beginningOf, endOf, escapeText } from "./safe-text.ts";
 
 export interface CardMessages {
   /** At least one; each is one message. */
@@ -16,13 +20,6 @@ export interface CardMessages {
   /** What is shown in part only. */
   files: { name: string; text: string }[];
 }
-
-export const choiceActions: Record<AnswerChoice, string> = {
-  approve: "remora_approve",
-  deny: "remora_deny",
-  edit: "remora_edit",
-  allow: "remora_allow",
-};
 
 /** Slack takes 50 blocks, and about 13,200 characters of all of them together, in which a block counts 125 by itself. */
 const mostBlocks = 44;
@@ -36,14 +33,15 @@ const shownTail = 1_000;
 /** `hasFiles`: what does not fit stands below the card already. */
 export function cardMessages(card: ApprovalCard, hasFiles: boolean): CardMessages {
   const files: CardMessages["files"] = [];
-  const rows = card.items.map((item, index) => rowBlocks(item, index, files));
+  const rows = card.items.map((item, index) => rowBlocks(card, item, index, files));
   const isWhole = hasFiles || files.length === 0;
   const shown = isWhole ? rows : rows.map((row) => row.filter((block) => block.type !== "actions"));
   const groups = packed(shown, [...headBlocks(card), ...endBlocks(card, isWhole)]);
   const parts = groups.map((blocks, part) => {
     const head = part === 0 ? headBlocks(card) : [];
     const end = part === groups.length - 1 ? endBlocks(card, isWhole) : [];
-    return { text: noticeOf(card), blocks: [...head, ...blocks, ...end].map(withId(part)) };
+    const all = isAboutChanges(card) ? beforeButtons(blocks, end) : [...head, ...blocks, ...end];
+    return { text: noticeOf(card), blocks: all.map(withId(part)) };
   });
   return { parts, files };
 }
@@ -51,6 +49,15 @@ export function cardMessages(card: ApprovalCard, hasFiles: boolean): CardMessage
 /** What is left of a card's message whose rows stand in another one now. */
 export function emptyPart(): MessageContent {
   return { text: "See above.", blocks: [richText([italic("All of this card stands above.")])] };
+}
+
+function isAboutChanges({ items }: ApprovalCard): boolean {
+  return items.length === 1 && items[0]?.changes !== undefined;
+}
+
+function beforeButtons(row: Block[], end: Block[]): Block[] {
+  const buttons = row.filter((block) => block.type === "actions");
+  return [...row.filter((block) => block.type !== "actions"), ...end, ...buttons];
 }
 
 function headBlocks({ requesterName, items }: ApprovalCard): Block[] {
@@ -64,15 +71,16 @@ function endBlocks(card: ApprovalCard, isWhole: boolean): Block[] {
   const all: Block = {
     type: "actions",
     elements: [
-      button("Approve all", "remora_approve", card.id, "primary"),
-      button("Deny all", "remora_deny", card.id, "danger"),
+      button("Approve all", choiceActions.approve, card.id, "primary"),
+      button("Deny all", choiceActions.deny, card.id, "danger"),
     ],
   };
   const expiry =
     card.expiresAt === null
       ? []
       : [{ type: "context", elements: [{ type: "mrkdwn", text: expiryText(card.expiresAt) }] }];
-  const wait = isWhole ? [] : [richText([italic("The buttons come as soon as the file with the whole call is here.")])];
+  const what = isAboutChanges(card) ? "the rest" : "the whole call";
+  const wait = isWhole ? [] : [richText([italic(`The buttons come as soon as the file with ${what} is here.`)])];
   return [...(open.length > 1 && isWhole ? [all] : []), richText([plain(card.approversText)]), ...expiry, ...wait];
 }
 
@@ -83,52 +91,51 @@ function expiryText(expiresAt: number): string {
   return `Expires <!date^${seconds}^{date_short_pretty} at {time}|${fallback}>`;
 }
 
-function rowBlocks(item: CardItem, index: number, files: CardMessages["files"]): Block[] {
-  const { tool, times, editedFrom, warning, progress, outcome, grantText } = item;
+function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: CardMessages["files"]): Block[] {
+  const subject = item.changes === undefined ? callBlocks(item, index, files) : changeBlocks(card, item, files);
+  return [...subject, ...(item.choices.length === 0 ? [] : [choiceBlock(item)])];
+}
+
+function callBlocks(item: CardItem, index: number, files: CardMessages["files"]): Block[] {
+  const { tool, times, editedFrom, outcome, facts = [] } = item;
   const times_ = times > 1 ? ` — ${times} identical calls, answered together` : "";
   const fileName = `call-${index + 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
   const shorten = (text: string, limit: number, name: string) => shortened(text, limit, name, files);
   return [
     richText([bold(tool), plain(times_)]),
     preformatted(shorten(item.callText, longestCall, `${fileName}.txt`)),
+    ...factBlocks(facts, `${fileName}-facts.txt`, files),
     ...(editedFrom === undefined
       ? []
       : [
           richText([italic("It was edited. The model had asked for:")]),
           preformatted(shorten(editedFrom, longestOriginal, `${fileName}-before.txt`)),
         ]),
-    ...(warning === undefined ? [] : [richText([bold("⚠ "), plain(warning)])]),
+    ...warningBlocks(item),
     ...item.reasons.map((reason) => richText([plain(`Why: ${reason}`)])),
-    ...(item.choices.includes("allow") && grantText !== undefined ? [richText([italic(`Allow: ${grantText}`)])] : []),
-    ...(progress === undefined ? [] : [richText([plain(progress)])]),
+    ...answerBlocks(item),
     ...(outcome === undefined ? [] : [richText([bold(outcome)])]),
-    ...(item.choices.length === 0 ? [] : [choiceBlock(item)]),
   ];
 }
 
-function choiceBlock({ choices, approvalId, grantText }: CardItem): Block {
-  const made: Record<AnswerChoice, () => Block> = {
-    approve: () => button("Approve", choiceActions.approve, approvalId, "primary"),
-    deny: () => button("Deny", choiceActions.deny, approvalId, "danger"),
-    edit: () => button("Edit…", choiceActions.edit, approvalId),
-    allow: () => button(allowLabel(grantText), choiceActions.allow, approvalId),
-  };
-  return { type: "actions", elements: choices.map((choice) => made[choice]()) };
+function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["files"]): Block[] {
+  const { changes, facts = [] } = item;
+  if (changes === undefined) return [];
+  if (item.state !== "open") return settledChangeBlocks(item, changes);
+  const below = [...factBlocks(facts, "facts.txt", files), ...warningBlocks(item), ...answerBlocks(item)];
+  const buttons = item.choices.length === 0 ? [] : [choiceBlock(item)];
+  const diffRoom = (above: Block[]) =>
+    mostCharacters - charactersOf([...above, ...below, ...endBlocks(card, true), ...buttons]) - blockOverhead;
+  return [...askingChangeBlocks(item, changes, { requesterName: card.requesterName, diffRoom, files }), ...below];
 }
 
-function allowLabel(grantText = ""): string {
-  const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText) ?? [];
-  return minutes === undefined ? "Allow for a while here" : `Allow ${minutes} min here`;
+function warningBlocks({ warning }: CardItem): Block[] {
+  return warning === undefined ? [] : [richText([bold("⚠ "), plain(warning)])];
 }
 
-function button(label: string, action: string, value: string, style?: "primary" | "danger"): Block {
-  return {
-    type: "button",
-    action_id: action,
-    text: { type: "plain_text", text: label, emoji: false },
-    value,
-    ...(style === undefined ? {} : { style }),
-  };
+function answerBlocks({ choices, grantText, progress }: CardItem): Block[] {
+  const rule = choices.includes("allow") && grantText !== undefined ? [richText([italic(`Allow: ${grantText}`)])] : [];
+  return [...rule, ...(progress === undefined ? [] : [richText([plain(progress)])])];
 }
 
 /** The whole goes into a file when there is no room for it. */
@@ -137,15 +144,10 @@ function shortened(text: string, limit: number, name: string, files: CardMessage
   files.push({ name, text });
   const left = text.length - shownHead - shownTail;
   return [
-    wellFormed(text.slice(0, shownHead)),
+    beginningOf(text, shownHead),
     `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters are left out here. The whole call is in the file ${name} below this card: read it before you approve.`,
-    wellFormed(text.slice(-shownTail)),
+    endOf(text, shownTail),
   ].join("\n");
-}
-
-/** A cut may leave half of a character. */
-function wellFormed(text: string): string {
-  return text.replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, "");
 }
 
 /** Rows in as few messages as they fit into; `extra` may come to any of them. */
@@ -170,9 +172,23 @@ function sizeOf(value: unknown): number {
   );
 }
 
+/** As Slack counts them, as far as that was measured. */
+function charactersOf(blocks: Block[]): number {
+  return blocks.reduce((sum, block) => sum + blockOverhead + textLength(block), 0);
+}
+
+function textLength(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + textLength(item), 0);
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.entries(value).reduce(
+    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : textLength(item)),
+    0,
+  );
+}
+
 function noticeOf({ items, requesterName }: ApprovalCard): string {
   const open = items.filter((item) => item.state === "open");
-  const names = [...new Set(items.map((item) => item.tool))].slice(0, 5).join(", ");
+  const names = [...new Set(items.map((item) => item.changes?.title || item.tool))].slice(0, 5).join(", ");
   if (open.length > 0) return escapeText(beginningOf(`Approval needed: ${names} (asked for by ${requesterName})`, 700));
   const outcomes = [...new Set(items.map((item) => item.outcome ?? item.state))].slice(0, 3).join("; ");
   return escapeText(beginningOf(`${names}: ${outcomes}`, 700));
@@ -186,32 +202,4 @@ function withId(part: number) {
 /** False for a card's further messages. */
 export function isFirstPart(blockId: string): boolean {
   return !/^card-[1-9]\d*-/.test(blockId);
-}
-
-interface TextElement {
-  type: "text";
-  text: string;
-  style?: { bold?: true; italic?: true };
-}
-
-function plain(text: string): TextElement {
-  return { type: "text", text };
-}
-
-function bold(text: string): TextElement {
-  return { type: "text", text, style: { bold: true } };
-}
-
-function italic(text: string): TextElement {
-  return { type: "text", text, style: { italic: true } };
-}
-
-/** Slack refuses empty texts. */
-export function richText(elements: TextElement[]): Block {
-  const filled = elements.filter((element) => element.text !== "");
-  return { type: "rich_text", elements: [{ type: "rich_text_section", elements: filled }] };
-}
-
-function preformatted(text: string): Block {
-  return { type: "rich_text", elements: [{ type: "rich_text_preformatted", elements: [plain(text || " ")] }] };
 }

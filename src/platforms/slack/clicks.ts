@@ -1,6 +1,6 @@
 /**
- * Clicks on cards and questions, and what is sent from the Edit modal. Each is acknowledged at once; then it is handed in,
- * whatever id and choice it carries, and the person is told what came of it.
+ * Clicks on cards and questions, and what is sent from the forms of a card. Each is acknowledged at once; then it is handed
+ * in, whatever id and choice it carries, and the person is told what came of it.
  */
 import { z } from "zod";
 import { messageOf } from "../../core/errors.ts";
@@ -8,12 +8,15 @@ import type { Log } from "../../core/log.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../core/message.ts";
 import type { PlatformHandlers } from "../../core/platform.ts";
 import type { SlackApi } from "./api.ts";
-import { choiceActions, isFirstPart } from "./card-blocks.ts";
+import { isFirstPart } from "./card-blocks.ts";
+import { choiceActions } from "./card-buttons.ts";
+import { type CardForms, type FormChoice, readSubmission, type Submission } from "./card-forms.ts";
+import type { CardPlace } from "./card-place.ts";
 import { formatConversationId, formatMessageId, threadOf } from "./conversation-id.ts";
-import { type EditDrafts, type EditPlace, editModal, editRefused, readEdit } from "./edit-modal.ts";
 import type { Identity } from "./identity.ts";
 import type { People } from "./people.ts";
 import { pickAction } from "./question-blocks.ts";
+import { createShowDiff } from "./show-diff.ts";
 import type { Teller, Whereabouts } from "./tell.ts";
 import { answerWithinMs, within } from "./within.ts";
 
@@ -22,7 +25,7 @@ export interface ClicksOptions {
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
-  drafts: EditDrafts;
+  forms: CardForms;
   tell: Teller;
   log: Log;
 }
@@ -49,17 +52,26 @@ type Click = z.infer<typeof clickSchema>;
 
 const submissionSchema = z.object({
   user: z.object({ id: z.string() }),
-  view: z.object({ private_metadata: z.string(), state: z.object({ values: z.unknown() }) }),
+  view: z.object({
+    callback_id: z.string(),
+    private_metadata: z.string(),
+    state: z.object({ values: z.unknown() }),
+  }),
 });
 
 const nothing = z.unknown();
 const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
 const notTaken = "That could not be taken, so nothing was changed. Try again in a moment.";
 const takesLonger = "Your click is here. It takes longer than usual; you are told what came of it.";
+const noForm: Record<FormChoice, string> = {
+  edit: "This call can't be edited any more.",
+  part: "The files of this card can't be chosen any more.",
+};
 const unknownButton = "I don't know this button any more, so nothing was changed.";
 
 export function createClicks(options: ClicksOptions): Clicks {
-  const { handlers, api, identity, people, drafts, tell, log } = options;
+  const { handlers, api, identity, people, forms, tell, log } = options;
+  const showDiff = createShowDiff(options);
 
   async function placeOf(click: Click) {
     const { teamId: team } = await identity();
@@ -80,8 +92,8 @@ export function createClicks(options: ClicksOptions): Clicks {
     const { thread, ...place } = await placeOf(click);
     const at = Date.now();
     const choice = choices.get(action.action_id);
-    if (choice === "edit")
-      return await openEdit(click, { ...place, approvalId: action.value, channel: click.channel.id, thread });
+    if (choice === "edit" || choice === "part")
+      return await openForm(choice, click, { ...place, approvalId: action.value, channel: click.channel.id, thread });
     const by = await people.author(click.user.id);
     if (choice !== undefined) {
       return await handlers.onAnswer({ platform: "slack", ...place, cardOrApprovalId: action.value, choice, by, at });
@@ -93,16 +105,23 @@ export function createClicks(options: ClicksOptions): Clicks {
     return await handlers.onPick({ platform: "slack", conversationId, questionId: action.value, option, by, at });
   }
 
+  function handInSafely(click: Click): Promise<AnswerReceipt | undefined> {
+    return handIn(click).catch((thrown: unknown) => {
+      log.error({ person: click.user.id, error: messageOf(thrown) }, "a click could not be taken");
+      return { accepted: false, text: notTaken };
+    });
+  }
+
   /** The trigger is good for three seconds, so nothing is asked for before the modal is there. */
-  async function openEdit(click: Click, place: EditPlace): Promise<AnswerReceipt | undefined> {
-    const json = await drafts.take(place.approvalId);
-    if (json === undefined) return { accepted: false, text: "This call can't be edited any more." };
-    const args = { trigger_id: click.trigger_id, view: editModal(place, json) };
+  async function openForm(choice: FormChoice, click: Click, place: CardPlace): Promise<AnswerReceipt | undefined> {
+    const view = await forms.view(choice, place);
+    if (view === undefined) return { accepted: false, text: noForm[choice] };
+    const args = { trigger_id: click.trigger_id, view };
     await api.call("views.open", args, nothing, { isOnce: true, patienceMs: 0 });
     return undefined;
   }
 
-  async function submitEdit(place: EditPlace, json: string, userId: string): Promise<AnswerReceipt> {
+  async function takeForm({ place, answer }: Submission, userId: string): Promise<AnswerReceipt> {
     const { conversationId, messageId, approvalId } = place;
     try {
       return await handlers.onAnswer({
@@ -110,13 +129,12 @@ export function createClicks(options: ClicksOptions): Clicks {
         conversationId,
         ...(messageId === undefined ? {} : { messageId }),
         cardOrApprovalId: approvalId,
-        choice: "edit",
-        editedJson: json,
+        ...answer,
         by: await people.author(userId),
         at: Date.now(),
       });
     } catch (thrown) {
-      log.error({ error: messageOf(thrown) }, "an edited call could not be taken");
+      log.error({ choice: answer.choice, error: messageOf(thrown) }, "what was sent from a form could not be taken");
       return { accepted: false, text: notTaken };
     }
   }
@@ -143,10 +161,13 @@ export function createClicks(options: ClicksOptions): Clicks {
         thread,
         ...(responseUrl === undefined ? {} : { responseUrl }),
       };
-      const handed = handIn(click).catch((thrown: unknown) => {
-        log.error({ person: user.id, error: messageOf(thrown) }, "a click could not be taken");
-        return { accepted: false, text: notTaken };
-      });
+      if (choices.get(click.actions[0]?.action_id ?? "") === "diff") {
+        const answer = async () => (await handInSafely(click)) ?? { accepted: false, text: notTaken };
+        return await showDiff({ where, trigger: click.trigger_id, answer }).catch((thrown: unknown) =>
+          log.warn({ person: user.id, error: messageOf(thrown) }, "a person could not be shown a diff"),
+        );
+      }
+      const handed = handInSafely(click);
       const isInTime = await within(
         answerWithinMs,
         handed.then(() => true),
@@ -157,17 +178,17 @@ export function createClicks(options: ClicksOptions): Clicks {
     },
     async submit(body) {
       const parsed = submissionSchema.safeParse(body);
-      const edit = parsed.success
-        ? readEdit(parsed.data.view.private_metadata, parsed.data.view.state.values)
-        : undefined;
-      if (!parsed.success || edit === undefined) return undefined;
-      const { place, json } = edit;
-      const userId = parsed.data.user.id;
-      const answered = submitEdit(place, json, userId);
+      if (!parsed.success) return undefined;
+      const { view, user } = parsed.data;
+      const submission = readSubmission(view.callback_id, view.private_metadata, view.state.values);
+      if (submission === undefined) return undefined;
+      const { place, problem, refused } = submission;
+      if (problem !== undefined) return refused(problem);
+      const answered = takeForm(submission, user.id);
       const inTime = await within(answerWithinMs, answered);
-      if (inTime?.accepted === false) return editRefused(inTime.text);
+      if (inTime?.accepted === false) return refused(inTime.text);
       const { channel, thread } = place;
-      void answered.then((receipt) => tellQuietly({ userId, channel, thread }, receipt.text));
+      void answered.then((receipt) => tellQuietly({ userId: user.id, channel, thread }, receipt.text));
       return undefined;
     },
   };

@@ -5,29 +5,14 @@
  */
 import { z } from "zod";
 import type { Store } from "../../core/store.ts";
-import { richText } from "./card-blocks.ts";
+import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
+import { richText } from "./rich-text.ts";
 import { beginningOf } from "./safe-text.ts";
 
 export const editCallback = "remora_edit";
 
-/** Where the card stands, carried through the modal. */
-export interface EditPlace {
-  approvalId: string;
-  conversationId: string;
-  messageId?: string;
-  channel: string;
-  thread: string | null;
-}
-
-const placeSchema = z.object({
-  approvalId: z.string(),
-  conversationId: z.string(),
-  messageId: z.string().optional(),
-  channel: z.string(),
-  thread: z.string().nullable(),
-  /** What stands between the inputs' texts. */
-  joints: z.array(z.string()),
-});
+/** `joints`: what stands between the inputs' texts. */
+const metadataSchema = cardPlaceSchema.extend({ joints: z.array(z.string()) });
 
 const longestInput = 3_000;
 const keptMs = 30 * 86_400_000;
@@ -50,7 +35,7 @@ export function createEditDrafts(store: Store): EditDrafts {
   };
 }
 
-export function editModal(place: EditPlace, json: string): Record<string, unknown> {
+export function editModal(place: CardPlace, json: string): Record<string, unknown> {
   const { texts, joints } = inputsOf(json);
   return {
     type: "modal",
@@ -84,13 +69,13 @@ export function editModal(place: EditPlace, json: string): Record<string, unknow
 }
 
 /** Undefined when it is no modal of ours. */
-export function readEdit(metadata: string, values: unknown): { place: EditPlace; json: string } | undefined {
-  const parsed = placeSchema.safeParse(jsonIn(metadata));
-  if (!parsed.success) return undefined;
-  const { joints, messageId, ...rest } = parsed.data;
+export function readEdit(metadata: string, values: unknown): { place: CardPlace; json: string } | undefined {
+  const parsed = readMetadata(metadata, metadataSchema);
+  if (parsed === undefined) return undefined;
+  const { joints, ...place } = parsed;
   const texts = Array.from({ length: joints.length + 1 }, (_, index) => textIn(values, blockOf(index)));
   const json = texts.map((text, index) => (joints[index - 1] ?? "") + text).join("");
-  return { place: { ...rest, ...(messageId === undefined ? {} : { messageId }) }, json };
+  return { place, json };
 }
 
 /** Puts a sentence under the first input, and leaves the modal open with what was typed. */
@@ -129,12 +114,4 @@ function textIn(values: unknown, blockId: string): string {
   const schema = z.record(z.string(), z.record(z.string(), z.object({ value: z.string().nullish() })));
   const parsed = schema.safeParse(values);
   return parsed.data?.[blockId]?.json?.value ?? "";
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

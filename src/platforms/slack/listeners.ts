@@ -1,8 +1,8 @@
 /** What Bolt hands on, to whom it concerns. Buttons, modals and commands are acknowledged first; events when they are kept. */
 import type { App } from "@slack/bolt";
 import type { AssistantPane } from "./assistant-pane.ts";
+import { formCallbacks } from "./card-forms.ts";
 import type { Clicks } from "./clicks.ts";
-import { editCallback } from "./edit-modal.ts";
 import { forgetCallback, type Home, homeActions } from "./home.ts";
 import { messageEventSchema } from "./incoming.ts";
 import type { Intake } from "./intake.ts";
@@ -50,10 +50,12 @@ export function addListeners(app: App, listeners: Listeners): void {
     if (homeButtons.includes(id)) await home.click(body);
     else await clicks.click(body);
   });
-  app.view(editCallback, async ({ ack, body }) => {
-    const answer = await clicks.submit(body);
-    await (answer === undefined ? ack() : ack(answer as never));
-  });
+  for (const callback of formCallbacks) {
+    app.view(callback, async ({ ack, body }) => {
+      const answer = await clicks.submit(body);
+      await (answer === undefined ? ack() : ack(answer as never));
+    });
+  }
   app.view(forgetCallback, async ({ ack, body }) => ack((await home.forget(body)) as never));
   app.command(/./, async ({ ack, body }) => {
     await ack();

@@ -16,12 +16,12 @@ import type { Store } from "../../core/store.ts";
 import { createSlackApi, type SlackApi } from "./api.ts";
 import { isTokenProblem } from "./api-problems.ts";
 import { createAssistantPane } from "./assistant-pane.ts";
+import { createCardForms } from "./card-forms.ts";
 import { createCatchUp } from "./catch-up.ts";
 import { createChatActions } from "./chat-actions.ts";
 import { createClicks } from "./clicks.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
 import { createCursors } from "./cursors.ts";
-import { createEditDrafts } from "./edit-modal.ts";
 import { createFileReader } from "./files-in.ts";
 import { createHealth } from "./health.ts";
 import { createHome, type HomePage } from "./home.ts";
@@ -52,7 +52,7 @@ export interface SlackPlatformOptions {
   streaming: "native" | "edits";
   /** An emoji's name, put on each message as soon as it is kept. */
   ackReaction: string | null;
-  /** Cursors, threads and drafts of edits; shared by all processes. */
+  /** Cursors, threads and what forms begin with; shared by all processes. */
   store: Store;
   commands(): { usage: string; description: string }[];
   /** What App Home shows a person. */
@@ -90,7 +90,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const threads = createThreads(store);
   const cursors = createCursors(store, log);
   const authors = createRecent<string>(recentAuthors);
-  const drafts = createEditDrafts(store);
+  const forms = createCardForms(store);
   const posting = new Map<string, Promise<void>>();
   const paces = createPaces(now);
   const streaming = createStreaming({ api, mode: options.streaming, people, paces, authors, log, now });
@@ -112,7 +112,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       tell: (message, notice) => tellWhy(tell, message, notice),
     });
     const catchUp = createCatchUp({ api, cursors, take: intake.message, log, signal: ended.signal });
-    const clicks = createClicks({ ...shared, drafts });
+    const clicks = createClicks({ ...shared, forms });
     const slash = createSlash({ ...shared, threads, authors, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
@@ -192,7 +192,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, paces, streaming, drafts, posting, log, now, signal: ended.signal },
+        ...{ api, target, posts, paces, streaming, forms, posting, log, now, signal: ended.signal },
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
       }),

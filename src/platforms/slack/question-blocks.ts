@@ -1,7 +1,7 @@
 /** A tool's question with a button an option; once it is answered or given up, the outcome instead. */
 import type { QuestionCard } from "../../core/question.ts";
-import { richText } from "./card-blocks.ts";
 import type { MessageContent } from "./contents.ts";
+import { richText } from "./rich-text.ts";
 import { beginningOf, escapeText } from "./safe-text.ts";
 
 export const pickAction = "remora_pick_";

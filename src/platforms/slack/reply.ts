@@ -13,9 +13,9 @@ import type { ToolFile } from "../../core/tool.ts";
 import type { SlackApi } from "./api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "./api-problems.ts";
 import { cardMessages, emptyPart } from "./card-blocks.ts";
+import type { CardForms } from "./card-forms.ts";
 import { contentOf, partsOf } from "./contents.ts";
 import { isDirect, parseConversationId, parseMessageId } from "./conversation-id.ts";
-import type { EditDrafts } from "./edit-modal.ts";
 import { notAttached, type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
 import type { Paces } from "./paces.ts";
 import { createPoster, type Poster, type Spot } from "./poster.ts";
@@ -29,7 +29,7 @@ export interface ReplyOptions {
   posts: Posts;
   paces: Paces;
   streaming: Streaming;
-  drafts: EditDrafts;
+  forms: CardForms;
   botUserId(): Promise<string>;
   /** Cards of this process that are being posted: a click may come before their posting is known. */
   posting: Map<string, Promise<void>>;
@@ -165,9 +165,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const key = `card:${card.id}`;
     if (poster.tsOf(key) === undefined) await closeSegment(place, latestText);
     const filesKey = `card-files:${card.id}`;
-    for (const { approvalId, editJson } of card.items) {
-      if (editJson !== undefined) await options.drafts.keep(approvalId, editJson);
-    }
+    await options.forms.keep(card);
     await showCard(poster, card, poster.isKept(filesKey));
     const { files } = cardMessages(card, false);
     if (files.length === 0 || poster.isKept(filesKey)) return;
@@ -208,7 +206,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await options.posting.get(postingOf(card));
     const { poster } = await begin();
     if ((await poster.find(`card:${card.id}`)) === undefined) return;
-    for (const { approvalId, state } of card.items) if (state !== "open") await options.drafts.drop(approvalId);
+    await options.forms.keep(card);
+    await options.forms.drop(card);
     await showCard(poster, card, poster.isKept(`card-files:${card.id}`)).catch((thrown: unknown) => {
       // Nobody sees a card that is gone, so nobody has to see how it ended.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;

@@ -5,7 +5,7 @@
  *   escapeText     for mrkdwn and `text`: `&`, `<` and `>` as entities, as Slack's reference asks
  *   safeMarkdown   for markdown blocks and streams. Slack reads its own sequences there as well, and shows `&lt;` as `<`;
  *                  in code, where entities stay as they are, a sequence is broken by a word joiner, which has no width
- *   beginningOf    cuts without leaving half of a character
+ *   beginningOf    cuts without leaving half of a character; endOf and middleCut do the same
  *
  * `&` stays as it is in Markdown: Slack does not read a decoded entity again, and in addresses it would break the query.
  */
@@ -20,6 +20,18 @@ export function escapeText(text: string): string {
 /** The first `most` characters; never half of one, because a request can't hold that. */
 export function beginningOf(text: string, most: number): string {
   return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "");
+}
+
+/** The last `most` characters; never half of one. */
+export function endOf(text: string, most: number): string {
+  return text.slice(Math.max(0, text.length - most)).replace(/^[\uDC00-\uDFFF]/, "");
+}
+
+/** At most `most` characters: of what is longer the beginning and the longer end, with `…` between them. */
+export function middleCut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const head = Math.floor(most / 3);
+  return `${beginningOf(text, head)}…${endOf(text, most - head - 1)}`;
 }
 
 export function unescapeText(text: string): string {

@@ -5,10 +5,10 @@
 import { z } from "zod";
 import type { SlackApi } from "./api.ts";
 import { isPlaceProblem } from "./api-problems.ts";
-import { richText } from "./card-blocks.ts";
 import { type MessageContent, mrkdwnParts } from "./contents.ts";
 import { isDirect } from "./conversation-id.ts";
 import { shareFiles, uploadFile } from "./files-out.ts";
+import { richText } from "./rich-text.ts";
 import { beginningOf, escapeText } from "./safe-text.ts";
 
 /** Where a person is, and how to answer them there. */

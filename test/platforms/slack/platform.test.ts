@@ -1,5 +1,5 @@
 import type { AnswerChoice } from "../../../src/core/message.ts";
-import { choiceActions } from "../../../src/platforms/slack/card-blocks.ts";
+import { choiceActions } from "../../../src/platforms/slack/card-buttons.ts";
 import { pickAction } from "../../../src/platforms/slack/question-blocks.ts";
 import { describePlatform, type PlatformWorld, type Saying, type ShownMessage } from "../../conformance/platform.ts";
 import type { Effect } from "../../doubles/slack/markup.ts";
