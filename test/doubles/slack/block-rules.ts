@@ -146,10 +146,21 @@ function problemsByType(block: JsonObject, place: string): Problem[] {
     case "image":
       return [...missing(block.alt_text, "alt_text", place), ...tooLong(block.alt_text, 2000, `${place}/alt_text`)];
     case "rich_text":
-      return Array.isArray(block.elements) ? [] : missing(undefined, "elements", place);
+      return Array.isArray(block.elements)
+        ? emptyTexts(block.elements, `${place}/elements`)
+        : missing(undefined, "elements", place);
     default:
       return [];
   }
+}
+
+/** Rich text has no named length, but no text of it may be empty. */
+function emptyTexts(elements: unknown, place: string): Problem[] {
+  return objectsIn(elements).flatMap((element, at) => {
+    const isEmpty = element.type === "text" && element.text === "";
+    const own = isEmpty ? [`must be more than 0 characters [json-pointer:${place}/${at}/text]`] : [];
+    return [...own, ...emptyTexts(element.elements, `${place}/${at}/elements`)];
+  });
 }
 
 function sectionProblems(block: JsonObject, place: string): Problem[] {

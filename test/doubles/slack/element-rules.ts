@@ -89,7 +89,25 @@ function optionProblems(element: JsonObject, place: string, most: number): Probl
     ...objectsIn(element.options).flatMap((option, at) => [
       ...textProblems(option.text, `${place}/options/${at}/text`, 75),
       ...tooLong(option.value, 150, `${place}/options/${at}/value`),
+      ...(option.description === undefined
+        ? []
+        : textProblems(option.description, `${place}/options/${at}/description`, 75)),
     ]),
+    ...initialProblems(element, place, most),
+  ];
+}
+
+/** What is chosen at first must be one of the options, to the letter; choosing nothing is leaving it out. */
+function initialProblems(element: JsonObject, place: string, most: number): Problem[] {
+  if (element.initial_options === undefined) return [];
+  const options = objectsIn(element.options).map((option) => JSON.stringify(option));
+  return [
+    ...itemProblems(element.initial_options, 1, most, `${place}/initial_options`),
+    ...objectsIn(element.initial_options).flatMap((option, at) =>
+      options.includes(JSON.stringify(option))
+        ? []
+        : [`must match one of the options [json-pointer:${place}/initial_options/${at}]`],
+    ),
   ];
 }
 

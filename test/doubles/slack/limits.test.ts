@@ -26,6 +26,22 @@ const input = (element: JsonObject = {}): JsonObject => ({
   element: { type: "plain_text_input", action_id: "json", ...element },
 });
 
+const option = (value: string): JsonObject => ({ text: plain(`option ${value}`), value });
+const boxes = (count: number, more: JsonObject = {}, initial?: JsonObject[]): JsonObject => ({
+  type: "input",
+  label: plain("Files"),
+  element: {
+    type: "checkboxes",
+    action_id: "files",
+    options: Array.from({ length: count }, (_, index) => ({ ...option(String(index)), ...more })),
+    ...(initial === undefined ? {} : { initial_options: initial }),
+  },
+});
+const rich = (text: string): JsonObject => ({
+  type: "rich_text",
+  elements: [{ type: "rich_text_preformatted", elements: [{ type: "text", text }] }],
+});
+
 function post(args: JsonObject): Promise<JsonObject> {
   return call("chat.postMessage", { channel: slack.general.id, text: "hello", ...args });
 }
@@ -171,10 +187,43 @@ describe("views", () => {
     ["a markdown block", { blocks: [markdown("a")] }, "/view/blocks/0/type]"],
     ["101 blocks", { blocks: Array(101).fill({ type: "divider" }) }, "no more than 100 items"],
     ["no title", { title: null }, "/view/title]"],
+    ["eleven checkboxes", { blocks: [boxes(11)] }, "no more than 10 items allowed [json-pointer:/view/blocks/0/element"],
+    ["an option of 76", { blocks: [boxes(1, { text: plain("a".repeat(76)) })] }, "/element/options/0/text/text]"],
+    [
+      "a description of 76",
+      { blocks: [boxes(1, { description: plain("a".repeat(76)) })] },
+      "/element/options/0/description/text]",
+    ],
+    ["a choice that is no option", { blocks: [boxes(1, {}, [option("x")])] }, "must match one of the options"],
+    ["no choice at first", { blocks: [boxes(1, {}, [])] }, "no less than 1 items allowed"],
+    ["an empty rich text", { blocks: [rich("")] }, "/view/blocks/0/elements/0/elements/0/text]"],
   ])("%s is refused with its place", async (_name, more, problem) => {
     const answer = await open(view(more));
     expect(answer.error).toBe("invalid_arguments");
     expect(JSON.stringify(answer.response_metadata)).toContain(problem);
+  });
+
+  test("a view holds 250 kB", async () => {
+    const blocks = (length: number) => Array.from({ length }, () => rich("a".repeat(10_000)));
+    expect(await open(view({ blocks: blocks(24) }))).toMatchObject({ ok: true });
+    expect(await open(view({ blocks: blocks(25) }))).toMatchObject({ error: "view_too_large" });
+    expect(await open(view({ blocks: [rich("ä".repeat(42_000))] }))).toMatchObject({ error: "view_too_large" });
+  });
+
+  test("checkboxes come back as they were ticked at first, or as the person ticks them; only what is there can be ticked", async () => {
+    const [first, second] = [option("0"), option("1")];
+    await open(view({ blocks: [{ ...boxes(2, {}, [first, second]), block_id: "b" }] }));
+    const [opened] = slack.views.stack(slack.ann);
+    if (opened === undefined) throw new Error("no view");
+    const stateFor = (chosen?: JsonObject[]) => {
+      const values = chosen === undefined ? {} : { files: { type: "checkboxes", selected_options: chosen } };
+      const { delivery } = slack.interactions.submit({ as: slack.ann, view: opened, values });
+      return delivery.payload.view;
+    };
+    expect(stateFor()).toMatchObject({ state: { values: { b: { files: { selected_options: [first, second] } } } } });
+    expect(stateFor([second])).toMatchObject({ state: { values: { b: { files: { selected_options: [second] } } } } });
+    expect(() => stateFor([])).toThrow("must be filled in");
+    expect(() => stateFor([option("7")])).toThrow("no such option");
   });
 
   test("an input needs a submit button", async () => {

@@ -89,6 +89,11 @@ function readableText(message: StoredMessage): string {
   return [...own, ...fromAttachments].filter((text) => text !== "").join("\n");
 }
 
+/** All that is readable in a modal: its blocks, labels and options. */
+export function readableView(view: JsonObject): string {
+  return objectsIn(view.blocks).flatMap(textsIn).join("\n");
+}
+
 /** Every text of a block in its order, also of buttons and tables. */
 function textsIn(block: JsonObject): string[] {
   if (block.type === "markdown") {

@@ -1,11 +1,15 @@
 /** What Slack accepts as a view, with the sizes of the reference of modals and home tabs. */
 import { checkBlocks } from "./block-rules.ts";
 import { type Problem, textProblems, tooLong } from "./problems.ts";
-import { invalid, isObject, type JsonObject, objectsIn } from "./wire.ts";
+import { invalid, isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";
 
-/** Throws `invalid_arguments` with what is wrong and where. */
+/** docs.slack.dev/reference/methods/views.open */
+const viewBytes = 250_000;
+
+/** Throws `invalid_arguments` with what is wrong and where, or `view_too_large`. */
 export function checkView(value: unknown, type: "modal" | "home"): JsonObject {
   if (!isObject(value)) throw invalid("invalid_arguments", "missing required field: view");
+  if (escapedBytes(value) > viewBytes) throw new SlackRefusal("view_too_large");
   const problems: Problem[] = [
     ...(value.type === type ? [] : [`must be one of: ${type} [json-pointer:/view/type]`]),
     ...tooLong(value.private_metadata, 3000, "/view/private_metadata"),
@@ -16,6 +20,11 @@ export function checkView(value: unknown, type: "modal" | "home"): JsonObject {
   if (problems.length > 0) throw invalid("invalid_arguments", ...problems);
   checkBlocks(value.blocks, type);
   return value;
+}
+
+/** Nobody measured whether Slack counts escaped JSON; this is the worse case. */
+function escapedBytes(value: JsonObject): number {
+  return JSON.stringify(value).replace(/[^\x00-\x7f]/g, "\\u0000").length;
 }
 
 function modalProblems(view: JsonObject): Problem[] {

@@ -201,18 +201,30 @@ export function collectState(blocks: JsonObject[], values: Record<string, string
     const actionId = String(element.action_id ?? "");
     if (element.type === "button" || element.type === "image") continue;
     const given = values[actionId];
-    const value =
-      typeof given === "object" ? given : { type: String(element.type), value: given ?? element.initial_value ?? null };
+    const value = typeof given === "object" ? given : stateOf(element, given);
     collected[blockId] = { ...collected[blockId], [actionId]: value };
   }
   return collected;
 }
 
-/** What the client does not let anyone submit: an empty input that is not optional, a text that is too long. */
+function stateOf(element: JsonObject, given: string | undefined): JsonObject {
+  const type = String(element.type);
+  return hasOptions(element)
+    ? { type, selected_options: objectsIn(element.initial_options) }
+    : { type, value: given ?? element.initial_value ?? null };
+}
+
+function hasOptions(element: JsonObject): boolean {
+  return element.type === "checkboxes" || element.type === "multi_static_select";
+}
+
+/** What the client does not let anyone submit: an empty input that is not optional, a text that is too long, no such option. */
 export function checkSubmission(blocks: JsonObject[], values: Record<string, string | JsonObject>): void {
   for (const block of blocks) {
     const element = isObject(block.element) ? block.element : undefined;
-    if (element?.type !== "plain_text_input") continue;
+    if (element === undefined) continue;
+    if (hasOptions(element)) checkOptions(element, values, block.optional === true);
+    if (element.type !== "plain_text_input") continue;
     const given = values[String(element.action_id)] ?? element.initial_value ?? "";
     if (typeof given !== "string") continue;
     const most = typeof element.max_length === "number" ? element.max_length : 3000;
@@ -220,4 +232,13 @@ export function checkSubmission(blocks: JsonObject[], values: Record<string, str
       throw new Error(`slack double: ${element.action_id} must be filled in`);
     if (given.length > most) throw new Error(`slack double: ${element.action_id} takes ${most} characters at most`);
   }
+}
+
+function checkOptions(element: JsonObject, values: Record<string, string | JsonObject>, isOptional: boolean): void {
+  const given = values[String(element.action_id)];
+  const chosen = objectsIn(isObject(given) ? given.selected_options : element.initial_options);
+  const known = objectsIn(element.options).map((option) => JSON.stringify(option));
+  if (chosen.length === 0 && !isOptional) throw new Error(`slack double: ${element.action_id} must be filled in`);
+  const isKnown = chosen.every((option) => known.includes(JSON.stringify(option)));
+  if (!isKnown) throw new Error(`slack double: ${element.action_id} has no such option`);
 }
