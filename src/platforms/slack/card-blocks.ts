@@ -122,11 +122,14 @@ function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["f
   const { changes, facts = [] } = item;
   if (changes === undefined) return [];
   if (item.state !== "open") return settledChangeBlocks(item, changes);
-  const below = [...factBlocks(facts, "facts.txt", files), ...warningBlocks(item), ...answerBlocks(item)];
+  const factFiles: CardMessages["files"] = [];
+  const below = [...factBlocks(facts, "facts.txt", factFiles), ...warningBlocks(item), ...answerBlocks(item)];
   const buttons = item.choices.length === 0 ? [] : [choiceBlock(item)];
   const diffRoom = (above: Block[]) =>
     mostCharacters - charactersOf([...above, ...below, ...endBlocks(card, true), ...buttons]) - blockOverhead;
-  return [...askingChangeBlocks(item, changes, { requesterName: card.requesterName, diffRoom, files }), ...below];
+  const blocks = askingChangeBlocks(item, changes, { requesterName: card.requesterName, diffRoom, files });
+  files.push(...factFiles);
+  return [...blocks, ...below];
 }
 
 function warningBlocks({ warning }: CardItem): Block[] {

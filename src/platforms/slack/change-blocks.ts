@@ -82,10 +82,8 @@ function fileBlocks(changes: ShownChanges, files: Files): Block[] {
   });
   const isWhole = shown.length === changes.files.length && shown.every(isShownWhole);
   if (!isWhole) files.push({ name: listFile, text: wholeList(changes) });
-  const where = isWhole
-    ? ""
-    : `All that is known of them is in the file ${listFile} below: read it before you approve.`;
-  const notes = [...(more === 0 ? [] : [`And ${more.toLocaleString("en")} more files.`]), where].filter(Boolean);
+  const where = isWhole ? "" : `More of the list is in the file ${listFile} below: read it before you approve.`;
+  const notes = [...(more === 0 ? [] : [`And ${counted(more, "more file")}.`]), where].filter(Boolean);
   return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
 }
 
@@ -111,13 +109,13 @@ function wholeList({ files, moreFiles }: ShownChanges): string {
       .filter((file) => file.action === action)
       .map(({ path, detail }) => `${action}  ${path}${detail === "" ? "" : `  ${detail}`}`),
   );
-  return [...lines, ...(moreFiles === 0 ? [] : [`and ${moreFiles} more files`])].join("\n");
+  return [...lines, ...(moreFiles === 0 ? [] : [`and ${counted(moreFiles, "more file")}`])].join("\n");
 }
 
 function reportedLines(changes: ShownChanges): string[] {
   const { shown, more } = listed(changes, maxReportedFiles);
   const lines = shown.map((file) => `${file.action} ${fileText(file)}`);
-  return [...lines, ...(more === 0 ? [] : [`and ${more.toLocaleString("en")} more files`])];
+  return [...lines, ...(more === 0 ? [] : [`and ${counted(more, "more file")}`])];
 }
 
 /** The latest ones matter most: an earlier failure may be repaired by then. */
@@ -128,14 +126,14 @@ function commandBlocks(commands: ShownChanges["commands"]): Block[] {
   const lines = shown.map(
     ({ text, outcome }) => `• ${commandText(text)} — ${middleCut(outcome, maxOutcomeCharacters)}`,
   );
-  const first = earlier === 0 ? [] : [`… ${earlier.toLocaleString("en")} earlier commands`];
+  const first = earlier === 0 ? [] : [`… ${counted(earlier, "earlier command")}`];
   return [richText([bold("Commands\n"), plain([...first, ...lines].join("\n"))])];
 }
 
 function commandText(text: string): string {
   if (text.length <= maxCommandCharacters) return text;
   const shown = beginningOf(text, maxCommandCharacters);
-  return `${shown}… (${(text.length - shown.length).toLocaleString("en")} more characters)`;
+  return `${shown}… (${counted(text.length - shown.length, "more character")})`;
 }
 
 function outputBlocks(output: string): Block[] {
@@ -152,4 +150,9 @@ function diffBlocks(item: CardItem, { diff }: ShownChanges, asking: AskingChange
   if (item.choices.includes("diff")) return [richText([italic(`${size}: see ${choiceLabel("diff", item)}.`)])];
   asking.files.push({ name: diffFile, text: diff });
   return [richText([italic(`${size}: it is in the file ${diffFile} below. Read it before you approve.`)])];
+}
+
+/** `1,975 more files`, `1 more file`. */
+export function counted(count: number, what: string): string {
+  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -8,7 +8,7 @@ import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChange } fro
 import type { Store } from "../../core/store.ts";
 import { choiceLabel } from "./card-buttons.ts";
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
-import { changeActions, changeHeadings } from "./change-blocks.ts";
+import { changeActions, changeHeadings, counted } from "./change-blocks.ts";
 import type { Block } from "./contents.ts";
 import { italic, plain, richText } from "./rich-text.ts";
 import { beginningOf, endOf, middleCut } from "./safe-text.ts";
@@ -64,7 +64,7 @@ function denyLabelOf(item: CardItem): string {
 
 export function filesModal(place: CardPlace, { files, moreFiles, denyLabel }: FileList): Record<string, unknown> {
   const groups = groupsOf(files);
-  const more = `${moreFiles.toLocaleString("en")} more files are not listed here, and are not kept.`;
+  const more = `Not listed here, and not kept: ${counted(moreFiles, "more file")}.`;
   return {
     type: "modal",
     callback_id: filesCallback,

@@ -187,7 +187,11 @@ describe("views", () => {
     ["a markdown block", { blocks: [markdown("a")] }, "/view/blocks/0/type]"],
     ["101 blocks", { blocks: Array(101).fill({ type: "divider" }) }, "no more than 100 items"],
     ["no title", { title: null }, "/view/title]"],
-    ["eleven checkboxes", { blocks: [boxes(11)] }, "no more than 10 items allowed [json-pointer:/view/blocks/0/element"],
+    [
+      "eleven checkboxes",
+      { blocks: [boxes(11)] },
+      "no more than 10 items allowed [json-pointer:/view/blocks/0/element",
+    ],
     ["an option of 76", { blocks: [boxes(1, { text: plain("a".repeat(76)) })] }, "/element/options/0/text/text]"],
     [
       "a description of 76",
