@@ -291,9 +291,11 @@ describe("Show diff", () => {
     world.slack.interactions.close({ as: world.slack.ann, view: await modal() });
     release();
     await world.slack.until(() => (world.slack.callsOf("views.update").length === 1 ? true : undefined));
-    await world.platform.close();
-    expect(told()).toEqual([]);
-    expect(world.slack.callsOf("files.getUploadURLExternal")).toEqual([]);
+    // A later click is answered after it.
+    await click("Deny").acknowledged();
+    await expect.poll(() => told()).toEqual(["Here."]);
+    expect(world.slack.callsOf("conversations.open")).toEqual([]);
+    expect(world.logged).toEqual([]);
   });
 
   test("a refusal stands in the modal", async () => {
