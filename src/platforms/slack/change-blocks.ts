@@ -144,7 +144,10 @@ function outputBlocks(output: string): Block[] {
 }
 
 function diffBlocks(item: CardItem, { diff }: ShownChanges, asking: AskingChanges, above: Block[]): Block[] {
-  if (diff === undefined || diff === "") return [];
+  if (diff === undefined || diff === "") {
+    const isElsewhere = item.choices.includes("diff");
+    return isElsewhere ? [richText([italic(`The diff is not on this card: see ${choiceLabel("diff", item)}.`)])] : [];
+  }
   if (diff.length <= Math.min(maxDiffCharacters, asking.diffRoom(above))) return [preformatted(diff)];
   const size = `The diff has ${diff.length.toLocaleString("en")} characters, too many for this card`;
   if (item.choices.includes("diff")) return [richText([italic(`${size}: see ${choiceLabel("diff", item)}.`)])];

@@ -5,7 +5,7 @@ import type { InboundMessage } from "../../../src/core/message.ts";
 import { createCard, createPosts } from "../../conformance/platform.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import { createTestAgent, replyTo } from "./agent.ts";
-import { changeCard, manyFiles } from "./changes.ts";
+import { changeCard, manyFiles, shownChanges } from "./changes.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
 
 let world: SlackWorld;
@@ -170,6 +170,13 @@ describe("a card that asks about changes", () => {
     expect(agents()[1]?.files[0]).toMatchObject({ name: "changes.txt" });
     expect(agents()[1]?.files[0]?.content).toContain("src/file-299.ts");
     expect(card.buttons).toHaveLength(4);
+  });
+
+  test("a diff that is behind its button is named", async () => {
+    const { diff: _diff, ...changes } = shownChanges();
+    const card = createCard(message, { choices: ["approve", "deny", "diff"], changes });
+    await replyTo(world.platform, message).ask(card);
+    expect(agents()[0]?.readable).toContain("The diff is not on this card: see Show diff.");
   });
 
   test("a diff without room is a file where there is no Show diff", async () => {

@@ -3,7 +3,7 @@ import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../..
 import type { InboundMessage } from "../../../src/core/message.ts";
 import { createCard } from "../../conformance/platform.ts";
 
-function shownChanges(more: Partial<ShownChanges> = {}): ShownChanges {
+export function shownChanges(more: Partial<ShownChanges> = {}): ShownChanges {
   return {
     title: "website: 1 file deleted, 1 changed, 1 added",
     summary: "The folder /srv/website is not the conversation's own.",
