@@ -1,9 +1,8 @@
 /**
  * What an agent may write of a skill, whoever approves it: instructions, and texts beside them.
  *
- * Never what decides which code runs and what is asked about: a plugin, tools, patterns, proofs that commands are harmless.
- * A person who reads a card may miss one line of it, and with `read_only: ['.*']` no command would ever ask again. Neither a
- * skill that came from elsewhere: one of the same name in the workspace would be in force in its place, without its patterns.
+ * Never what decides which code runs and what is asked about: a plugin, tools, patterns. A person who reads a card may
+ * miss one line of it. Neither a skill that came from elsewhere: one of the same name in the workspace would be in force in its place, without its patterns.
  */
 import { join, sep } from "node:path";
 import type { PluginSkills } from "../../src/core/plugin.ts";
@@ -84,14 +83,13 @@ function decisionRefusal(skill: Skill, before: Skill | undefined): string | unde
 }
 
 /** Where they are written does not count; what they say does. */
-function decisionsOf({ tools, rules, readOnly, gateTests, requires, providesTools, triggers }: Skill) {
+function decisionsOf({ tools, rules, gateTests, requires, providesTools, triggers }: Skill) {
   const patterns = (kind: "danger" | "confirm") =>
     rules.filter((rule) => rule.kind === kind).map(({ pattern, reason }) => [pattern, reason ?? null]);
   return {
     tools,
     danger_patterns: patterns("danger"),
     confirm_patterns: patterns("confirm"),
-    read_only: readOnly.map(({ pattern }) => pattern),
     gate_tests: gateTests.map(({ tool, args, want }) => [tool, args, want]),
     // A skill that lacks what it requires is not loaded, and neither are those that require it: their patterns would be gone.
     requires,

@@ -16,7 +16,7 @@ const mostShown = 40;
 const codeEnding = /\.(?:[cm]?[jt]sx?|py|sh|bash|zsh|rb|pl|php|lua|exe|dll|so|dylib|node|wasm|jar|bat|cmd|ps1)$/i;
 
 export function describeFacts({ skill, files, diagnostics, replaces }: SkillFacts): string {
-  const { tools, rules, readOnly, triggers, plugin, providesTools, requires } = skill;
+  const { tools, rules, triggers, plugin, providesTools, requires } = skill;
   const ofKind = (kind: "danger" | "confirm") =>
     rules.filter((rule) => rule.kind === kind).map(({ pattern }) => pattern);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -32,10 +32,6 @@ export function describeFacts({ skill, files, diagnostics, replaces }: SkillFact
     ...(providesTools ? ["  More tools turn up while it runs, and what its patterns say of those holds"] : []),
     ...list("Blocks what fits", ofKind("danger")),
     ...list("Asks about what fits", ofKind("confirm")),
-    ...list(
-      "! Takes shell commands that fit for harmless, so that they run unasked",
-      readOnly.map(({ pattern }) => pattern),
-    ),
     ...(plugin === null ? [] : ["! Has a plugin: its code runs inside the agent, with all that the agent may do"]),
     ...list("Files that are code", code),
     ...(triggers.includes("*") && tools.length === 0 && !providesTools

@@ -50,17 +50,8 @@ export interface GateRule {
   line: number;
 }
 
-/** A pattern of harmless commands: a shell command all of whose parts match one whole is proven read-only. */
-export interface ReadOnlyRule {
-  pattern: string;
-  skill: string;
-  file: string;
-  line: number;
-}
-
 export interface GateRules {
   rules: GateRule[];
-  readOnly: ReadOnlyRule[];
   /** By tool: the parameters that hold a shell command. */
   shellParameters: ReadonlyMap<string, readonly string[]>;
 }

@@ -1,5 +1,5 @@
 /** A skill as it was read from its `SKILL.md`, and what was found wrong while reading. Data only: loading runs no code. */
-import type { GateRule, ReadOnlyRule } from "./gate.ts";
+import type { GateRule } from "./gate.ts";
 import type { JsonObject } from "./message.ts";
 import type { ToolSpec } from "./tool.ts";
 
@@ -52,7 +52,6 @@ export interface Skill {
   /** Absent until its plugin has offered something. */
   offered?: OfferedNames;
   rules: GateRule[];
-  readOnly: ReadOnlyRule[];
   gateTests: GateTest[];
   requires: string[];
   /** Without frontmatter. */

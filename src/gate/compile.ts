@@ -2,7 +2,7 @@
  * The rules of all skills as one compiled thing, built aside so that it can be swapped in whole. No rule is dropped but
  * an empty one: what no engine accepts is matched as the literal text that it is, and every such case is reported.
  */
-import type { GateRule, GateRules, ReadOnlyRule } from "../core/gate.ts";
+import type { GateRule, GateRules } from "../core/gate.ts";
 import type { SkillDiagnostic } from "../core/skill.ts";
 import { literally, longestPattern, type Readings, readPattern } from "./dialect.ts";
 import { createPatternSet, type PatternSet } from "./pattern-set.ts";
@@ -14,14 +14,13 @@ export interface CompiledRules {
   /** Positions are those in `patterns`. */
   rules: readonly GateRule[];
   patterns: PatternSet;
-  readOnly: PatternSet;
   shellParameters: GateRules["shellParameters"];
   diagnostics: GateDiagnostic[];
 }
 
-export function compileRules({ rules, readOnly, shellParameters }: GateRules): CompiledRules {
+export function compileRules({ rules, shellParameters }: GateRules): CompiledRules {
   const diagnostics: GateDiagnostic[] = [];
-  const report = (rule: GateRule | ReadOnlyRule, problem: Pick<GateDiagnostic, "severity" | "code" | "message">) => {
+  const report = (rule: GateRule, problem: Pick<GateDiagnostic, "severity" | "code" | "message">) => {
     diagnostics.push({ path: rule.file, line: rule.line, ...problem });
   };
   const patterns = rules.map((rule): Readings | undefined => {
@@ -30,20 +29,7 @@ export function compileRules({ rules, readOnly, shellParameters }: GateRules): C
     report(rule, problem);
     return problem.code === "gate.empty-pattern" ? undefined : { re2: literally(rule.pattern) };
   });
-  // A proof must not be guessed, so here an invalid pattern proves nothing.
-  const proofs = readOnly.map((rule): Readings | undefined => {
-    const { readings, problem } = readRule(rule.pattern);
-    if (problem === undefined) return readings;
-    report(rule, { ...problem, message: `${problem.message.split(";")[0]}; it proves nothing: correct or remove it` });
-    return undefined;
-  });
-  return {
-    rules,
-    patterns: createPatternSet(patterns, { isProof: false }),
-    readOnly: createPatternSet(proofs, { isProof: true }),
-    shellParameters,
-    diagnostics,
-  };
+  return { rules, patterns: createPatternSet(patterns), shellParameters, diagnostics };
 }
 
 interface ReadRule {

@@ -15,7 +15,6 @@ import { readArguments } from "./arguments.ts";
 import { type CompiledRules, compileRules, type GateDiagnostic } from "./compile.ts";
 import { type Form, formsOf } from "./forms.ts";
 import type { PatternHits } from "./pattern-set.ts";
-import { isProvenReadOnly } from "./read-only.ts";
 import { readShell } from "./shell.ts";
 
 export interface GateOptions {
@@ -80,8 +79,8 @@ export function createGate(options: GateOptions): RuleGate {
 }
 
 /** Lists that are changed later change nothing here. */
-function copyOf({ rules, readOnly, shellParameters }: GateRules): GateRules {
-  return { rules: [...rules], readOnly: [...readOnly], shellParameters: new Map(shellParameters) };
+function copyOf({ rules, shellParameters }: GateRules): GateRules {
+  return { rules: [...rules], shellParameters: new Map(shellParameters) };
 }
 
 interface CallToJudge {
@@ -104,7 +103,7 @@ function judge(
   if (matching === "extended") {
     const derived = formsOf(call.tool, exact.text, call.input);
     if (derived === undefined) failures.push(failClosed("args-too-large"));
-    const shell = shellForms(compiled, call, deadline);
+    const shell = shellForms(compiled, call);
     tags.push(...new Set([...shell.tags, ...call.extraTags]));
     const tagForms = tags.map((tag): Form => ({ text: `${call.tool} ${tag}`, name: "tag" }));
     forms.push(...(derived ?? []), ...shell.forms, ...tagForms);
@@ -117,11 +116,7 @@ function judge(
 }
 
 /** The forms and tags of the parameters that hold shell commands. */
-function shellForms(
-  compiled: CompiledRules,
-  { tool, input }: CallToJudge,
-  deadline: number,
-): { forms: Form[]; tags: string[] } {
+function shellForms(compiled: CompiledRules, { tool, input }: CallToJudge): { forms: Form[]; tags: string[] } {
   const names = compiled.shellParameters.get(tool) ?? [];
   const texts = new Set<string>();
   const tags = new Set<string>();
@@ -130,7 +125,6 @@ function shellForms(
     const reading = readShell(input[name]);
     for (const form of reading.forms) texts.add(`${tool} ${form}`);
     for (const tag of reading.tags) tags.add(tag);
-    if (!isProvenReadOnly(reading, compiled.readOnly, deadline)) tags.add("#shell:unproven");
   }
   return { forms: [...texts].map((text) => ({ text, name: "shell" })), tags: [...tags] };
 }

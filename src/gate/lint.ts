@@ -15,10 +15,7 @@ interface Warning {
 /** `knownTools`: the names that a pattern may start with after `^`. Ordered by file and line. */
 export function lintRules(rules: GateRules, knownTools: readonly string[]): GateDiagnostic[] {
   const { diagnostics } = compileRules(rules);
-  const warnings = [
-    ...rules.rules.flatMap((rule) => toDiagnostics(rule, warningsOf(rule.pattern, knownTools))),
-    ...rules.readOnly.flatMap((rule) => toDiagnostics(rule, readOnlyWarnings(rule.pattern))),
-  ];
+  const warnings = [...rules.rules.flatMap((rule) => toDiagnostics(rule, warningsOf(rule.pattern, knownTools)))];
   return [...diagnostics, ...warnings].sort((one, other) =>
     one.path === other.path ? one.line - other.line : one.path < other.path ? -1 : 1,
   );
@@ -51,25 +48,13 @@ function warningsOf(pattern: string, knownTools: readonly string[]): Warning[] {
       message: "starts with `(?i)`: case never counts, so it can be left out",
     });
   }
-  if (matches(pattern, "", false)) {
+  if (matches(pattern, "")) {
     warnings.push({
       code: "gate.matches-everything",
       message: "matches the empty text and so every call of every tool: make some part of it required",
     });
   }
   return warnings;
-}
-
-function readOnlyWarnings(pattern: string): Warning[] {
-  if (pattern.trim() === "" || readPattern(pattern) === undefined) return [];
-  // A command that nobody has ever thought of.
-  if (!matches(pattern, "\u{1f980}-unheard-of -rf /", true)) return [];
-  return [
-    {
-      code: "gate.proves-everything",
-      message: "matches any command whatever, so it proves nothing and lets everything run unasked: name the commands",
-    },
-  ];
 }
 
 function endsInAnchor(pattern: string): boolean {
@@ -87,7 +72,7 @@ function unknownToolAtStart(pattern: string, knownTools: readonly string[]): str
 }
 
 /** By the gate's own engines, so that no pattern can hang the check. */
-function matches(pattern: string, text: string, isProof: boolean): boolean {
-  const set = createPatternSet([readPattern(pattern)], { isProof });
+function matches(pattern: string, text: string): boolean {
+  const set = createPatternSet([readPattern(pattern)]);
   return set.match([text], performance.now() + 100).first.size > 0;
 }

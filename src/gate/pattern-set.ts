@@ -4,18 +4,13 @@
  *   1. what RE2 can express goes through RE2 sets, all patterns in one pass; a long input does so under the caller's
  *      deadline, because states that multiply can make even a linear engine slow
  *   2. the rest runs as JavaScript regular expressions, all together within 50 ms; when that is not enough, each by
- *      itself within 50 ms, and one that still does not end counts as a match, or as none, as the caller chose
+ *      itself within 50 ms, and one that still does not end counts as a match
  *
  * A pattern is reported once, for the first text that it matches.
  */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 import type { Readings } from "./dialect.ts";
 import { runWithin } from "./timed.ts";
-
-export interface PatternSetOptions {
-  /** The whole text must match, and case counts. */
-  isProof: boolean;
-}
 
 export interface PatternHits {
   /** By index of the pattern: the index of the first text that it matched. */
@@ -39,17 +34,13 @@ interface Chunk {
 const untimedCharacters = 16_384;
 const timedEngineMs = 50;
 
-export function createPatternSet(patterns: readonly (Readings | undefined)[], options: PatternSetOptions): PatternSet {
-  const flags = options.isProof ? 0 : RE2JS.CASE_INSENSITIVE;
-  const whole = (source: string) => (options.isProof ? `^(?:${source})$` : source);
+export function createPatternSet(patterns: readonly (Readings | undefined)[]): PatternSet {
   const members = patterns.flatMap((pattern, index) =>
-    pattern?.re2 === undefined ? [] : [{ index, source: whole(pattern.re2) }],
+    pattern?.re2 === undefined ? [] : [{ index, source: pattern.re2 }],
   );
-  const chunks = chunksOf(members, flags);
+  const chunks = chunksOf(members);
   const expressions = patterns.flatMap((pattern, index) =>
-    pattern?.javascript === undefined
-      ? []
-      : [{ index, expression: new RegExp(whole(pattern.javascript), options.isProof ? "" : "i") }],
+    pattern?.javascript === undefined ? [] : [{ index, expression: new RegExp(pattern.javascript, "i") }],
   );
 
   return {
@@ -61,12 +52,10 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[], op
         else if (runWithin(deadline - performance.now(), () => matchChunk(chunk, texts, hits.first)) === undefined) {
           hits.isComplete = false;
           // It was stopped in the middle of a change.
-          chunks[index] = { ...chunk, set: compileSet(chunk.members, flags) };
+          chunks[index] = { ...chunk, set: compileSet(chunk.members) };
         }
       }
-      // A proof needs one pattern only.
-      const isDecided = options.isProof && hits.first.size > 0;
-      if (expressions.length > 0 && !isDecided) matchExpressions(expressions, texts, deadline, options, hits.first);
+      if (expressions.length > 0) matchExpressions(expressions, texts, deadline, hits.first);
       return hits;
     },
   };
@@ -82,19 +71,19 @@ function matchChunk(chunk: Chunk, texts: readonly string[], first: Map<number, n
 }
 
 /** One set as a rule; as many as it takes when the patterns are too large for one. */
-function chunksOf(members: Chunk["members"], flags: number): Chunk[] {
+function chunksOf(members: Chunk["members"]): Chunk[] {
   if (members.length === 0) return [];
   try {
-    return [{ set: compileSet(members, flags), members }];
+    return [{ set: compileSet(members), members }];
   } catch (thrown) {
     if (!(thrown instanceof RE2JSException) || members.length === 1) throw thrown;
     const half = Math.ceil(members.length / 2);
-    return [...chunksOf(members.slice(0, half), flags), ...chunksOf(members.slice(half), flags)];
+    return [...chunksOf(members.slice(0, half)), ...chunksOf(members.slice(half))];
   }
 }
 
-function compileSet(members: Chunk["members"], flags: number): RE2Set {
-  const set = new RE2Set(RE2Set.UNANCHORED, flags);
+function compileSet(members: Chunk["members"]): RE2Set {
+  const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE);
   for (const { source } of members) set.add(source);
   set.compile();
   return set;
@@ -104,7 +93,6 @@ function matchExpressions(
   expressions: { index: number; expression: RegExp }[],
   texts: readonly string[],
   deadline: number,
-  options: PatternSetOptions,
   first: Map<number, number>,
 ): void {
   const isShort = texts.reduce((sum, text) => sum + text.length, 0) <= untimedCharacters;
@@ -118,7 +106,7 @@ function matchExpressions(
     const isTimeLeft = isShort || deadline > performance.now();
     const again = isShort ? () => within(expression) : () => undefined;
     const found = together?.value[position] ?? (isTimeLeft ? (within(expression) ?? again()) : undefined);
-    const textIndex = found ?? (options.isProof ? -1 : 0);
+    const textIndex = found ?? 0;
     if (textIndex >= 0 && !first.has(index)) first.set(index, textIndex);
   }
 }

@@ -29,7 +29,7 @@ export function readCommand(node: Command, variables: Variables): SimpleCommand 
   if (declares.test(words[0]?.value ?? "")) {
     for (const part of node.args) if (part.type === "Assignment") assign(part, variables);
   }
-  return { words, hasAssignments: assigned.length > 0, ...readRedirections(node.redirects, variables) };
+  return { words, ...readRedirections(node.redirects, variables) };
 }
 
 function assignmentWord({ text }: Assignment): ShellWord {

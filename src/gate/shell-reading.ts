@@ -1,6 +1,5 @@
 /**
- * What was found while a shell command was read: forms for the patterns, tags, and the simple commands that a proof of
- * harmlessness must cover. Adding is bounded; what goes beyond the bound is said by a tag, never left out silently.
+ * What was found while a shell command was read: forms for the patterns, and tags. Adding is bounded; what goes beyond the bound is said by a tag, never left out silently.
  */
 import type { ShellWord, Variables } from "./shell-words.ts";
 
@@ -12,8 +11,7 @@ type ShellTag =
   | "#shell:dynamic-script"
   | "#shell:inline-code"
   | "#shell:find-delete"
-  | "#shell:parse-error"
-  | "#shell:unproven";
+  | "#shell:parse-error";
 
 export interface ShellRedirect {
   /** `>`, `>>` or `<`; those that duplicate a descriptor are left out. */
@@ -27,16 +25,11 @@ export interface SimpleCommand {
   redirects: ShellRedirect[];
   /** Literal text on its standard input: a heredoc or a here-string. */
   input?: { text: string; isDynamic: boolean };
-  /** `A=1 command`, or `A=1` alone. */
-  hasAssignments: boolean;
 }
 
 export interface ShellReading {
   forms: Set<string>;
   tags: Set<ShellTag>;
-  commands: SimpleCommand[];
-  /** Nothing but simple commands in plain sequence, pipes and conditions. */
-  isPlain: boolean;
   /** What may still be added. */
   left: { commands: number; characters: number };
 }
@@ -53,7 +46,7 @@ export interface Walk {
 const most = { commands: 500, characters: 131_072 };
 
 export function createReading(): ShellReading {
-  return { forms: new Set(), tags: new Set(), commands: [], isPlain: true, left: { ...most } };
+  return { forms: new Set(), tags: new Set(), left: { ...most } };
 }
 
 export function addForm(reading: ShellReading, form: string): void {

@@ -1,7 +1,7 @@
 /**
  * Words of a shell command as the shell would hand them to a program: quotes resolved, braces expanded, and what can be
  * known of expansions put in (`$IFS`, variables that the same script sets to plain text, `$(echo rm)`). The rest stays as
- * it is written. A word remembers what it went through, because a guess must not be taken for a proof.
+ * it is written. A word remembers whether its value may be a guess.
  */
 import type { DoubleQuotedChild, ParameterExpansionPart, ParsedScript, Word, WordPart } from "unbash";
 
@@ -11,8 +11,6 @@ export interface ShellWord {
   hasExpansion: boolean;
   /** An unquoted pattern that the shell replaces by names of files. */
   hasGlob: boolean;
-  /** Its first character comes from such a pattern, so that a file's name may become an option. */
-  startsWithGlob: boolean;
 }
 
 /** Variables that the script has set to plain text so far. */
@@ -29,24 +27,23 @@ interface Reading {
   alternatives: string[];
   hasExpansion: boolean;
   hasGlob: boolean;
-  startsWithGlob: boolean;
 }
 
 export function literalWord(value: string): ShellWord {
-  return { value, hasExpansion: false, hasGlob: false, startsWithGlob: false };
+  return { value, hasExpansion: false, hasGlob: false };
 }
 
 /** One word as written may become none, one or several. */
 export function readWord(word: Word, variables: Variables): ShellWord[] {
   if (word.parts === undefined) return [literalWord(word.value)];
-  const reading: Reading = { alternatives: [""], hasExpansion: false, hasGlob: false, startsWithGlob: false };
+  const reading: Reading = { alternatives: [""], hasExpansion: false, hasGlob: false };
   for (const part of word.parts) readPart(part, reading, variables);
-  const { hasExpansion, hasGlob, startsWithGlob } = reading;
+  const { hasExpansion, hasGlob } = reading;
   return reading.alternatives.flatMap((alternative) => {
     const values = alternative.includes(split)
       ? alternative.split(split).filter((value) => value !== "")
       : [alternative];
-    return values.map((value) => ({ value, hasExpansion, hasGlob, startsWithGlob }));
+    return values.map((value) => ({ value, hasExpansion, hasGlob }));
   });
 }
 
@@ -54,11 +51,7 @@ function readPart(part: WordPart, reading: Reading, variables: Variables): void 
   switch (part.type) {
     case "Literal":
     case "SingleQuoted":
-      append(reading, [part.value]);
-      break;
     case "AnsiCQuoted":
-      // A plain sh ends such a string elsewhere than bash does.
-      reading.hasExpansion = true;
       append(reading, [part.value]);
       break;
     case "DoubleQuoted":
@@ -68,9 +61,6 @@ function readPart(part: WordPart, reading: Reading, variables: Variables): void 
     case "Glob":
     case "ExtendedGlob":
       reading.hasGlob = true;
-      // Shells differ in what these are; in one of them they can run code.
-      if (part.type === "ExtendedGlob") reading.hasExpansion = true;
-      if (reading.alternatives.includes("")) reading.startsWithGlob = true;
       append(reading, [part.text]);
       break;
     case "BraceExpansion": {

@@ -22,8 +22,6 @@ interface Wrapper {
   isScript?: boolean;
   /** With one of these options nothing is run. */
   asks?: string[];
-  /** Runs its command with the same rights and words as if it stood alone. */
-  isTransparent?: boolean;
 }
 
 const privileges: Wrapper = {
@@ -39,14 +37,14 @@ const wrappers = new Map<string, Wrapper>([
   ["env", { withValue: "uC", longWithValue: ["unset", "chdir"] }],
   ["nohup", {}],
   ["setsid", {}],
-  ["command", { asks: ["-v", "-V"], isTransparent: true }],
+  ["command", { asks: ["-v", "-V"] }],
   ["builtin", {}],
   ["exec", { withValue: "a" }],
-  ["nice", { withValue: "n", longWithValue: ["adjustment"], isTransparent: true }],
+  ["nice", { withValue: "n", longWithValue: ["adjustment"] }],
   ["ionice", { withValue: "cnp", longWithValue: ["class", "classdata"] }],
   ["time", { withValue: "fo", longWithValue: ["format", "output"] }],
-  ["timeout", { withValue: "sk", longWithValue: ["signal", "kill-after"], operands: 1, isTransparent: true }],
-  ["stdbuf", { withValue: "ioe", longWithValue: ["input", "output", "error"], isTransparent: true }],
+  ["timeout", { withValue: "sk", longWithValue: ["signal", "kill-after"], operands: 1 }],
+  ["stdbuf", { withValue: "ioe", longWithValue: ["input", "output", "error"] }],
   ["chroot", { longWithValue: ["userspec", "groups"], operands: 1 }],
   ["unshare", {}],
   ["nsenter", { withValue: "tSG", longWithValue: ["target"] }],
@@ -83,11 +81,6 @@ export function wrappedIn(words: readonly ShellWord[]): Wrapped[] {
   if (inContainer !== undefined) return inContainer;
   const wrapper = wrappers.get(name);
   return wrapper === undefined ? [] : unwrap(rest, wrapper);
-}
-
-/** True for a wrapper that adds nothing to what it runs, so that what it runs decides. */
-export function isTransparent(words: readonly ShellWord[]): boolean {
-  return wrappers.get(words[0]?.value ?? "")?.isTransparent === true;
 }
 
 function unwrap(rest: readonly ShellWord[], wrapper: Wrapper): Wrapped[] {

@@ -31,8 +31,6 @@ const largestScript = 65_536;
 const untimedScript = 1_024;
 const readingMs = 50;
 const deleters = /^(?:rm|unlink|shred|rmdir)$/i;
-/** What makes a script more than plain commands in sequence, pipes and conditions. */
-const notPlain = /^(?:Function|For|ArithmeticFor|While|Select|Case|ArithmeticCommand|Coproc|TestLogical|TestGroup)$/;
 
 /** `value` is the text of a command, or an argument vector. Anything else can't be read. */
 export function readShell(value: unknown): ShellReading {
@@ -61,12 +59,10 @@ function readText(text: string, reading: ShellReading): void {
   else if (folded !== text) readScript(folded, { reading, variables: new Map(), depth: 0 });
 }
 
-/** A tool may start the words as they are or hand them to a shell in one line: both are read, and both must be proven. */
+/** A tool may start the words as they are or hand them to a shell in one line: both are read. */
 function readVector(values: string[], reading: ShellReading): void {
   readInTime(values.join(" "), reading);
-  const command: SimpleCommand = { words: wordsOf(values), redirects: [], hasAssignments: false };
-  reading.commands.push(command);
-  judge(command, { reading, variables: new Map(), depth: 0 });
+  judge({ words: wordsOf(values), redirects: [] }, { reading, variables: new Map(), depth: 0 });
 }
 
 /** Reads the text of a script that a command runs. */
@@ -78,34 +74,22 @@ function readScript(text: string, walk: Walk): void {
 function visit(node: SyntaxNode, walk: Walk): void {
   const { reading, variables } = walk;
   const visitChildren = (next: Walk) => forEachChild(node, (child) => visit(child, next));
-  if (notPlain.test(node.type)) reading.isPlain = false;
   switch (node.type) {
     case "Script":
       if (node.errors !== undefined && node.errors.length > 0) reading.tags.add("#shell:parse-error");
-      break;
-    case "Statement":
-      if (node.background === true) reading.isPlain = false;
       break;
     case "Command":
       if (!countCommand(reading)) return;
       visitCommand(node, walk);
       break;
     case "Redirected":
-      keep({ words: [], hasAssignments: false, ...readRedirections(node.redirects, variables) }, walk);
+      judge({ words: [], ...readRedirections(node.redirects, variables) }, walk);
       break;
     case "Pipeline":
       readPipeline(node, walk, readScript);
       break;
     case "Function":
       if (isForkBomb(node)) addForm(reading, ":(){ :|:& };:");
-      break;
-    case "TestUnary":
-    case "TestBinary":
-      // To a plain sh `[[ a > b ]]` writes a file.
-      if (/[<>]/.test(node.operator)) reading.isPlain = false;
-      break;
-    case "Word":
-      if (hasSubscriptWithCode(node.value)) reading.isPlain = false;
       break;
     case "ParameterExpansion":
       if (node.operation?.type === "Transform" && /P/.test(node.operation.operand.value)) {
@@ -114,7 +98,6 @@ function visit(node: SyntaxNode, walk: Walk): void {
       break;
     case "CommandExpansion":
     case "ProcessSubstitution":
-      reading.isPlain = false;
       if (walk.depth < deepestNesting) visitChildren({ ...walk, depth: walk.depth + 1 });
       else reading.tags.add("#shell:parse-error");
       return;
@@ -124,13 +107,8 @@ function visit(node: SyntaxNode, walk: Walk): void {
 
 function visitCommand(node: Command, walk: Walk): void {
   const command = readCommand(node, walk.variables);
-  keep(command, walk);
-  for (const form of substitutedInto(node, command, walk.variables)) addForm(walk.reading, form);
-}
-
-function keep(command: SimpleCommand, walk: Walk): void {
-  walk.reading.commands.push(command);
   judge(command, walk);
+  for (const form of substitutedInto(node, command, walk.variables)) addForm(walk.reading, form);
 }
 
 /** Forms and tags of a command, of all that it wraps, and of the scripts that they run. */
@@ -172,10 +150,4 @@ function runScript(script: { text: string; isDynamic: boolean }, walk: Walk): vo
 
 function isFindDelete(values: readonly string[]): boolean {
   return baseName(values[0] ?? "").toLowerCase() === "find" && values.includes("-delete");
-}
-
-/** `test -v`, `printf -v` and `[[ -eq ]]` evaluate subscripts, whatever the quotes: `'a[$(id)]'` runs `id`. */
-function hasSubscriptWithCode(value: string): boolean {
-  const start = value.indexOf("[");
-  return start !== -1 && /\$[({]|`/.test(value.slice(start));
 }

@@ -172,7 +172,6 @@ export function gateRules({ skills }: SkillSet): GateRules {
       ...skill.rules.flatMap((rule) => inForce(rule, skill)),
       ...rulesForRenamed(skill),
     ]),
-    readOnly: skills.flatMap((skill) => skill.readOnly),
     shellParameters,
   };
 }

@@ -9,7 +9,7 @@ import type { Skill, SkillDiagnostic } from "../core/skill.ts";
 import { splitFrontmatter } from "./frontmatter.ts";
 import { readGateTests } from "./gate-tests.ts";
 import { createNotes, type Notes } from "./notes.ts";
-import { offeredToolMark, readReadOnly, readRules } from "./patterns.ts";
+import { offeredToolMark, readRules } from "./patterns.ts";
 import { cleanLine, hasMarkup, hasUnseen } from "./text.ts";
 import { readTools } from "./tools.ts";
 import { textOf, textsOf } from "./values.ts";
@@ -63,7 +63,6 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
     renamedTools,
     providesTools,
     rules,
-    readOnly: readReadOnly(fields, name, path, notes),
     gateTests: readGateTests(fields, notes),
     requires: readRequires(fields, notes),
     body: parts.body,

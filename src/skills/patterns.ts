@@ -6,7 +6,7 @@
  */
 import { RE2JS } from "re2js";
 import { isAlias, isMap, isSeq, type Node } from "yaml";
-import type { GateRule, ReadOnlyRule } from "../core/gate.ts";
+import type { GateRule } from "../core/gate.ts";
 import type { Notes } from "./notes.ts";
 import { type FieldName, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
@@ -28,14 +28,8 @@ export function readRules(fields: Fields, skill: string, file: string, notes: No
   return [...rulesOf("danger_patterns", "danger"), ...rulesOf("confirm_patterns", "confirm")];
 }
 
-export function readReadOnly(fields: Fields, skill: string, file: string, notes: Notes): ReadOnlyRule[] {
-  return readPatterns(fields, "read_only", notes).map(({ pattern, line }) => ({ pattern, skill, file, line }));
-}
-
 function readPatterns(fields: Fields, name: FieldName, notes: Notes): Pattern[] {
-  // Proofs are not added up: in doubt a command asks.
-  const given = name === "read_only" ? fields.all(name).slice(0, 1) : fields.all(name);
-  return given.flatMap((field): Pattern[] => {
+  return fields.all(name).flatMap((field): Pattern[] => {
     const value = resolved(field.node, fields);
     if (value === null) return [];
     if (isSeq(value)) {

@@ -39,17 +39,24 @@ export const fieldNames = [
   "danger_patterns",
   "confirm_patterns",
   "requires",
-  "read_only",
   "gate_tests",
   "provides_tools",
 ] as const;
 export type FieldName = (typeof fieldNames)[number];
 
+/** Fields that meant something once, by their plain spelling, and what to tell their author. */
+const retiredFields = new Map([
+  [
+    "readonly",
+    "read_only has no effect any more: commands run on a draft, and people approve what they changed; remove it",
+  ],
+]);
+
 const maxAliases = 100;
 const bySpelling = new Map<string, FieldName>(fieldNames.map((name) => [plainSpelling(name), name]));
 /** Rather found once too often: in doubt the file has them. */
 const safetyField =
-  /(?:danger|confirm)[_-]?patterns|^[ \t{,?"']*(?:tools|provides[_-]?tools|read[_-]?only|gate[_-]?tests)["']?[ \t]*:/im;
+  /(?:danger|confirm)[_-]?patterns|^[ \t{,?"']*(?:tools|provides[_-]?tools|gate[_-]?tests)["']?[ \t]*:/im;
 
 /** Undefined when the file must not be loaded; `notes` says why. */
 export function readFields(yaml: string, linesAbove: number, notes: Notes): Fields | undefined {
@@ -129,9 +136,11 @@ function collect({ document, lines }: Parsed, yaml: string, linesAbove: number, 
   for (const pair of isMap(document.contents) ? document.contents.items : []) {
     if (!isScalar(pair.key)) continue;
     const spelled = String(pair.key.source ?? pair.key.value);
+    const line = lineOf(pair.key);
+    const retired = retiredFields.get(plainSpelling(spelled));
+    if (retired !== undefined) notes.warn(line, "retired-field", retired);
     const name = bySpelling.get(plainSpelling(spelled));
     if (name === undefined) continue;
-    const line = lineOf(pair.key);
     if (spelled !== name)
       notes.warn(line, "field-spelling", `the field ${spelled} was read as ${name}: write it like that`);
     const others = found.get(name) ?? [];

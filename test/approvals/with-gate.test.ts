@@ -16,7 +16,7 @@ const confirmRm: GateRule = {
 const blockForce: GateRule = { kind: "danger", pattern: "rm\\s+-rf", skill: "shell", file, line: 5 };
 
 function rulesOf(rules: GateRule[]): GateRules {
-  return { rules, readOnly: [], shellParameters: new Map([["shell_exec", ["command"]]]) };
+  return { rules, shellParameters: new Map([["shell_exec", ["command"]]]) };
 }
 
 async function asked(rules: GateRule[], command: string) {

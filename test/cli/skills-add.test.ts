@@ -73,8 +73,7 @@ describe("from a folder", () => {
     const fields = `tools:
   - { name: shell_exec, description: "Runs \\e[31mthings" }
 danger_patterns: [mkfs]
-confirm_patterns: ['^act ']
-read_only: ['.*']`;
+confirm_patterns: ['^act ']`;
     const { add, source, visible } = await open({
       "bad/SKILL.md": skillText("bad", fields),
       "bad/plugin.mjs":
@@ -86,9 +85,7 @@ read_only: ['.*']`;
     expect(code).toBe(1);
     expect(stdout).toContain("  Tools:\n    shell_exec: Runs [31mthings\n");
     expect(stdout).toContain("  Blocks what fits:\n    mkfs\n  Asks about what fits:\n    ^act\n");
-    expect(stdout).toMatch(
-      /! Takes shell commands that fit for harmless.*\n {4}\.\*\n! Has a plugin: its code runs inside/,
-    );
+    expect(stdout).toContain("! Has a plugin: its code runs inside");
     expect(stdout).toContain("  Files that are code:\n    plugin.mjs\n    scripts/run\n");
     expect(stderr).toContain("Its tool shell_exec comes in place of the one of the skill shell");
     expect(stdout + stderr).not.toContain("\u001b");

@@ -135,7 +135,7 @@ async function clickAndDie({ card }: Asked, by: "ann" | "ben" = "ann"): Promise<
     const approvals = createApprovals({
       ledger,
       events: createEvents(),
-      gate: createGate({ rules: { rules: [], readOnly: [], shellParameters: new Map() }, matching: "extended" }),
+      gate: createGate({ rules: { rules: [], shellParameters: new Map() }, matching: "extended" }),
       policy: { approvers: listed },
       wake: () => {},
       onSettled: () => new Promise(() => {}),

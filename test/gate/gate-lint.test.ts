@@ -6,11 +6,10 @@ import { referenceRules } from "./tables/reference-rules.ts";
 const file = "skills/x/SKILL.md";
 const knownTools = ["shell_exec", "write_file"];
 
-function rulesOf(patterns: string[], readOnly: string[] = []): GateRules {
+function rulesOf(patterns: string[]): GateRules {
   const place = { skill: "x", file };
   return {
     rules: patterns.map((pattern, index) => ({ kind: "danger", pattern, line: index + 1, ...place })),
-    readOnly: readOnly.map((pattern, index) => ({ pattern, line: index + 1, ...place })),
     shellParameters: new Map(),
   };
 }
@@ -49,16 +48,6 @@ describe("the lint of patterns", () => {
     expect(first).toMatchObject({ path: file, line: 2, severity: "warning" });
     expect(first?.message).toContain("leave the `$` out");
     expect(second).toBeUndefined();
-  });
-
-  test("looks at read-only patterns too: nothing may prove everything, and none is guessed", () => {
-    const found = lintRules(rulesOf([], ["ls( .*)?", ".*", "(", ""]), knownTools);
-    expect(found.map(({ line, code }) => [line, code])).toEqual([
-      [2, "gate.proves-everything"],
-      [3, "gate.invalid-pattern"],
-      [4, "gate.empty-pattern"],
-    ]);
-    expect(found[1]?.message).toContain("proves nothing");
   });
 
   test("has nothing to say about the reference patterns", () => {

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { GateRule, VerdictClass } from "../../src/core/gate.ts";
 import { createGate } from "../../src/gate/gate.ts";
-import { looking } from "./tables/harmless.ts";
-import { referenceRules, shellTool, spellingRules } from "./tables/reference-rules.ts";
+import { referenceRules, shellTool } from "./tables/reference-rules.ts";
 
 const strictness: Record<VerdictClass, number> = { safe: 0, confirm: 1, block: 2 };
 
@@ -44,7 +43,6 @@ function gateOf(rules: Pick<GateRule, "kind" | "pattern">[], matching: "exact" |
   return createGate({
     rules: {
       rules: rules.map((rule, line) => ({ ...rule, skill: "s", file: "f", line })),
-      readOnly: [],
       shellParameters: new Map([[shellTool, ["command"]]]),
     },
     matching,
@@ -164,7 +162,7 @@ describe("whatever the patterns and the arguments", () => {
 });
 
 describe("rewriting a blocked command", () => {
-  const gate = createGate({ rules: spellingRules(), matching: "extended" });
+  const gate = createGate({ rules: referenceRules(), matching: "extended" });
 
   /** Splits a word at a place and quotes or escapes one side; the shell sees the same word. */
   const quoted = (word: string) =>
@@ -232,38 +230,6 @@ describe("rewriting a blocked command", () => {
         expect(gate.classify(shellTool, { command: whole(outer(inner(command))) }).class).not.toBe("safe");
       }),
       { numRuns: 1_500 },
-    );
-  });
-});
-
-describe("what is added to a command that only looks", () => {
-  const gate = createGate({ rules: referenceRules(), matching: "extended" });
-  const added = fc.constantFrom(
-    (command: string) => `touch x; ${command}`,
-    (command: string) => `${command}\ntouch x`,
-    (command: string) => `echo $(touch x); ${command}`,
-    (command: string) => `PAGER=touch ${command}`,
-    (command: string) => `> x; ${command}`,
-    (command: string) => `${command}\nls > x`,
-    (command: string) => `f() { ${command}\n}`,
-    (command: string) => `sudo ls; ${command}`,
-    (command: string) => `ls & ${command}`,
-    (command: string) => `echo "$HOME"; ${command}`,
-    (command: string) => `./ls; ${command}`,
-    (command: string) => `cat < /dev/tcp/host.test/80; ${command}`,
-    (command: string) => `ls | xargs touch; ${command}`,
-    (command: string) => `env ls; ${command}`,
-    (command: string) => `alias ls=touch; ${command}`,
-  );
-
-  test("takes the proof away", () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...looking), added, (command, add) => {
-        const verdict = gate.classify(shellTool, { command: add(command) });
-        expect(verdict.class).not.toBe("safe");
-        expect(verdict.tags).toContain("#shell:unproven");
-      }),
-      { numRuns: 500 },
     );
   });
 });

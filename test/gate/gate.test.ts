@@ -10,7 +10,7 @@ function rule(pattern: string, kind: GateRule["kind"] = "danger", line = 1): Gat
 }
 
 function rulesOf(...rules: GateRule[]): GateRules {
-  return { rules, readOnly: [], shellParameters: new Map([["shell_exec", ["command"]]]) };
+  return { rules, shellParameters: new Map([["shell_exec", ["command"]]]) };
 }
 
 const exactly = (...rules: GateRule[]) => createGate({ rules: rulesOf(...rules), matching: "exact" });
@@ -28,7 +28,7 @@ describe("the exact match string", () => {
   });
 
   test("is all that counts in exact mode: no form, no tag", () => {
-    const gate = exactly(rule("rm -rf"), rule("#taint:untrusted", "confirm"), rule("#shell:unproven", "confirm"));
+    const gate = exactly(rule("rm -rf"), rule("#taint:untrusted", "confirm"), rule("#shell:inline-code", "confirm"));
     const verdict = gate.classify("shell_exec", { command: "rm\t-rf /" }, ["#taint:untrusted"]);
     expect(verdict).toMatchObject({ class: "safe", matches: [], tags: [] });
   });
@@ -252,7 +252,6 @@ describe("replacing the rules", () => {
     const rules = referenceRules();
     const gate = createGate({ rules, matching: "extended" });
     rules.rules.length = 0;
-    rules.readOnly.length = 0;
     expect(gate.classify("shell_exec", { command: "rm -rf /" }).class).toBe("block");
     expect(gate.classify("shell_exec", { command: "ls" }).class).toBe("safe");
   });

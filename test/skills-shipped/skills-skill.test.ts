@@ -23,7 +23,7 @@ async function open(more: Partial<ToolboxOptions> = {}) {
   const shipped = join(home, "shipped");
   const workspace = join(home, "workspace");
   await mkdir(join(workspace, "files"), { recursive: true });
-  await writeFiles(shipped, { "guard/SKILL.md": skillText("guard", "danger_patterns: [mkfs]\nread_only: [ls]") });
+  await writeFiles(shipped, { "guard/SKILL.md": skillText("guard", "danger_patterns: [mkfs]") });
   const roots = [own, shipped, join(workspace, "skills")];
   const library = createSkillLibrary({ roots, log: silentLog, events: createEvents() });
   await library.reload();
@@ -134,7 +134,7 @@ describe("what is refused, whoever approves it", () => {
     ["tools", notes("tools: [{ name: act }]\n"), /tools may not be there/],
     ["danger patterns", notes("danger_patterns: ['.']\n"), /danger_patterns may not be there/],
     ["confirm patterns", notes("confirm_patterns: ['^x ']\n"), /confirm_patterns may not/],
-    ["proofs that commands are harmless", notes("read_only: ['.*']\n"), /read_only may not be there/],
+    ["a field that means nothing any more", notes("read_only: ['.*']\n"), /read_only has no effect any more/],
     ["what it requires", notes("requires: [guard]\n"), /requires may not be there/],
     ["tools at run time", notes("provides_tools: true\n"), /provides_tools/],
     ["a place in every message", notes("triggers: ['*']\n"), /trigger "\*" may not/],

@@ -117,7 +117,7 @@ describe("form", () => {
     "tools:\n  - name: t",
     'danger_patterns: ["x"]',
     "Confirm-Patterns: [x]",
-    "read_only: [ls]",
+    "gate_tests: [x]",
     '"danger_patterns": [x]',
   ])("a YAML error beside %j is never repaired", (field) => {
     const { skill, diagnostics } = parse(`---\nname: demo\ndescription: a: b\n${field}\n---\nx`);
@@ -186,17 +186,28 @@ describe("safety rules", () => {
     expect(skill?.rules.map(({ pattern }) => pattern)).toEqual(["a", "b"]);
   });
 
-  test("proofs given twice do not add up, and a key given twice in an entry is reported", () => {
+  test("a key given twice in an entry is reported, and the first one counts", () => {
     const { skill, diagnostics } = parse(
-      skillText("demo", "read_only: [ls]\nread_only: ['.*']\ndanger_patterns:\n  - { pattern: a, pattern: b }"),
+      skillText("demo", "version: 1.0.0\nversion: 2.0.0\ndanger_patterns:\n  - { pattern: a, pattern: b }"),
     );
-    expect(skill?.readOnly.map(({ pattern }) => pattern)).toEqual(["ls"]);
+    expect(skill?.version).toBe("1.0.0");
     expect(skill?.rules.map(({ pattern }) => pattern)).toEqual(["a"]);
     expect(diagnostics.map(({ line, message }) => `${line} ${message}`)).toEqual([
-      "5 read_only is given a second time: the first one counts; remove one",
+      "5 version is given a second time: the first one counts; remove one",
       "7 pattern is given a second time: the first one counts",
     ]);
   });
+
+  test.each(["read_only", "read-only", "readOnly"])(
+    "the field %s says that it has no effect any more, and why",
+    (name) => {
+      const { skill, diagnostics } = parse(skillText("demo", `${name}: ['.*']\ndanger_patterns: [mkfs]`));
+      expect(skill?.rules).toMatchObject([{ kind: "danger", pattern: "mkfs" }]);
+      expect(diagnostics).toMatchObject([
+        { line: 4, severity: "warning", code: "skill.retired-field", message: expect.stringContaining("no effect") },
+      ]);
+    },
+  );
 
   test("a pattern written as a block is what stands in it, without the line end that no call has", () => {
     const blocks = "danger_patterns:\n  - |\n    rm -rf \n  - pattern: >\n      a\n      b\n\n    reason: because";
@@ -216,16 +227,13 @@ describe("safety rules", () => {
   });
 
   test("patterns behind an alias hold", () => {
-    const { skill } = parse(
-      skillText("demo", "danger_patterns: &all [x, &one y]\nconfirm_patterns: *all\nread_only: [*one]"),
-    );
+    const { skill } = parse(skillText("demo", "danger_patterns: &all [x, &one y]\nconfirm_patterns: [*one, z]"));
     expect(skill?.rules.map(({ kind, pattern }) => `${kind} ${pattern}`)).toEqual([
       "danger x",
       "danger y",
-      "confirm x",
       "confirm y",
+      "confirm z",
     ]);
-    expect(skill?.readOnly).toMatchObject([{ pattern: "y" }]);
   });
 
   test("a file full of findings lists the first 50 and says that there are more", () => {
@@ -247,11 +255,10 @@ describe("safety rules", () => {
     expect(diagnostics.map(({ code }) => code)).toEqual(["skill.field-spelling"]);
   });
 
-  test("read_only patterns and gate tests are read with their lines, in each spelling", () => {
-    const list = 'read_only: ["ls.*"]\ngate_tests:\n  - { tool: shell, args: { command: ls }, want: safe }';
+  test("gate tests are read with their lines, in each spelling", () => {
+    const list = "gate_tests:\n  - { tool: shell, args: { command: ls }, want: safe }";
     expect(parse(skillText("demo", list)).skill).toMatchObject({
-      readOnly: [{ pattern: "ls.*", skill: "demo", line: 4 }],
-      gateTests: [{ tool: "shell", args: { command: "ls" }, want: "safe", line: 6 }],
+      gateTests: [{ tool: "shell", args: { command: "ls" }, want: "safe", line: 5 }],
     });
     const groups = 'gate_tests:\n  block:\n    - shell {"command":"rm -rf /"}\n  confirm:\n    - { tool: push }';
     expect(parse(skillText("demo", groups)).skill?.gateTests).toEqual([

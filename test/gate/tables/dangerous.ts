@@ -1,5 +1,5 @@
 /**
- * Spellings of harmful calls, with the verdict wanted in each mode under `spellingRules()`. What the exact string can't
+ * Spellings of harmful calls, with the verdict wanted in each mode under `referenceRules()`. What the exact string can't
  * show is `safe` there on purpose: the difference between the two columns is what the second look is worth.
  * Written for this project; nothing here is ever run.
  */

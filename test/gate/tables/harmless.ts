@@ -1,8 +1,6 @@
-/**
- * Harmless commands of everyday work, written for this project, with what is wanted of the gate.
- */
+/** Harmless commands of everyday work, written for this project. No form of them may match a danger pattern. */
 
-/** Proven read-only: no question even where everything unproven asks. */
+/** They only look. */
 export const looking: string[] = [
   "ls",
   "ls -la",
@@ -246,7 +244,7 @@ export const looking: string[] = [
   "hostname -f",
 ];
 
-/** They change something, so they ask where everything unproven asks; no spelling or tag may stop them. */
+/** They change something. */
 export const working: string[] = [
   "npm test",
   "npm run build",
@@ -426,7 +424,7 @@ export const working: string[] = [
   "bun test",
 ];
 
-/** Harmless, but what they run can't be read from the text: the price of the tags. */
+/** What they run can't be read from the text, so that patterns which name tags ask: the price of such patterns. */
 export const askedByTag: string[] = [
   'eval "$(ssh-agent -s)"',
   'eval "$(direnv hook bash)"',

@@ -80,7 +80,6 @@ export function rulesOf(patterns: readonly string[]): GateRules {
       file: "skills/table/SKILL.md",
       line: index + 1,
     })),
-    readOnly: [],
     shellParameters: new Map(),
   };
 }
