@@ -1,6 +1,7 @@
 /** One row of an approval card as text within a limit, and as the file that has it whole. */
 import type { CardItem } from "../../core/approval.ts";
-import { clip, codeBlock, cutAt, escapePlain, withoutFences } from "./plain-text.ts";
+import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
+import { codeBlock, cutAt, withoutFences } from "./plain-text.ts";
 
 export interface RowOptions {
   /** Characters, at least 800. */
@@ -9,12 +10,10 @@ export interface RowOptions {
   fileName: string | undefined;
 }
 
-/** Longest of each of the lines around the call: as long as they take less than half of the room. */
-const lineLengths = [300, 200, 120, 80, 40];
 const mostReasons = 4;
 
 /** `isWhole`: nothing is left out. */
-export function rowText(item: CardItem, { room, fileName }: RowOptions): { text: string; isWhole: boolean } {
+export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
   const heading = item.editedFrom === undefined ? undefined : "**As the model asked**";
   // Half of what is left for the call as it was, where a person has edited it.
@@ -46,9 +45,11 @@ function noticeFor({ callText }: CardItem, fileName: string | undefined): string
 }
 
 /** All of the row, for a file. */
-export function wholeRow({ callText, editedFrom, reasons, warning, grantText, progress, outcome }: CardItem): string {
+export function wholeRow(item: CardItem): string {
+  const { callText, editedFrom, reasons, warning, facts, grantText, progress, outcome } = item;
   const parts = [
     callText,
+    facts?.join("\n"),
     editedFrom === undefined ? undefined : `As the model asked:\n${editedFrom}`,
     warning === undefined ? undefined : `Warning: ${warning}`,
     `Why it asks:\n${reasons.map((reason) => `- ${reason}`).join("\n")}`,
@@ -59,26 +60,23 @@ export function wholeRow({ callText, editedFrom, reasons, warning, grantText, pr
   return `${parts.filter((part) => part !== undefined && part !== "").join("\n\n")}\n`;
 }
 
-function linesAround(item: CardItem, room: number): { text: string; isWhole: boolean } {
-  const { warning, reasons, grantText, progress, outcome, choices } = item;
+function linesAround(item: CardItem, room: number): Fitted {
+  const { warning, reasons } = item;
   const shownReasons = reasons.slice(0, mostReasons);
   const more = reasons.length - shownReasons.length;
-  const all = [
+  const lines = [
     ...(warning === undefined ? [] : [{ before: "⚠️ ", text: warning }]),
+    ...factLines(item),
     ...shownReasons.map((text) => ({ before: "Why it asks: ", text })),
     ...(more > 0 ? [{ before: "", text: `and ${more} more reasons` }] : []),
-    ...(grantText === undefined || !choices.includes("allow") ? [] : [{ before: "Allow: ", text: grantText }]),
-    ...(progress === undefined ? [] : [{ before: "🗳️ ", text: progress }]),
-    ...(outcome === undefined ? [] : [{ before: "**Outcome:** ", text: outcome }]),
+    ...closingLines(item),
   ];
-  const linesOf = (longest: number) =>
-    all.map(({ before, text }) => before + escapePlain(clip(text, longest))).join("\n");
-  const longest = lineLengths.find((length) => linesOf(length).length <= room) ?? 40;
-  return { text: linesOf(longest), isWhole: more === 0 && all.every((line) => line.text.length <= longest) };
+  const { text, isWhole } = fitLines(lines, room);
+  return { text, isWhole: isWhole && more === 0 };
 }
 
 /** Head and tail, and in between how much is missing. */
-function shortened(text: string, room: number, fileName: string | undefined): { text: string; isWhole: boolean } {
+function shortened(text: string, room: number, fileName: string | undefined): Fitted {
   if (text.length + blockMarks <= room) return { text, isWhole: true };
   const kept = Math.max(80, room - 120);
   const headEnd = cutAt(text, Math.floor(kept * 0.65));

@@ -1,25 +1,20 @@
 /**
- * Approval cards as messages: one embed a row of the card, one line of buttons an open row, and a last line for all of them.
+ * Approval cards as messages: one embed a row of the card, one line of buttons a row that can be answered, and a last line for all.
  *
  * All texts of a card are plain text, and are shown as that. The whole call is on the card; what does not fit is shown with its
  * head and tail and attached whole as a file, and the card says so. Where files can't be attached, what is not seen whole can't be
  * approved there.
  */
-import {
-  type APIButtonComponentWithCustomId,
-  type APIEmbed,
-  type APIMessageTopLevelComponent,
-  ButtonStyle,
-  ComponentType,
-  type RawFile,
-} from "discord.js";
+import type { APIEmbed, APIMessageTopLevelComponent, RawFile } from "discord.js";
 import type { ApprovalCard, ApprovalState, CardItem } from "../../core/approval.ts";
-import type { AnswerChoice } from "../../core/message.ts";
+import { buttonLine, lineForAll, lineWithoutConsent, withoutConsent } from "./card-buttons.ts";
 import { rowText, wholeRow } from "./card-row.ts";
-import { type ButtonPlace, formatButtonId, parseButtonId } from "./custom-id.ts";
+import { wholeChanges } from "./changes-file.ts";
+import { changesText, isAsked } from "./changes-text.ts";
+import type { ButtonPlace } from "./custom-id.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import { messageLimit } from "./parts.ts";
-import { clip, cutAt, escapePlain } from "./plain-text.ts";
+import { clip, clipStart, cutAt, escapePlain } from "./plain-text.ts";
 
 /** What Discord lets us send: `plain` is text without embeds and files. */
 export type CardStyle = "full" | "without-files" | "plain";
@@ -58,23 +53,13 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
 
 /** What does not fit can't be approved here. */
 function asText({ embeds = [], components = [] }: OutgoingMessage): OutgoingMessage {
-  const content = embeds.map(({ title, description }) => `**${title}**\n${description}`).join("\n\n");
+  const content = embeds.map(({ title, description = "" }) => `**${title}**\n${description}`).join("\n\n");
   if (content.length <= messageLimit) return { content, components };
   const note = `\n… ⚠️ There is more than I can show here without the permission Embed Links.`;
-  const denials = components.flatMap((line) => {
-    const buttons = line.type === ComponentType.ActionRow ? line.components.filter(isDenial) : [];
-    return buttons.length === 0 ? [] : [{ type: ComponentType.ActionRow as const, components: buttons }];
-  });
   return {
     content: closeBlock(content.slice(0, cutAt(content, messageLimit - note.length - 4))) + note,
-    components: denials,
+    components: components.flatMap((line) => lineWithoutConsent(line) ?? []),
   };
-}
-
-function isDenial(component: object): component is APIButtonComponentWithCustomId {
-  if (!("custom_id" in component) || typeof component.custom_id !== "string") return false;
-  const meaning = parseButtonId(component.custom_id)?.meaning;
-  return meaning?.type === "answer" && meaning.choice === "deny";
 }
 
 function closeBlock(text: string): string {
@@ -94,24 +79,45 @@ function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, hasAll
   const files: RawFile[] = [];
   const embeds: APIEmbed[] = [];
   const lines: APIMessageTopLevelComponent[] = [];
-  for (const { item, number } of rows) {
-    const fileName = `call-${number}.txt`;
-    const { text, isWhole } = rowText(item, { room, fileName: canAttach ? fileName : undefined });
-    if (!isWhole && canAttach) files.push({ name: fileName, data: wholeRow(item), contentType: "text/plain" });
-    const label = isOne ? "" : `${number}. `;
-    embeds.push({
-      title: clip(`${label}${titleOf(item)}`, 100),
-      description: text,
-      color: colors[item.state],
-    });
-    const choices = isWhole || canAttach ? item.choices : item.choices.filter((choice) => choice === "deny");
-    if (choices.length > 0) lines.push(lineOf(choices, item, isOne ? "" : ` ${number}`, options.place));
+  for (const row of rows) {
+    const { text, isWhole, whole } = shownRow(row, room, canAttach);
+    if (whole !== undefined) files.push(whole);
+    embeds.push(embedFor(row, isOne, text));
+    const choices = isWhole || canAttach ? row.item.choices : withoutConsent(row.item.choices);
+    const line = buttonLine(row.item, choices, isOne ? "" : ` ${row.number}`, options.place);
+    if (line !== undefined) lines.push(line);
   }
   const last = embeds.at(-1);
-  if (last !== undefined) last.description = `${last.description}\n\n${whoAndUntil(card)}`;
-  if (hasAll) lines.push(lineForAll(card, options));
+  if (last !== undefined && rows.some(({ item }) => item.changes === undefined || isAsked(item)))
+    last.description = [last.description ?? "", whoAndUntil(card)].filter(Boolean).join("\n\n");
+  if (hasAll) lines.push(lineForAll(card, options.place, options.style === "full"));
   return { embeds, components: lines, files };
 }
+
+/** `whole`: the file to attach where not all of it is in the text. */
+function shownRow({ item, number }: Row, room: number, canAttach: boolean) {
+  const { changes } = item;
+  const name = changes === undefined ? `call-${number}.txt` : `changes-${number}.txt`;
+  const rowOptions = { room, fileName: canAttach ? name : undefined };
+  const { text, isWhole } = changes === undefined ? rowText(item, rowOptions) : changesText(item, changes, rowOptions);
+  if (isWhole || !canAttach) return { text, isWhole };
+  const data = changes === undefined ? wholeRow(item) : wholeChanges(item, changes);
+  return { text, isWhole, whole: { name, data, contentType: "text/plain" } satisfies RawFile };
+}
+
+function embedFor({ item, number }: Row, isOne: boolean, text: string): APIEmbed {
+  const label = isOne ? "" : `${number}. `;
+  return {
+    title: label + titleOf(item, isOne ? maxTitle : maxTitleOfSeveral),
+    ...(text === "" ? {} : { description: text }),
+    color: colors[item.state],
+  };
+}
+
+/** Discord takes 256 characters, and an escaped text has up to twice as many. */
+const maxTitle = 120;
+const maxTitleOfSeveral = 45;
+const maxCallTitle = 96;
 
 const colors: Record<ApprovalState, number> = {
   open: 0xf0b232,
@@ -122,59 +128,14 @@ const colors: Record<ApprovalState, number> = {
   cancelled: 0x80848e,
 };
 
-function titleOf({ tool, times }: CardItem): string {
-  return `Approval: ${escapePlain(tool)}${times > 1 ? ` (${times} identical calls)` : ""}`;
+/** The counts at the end of a title about changes say more than the folder's name in front. */
+function titleOf({ tool, times, changes }: CardItem, longest: number): string {
+  if (changes !== undefined) return escapePlain(clipStart(changes.title, longest));
+  return clip(`Approval: ${escapePlain(tool)}${times > 1 ? ` (${times} identical calls)` : ""}`, maxCallTitle);
 }
 
 function whoAndUntil({ items, approversText, expiresAt }: ApprovalCard): string {
   const who = escapePlain(clip(approversText, 300));
   const isOpen = items.some((item) => item.state === "open");
   return isOpen && expiresAt !== null ? `${who} · expires <t:${Math.floor(expiresAt / 1000)}:R>` : who;
-}
-
-const looks: Record<AnswerChoice, { label: string; style: APIButtonComponentWithCustomId["style"] }> = {
-  approve: { label: "Approve", style: ButtonStyle.Success },
-  deny: { label: "Deny", style: ButtonStyle.Danger },
-  edit: { label: "Edit…", style: ButtonStyle.Secondary },
-  allow: { label: "Allow", style: ButtonStyle.Secondary },
-  part: { label: "Choose files…", style: ButtonStyle.Secondary },
-  diff: { label: "Show diff", style: ButtonStyle.Secondary },
-  undo: { label: "Undo", style: ButtonStyle.Secondary },
-  again: { label: "Run again", style: ButtonStyle.Secondary },
-};
-const order: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow"];
-
-function lineOf(
-  choices: AnswerChoice[],
-  item: CardItem,
-  suffix: string,
-  place: ButtonPlace,
-): APIMessageTopLevelComponent {
-  const buttons = order
-    .filter((choice) => choices.includes(choice) && (choice !== "edit" || item.editJson !== undefined))
-    .map((choice) => button(choice, allowLabel(choice, item) + suffix, item.approvalId, place));
-  return { type: ComponentType.ActionRow, components: buttons };
-}
-
-/** With the time that the rule would hold, as the rule's own text begins: `For 30 minutes, …`. */
-function allowLabel(choice: AnswerChoice, { grantText }: CardItem): string {
-  if (choice !== "allow") return looks[choice].label;
-  const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText ?? "") ?? [];
-  return minutes === undefined ? "Allow here for a while" : `Allow ${minutes} min here`;
-}
-
-/** A call that may not be seen whole is not approved along with others. */
-function lineForAll(card: ApprovalCard, { place, style }: CardOptions): APIMessageTopLevelComponent {
-  const deny = button("deny", "Deny all", card.id, { thread: place.thread });
-  const approve = button("approve", "Approve all", card.id, { thread: place.thread });
-  return { type: ComponentType.ActionRow, components: style === "full" ? [approve, deny] : [deny] };
-}
-
-function button(choice: AnswerChoice, label: string, id: string, place: ButtonPlace): APIButtonComponentWithCustomId {
-  return {
-    type: ComponentType.Button,
-    style: looks[choice].style,
-    label: clip(label, 80),
-    custom_id: formatButtonId({ meaning: { type: "answer", choice }, ...place, id }),
-  };
 }

@@ -13,6 +13,8 @@ export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
   /** The form that Edit opens. */
   | { type: "edited" }
+  /** The form that Choose files opens. */
+  | { type: "chosen" }
   | { type: "pick"; option: number };
 
 export interface ButtonPlace {
@@ -21,6 +23,8 @@ export interface ButtonPlace {
   /** The card's first message, where that is another one. */
   firstMessage?: string;
 }
+
+const choices: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"];
 
 export interface ButtonId extends ButtonPlace {
   meaning: ButtonMeaning;
@@ -36,7 +40,8 @@ function wordOf(meaning: ButtonMeaning): string {
     case "answer":
       return meaning.choice;
     case "edited":
-      return "edited";
+    case "chosen":
+      return meaning.type;
     case "pick":
       return `pick${meaning.option}`;
     default:
@@ -54,8 +59,8 @@ export function parseButtonId(text: string): ButtonId | undefined {
 }
 
 function meaningOf(word: string): ButtonMeaning | undefined {
-  if (word === "approve" || word === "deny" || word === "edit" || word === "allow")
-    return { type: "answer", choice: word };
-  if (word === "edited") return { type: "edited" };
+  const choice = choices.find((each) => each === word);
+  if (choice !== undefined) return { type: "answer", choice };
+  if (word === "edited" || word === "chosen") return { type: word };
   return /^pick\d$/.test(word) ? { type: "pick", option: Number(word.slice(4)) } : undefined;
 }

@@ -5,7 +5,7 @@ import { messageOf } from "../../core/errors.ts";
 import type { ToolFile } from "../../core/tool.ts";
 
 /** What every server takes; those with more boosts take more. */
-const mostBytes = 10 * 1024 * 1024;
+export const maxFileBytes = 10 * 1024 * 1024;
 /** Of one message, together and in number. */
 const mostTogether = 24 * 1024 * 1024;
 const mostFiles = 10;
@@ -22,7 +22,7 @@ export async function readFiles(wanted: ToolFile[]): Promise<ReadFiles> {
   for (const { name, path, mimeType } of wanted) {
     try {
       const { size } = await stat(path);
-      if (size > mostBytes) throw new Error(`it has ${size} bytes, and Discord takes ${mostBytes}`);
+      if (size > maxFileBytes) throw new Error(`it has ${size} bytes, and Discord takes ${maxFileBytes}`);
       files.push({ name, data: await readFile(path), contentType: mimeType });
     } catch (thrown) {
       notes.push(notAttached(name, messageOf(thrown)));

@@ -2,8 +2,8 @@
  * Clicks, forms and slash commands. Each is answered to Discord at once, within its three seconds and before anything is decided;
  * what came of it is then shown to the person alone.
  *
- *   approve, deny, allow, a picked option   → acknowledged, handed in, receipt
- *   edit                                    → the form, which can be nothing but the first answer; then as above
+ *   approve, deny, allow, diff, undo, again, a picked option   → acknowledged, handed in, receipt
+ *   edit, part                              → the form, which can be nothing but the first answer; then as above
  *   /remora ask                             → posted for all to see, then read like any message
  *   /remora …                               → acknowledged, handed in, receipt
  *
@@ -11,8 +11,9 @@
  */
 import {
   type APIInteraction,
-  type APIMessage,
   type APIMessageComponentInteraction,
+  type APIModalInteractionResponseCallbackData,
+  type APIModalSubmissionComponent,
   type APIModalSubmitInteraction,
   type APIUser,
   ApplicationCommandOptionType,
@@ -20,125 +21,54 @@ import {
   InteractionResponseType,
   InteractionType,
   MessageFlags,
-  Routes,
 } from "discord.js";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import type { Author, CommandReceipt } from "../../core/message.ts";
+import type { AnswerChoice, Author } from "../../core/message.ts";
 import type { PlatformHandlers } from "../../core/platform.ts";
+import { pause } from "../../core/retry.ts";
 import { saidByCommand } from "../../core/said-by-command.ts";
-import { type DiscordApi, isRefusal } from "./api.ts";
+import type { DiscordApi } from "./api.ts";
 import { type Channels, factsOf, isThread } from "./channels.ts";
 import { commandName, textOption } from "./commands.ts";
 import { type DiscordConversation, formatConversationId, scopeOf } from "./conversation-id.ts";
 import { type ButtonId, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
-import type { EditTexts } from "./edit-texts.ts";
+import { createEphemeralReplies, privately, type ShownReceipt } from "./ephemeral-reply.ts";
+import { chosenFiles, fileForm } from "./file-form.ts";
+import type { FormContents } from "./form-contents.ts";
 import { askMark, type RawMessage } from "./inbound.ts";
 import { noMentions } from "./messages.ts";
-import { allParts, messageLimit, mostMessages } from "./parts.ts";
+import { messageLimit } from "./parts.ts";
 import { authorOf } from "./people.ts";
-import { escapePlain } from "./plain-text.ts";
 import { createRecent } from "./recent.ts";
 
 export interface InteractionsOptions {
   api: DiscordApi;
   channels: Channels;
   handlers: PlatformHandlers;
-  editTexts: EditTexts;
+  formContents: FormContents;
   /** What `/remora ask` has posted; it comes over the gateway as well. */
   onAsked(message: RawMessage): void;
   log: Log;
 }
 
-const longestAcknowledgementMs = 2_800;
+/** Looking up what a form begins with; the form itself has to be there within Discord's three seconds. */
+const maxLookUpMs = 1_500;
 
 export interface Interactions {
   /** Never rejects. */
   take(interaction: APIInteraction): Promise<void>;
 }
 
-const notMine: CommandReceipt = privately("This button is not valid any more. If it is still needed, ask again.");
-const notTaken: CommandReceipt = privately(
-  "That could not be taken: something failed on my side. Nothing was decided; try again.",
-);
-
-const tooLong: CommandReceipt = privately("That is too long for a command. Mention me in a message with it instead.");
-
-/** Receipts of clicks are plain text. */
-function privately(text: string): CommandReceipt {
-  return { text: escapePlain(text), isPrivate: true };
-}
+const notMine = privately({ text: "This button is not valid any more. If it is still needed, ask again." });
+const notOpened = privately({ text: "The form could not be opened: something failed on my side. Try again." });
+const tooLong = privately({ text: "That is too long for a command. Mention me in a message with it instead." });
 
 export function createInteractions(options: InteractionsOptions): Interactions {
-  const { api, channels, handlers, editTexts, onAsked, log } = options;
+  const { channels, handlers, formContents, onAsked, log } = options;
+  const { respond, withReceipt } = createEphemeralReplies(options);
   const taken = createRecent<true>(1_000);
-
-  /** The first answer; undefined when Discord has taken none. */
-  async function respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined> {
-    const route = Routes.interactionCallback(interaction.id, interaction.token);
-    const query = { with_response: "true" };
-    try {
-      type Answer = { resource?: { message?: APIMessage } } | undefined;
-      // After Discord's three seconds nobody waits for it any more, and what was clicked has to count.
-      const signal = AbortSignal.timeout(longestAcknowledgementMs);
-      const answer = await api.request<Answer>({ method: "POST", route, body, query, withoutToken: true, signal });
-      return answer?.resource?.message;
-    } catch (thrown) {
-      if (isRefusal(thrown, "alreadyAcknowledged")) return undefined;
-      log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "an interaction could not be acknowledged");
-      throw thrown;
-    }
-  }
-
-  /** To the person alone. False when it was too late. */
-  async function acknowledge(interaction: APIInteraction): Promise<boolean> {
-    const type = InteractionResponseType.DeferredChannelMessageWithSource;
-    return await respond(interaction, { type, data: { flags: MessageFlags.Ephemeral } }).then(
-      () => true,
-      () => false,
-    );
-  }
-
-  async function tell(interaction: APIInteraction, { text: markdown, isPrivate }: CommandReceipt): Promise<void> {
-    const parts = allParts(markdown);
-    const isFile = parts.length > mostMessages;
-    const files = isFile ? [{ name: "answer.md", data: markdown }] : [];
-    for (const [index, content] of (isFile ? parts.slice(0, 1) : parts.length === 0 ? ["Done."] : parts).entries()) {
-      const isFirst = index === 0;
-      await api.request({
-        method: isFirst ? "PATCH" : "POST",
-        route: isFirst
-          ? Routes.webhookMessage(interaction.application_id, interaction.token, "@original")
-          : Routes.webhook(interaction.application_id, interaction.token),
-        body: {
-          content,
-          allowed_mentions: noMentions,
-          flags: MessageFlags.SuppressEmbeds | (isPrivate ? MessageFlags.Ephemeral : 0),
-        },
-        ...(isFirst ? { files } : {}),
-        withoutToken: true,
-      });
-    }
-  }
-
-  /** Acknowledged first, whatever comes of it; then the receipt. */
-  async function withReceipt(interaction: APIInteraction, work: () => Promise<CommandReceipt>): Promise<void> {
-    const isAcknowledged = await acknowledge(interaction);
-    let receipt: CommandReceipt;
-    try {
-      receipt = await work();
-    } catch (thrown) {
-      log.error({ interaction: interaction.id, error: messageOf(thrown) }, "an interaction could not be taken");
-      receipt = notTaken;
-    }
-    if (!isAcknowledged) return;
-    try {
-      await tell(interaction, receipt);
-    } catch (thrown) {
-      log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "a receipt could not be shown");
-    }
-  }
 
   async function placeOf(interaction: APIInteraction, thread?: string | null): Promise<DiscordConversation> {
     const channel = interaction.channel?.id ?? interaction.channel_id ?? "";
@@ -158,54 +88,74 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   async function click(interaction: APIMessageComponentInteraction): Promise<void> {
     const button = parseButtonId(interaction.data.custom_id);
-    if (button?.meaning.type === "answer" && button.meaning.choice === "edit")
-      return await openForm(interaction, button);
+    const isForm = button?.meaning.type === "answer" && formChoices.includes(button.meaning.choice);
+    if (isForm) return await openForm(interaction, button);
     await withReceipt(interaction, async () => {
       if (button === undefined || interaction.data.component_type !== ComponentType.Button) return notMine;
-      return privately(await answer(interaction, button, interaction.message.id));
+      return await answer(interaction, button, interaction.message.id);
     });
   }
 
-  async function answer(interaction: APIInteraction, button: ButtonId, messageId: string | undefined): Promise<string> {
+  async function answer(interaction: APIInteraction, button: ButtonId, messageId?: string): Promise<ShownReceipt> {
     const conversationId = formatConversationId(await placeOf(interaction, button.thread));
     const common = { platform: "discord", conversationId, by: authorOfInteraction(interaction), at: Date.now() };
     const { meaning, id } = button;
     const cardMessage = button.firstMessage ?? messageId;
-    const where = cardMessage === undefined ? {} : { messageId: cardMessage };
+    const card = { ...common, ...(cardMessage === undefined ? {} : { messageId: cardMessage }), cardOrApprovalId: id };
     switch (meaning.type) {
       case "answer":
-        return (await handlers.onAnswer({ ...common, ...where, cardOrApprovalId: id, choice: meaning.choice })).text;
+        return privately(await handlers.onAnswer({ ...card, choice: meaning.choice }));
       case "edited": {
-        const { components } = (interaction as APIModalSubmitInteraction).data;
-        const edited = { choice: "edit" as const, editedJson: editedJson(components) };
-        return (await handlers.onAnswer({ ...common, ...where, cardOrApprovalId: id, ...edited })).text;
+        const edited = editedJson(submittedIn(interaction));
+        return privately(await handlers.onAnswer({ ...card, choice: "edit", editedJson: edited }));
+      }
+      case "chosen": {
+        const parts = chosenFiles(submittedIn(interaction));
+        if (parts.length === 0) return await noneChosen(id);
+        return privately(await handlers.onAnswer({ ...card, choice: "part", parts }));
       }
       case "pick":
-        return (await handlers.onPick({ ...common, questionId: id, option: meaning.option })).text;
+        return privately(await handlers.onPick({ ...common, questionId: id, option: meaning.option }));
       default:
         return meaning satisfies never;
     }
   }
 
+  async function noneChosen(approvalId: string): Promise<ShownReceipt> {
+    const label = (await formContents.files(approvalId))?.denyLabel ?? "Deny";
+    return privately({ text: `No file was chosen, so nothing was decided. To keep none of them, use “${label}”.` });
+  }
+
   async function openForm(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
-    const json = await editTexts.find(button.id);
-    if (json === undefined) {
-      // Nothing to begin with: whether it is settled, or edited no more, the rules say better.
-      await withReceipt(interaction, async () => privately(await answer(interaction, button, interaction.message.id)));
-      return;
+    let data: APIModalInteractionResponseCallbackData | undefined;
+    try {
+      data = await within(maxLookUpMs, formFor(button));
+    } catch (thrown) {
+      log.error({ interaction: interaction.id, error: messageOf(thrown) }, "a form could not be opened");
+      return await withReceipt(interaction, async () => notOpened);
     }
-    const { thread, firstMessage } = button;
-    const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
-    const data = editForm({ approvalId: button.id, ...place, json });
+    // Nothing to begin with: whether it is settled, or no form is offered any more, the rules say better.
+    if (data === undefined)
+      return await withReceipt(interaction, () => answer(interaction, button, interaction.message.id));
     await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(() => {});
+  }
+
+  async function formFor(button: ButtonId): Promise<APIModalInteractionResponseCallbackData | undefined> {
+    const { meaning, id: approvalId, thread, firstMessage } = button;
+    const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
+    if (meaning.type === "answer" && meaning.choice === "part") {
+      const choice = await formContents.files(approvalId);
+      return choice === undefined || choice.files.length === 0 ? undefined : fileForm({ approvalId, ...place, choice });
+    }
+    const json = await formContents.arguments(approvalId);
+    return json === undefined ? undefined : editForm({ approvalId, ...place, json });
   }
 
   async function submit(interaction: APIModalSubmitInteraction): Promise<void> {
     const button = parseButtonId(interaction.data.custom_id);
+    const isForm = button?.meaning.type === "edited" || button?.meaning.type === "chosen";
     await withReceipt(interaction, async () =>
-      button?.meaning.type === "edited"
-        ? privately(await answer(interaction, button, interaction.message?.id))
-        : notMine,
+      isForm ? await answer(interaction, button, interaction.message?.id) : notMine,
     );
   }
 
@@ -263,6 +213,23 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       }
     },
   };
+}
+
+/** These open a form first. */
+const formChoices: readonly AnswerChoice[] = ["edit", "part"];
+
+/** Rejects when it takes longer. */
+async function within<Result>(ms: number, result: Promise<Result>): Promise<Result> {
+  const ended = new AbortController();
+  const late = pause(ms, ended.signal).then(() => {
+    throw new Error(`it took longer than ${ms} ms`);
+  });
+  return await Promise.race([result, late]).finally(() => ended.abort());
+}
+
+/** Of a form; empty for a button that carries a form's id. */
+function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
+  return data !== undefined && "components" in data ? data.components : [];
 }
 
 interface CommandOption {

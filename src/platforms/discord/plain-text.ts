@@ -13,8 +13,9 @@ export function withoutFences(text: string): string {
   return text.replace(/`(?=``)/g, "`\u200b");
 }
 
-export function codeBlock(text: string): string {
-  return `\`\`\`\n${withoutFences(text)}\n\`\`\``;
+/** `language`: what Discord colours it as. */
+export function codeBlock(text: string, language = ""): string {
+  return `\`\`\`${language}\n${withoutFences(text)}\n\`\`\``;
 }
 
 /** Not within a surrogate pair. */
@@ -26,4 +27,21 @@ export function cutAt(text: string, length: number): number {
 /** At most `limit` characters, with a mark where something is missing. */
 export function clip(text: string, limit: number): string {
   return text.length <= limit ? text : `${text.slice(0, cutAt(text, Math.max(0, limit - 1)))}…`;
+}
+
+/** As `clip`, without its beginning: a path's end says more. */
+export function clipStart(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const start = text.length - Math.max(0, limit - 1);
+  return `…${text.slice(/[\uDC00-\uDFFF]/.test(text[start] ?? "") ? start + 1 : start)}`;
+}
+
+/** In one line, and in quotation marks where blanks at its ends would not be seen. */
+export function visiblePath(path: string): string {
+  const line = oneLine(path);
+  return line === line.trim() && line !== "" ? line : `“${line}”`;
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/[\r\n\u2028\u2029]+/g, " ");
 }

@@ -29,7 +29,7 @@ import { createChat } from "./chat.ts";
 import { createChatAccess } from "./chat-access.ts";
 import { type CommandHelp, registerCommands } from "./commands.ts";
 import { createCursors } from "./cursors.ts";
-import { createEditTexts } from "./edit-texts.ts";
+import { createFormContents } from "./form-contents.ts";
 import { createGateway } from "./gateway.ts";
 import type { InboundContext, RawMessage } from "./inbound.ts";
 import { createIntake, type Intake } from "./intake.ts";
@@ -64,7 +64,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   const api = createDiscordApi(options);
   const messages = createMessages(api);
   const cursors = createCursors(store, log);
-  const editTexts = createEditTexts(store);
+  const formContents = createFormContents(store);
   const latestCards = createLatestCards(store);
   const acknowledgements = createAcknowledgements(api, options.ackReaction, log);
   const origins = createRecent<Origin>(2_000);
@@ -203,7 +203,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       await cursors.load();
       const intake = createIntake({ api, context, cursors, handlers, onKept, log, signal: both });
       const onAsked = (raw: RawMessage) => intake.add(raw);
-      inlet = { intake, interactions: createInteractions({ api, channels, handlers, editTexts, onAsked, log }) };
+      inlet = { intake, interactions: createInteractions({ api, channels, handlers, formContents, onAsked, log }) };
       signal.addEventListener("abort", () => void gateway.close(), { once: true });
       await gateway.open(both);
       register();
@@ -211,7 +211,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     reply(target, posts) {
       const outlet = createOutlet({ api, messages, channels, target, posts, origins, told, log });
       const onBegin = () => acknowledgements.end(target.messageId);
-      return createDiscordReply({ api, outlet, target, posts, editTexts, latestCards, onBegin, log });
+      return createDiscordReply({ api, outlet, target, posts, formContents, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
     chat: createChat({ api, messages, access }),

@@ -13,8 +13,8 @@ import { createPaced } from "../shared/paced.ts";
 import { type DiscordApi, isPassing, isRefusal } from "./api.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./card.ts";
 import { parseConversationId } from "./conversation-id.ts";
-import type { EditTexts } from "./edit-texts.ts";
 import { batchesOf, notAttached, readFiles } from "./files-out.ts";
+import type { FormContents } from "./form-contents.ts";
 import type { LatestCards } from "./latest-cards.ts";
 import type { Outlet } from "./outlet.ts";
 import { allParts, finalParts, growingParts, withoutStatus } from "./parts.ts";
@@ -27,7 +27,7 @@ export interface DiscordReplyOptions {
   outlet: Outlet;
   target: ReplyTarget;
   posts: Posts;
-  editTexts: EditTexts;
+  formContents: FormContents;
   latestCards: LatestCards;
   /** Before anything is written. */
   onBegin(): void;
@@ -102,10 +102,14 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     const open = await begun();
     if (isWritten) await settleText(open, parts);
     else if (open.isPosted()) await removeStatus(open);
+    forgetText();
+    isShut = false;
+  }
+
+  function forgetText(): void {
     Object.assign(growing, { text: "", activity: "" });
     delete growing.final;
     isWritten = false;
-    isShut = false;
   }
 
   async function settleText(open: Segment, parts: string[], files: RawFile[] = []): Promise<void> {
@@ -145,6 +149,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await settleText(open, allParts([whole, ...refused].join("\n\n")));
     } finally {
       typing.stop();
+      // A card below the answer leaves the answer as it is.
+      forgetText();
     }
   }
 
@@ -160,7 +166,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
 
   async function ask(card: ApprovalCard): Promise<void> {
     await begun();
-    await options.editTexts.keep(card);
+    await options.formContents.keep(card);
     if (asked.has(`card:${card.id}`)) return await rewrite(await newerOf(card));
     await closeSegment();
     typing.stop();
@@ -170,10 +176,13 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     segment = createSegment(cardsPosted(asked), outlet, []);
   }
 
-  /** A row that is settled never opens again. */
+  /**
+   * A row that is settled never opens again. Of two cards with as many open rows the noted one is newer: what happens to the card
+   * after it was noted is written by whoever does it. So what was undone does not look kept again.
+   */
   async function newerOf(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);
-    return latest !== undefined && openRows(latest) < openRows(card) ? latest : card;
+    return latest !== undefined && openRows(latest) <= openRows(card) ? latest : card;
   }
 
   function rewrite(card: ApprovalCard): Promise<void> {
