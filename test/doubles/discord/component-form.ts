@@ -113,11 +113,35 @@ function readMenu(reading: Reading, fields: Fields, path: FieldPath, type: numbe
     max_values: integer(form, fields.max_values, at("max_values"), { min: 1, max: 25 }) ?? 1,
     disabled: flag(form, fields.disabled, at("disabled")) ?? false,
     ...(placeholder ? { placeholder } : {}),
-    ...(type === 3 ? { options: options.map((one, index) => readOption(form, one, at("options", index))) } : {}),
+    ...(type === 3 ? { options: readOptions(form, options, at("options")) } : {}),
   };
 }
 
-function readOption(form: Form, value: unknown, path: FieldPath): object {
+/** The options of a menu; a value stands once. */
+export function readOptions(form: Form, options: unknown[], path: FieldPath): ReadOption[] {
+  const values = new Set<string>();
+  return options.map((one, index) => {
+    const option = readOption(form, one, [...path, index]);
+    if (option.value !== "" && values.has(option.value)) {
+      form.wrong(
+        [...path, index],
+        "SELECT_COMPONENT_OPTION_VALUE_DUPLICATED",
+        "The specified option value is already used",
+      );
+    }
+    values.add(option.value);
+    return option;
+  });
+}
+
+export interface ReadOption {
+  label: string;
+  value: string;
+  description?: string;
+  default: boolean;
+}
+
+function readOption(form: Form, value: unknown, path: FieldPath): ReadOption {
   const fields = fieldsOf(form, value, path) ?? {};
   const description = text(form, fields.description, [...path, "description"], { max: 100 });
   return {

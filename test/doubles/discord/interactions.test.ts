@@ -12,6 +12,7 @@ import {
   MessageFlags,
   ModalBuilder,
   ApplicationCommandOptionType as Option,
+  StringSelectMenuBuilder,
   type TextChannel,
   TextInputBuilder,
   TextInputStyle,
@@ -308,6 +309,56 @@ test("modals past their limits are refused, and no modal answers a modal", async
   const path = `/interactions/${handed.id}/${handed.token}/callback`;
   const { body } = await call(discord, "POST", path, { type: 9, data: modal({}) });
   expect(body.code).toBe(50035);
+});
+
+test("a menu in a modal has its options chosen at first, and hands back those that are chosen then", async () => {
+  const message = await card();
+  const click = discord.ben.click(message, "Approve");
+  const interaction = await next<ButtonInteraction>();
+  const menu = new StringSelectMenuBuilder()
+    .setCustomId("files")
+    .setMaxValues(2)
+    .addOptions(["a.txt", "b.txt"].map((label) => ({ label, value: label, default: true })));
+  const label = new LabelBuilder().setLabel("Files").setDescription("to keep").setStringSelectMenuComponent(menu);
+  await interaction.showModal(new ModalBuilder().setCustomId("part").setTitle("Choose").addLabelComponents(label));
+  expect(click.modal()?.menus).toMatchObject([
+    { customId: "files", label: "Files", description: "to keep", chosen: ["a.txt", "b.txt"], least: 1, most: 2 },
+  ]);
+  expect(() => discord.ben.submit(click, { files: [] })).toThrow('menu "files" takes 1 to 2 values, not 0');
+  expect(() => discord.ben.submit(click, { files: ["c.txt"] })).toThrow('has no value "c.txt"');
+  for (const files of [["b.txt"], undefined]) {
+    discord.ben.submit(click, files === undefined ? {} : { files });
+    const handed = await next();
+    if (!handed.isModalSubmit()) throw new Error("no modal came");
+    expect(handed.fields.getStringSelectValues("files")).toEqual(files ?? ["a.txt", "b.txt"]);
+  }
+});
+
+test("menus in modals past their limits are refused", async () => {
+  const message = await card();
+  const option = (value: string, more: object = {}) => ({ label: value, value, ...more });
+  const show = async (more: object) => {
+    discord.ben.click(message, "Approve");
+    const { id, token } = await next<ButtonInteraction>();
+    const menu = { type: 3, custom_id: "m", options: [option("a"), option("b")], ...more };
+    const data = { custom_id: "c", title: "t", components: [{ type: 18, label: "l", component: menu }] };
+    const { body } = await call(discord, "POST", `/interactions/${id}/${token}/callback`, { type: 9, data });
+    return JSON.stringify(body.errors);
+  };
+  const many = Array.from({ length: 26 }, (_, index) => option(String(index)));
+  expect(await show({ options: many })).toContain("Must be 25 or fewer in length.");
+  expect(await show({ options: [] })).toContain("BASE_TYPE_REQUIRED");
+  expect(await show({ options: [option("a"), option("a")] })).toContain("SELECT_COMPONENT_OPTION_VALUE_DUPLICATED");
+  expect(await show({ options: [option("a", { label: "x".repeat(101) })] })).toContain("Must be between 1 and 100");
+  expect(await show({ options: [option("a", { label: " " })] })).toContain("BASE_TYPE_REQUIRED");
+  expect(await show({ options: [option("a", { description: "x".repeat(101) })] })).toContain("Must be 100 or fewer");
+  expect(await show({ min_values: 0 })).toContain("NUMBER_TYPE_MIN");
+  expect(await show({ max_values: 3 })).toContain("NUMBER_TYPE_MAX");
+  expect(await show({ disabled: true })).toContain('"disabled"');
+  expect(await show({ options: [option("a", { default: true }), option("b", { default: true })] })).toContain(
+    "Must be 1 or fewer in length.",
+  );
+  expect(await show({ min_values: 0, required: false })).toBeUndefined();
 });
 
 test("a choice of people comes with them", async () => {

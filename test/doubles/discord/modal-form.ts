@@ -1,6 +1,7 @@
-/** Checks a modal: its title, its ids, and one to five text inputs, in rows or under labels. */
+/** Checks a modal: its title, its ids, and one to five text inputs or menus, in rows or under labels. Menus stand under labels alone. */
 import type { APIModalInteractionResponseCallbackData } from "discord.js";
 import { createForm, type FieldPath, type Form } from "./api-error.ts";
+import { readOptions } from "./component-form.ts";
 import { choice, type Fields, fieldsOf, flag, integer, list, text } from "./fields.ts";
 
 interface Reading {
@@ -34,7 +35,7 @@ function readPart(reading: Reading, value: unknown, path: FieldPath): object {
       type,
       label: text(form, fields.label, [...path, "label"], { min: 1, max: 45 }),
       description: text(form, fields.description, [...path, "description"], { max: 100 }),
-      component: readInput(reading, fields.component, [...path, "component"], false),
+      component: readLabelled(reading, fields.component, [...path, "component"]),
     };
   }
   const inner = list(form, fields.components, [...path, "components"], 5);
@@ -47,17 +48,54 @@ function readPart(reading: Reading, value: unknown, path: FieldPath): object {
   };
 }
 
+function readLabelled(reading: Reading, value: unknown, path: FieldPath): object {
+  const isMenu = (value as Fields | null | undefined)?.type === 3;
+  return isMenu ? readMenu(reading, value as Fields, path) : readInput(reading, value, path, false);
+}
+
+/**
+ * In a modal a menu can't be disabled, has at least one option, and has to be answered unless it says otherwise; then it can't
+ * ask for nothing. No more is chosen at first than may be chosen.
+ */
+function readMenu(reading: Reading, fields: Fields, path: FieldPath): object {
+  const { form } = reading;
+  const at = (key: string) => [...path, key];
+  const options = readOptions(form, list(form, fields.options, at("options"), 25), at("options"));
+  if (options.length === 0) form.wrong(at("options"), "BASE_TYPE_REQUIRED", "This field is required");
+  if (fields.disabled === true) form.wrong(at("disabled"), "BASE_TYPE_CHOICES", "Value must be one of {False}.");
+  const required = flag(form, fields.required, at("required")) ?? true;
+  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: 25 }) ?? 1;
+  const bounds = { min: Math.max(1, least), max: Math.max(1, options.length) };
+  const most = integer(form, fields.max_values, at("max_values"), bounds) ?? 1;
+  const chosen = options.filter((option) => option.default).length;
+  if (chosen > most) form.wrong(at("options"), "BASE_TYPE_MAX_LENGTH", `Must be ${most} or fewer in length.`);
+  return {
+    type: 3,
+    custom_id: readCustomId(reading, fields.custom_id, at("custom_id")),
+    options,
+    min_values: least,
+    max_values: most,
+    required,
+    placeholder: text(form, fields.placeholder, at("placeholder"), { max: 150 }),
+  };
+}
+
+function readCustomId({ form, customIds }: Reading, value: unknown, path: FieldPath): string {
+  const customId = text(form, value, path, { min: 1, max: 100 }) ?? "";
+  if (customIds.has(customId)) {
+    form.wrong(path, "COMPONENT_CUSTOM_ID_DUPLICATED", "Component custom id cannot be duplicated");
+  }
+  customIds.add(customId);
+  return customId;
+}
+
 /** In a row an input has its own label, under a label it has none. */
 function readInput(reading: Reading, value: unknown, path: FieldPath, hasLabel: boolean): object {
-  const { form, customIds } = reading;
+  const { form } = reading;
   const at = (key: string) => [...path, key];
   const fields = fieldsOf(form, value, path) ?? {};
   choice(form, fields.type, at("type"), [4]);
-  const customId = text(form, fields.custom_id, at("custom_id"), { min: 1, max: 100 }) ?? "";
-  if (customIds.has(customId)) {
-    form.wrong(at("custom_id"), "COMPONENT_CUSTOM_ID_DUPLICATED", "Component custom id cannot be duplicated");
-  }
-  customIds.add(customId);
+  const customId = readCustomId(reading, fields.custom_id, at("custom_id"));
   const label = text(form, fields.label, at("label"), hasLabel ? { min: 1, max: 45 } : { max: 45 });
   return {
     type: 4,

@@ -6,25 +6,12 @@ import { hasFailed } from "./interactions.ts";
 import { messagePayload } from "./message-payload.ts";
 import { openInteraction } from "./open-interaction.ts";
 import { commandData, type OptionValue, type Resolved, resolve } from "./people-commands.ts";
+import { type Answers, filledIn, type SeenModal, seenModal } from "./people-modals.ts";
 import { demand } from "./permissions.ts";
 import { dmWith } from "./routes-application.ts";
 import { demandActive } from "./threads.ts";
 import { itemsOf, type SeenMessage, seen } from "./view.ts";
 import type { ChannelRecord, InteractionRecord, MessageRecord, World } from "./world.ts";
-
-export interface SeenModal {
-  customId: string;
-  title: string;
-  inputs: {
-    customId: string;
-    label: string;
-    value: string;
-    placeholder: string;
-    isRequired: boolean;
-    isParagraph: boolean;
-    maxLength: number;
-  }[];
-}
 
 /** One thing done, and what has come of it so far. */
 export interface InteractionHandle {
@@ -48,8 +35,8 @@ export interface Acting {
   /** A button with this custom id, whether or not the message has one: in flight while the message was changed, or made up. */
   press(message: MessageRef, customId: string): InteractionHandle;
   choose(message: MessageRef, menu: string, values: string[]): InteractionHandle;
-  /** Fills in a modal that was shown; inputs left out keep what they came with. */
-  submit(opened: InteractionHandle, values?: Record<string, string>): InteractionHandle;
+  /** Fills in a modal that was shown; what is left out keeps what it came with. */
+  submit(opened: InteractionHandle, values?: Answers): InteractionHandle;
 }
 
 export function createActing(world: World, userId: string): Acting {
@@ -136,67 +123,21 @@ function sourcePayload(world: World, message: MessageRecord): object {
   return messagePayload(world, message, { readsContent: true });
 }
 
-function submit(world: World, userId: string, openerId: string, values: Record<string, string>): InteractionRecord {
+function submit(world: World, userId: string, openerId: string, values: Answers): InteractionRecord {
   const opener = world.interactions.get(openerId);
-  const modal = opener === undefined ? undefined : modalOf(opener);
-  if (opener?.modal === undefined || modal === undefined)
-    throw new Error(`interaction ${openerId} has opened no modal`);
+  if (opener?.modal === undefined) throw new Error(`interaction ${openerId} has opened no modal`);
   if (opener.userId !== userId) throw new Error(`the modal is shown to ${opener.userId} alone`);
-  const filled = new Map(modal.inputs.map((input) => [input.customId, values[input.customId] ?? input.value]));
-  for (const key of Object.keys(values)) if (!filled.has(key)) throw new Error(`the modal has no input "${key}"`);
-  for (const { customId, isRequired, maxLength } of modal.inputs) {
-    const length = filled.get(customId)?.length ?? 0;
-    if (isRequired && length === 0) throw new Error(`input "${customId}" is required`);
-    if (length > maxLength) throw new Error(`input "${customId}" takes ${maxLength} characters, not ${length}`);
-  }
   const channel = channelAt(world, opener.channelId);
   const source = opener.sourceId === undefined ? undefined : channel.messages.get(opener.sourceId);
-  const components = submitted(opener.modal.components as unknown[], filled);
   return openInteraction(world, {
     type: 5,
-    name: modal.customId,
+    name: opener.modal.custom_id,
     userId,
     channel,
-    data: { custom_id: modal.customId, components },
+    data: { custom_id: opener.modal.custom_id, components: filledIn(opener.modal, values) },
     opener,
     ...(source === undefined ? {} : { source, sourcePayload: sourcePayload(world, source) }),
   });
-}
-
-function submitted(components: unknown[], filled: Map<string, string>): object[] {
-  return components.map((part, index) => {
-    const input = itemsOf(part).find(({ type }) => type === 4);
-    const id = index * 2 + 1;
-    const answer = {
-      type: 4,
-      id: id + 1,
-      custom_id: input?.custom_id,
-      value: filled.get(String(input?.custom_id)) ?? "",
-    };
-    const type = (part as { type: number }).type;
-    if (type === 10) return { type, id };
-    return type === 18 ? { type, id, component: answer } : { type, id, components: [answer] };
-  });
-}
-
-function modalOf({ modal }: InteractionRecord): SeenModal | undefined {
-  if (modal === undefined) return undefined;
-  const inputs = (modal.components as unknown[]).flatMap((part) => {
-    const input = itemsOf(part).find(({ type }) => type === 4);
-    if (input === undefined) return [];
-    return [
-      {
-        customId: String(input.custom_id),
-        label: String((part as { label?: string }).label ?? input.label ?? ""),
-        value: String(input.value ?? ""),
-        placeholder: String(input.placeholder ?? ""),
-        isRequired: input.required !== false,
-        isParagraph: input.style === 2,
-        maxLength: Number(input.max_length ?? 4000),
-      },
-    ];
-  });
-  return { customId: modal.custom_id, title: modal.title, inputs };
 }
 
 function handleOf(world: World, interaction: InteractionRecord): InteractionHandle {
@@ -215,6 +156,6 @@ function handleOf(world: World, interaction: InteractionRecord): InteractionHand
     answeredWith: () => interaction.answeredWith,
     reply: () => find(interaction.originalId),
     replies: () => [interaction.originalId, ...interaction.followupIds].flatMap((id) => find(id) ?? []),
-    modal: () => modalOf(interaction),
+    modal: () => (interaction.modal === undefined ? undefined : seenModal(interaction.modal)),
   };
 }

@@ -492,8 +492,10 @@ describe("questions", () => {
 
 test("what a button carries reads back as it was written, whatever the id, and fits", () => {
   const meaning = fc.oneof(
-    fc.constantFrom("approve", "deny", "edit", "allow").map((choice) => ({ type: "answer" as const, choice })),
-    fc.constant({ type: "edited" as const }),
+    fc
+      .constantFrom("approve", "deny", "edit", "allow", "part", "diff", "undo", "again")
+      .map((choice) => ({ type: "answer" as const, choice })),
+    fc.constantFrom({ type: "edited" as const }, { type: "chosen" as const }),
     fc.integer({ min: 0, max: 4 }).map((option) => ({ type: "pick" as const, option })),
   );
   const snowflake = fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }).map(String);
