@@ -1,0 +1,89 @@
+/**
+ * The working folder as a copy with its layers applied, for machines on which no layer can lie over it.
+ *
+ * A layer is an overlay's upper folder: a character device 0:0 deletes what lies below it, a folder joins what lies below,
+ * anything else replaces it.
+ */
+import { execFile } from "node:child_process";
+import { lstat, mkdir, rm } from "node:fs/promises";
+import { promisify } from "node:util";
+import { RemoraError } from "../../core/errors.ts";
+import { entriesOf, pathWithin } from "./entries.ts";
+
+export interface CopyLimits {
+  maxCopiedFiles: number;
+  maxCopiedBytes: number;
+}
+
+const run = promisify(execFile);
+
+/** Layers topmost first. Rejects with code `sandbox.folder-too-large`, or with Node's own error. */
+export async function copyFolder(
+  source: { folder: string; layers: readonly string[] },
+  target: string,
+  limits: CopyLimits,
+  signal: AbortSignal,
+): Promise<void> {
+  const total = { files: 0, bytes: 0 };
+  for (const folder of [source.folder, ...source.layers]) {
+    await measure(Buffer.from(folder), total, limits, signal);
+    if (isOver(total, limits)) throw tooLarge(source.folder, limits);
+  }
+  await mkdir(target);
+  await copyAll(source.folder, target, signal);
+  for (const layer of source.layers.toReversed()) await applyLayer(layer, target, signal);
+}
+
+function isOver(total: { files: number; bytes: number }, limits: CopyLimits): boolean {
+  return total.files > limits.maxCopiedFiles || total.bytes > limits.maxCopiedBytes;
+}
+
+async function measure(
+  folder: Buffer,
+  total: { files: number; bytes: number },
+  limits: CopyLimits,
+  signal: AbortSignal,
+) {
+  for await (const entry of entriesOf(folder)) {
+    signal.throwIfAborted();
+    total.files += 1;
+    if (entry.isFile()) total.bytes += (await lstat(pathWithin(folder, entry.name))).size;
+    if (isOver(total, limits)) return;
+    if (entry.isDirectory()) await measure(pathWithin(folder, entry.name), total, limits, signal);
+  }
+}
+
+function tooLarge(folder: string, { maxCopiedFiles, maxCopiedBytes }: CopyLimits): RemoraError {
+  const size = `${maxCopiedFiles} files or ${Math.round(maxCopiedBytes / 1024 ** 2)} MB`;
+  return new RemoraError({
+    code: "sandbox.folder-too-large",
+    place: "sandbox",
+    message: `${folder} holds more than ${size}, and this machine can't lay a layer over a folder: use a smaller folder, or a kernel with overlayfs`,
+  });
+}
+
+/** `cp` copies what Node can't: holes, extended attributes, times of links. Folders with names of any bytes are inside. */
+async function copyAll(folder: string, target: string, signal: AbortSignal): Promise<void> {
+  await run("cp", ["-a", "--reflink=auto", "--", `${folder}/.`, target], { signal });
+}
+
+async function applyLayer(layer: string, target: string, signal: AbortSignal): Promise<void> {
+  const deletions = await clearPlaces(Buffer.from(layer), Buffer.from(target), signal);
+  await copyAll(layer, target, signal);
+  for (const deletion of deletions) await rm(deletion, { force: true });
+}
+
+/** Removes what the layer deletes or replaces; tells where the layer's deletions will be copied to. */
+async function clearPlaces(layer: Buffer, target: Buffer, signal: AbortSignal): Promise<Buffer[]> {
+  const deletions: Buffer[] = [];
+  for await (const entry of entriesOf(layer)) {
+    signal.throwIfAborted();
+    const [from, to] = [pathWithin(layer, entry.name), pathWithin(target, entry.name)];
+    const below = await lstat(to).catch(() => undefined);
+    const joins = entry.isDirectory() && below?.isDirectory() === true;
+    if (below !== undefined && !joins) await rm(to, { recursive: true });
+    if (entry.isCharacterDevice()) deletions.push(to);
+    if (joins) deletions.push(...(await clearPlaces(from, to, signal)));
+  }
+  return deletions;
+}

@@ -1,0 +1,31 @@
+/** Why no view can be made on this machine, and what to do, from the step that failed. */
+import { readFile } from "node:fs/promises";
+import type { LauncherFailure } from "./view-process.ts";
+
+const container =
+  "in a container, allow them (Docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined)";
+
+/** One sentence without a full stop. */
+export async function explainFailure({ step, errorName }: LauncherFailure): Promise<string> {
+  const failed = `${step}: ${errorName}`;
+  if (errorName === "ENOSYS") return `the kernel is too old (${failed}): views need Linux 5.12 or newer`;
+  if (step === "start the launcher" || step === "start")
+    return `the launcher can't be started (${failed}): keep the data folder on a file system without the option noexec`;
+  if (step === "mount /proc") return `a view can't have its own /proc (${failed}): ${container}`;
+  if (step === "make namespaces" && errorName === "ENOSPC")
+    return `no more user namespaces are allowed (${failed}): raise the sysctl user.max_user_namespaces`;
+  if (["EPERM", "EACCES", "EINVAL"].includes(errorName)) return `${await explainRefusal()} (${failed})`;
+  return `a view can't be made (${failed})`;
+}
+
+async function explainRefusal(): Promise<string> {
+  const isSet = async (path: string, value: string) =>
+    (await readFile(`/proc/sys/${path}`, "utf8").catch(() => "")).trim() === value;
+  if (await isSet("kernel/unprivileged_userns_clone", "0"))
+    return "user namespaces are switched off: set the sysctl kernel.unprivileged_userns_clone to 1";
+  if (await isSet("user/max_user_namespaces", "0"))
+    return "user namespaces are switched off: raise the sysctl user.max_user_namespaces";
+  if (await isSet("kernel/apparmor_restrict_unprivileged_userns", "1"))
+    return "AppArmor restricts user namespaces: set the sysctl kernel.apparmor_restrict_unprivileged_userns to 0";
+  return `this process may not make user namespaces and mounts: ${container}`;
+}

@@ -1,0 +1,108 @@
+/**
+ * How much a view has written into its layer, at little cost: the file system tells how much of it is in use, and the layer
+ * is counted only when that has grown by more than the layer may still take.
+ */
+import { readdirSync, statSync } from "node:fs";
+import { lstat, statfs } from "node:fs/promises";
+import { entriesOf, pathWithin } from "./entries.ts";
+
+export interface LayerUsage {
+  bytes: number;
+  files: number;
+}
+
+export interface LayerLimits {
+  maxLayerBytes: number;
+  maxLayerFiles: number;
+}
+
+export interface LayerMeter {
+  /** Which limit the layer is over; `full` when the disk itself has too little left. */
+  check(signal: AbortSignal): Promise<"bytes" | "files" | "full" | undefined>;
+}
+
+const blockBytes = 512;
+
+export interface LayerMeterOptions {
+  folder: string;
+  limits: LayerLimits;
+  minFreeBytes: number;
+  /** Folders of open files, such as `/proc/7/fd`: deleted files that are still open count too. */
+  openFiles(): readonly string[];
+}
+
+/** What the folder holds already does not count. */
+export async function createLayerMeter(options: LayerMeterOptions): Promise<LayerMeter> {
+  const { folder, minFreeBytes } = options;
+  const everything = { maxLayerBytes: Number.POSITIVE_INFINITY, maxLayerFiles: Number.POSITIVE_INFINITY };
+  let counted = await countLayer(Buffer.from(folder), everything);
+  const limits = {
+    maxLayerBytes: options.limits.maxLayerBytes + counted.bytes,
+    maxLayerFiles: options.limits.maxLayerFiles + counted.files,
+  };
+  let at = await diskUse(folder);
+  return {
+    async check(signal) {
+      const now = await diskUse(folder);
+      if (now.freeBytes < minFreeBytes) return "full";
+      const bytes = now.bytes - at.bytes;
+      // Where the file system does not count files (btrfs), each may be as small as a block.
+      const files = now.files === undefined || at.files === undefined ? bytes / blockBytes : now.files - at.files;
+      const mayBeOver = counted.bytes + bytes > limits.maxLayerBytes || counted.files + files > limits.maxLayerFiles;
+      if (!mayBeOver) return undefined;
+      const layer = await countLayer(Buffer.from(folder), limits, signal);
+      counted = { bytes: layer.bytes + deletedOpenBytes(options.openFiles()), files: layer.files };
+      at = now;
+      if (counted.bytes > limits.maxLayerBytes) return "bytes";
+      return counted.files > limits.maxLayerFiles ? "files" : undefined;
+    },
+  };
+}
+
+interface DiskUse {
+  bytes: number;
+  freeBytes: number;
+  /** Undefined where the file system does not count. */
+  files: number | undefined;
+}
+
+async function diskUse(folder: string): Promise<DiskUse> {
+  const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(folder);
+  return { bytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize, files: files === 0 ? undefined : files - ffree };
+}
+
+/** Stops as soon as a limit is passed, so that it takes no longer for a million files. */
+async function countLayer(folder: Buffer, limits: LayerLimits, signal?: AbortSignal): Promise<LayerUsage> {
+  const total = { bytes: 0, files: 0 };
+  const isOver = () => total.bytes > limits.maxLayerBytes || total.files > limits.maxLayerFiles;
+  const add = async (inner: Buffer): Promise<void> => {
+    for await (const entry of entriesOf(inner)) {
+      if (isOver() || signal?.aborted === true) return;
+      const path = pathWithin(inner, entry.name);
+      total.files += 1;
+      if (entry.isFile()) total.bytes += (await lstat(path)).blocks * blockBytes;
+      if (entry.isDirectory()) await add(path).catch(() => undefined);
+    }
+  };
+  await add(folder).catch(() => undefined);
+  return total;
+}
+
+function deletedOpenBytes(folders: readonly string[]): number {
+  let bytes = 0;
+  for (const folder of folders) {
+    for (const name of namesIn(folder)) {
+      const file = statSync(`${folder}/${name}`, { throwIfNoEntry: false });
+      if (file?.isFile() && file.nlink === 0) bytes += file.blocks * blockBytes;
+    }
+  }
+  return bytes;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,87 @@
+/** What the sandbox must know about the machine, read once. */
+import { constants, existsSync, readFileSync } from "node:fs";
+import { access, lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { release } from "node:os";
+import type { SystemFolder } from "./mounts.ts";
+
+/** Everything else of the machine's file system does not exist in a view. */
+const systemPaths = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/** Names of /proc that programs read; each tells about the machine as a whole and can't be written to. */
+const shownInProc = new Set([
+  ...[
+    "cpuinfo",
+    "meminfo",
+    "stat",
+    "uptime",
+    "loadavg",
+    "version",
+    "filesystems",
+    "vmstat",
+    "cgroups",
+    "sysvipc",
+    "sys",
+  ],
+  ...["self", "thread-self", "mounts", "net"],
+]);
+const shells = ["/bin/bash", "/usr/bin/bash", "/bin/sh"];
+
+/** Folders are bound; links stay links, as distributions with a merged /usr have them. */
+export async function systemFolders(): Promise<SystemFolder[]> {
+  const folders = await Promise.all(
+    systemPaths.map(async (path): Promise<SystemFolder[]> => {
+      const found = await lstat(path).catch(() => undefined);
+      if (found?.isSymbolicLink()) return [{ path, link: await readlink(path) }];
+      return found?.isDirectory() ? [{ path }] : [];
+    }),
+  );
+  return folders.flat();
+}
+
+/** What a view must not show of /proc. Asked for each view: modules add names. */
+export async function maskedProcNames(): Promise<{ maskedFiles: string[]; maskedFolders: string[] }> {
+  const entries = await readdir("/proc", { withFileTypes: true });
+  const masked = entries.filter(({ name }) => !/^\d+$/.test(name) && !shownInProc.has(name));
+  return {
+    maskedFiles: masked.filter((entry) => entry.isFile()).map(({ name }) => name),
+    maskedFolders: masked.filter((entry) => entry.isDirectory()).map(({ name }) => name),
+  };
+}
+
+export async function findShell(): Promise<string> {
+  for (const path of shells) {
+    const isThere = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return path;
+  }
+  return "/bin/sh";
+}
+
+/** Places where something is mounted. */
+export async function mountPoints(): Promise<string[]> {
+  const text = await readFile("/proc/self/mountinfo", "utf8");
+  const unescaped = (path: string) =>
+    path.replace(/\\([0-7]{3})/g, (_all, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+  return text.split("\n").flatMap((line) => {
+    const path = line.split(" ")[4];
+    return path === undefined ? [] : [unescaped(path)];
+  });
+}
+
+/** The running kernel is at least this version. */
+export function isKernelAtLeast(major: number, minor: number): boolean {
+  const [ownMajor = 0, ownMinor = 0] = release().split(".").map(Number.parseFloat);
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor);
+}
+
+/** From the vector that the kernel gave this process: pairs of 64-bit words. */
+export function pageBytes(): number {
+  const pageSizeKey = 6n;
+  const usual = 4_096;
+  if (!existsSync("/proc/self/auxv")) return usual;
+  const vector = readFileSync("/proc/self/auxv");
+  for (let offset = 0; offset + 16 <= vector.length; offset += 16)
+    if (vector.readBigUInt64LE(offset) === pageSizeKey) return Number(vector.readBigUInt64LE(offset + 8));
+  return usual;
+}

@@ -1,0 +1,315 @@
+/**
+ * The file system of a view, as steps of the launcher that run in the view's new mount namespace. Nothing is there that was
+ * not put there:
+ *
+ *   1. an empty root in memory; the system's folders read-only, or as the links that they are; a small /etc
+ *   2. /dev with the harmless devices, /tmp and /dev/shm in memory and of limited size
+ *   3. the view's own /proc, read-only, with what is the machine's covered
+ *   4. folders that the caller adds; folders that must not be seen are covered
+ *   5. the working folder under a layer, or its copy
+ *
+ * All paths inside are relative: the working directory is the new root.
+ */
+import type { Place, Program } from "./program.ts";
+
+export interface SystemFolder {
+  path: string;
+  /** Where it is a link, such as /bin to usr/bin. */
+  link?: string;
+}
+
+/** What is laid on top of the system's folders, outer ones first. */
+export type ExtraMount =
+  | { kind: "readable"; from: string; at: string; hasSubmounts: boolean }
+  | { kind: "hidden"; at: string }
+  | { kind: "overlay"; at: string; layers: readonly string[]; upper: string; work: string }
+  | { kind: "copy"; at: string; copy: string };
+
+export interface FileSystemPlan {
+  /** An empty folder of the host, on which the new root is built; invisible outside. */
+  root: string;
+  system: readonly SystemFolder[];
+  etc: string;
+  /** Names in /proc that are the machine's, not a process's. */
+  maskedFiles: readonly string[];
+  maskedFolders: readonly string[];
+  extra: readonly ExtraMount[];
+  maxTmpBytes: number;
+  maxTmpFiles: number;
+  maxSharedMemoryBytes: number;
+  /** Written to the view's own kernel.pid_max; undefined where the kernel has one for the whole machine only. */
+  maxProcessId: number | undefined;
+}
+
+export const AT_FDCWD = -100;
+export const O_PATH = 0x200000;
+const O_CLOEXEC = 0x80000;
+const OPEN_TREE_CLONE = 1;
+const AT_RECURSIVE = 0x8000;
+const AT_EMPTY_PATH = 0x1000;
+const MOVE_MOUNT_F_EMPTY_PATH = 4;
+const RESOLVE_NO_SYMLINKS = 4;
+const MS_NOSUID = 2;
+const MS_NODEV = 4;
+const MS_NOEXEC = 8;
+const MS_REC = 0x4000;
+const MS_PRIVATE = 0x40000;
+const MNT_DETACH = 2;
+const attribute = { readOnly: 1, noSuid: 2, noDevices: 4, noExecute: 8 } as const;
+const S_IFREG = 0o100000;
+
+/** Descriptors: 4 is the lowest free one and used for a moment; from 10 on they stay. */
+export const descriptors = {
+  moment: 4,
+  outputEnd: 5,
+  output: 6,
+  merged: 10,
+  proc: 11,
+  upper: 20,
+  work: 21,
+  layers: 30,
+};
+/** Overlay's options must fit a page. */
+export const maxLayers = 200;
+
+const devices = ["null", "zero", "full", "random", "urandom"];
+const emptyFolder = "var/empty";
+
+export function addFileSystem(program: Program, plan: FileSystemPlan): void {
+  const made = new Set<string>();
+  const folder = (path: string, mode = 0o755) => {
+    if (path === "" || made.has(path)) return;
+    made.add(path);
+    folder(parentOf(path));
+    program.call("mkdirat", [AT_FDCWD, program.text(path), mode], { onError: "ignore" });
+  };
+  addRoot(program, plan.root);
+  for (const { path, link } of plan.system) {
+    if (link === undefined) {
+      folder(inside(path));
+      addBind(program, { from: path, at: inside(path), isReadOnly: true });
+    } else addLink(program, link, inside(path));
+  }
+  folder("etc");
+  addBind(program, { from: plan.etc, at: "etc", isReadOnly: true });
+  folder(emptyFolder, 0o555);
+  addDevices(program, folder, plan);
+  folder("tmp");
+  addMemory(program, "tmp", `mode=1777,size=${plan.maxTmpBytes},nr_inodes=${plan.maxTmpFiles}`);
+  addLink(program, "/tmp", "var/tmp");
+  folder("proc");
+  addProc(program, plan);
+  for (const mount of plan.extra) addExtra(program, folder, mount);
+  for (const mount of plan.extra) if (mount.kind === "hidden") protectCover(program, inside(mount.at));
+  enterRoot(program);
+}
+
+function addRoot(program: Program, root: string): void {
+  const none = program.text("none");
+  program.call("mount", [none, program.text("/"), 0, MS_REC | MS_PRIVATE, 0], { title: "make mounts private" });
+  addMemory(program, root, "mode=755,size=4m,nr_inodes=10000");
+  program.call("chdir", [program.text(root)]);
+}
+
+function enterRoot(program: Program): void {
+  const here = program.text(".");
+  program.call("pivot_root", [here, here]);
+  program.call("umount2", [here, MNT_DETACH], { title: "leave the old root" });
+  program.call("chdir", [program.text("/")]);
+  protect(program, AT_FDCWD, "/", attribute.readOnly | attribute.noSuid | attribute.noDevices);
+}
+
+type MakeFolder = (path: string, mode?: number) => void;
+
+function addDevices(program: Program, folder: MakeFolder, plan: FileSystemPlan): void {
+  folder("dev");
+  for (const name of devices) {
+    const at = `dev/${name}`;
+    program.call("mknodat", [AT_FDCWD, program.text(at), S_IFREG | 0o444, 0], { title: `make /${at}` });
+    addBind(program, { from: `/${at}`, at, isReadOnly: false, keepsDevices: true });
+  }
+  addLink(program, "/proc/self/fd", "dev/fd");
+  for (const [index, name] of ["stdin", "stdout", "stderr"].entries())
+    addLink(program, `/proc/self/fd/${index}`, `dev/${name}`);
+  folder("dev/shm");
+  addMemory(program, "dev/shm", `mode=1777,size=${plan.maxSharedMemoryBytes},nr_inodes=1000`);
+}
+
+/** A clone of the mount stays open for writing: maps of ids are written through it, and the host counts processes in it. */
+function addProc(program: Program, plan: FileSystemPlan): void {
+  const [proc, at] = [program.text("proc"), "proc"];
+  program.call("mount", [proc, proc, proc, MS_NOSUID | MS_NODEV | MS_NOEXEC, 0], { title: "mount /proc" });
+  if (plan.maxProcessId !== undefined) writeText(program, "proc/sys/kernel/pid_max", String(plan.maxProcessId));
+  openTree(program, at, OPEN_TREE_CLONE);
+  keepDescriptor(program, descriptors.proc);
+  for (const name of plan.maskedFiles)
+    addBind(program, { from: "dev/null", at: `proc/${name}`, isReadOnly: true, isOptional: true });
+  for (const name of plan.maskedFolders)
+    addBind(program, { from: emptyFolder, at: `proc/${name}`, isReadOnly: true, isOptional: true });
+  protect(program, AT_FDCWD, at, attribute.readOnly, AT_RECURSIVE);
+}
+
+function addExtra(program: Program, folder: MakeFolder, mount: ExtraMount): void {
+  const at = inside(mount.at);
+  // A place is not made for what is only covered where it exists.
+  if (mount.kind !== "hidden") folder(at);
+  switch (mount.kind) {
+    case "readable":
+      addReadable(program, mount.from, at, mount.hasSubmounts);
+      break;
+    case "hidden":
+      addCover(program, at);
+      break;
+    case "copy":
+      addBind(program, { from: mount.copy, at, isReadOnly: false });
+      break;
+    case "overlay":
+      addOverlay(program, mount);
+      break;
+    default:
+      mount satisfies never;
+  }
+}
+
+/** An empty folder over one that must not be seen. Places for deeper mounts can be made in it until it is protected. */
+function addCover(program: Program, at: string): void {
+  const type = program.text("tmpfs");
+  const options = program.text("mode=755,size=64k,nr_inodes=100");
+  const args = [type, program.text(at), type, MS_NOSUID | MS_NODEV, options];
+  program.call("mount", args, { title: `cover /${at}`, onError: "ignore" });
+}
+
+function protectCover(program: Program, at: string): void {
+  const args = [AT_FDCWD, program.text(at), 0, program.words([attribute.readOnly, 0, 0, 0]), 32];
+  program.call("mount_setattr", args, { onError: "ignore" });
+}
+
+/** Under an overlay of its own, sockets and pipes in the folder lead nowhere. Mounts below it need a plain bind. */
+function addReadable(program: Program, from: string, at: string, hasSubmounts: boolean): void {
+  if (hasSubmounts) {
+    addBind(program, { from, at, isReadOnly: true });
+    return;
+  }
+  const [bind, done] = [program.label(), program.label()];
+  openPath(program, from, descriptors.layers);
+  openPath(program, emptyFolder, descriptors.layers + 1);
+  mountOverlay(program, at, `lowerdir=${opened(descriptors.layers)}:${opened(descriptors.layers + 1)}`, bind);
+  protect(program, AT_FDCWD, at, attribute.readOnly);
+  program.call("close", [descriptors.layers], { next: done, onZero: done });
+  program.place(bind);
+  addBind(program, { from, at, isReadOnly: true });
+  program.place(done);
+}
+
+function addOverlay(program: Program, mount: Extract<ExtraMount, { kind: "overlay" }>): void {
+  const lower = [...mount.layers, mount.at].map((path, index) => {
+    if (path === mount.at) openExactly(program, path, descriptors.layers + index);
+    else openPath(program, path, descriptors.layers + index);
+    return opened(descriptors.layers + index);
+  });
+  openPath(program, mount.upper, descriptors.upper);
+  openPath(program, mount.work, descriptors.work);
+  const folders = `lowerdir=${lower.join(":")},upperdir=${opened(descriptors.upper)},workdir=${opened(descriptors.work)}`;
+  // Volatile: the end of a view must not wait until the host's whole disk is synchronized.
+  mountOverlay(program, inside(mount.at), `volatile,${folders}`, "fail");
+}
+
+const opened = (descriptor: number) => `/proc/self/fd/${descriptor}`;
+
+/** Folders are named by open descriptors, so that no character of a path needs an escape. */
+function mountOverlay(
+  program: Program,
+  at: string,
+  options: string,
+  onError: "fail" | ReturnType<Program["label"]>,
+): void {
+  const type = program.text("overlay");
+  const data = program.text(`userxattr,${options}`);
+  program.call("mount", [type, program.text(at), type, MS_NOSUID | MS_NODEV, data], {
+    title: "mount overlay",
+    onError,
+  });
+}
+
+interface Bind {
+  from: string;
+  at: string;
+  isReadOnly: boolean;
+  keepsDevices?: boolean;
+  /** Nothing is done when the source or the place does not exist. */
+  isOptional?: boolean;
+}
+
+/** With the mounts below it. Attributes are added only, so that locked ones of the source stay. */
+function addBind(program: Program, { from, at, isReadOnly, keepsDevices = false, isOptional = false }: Bind): void {
+  const attributes =
+    attribute.noSuid |
+    (isReadOnly ? attribute.readOnly : 0) |
+    (keepsDevices ? attribute.noExecute : attribute.noDevices);
+  const title = `bind ${from} at /${at}`;
+  const fd = descriptors.moment;
+  openTree(program, from, OPEN_TREE_CLONE | AT_RECURSIVE, title);
+  protect(program, fd, "", attributes, AT_RECURSIVE | AT_EMPTY_PATH, title);
+  const [empty, target] = [program.text(""), program.text(at)];
+  const onError = isOptional ? "ignore" : "fail";
+  program.call("move_mount", [fd, empty, AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], { title, onError });
+  program.call("close", [fd]);
+}
+
+function openTree(program: Program, path: string, flags: number, title = `open /${path}`): void {
+  const args = [AT_FDCWD, program.text(path), flags | O_CLOEXEC];
+  program.call("open_tree", args, { title, expected: descriptors.moment });
+}
+
+function protect(program: Program, fd: number, path: string, set: number, flags = 0, title = `protect /${path}`): void {
+  const attributes = program.words([set, 0, 0, 0]);
+  program.call("mount_setattr", [fd, program.text(path), flags, attributes, 32], { title });
+}
+
+function addMemory(program: Program, at: string, options: string): void {
+  const type = program.text("tmpfs");
+  const title = `mount a tmpfs at ${at}`;
+  program.call("mount", [type, program.text(at), type, MS_NOSUID | MS_NODEV, program.text(options)], { title });
+}
+
+function addLink(program: Program, target: string, at: string): void {
+  program.call("symlinkat", [program.text(target), AT_FDCWD, program.text(at)], { title: `link /${at}` });
+}
+
+function openPath(program: Program, path: string, descriptor: number): void {
+  const args = [AT_FDCWD, program.text(path), O_PATH | O_CLOEXEC, 0];
+  program.call("openat", args, { title: `open ${path}`, expected: descriptors.moment });
+  keepDescriptor(program, descriptor);
+}
+
+/** Refuses a path with a link in it, such as one that was put there a moment ago. */
+function openExactly(program: Program, path: string, descriptor: number): void {
+  const how = program.words([O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS]);
+  const args = [AT_FDCWD, program.text(path), how, 24];
+  program.call("openat2", args, { title: `open ${path}`, expected: descriptors.moment });
+  keepDescriptor(program, descriptor);
+}
+
+export function keepDescriptor(program: Program, descriptor: number): void {
+  program.call("dup3", [descriptors.moment, descriptor, O_CLOEXEC]);
+  program.call("close", [descriptors.moment]);
+}
+
+/** Writes into an existing file, such as one of /proc, in one call. */
+export function writeText(program: Program, path: string, text: string, directory: number | Place = AT_FDCWD): void {
+  const [O_WRONLY, title] = [1, `write ${path}`];
+  program.call("openat", [directory, program.text(path), O_WRONLY | O_CLOEXEC, 0], {
+    title,
+    expected: descriptors.moment,
+  });
+  program.call("write", [descriptors.moment, program.text(text), Buffer.byteLength(text)], { title });
+  program.call("close", [descriptors.moment]);
+}
+
+function inside(path: string): string {
+  return path.slice(1);
+}
+
+function parentOf(path: string): string {
+  return path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
+}

@@ -1,0 +1,186 @@
+/**
+ * The sandbox: makes views and keeps account of them.
+ *
+ *   1. once per start: the launcher, the template of /etc, and what the machine offers
+ *   2. for each view: its mounts, its processes, and a watchdog while its command runs
+ *   3. where no layer can lie over the working folder, a copy of it takes its place
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf, RemoraError } from "../../core/errors.ts";
+import { type Log, silentLog } from "../../core/log.ts";
+import type { Sandbox, SandboxReport, ViewLimits, ViewOptions } from "../../ports/sandbox.ts";
+import { type CopyLimits, copyFolder } from "./copy-folder.ts";
+import { explainFailure } from "./explain-failure.ts";
+import {
+  defaultViewLimits,
+  maxCopiedBytes,
+  maxCopiedFiles,
+  maxSharedMemoryBytes,
+  maxTmpFiles,
+  minFreeMemoryBytes,
+  reservedProcessIds,
+  watchIntervalMs,
+} from "./limits.ts";
+import { findShell, isKernelAtLeast, maskedProcNames, pageBytes, systemFolders } from "./machine-facts.ts";
+import type { ExtraMount, SystemFolder } from "./mounts.ts";
+import { probeView } from "./probe.ts";
+import { setupProgram } from "./setup-program.ts";
+import { openStartFolder, type StartFolder } from "./start-folder.ts";
+import { ownProcessor, type Processor } from "./system-calls.ts";
+import { createView, type StepView } from "./view.ts";
+import { inMountOrder, surroundingMounts } from "./view-plan.ts";
+import { LauncherFailure, startViewProcess } from "./view-process.ts";
+import { createWatchdog } from "./watchdog.ts";
+
+export interface SandboxOptions {
+  /** For the launcher and other small files. Where programs can be started: not mounted `noexec`. */
+  folder: string;
+  /** Folders that no view shows although they lie in one that it shows, such as the project below /usr. */
+  hidden?: readonly string[];
+  limits?: Partial<ViewLimits>;
+  copyLimits?: Partial<CopyLimits>;
+  /** Copies the working folder also where the kernel could lay a layer over it. */
+  forceCopy?: boolean;
+  log?: Log;
+}
+
+interface Machine {
+  processor: Processor;
+  start: StartFolder;
+  system: readonly SystemFolder[];
+  shell: string;
+  pageBytes: number;
+}
+
+export function createSandbox(options: SandboxOptions): Sandbox {
+  const { log = silentLog, hidden = [] } = options;
+  const limits: ViewLimits = { ...defaultViewLimits, ...options.limits };
+  const copyLimits: CopyLimits = { maxCopiedFiles, maxCopiedBytes, ...options.copyLimits };
+  const views = new Set<StepView>();
+  const closed = new AbortController();
+  const watchdog = createWatchdog({ intervalMs: watchIntervalMs, minFreeMemoryBytes });
+  let machine: Promise<Machine> | undefined;
+  let report: Promise<SandboxReport> | undefined;
+  let canLayer = options.forceCopy !== true;
+
+  const prepared = () => {
+    machine ??= prepare(options.folder);
+    return machine;
+  };
+
+  const openWith = async (view: ViewOptions, mount: WorkingFolder, signal: AbortSignal): Promise<StepView> => {
+    const { processor, start, system, shell, pageBytes } = await prepared();
+    const [surrounding, masked] = await Promise.all([surroundingMounts(view, hidden), maskedProcNames()]);
+    const setup = setupProgram(processor, {
+      folder: view.folder,
+      uid: process.geteuid?.() ?? 0,
+      gid: process.getegid?.() ?? 0,
+      fileSystem: {
+        root: start.root,
+        etc: start.etc,
+        system,
+        ...masked,
+        extra: inMountOrder([...surrounding, mount.mount]),
+        maxTmpBytes: limits.maxTmpBytes,
+        maxTmpFiles,
+        maxSharedMemoryBytes,
+        maxProcessId: isKernelAtLeast(6, 14) ? limits.maxProcesses + reservedProcessIds : undefined,
+      },
+    });
+    const viewProcess = await startViewProcess(start.launcher, setup, signal);
+    const { written, upper, temporary } = mount;
+    const onClose = () => void views.delete(opened);
+    const parts = { process: viewProcess, processor, shell, pageBytes, limits, watchdog, written, upper, temporary };
+    const opened = await createView({ ...parts, folder: view.folder, onClose }).catch(async (thrown) => {
+      await viewProcess.end();
+      throw thrown;
+    });
+    views.add(opened);
+    return opened;
+  };
+
+  const openView = async (view: ViewOptions, given: AbortSignal): Promise<StepView> => {
+    const signal = AbortSignal.any([given, closed.signal]);
+    signal.throwIfAborted();
+    try {
+      if (canLayer) return await openWith(view, await layerOver(view), signal);
+    } catch (thrown) {
+      if (!isOverlayRefused(thrown)) throw thrown;
+      log.info({ folder: view.folder, reason: messageOf(thrown) }, "No layer can lie over this folder: it is copied");
+    }
+    return openWith(view, await copyOf(view, copyLimits, signal), signal);
+  };
+
+  const open = async (view: ViewOptions, signal: AbortSignal): Promise<StepView> => {
+    try {
+      return await openView(view, signal);
+    } catch (thrown) {
+      throw thrown instanceof LauncherFailure ? await missing(thrown) : thrown;
+    }
+  };
+
+  const probe = async (): Promise<SandboxReport> => {
+    try {
+      const { start } = await prepared();
+      const found = await probeView(open, start.scratch, closed.signal);
+      canLayer &&= found.layers === "overlay";
+      return found;
+    } catch (thrown) {
+      return { holds: false, layers: "copy", detail: messageOf(thrown) };
+    }
+  };
+
+  return {
+    probe() {
+      report ??= probe();
+      return report;
+    },
+    open,
+    async close() {
+      closed.abort();
+      watchdog.close();
+      await Promise.all([...views].map((view) => view.close()));
+      await machine?.then(({ start }) => start.remove()).catch(() => undefined);
+    },
+  };
+}
+
+async function prepare(folder: string): Promise<Machine> {
+  const processor = ownProcessor();
+  if (processor === undefined) {
+    const message = `views need Linux on x64 or arm64; this is ${process.platform} on ${process.arch}`;
+    throw new RemoraError({ code: "sandbox.missing", place: "sandbox", message });
+  }
+  const [start, system, shell] = await Promise.all([openStartFolder(folder, processor), systemFolders(), findShell()]);
+  return { processor, start, system, shell, pageBytes: pageBytes() };
+}
+
+/** How the working folder comes into a view. */
+interface WorkingFolder {
+  mount: ExtraMount;
+  written: string;
+  upper: string | undefined;
+  temporary: string;
+}
+
+async function layerOver({ folder, layers, scratch }: ViewOptions): Promise<WorkingFolder> {
+  const [upper, work] = [join(scratch, "upper"), join(scratch, "work")];
+  await Promise.all([mkdir(upper, { recursive: true }), mkdir(work, { recursive: true })]);
+  return { mount: { kind: "overlay", at: folder, layers, upper, work }, written: upper, upper, temporary: work };
+}
+
+async function copyOf(view: ViewOptions, limits: CopyLimits, signal: AbortSignal): Promise<WorkingFolder> {
+  const copy = join(view.scratch, "copy");
+  await copyFolder(view, copy, limits, signal);
+  return { mount: { kind: "copy", at: view.folder, copy }, written: copy, upper: undefined, temporary: copy };
+}
+
+function isOverlayRefused(thrown: unknown): boolean {
+  return thrown instanceof LauncherFailure && thrown.step === "mount overlay";
+}
+
+async function missing(failure: LauncherFailure): Promise<RemoraError> {
+  const message = await explainFailure(failure);
+  return new RemoraError({ code: "sandbox.missing", place: "sandbox", message, cause: failure });
+}

@@ -1,0 +1,46 @@
+/**
+ * What all views of one start share, in a folder of its own: the launcher, the template of /etc, and an empty folder on
+ * which views build their root. Folders of processes that no longer run are removed.
+ */
+import { mkdir, mkdtemp, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { makeEtcTemplate } from "./etc-template.ts";
+import { writeLauncher } from "./launcher.ts";
+import { removeFolder } from "./remove-folder.ts";
+import type { Processor } from "./system-calls.ts";
+
+export interface StartFolder {
+  launcher: string;
+  etc: string;
+  root: string;
+  /** For the probe. */
+  scratch: string;
+  remove(): Promise<void>;
+}
+
+const prefix = "start-";
+
+/** Rejects with Node's own error when the folder can't be written. */
+export async function openStartFolder(folder: string, processor: Processor): Promise<StartFolder> {
+  await mkdir(folder, { recursive: true });
+  await removeAbandoned(folder);
+  const own = await mkdtemp(join(folder, `${prefix}${process.pid}-${await startTimeOf(process.pid)}-`));
+  const [etc, root, scratch] = [join(own, "etc"), join(own, "root"), join(own, "probe")];
+  const made = [makeEtcTemplate(etc), mkdir(root), mkdir(scratch)];
+  const [launcher] = await Promise.all([writeLauncher(own, processor), ...made]);
+  return { launcher, etc, root, scratch, remove: () => removeFolder(own) };
+}
+
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const [, pid, started] = /^start-(\d+)-(\d*)-/.exec(name) ?? [];
+    if (pid === undefined || (await startTimeOf(Number(pid))) === started) continue;
+    await removeFolder(join(folder, name));
+  }
+}
+
+/** When a process began, in the kernel's ticks: an id and this name one process. Empty when it does not run. */
+async function startTimeOf(pid: number): Promise<string> {
+  const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+}

@@ -1,0 +1,132 @@
+/**
+ * Numbers of the Linux system calls that the sandbox makes or refuses, on each processor that it supports.
+ *
+ * From the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (arm64). Calls from
+ * number 424 on have the same number everywhere.
+ */
+
+export type Processor = "x64" | "arm64";
+
+/** [x64, arm64]; undefined where the processor does not have the call. */
+const numbers = {
+  read: [0, 63],
+  write: [1, 64],
+  close: [3, 57],
+  rt_sigprocmask: [14, 135],
+  ioctl: [16, 29],
+  getpid: [39, 172],
+  socket: [41, 198],
+  connect: [42, 203],
+  sendto: [44, 206],
+  recvfrom: [45, 207],
+  clone: [56, 220],
+  execve: [59, 221],
+  wait4: [61, 260],
+  kill: [62, 129],
+  chdir: [80, 49],
+  fchdir: [81, 50],
+  umask: [95, 166],
+  ptrace: [101, 117],
+  syslog: [103, 116],
+  geteuid: [107, 175],
+  setsid: [112, 157],
+  capget: [125, 90],
+  capset: [126, 91],
+  uselib: [134, undefined],
+  personality: [135, 92],
+  setpriority: [141, 140],
+  vhangup: [153, 58],
+  modify_ldt: [154, undefined],
+  pivot_root: [155, 41],
+  _sysctl: [156, undefined],
+  prctl: [157, 167],
+  adjtimex: [159, 171],
+  chroot: [161, 51],
+  acct: [163, 89],
+  settimeofday: [164, 170],
+  mount: [165, 40],
+  umount2: [166, 39],
+  swapon: [167, 224],
+  swapoff: [168, 225],
+  reboot: [169, 142],
+  sethostname: [170, 161],
+  setdomainname: [171, 162],
+  iopl: [172, undefined],
+  ioperm: [173, undefined],
+  create_module: [174, undefined],
+  init_module: [175, 105],
+  delete_module: [176, 106],
+  get_kernel_syms: [177, undefined],
+  query_module: [178, undefined],
+  quotactl: [179, 60],
+  nfsservctl: [180, 42],
+  lookup_dcookie: [212, 18],
+  clock_settime: [227, 112],
+  exit_group: [231, 94],
+  kexec_load: [246, 104],
+  add_key: [248, 217],
+  request_key: [249, 218],
+  keyctl: [250, 219],
+  migrate_pages: [256, 238],
+  openat: [257, 56],
+  mkdirat: [258, 34],
+  mknodat: [259, 33],
+  symlinkat: [266, 36],
+  ppoll: [271, 73],
+  unshare: [272, 97],
+  move_pages: [279, 239],
+  signalfd4: [289, 74],
+  dup3: [292, 24],
+  pipe2: [293, 59],
+  perf_event_open: [298, 241],
+  fanotify_init: [300, 262],
+  prlimit64: [302, 261],
+  name_to_handle_at: [303, 264],
+  open_by_handle_at: [304, 265],
+  clock_adjtime: [305, 266],
+  setns: [308, 268],
+  process_vm_readv: [310, 270],
+  process_vm_writev: [311, 271],
+  kcmp: [312, 272],
+  finit_module: [313, 273],
+  seccomp: [317, 277],
+  memfd_create: [319, 279],
+  kexec_file_load: [320, 294],
+  bpf: [321, 280],
+  userfaultfd: [323, 282],
+  io_uring_setup: [425, 425],
+  io_uring_enter: [426, 426],
+  io_uring_register: [427, 427],
+  open_tree: [428, 428],
+  move_mount: [429, 429],
+  fsopen: [430, 430],
+  fsconfig: [431, 431],
+  fsmount: [432, 432],
+  fspick: [433, 433],
+  clone3: [435, 435],
+  close_range: [436, 436],
+  openat2: [437, 437],
+  pidfd_getfd: [438, 438],
+  process_madvise: [440, 440],
+  mount_setattr: [442, 442],
+  quotactl_fd: [443, 443],
+  memfd_secret: [447, 447],
+  process_mrelease: [448, 448],
+  statmount: [457, 457],
+  listmount: [458, 458],
+  lsm_set_self_attr: [460, 460],
+  open_tree_attr: [467, 467],
+} as const satisfies Record<string, readonly [number, number | undefined]>;
+
+export type SystemCall = keyof typeof numbers;
+
+/** Undefined where the processor does not have the call. */
+export function systemCallNumber(name: SystemCall, processor: Processor): number | undefined {
+  return numbers[name][processor === "x64" ? 0 : 1];
+}
+
+/** The processor that this process runs on; undefined where the sandbox has no launcher for it. */
+export function ownProcessor(): Processor | undefined {
+  if (process.platform !== "linux") return undefined;
+  return process.arch === "x64" || process.arch === "arm64" ? process.arch : undefined;
+}

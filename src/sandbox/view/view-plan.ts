@@ -1,0 +1,58 @@
+/** Turns the options of a view into the mounts that it needs. */
+import { stat } from "node:fs/promises";
+import { isAbsolute, normalize, sep } from "node:path";
+import { RemoraError } from "../../core/errors.ts";
+import type { ViewOptions } from "../../ports/sandbox.ts";
+import { mountPoints } from "./machine-facts.ts";
+import { type ExtraMount, maxLayers } from "./mounts.ts";
+
+/** The view's own; nothing can be laid over or below them. */
+const reserved = ["/", "/proc", "/dev", "/etc"];
+
+/**
+ * Everything around the working folder, outer folders first; the working folder's own mount is the caller's. Rejects with
+ * Node's own error when the working folder does not exist.
+ */
+export async function surroundingMounts(options: ViewOptions, hidden: readonly string[]): Promise<ExtraMount[]> {
+  const { folder, layers, readable = [], mounts = [] } = options;
+  if (!(await stat(folder)).isDirectory()) throw refused(folder, "it is not a folder");
+  if (layers.length > maxLayers) throw refused(folder, `it has ${layers.length} layers, and ${maxLayers} are possible`);
+  for (const path of [folder, ...readable, ...mounts.map(({ at }) => at)]) checkPath(path);
+  const added = [...readable.map((path) => ({ from: path, at: path })), ...mounts];
+  const points = added.length > 0 ? await mountPoints() : [];
+  const wanted = added.filter(({ at }) => !isWithin(at, folder));
+  const existing = await Promise.all(
+    wanted.map(async (mount): Promise<ExtraMount[]> => {
+      const found = await stat(mount.from).catch(() => undefined);
+      if (!found?.isDirectory()) return [];
+      const hasSubmounts = points.some((point) => point !== mount.from && isWithin(point, mount.from));
+      return [{ kind: "readable", hasSubmounts, ...mount }];
+    }),
+  );
+  return [...hidden.map((at): ExtraMount => ({ kind: "hidden", at })), ...existing.flat()];
+}
+
+/** Outer folders before inner ones; of one path, the last of the list lies on top. */
+export function inMountOrder(mounts: readonly ExtraMount[]): ExtraMount[] {
+  const depth = ({ at }: ExtraMount) => at.split(sep).length;
+  return mounts.toSorted((one, other) => depth(one) - depth(other));
+}
+
+function checkPath(path: string): void {
+  if (!isAbsolute(path) || normalize(path) !== path || path.endsWith(sep) || path.includes("\0"))
+    throw refused(path, "it is not a plain absolute path");
+  const taken = reserved.find((one) => path === one || (one !== "/" && isWithin(path, one)));
+  if (taken !== undefined) throw refused(path, `${taken} is the view's own`);
+}
+
+function refused(path: string, why: string): RemoraError {
+  return new RemoraError({
+    code: "sandbox.folder",
+    place: "sandbox",
+    message: `${JSON.stringify(path)} can't be part of a view: ${why}; choose another folder`,
+  });
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}

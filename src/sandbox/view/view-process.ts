@@ -1,0 +1,203 @@
+/**
+ * A view's processes as the host sees them: the launcher is started, gets programs over a connection, and reports.
+ *
+ * The connection also ties lives together: when this process ends, process 1 of the view reads its end and ends too, and
+ * with it everything in the view. The kernel's death signal does the same, should process 1 be busy.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Socket } from "node:net";
+import { getSystemErrorName } from "node:util";
+import { messageOf, RemoraError } from "../../core/errors.ts";
+import { failedStep, framed } from "./launcher.ts";
+import { memory, type Program, reportBytes, reportKinds } from "./program.ts";
+
+/** A step of the launcher that failed. */
+export class LauncherFailure extends RemoraError {
+  readonly step: string;
+  /** Such as `EPERM`. */
+  readonly errorName: string;
+
+  constructor(step: string, errorName: string) {
+    super({ code: "sandbox.missing", place: "sandbox", message: `a view can't be made: ${step}: ${errorName}` });
+    this.step = step;
+    this.errorName = errorName;
+  }
+}
+
+export type CommandStatus =
+  | { type: "ended"; status: number }
+  | { type: "failed"; failure: LauncherFailure }
+  /** The view went away before the command ended. */
+  | { type: "gone" };
+
+export interface ViewProcess {
+  /** Process 1 of the view, as the host counts. */
+  pid: number;
+  /** Sends the command's program; resolves when nothing of it runs any more. At most once. */
+  run(program: Program): Promise<CommandStatus>;
+  /** Kills the command and what it started; the view stays. */
+  killCommand(): void;
+  /** Kills everything. Resolves when all of it is gone. */
+  end(): Promise<void>;
+  gone: Promise<void>;
+}
+
+type Report =
+  | { kind: "failed"; step: number; errorName: string }
+  | { kind: "process"; pid: number }
+  | { kind: "ready" }
+  | { kind: "ended"; status: number };
+
+/** Rejects with a `LauncherFailure`, or with the signal's reason. */
+export async function startViewProcess(launcher: string, setup: Program, signal: AbortSignal): Promise<ViewProcess> {
+  signal.throwIfAborted();
+  const child = spawn(launcher, [], {
+    cwd: "/",
+    env: {},
+    detached: true,
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+  });
+  const control = child.stdio[3] as Socket | undefined;
+  const gone = endOf(child);
+  // Without a connection the start failed, and `gone` says so.
+  if (control === undefined) throw await failureOf(gone);
+  const reports = readReports(control);
+  let pid: number | undefined;
+  const end = async () => {
+    control.destroy();
+    if (pid !== undefined) kill(child, pid);
+    else child.kill("SIGKILL");
+    await gone.catch(() => undefined);
+  };
+  const abort = () => void end();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    control.write(framed(setup));
+    pid = await untilReady(reports, setup);
+    signal.throwIfAborted();
+  } catch (thrown) {
+    await end();
+    signal.throwIfAborted();
+    throw child.pid === undefined ? await failureOf(gone) : thrown;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+  const settled = gone.catch(() => undefined);
+  return {
+    pid,
+    async run(program) {
+      const frame = framed(program);
+      if (frame.length > memory.maxProgramBytes) return { type: "failed", failure: tooLong() };
+      control.write(frame);
+      return commandStatus(await reports.next(), program);
+    },
+    killCommand() {
+      if (control.writable) control.write(Buffer.alloc(1));
+    },
+    end,
+    gone: settled,
+  };
+}
+
+async function untilReady(reports: ReportReader, setup: Program): Promise<number> {
+  let pid: number | undefined;
+  for (;;) {
+    const report = await reports.next();
+    if (report === undefined) throw new LauncherFailure("start", "it ended at once");
+    if (report.kind === "failed") throw new LauncherFailure(setup.titles()[report.step] ?? "?", report.errorName);
+    if (report.kind === "process") pid = report.pid;
+    if (report.kind === "ready" && pid !== undefined) return pid;
+  }
+}
+
+function commandStatus(report: Report | undefined, program: Program): CommandStatus {
+  if (report === undefined) return { type: "gone" };
+  if (report.kind === "ended") return { type: "ended", status: report.status };
+  if (report.kind === "failed") {
+    const failure = new LauncherFailure(program.titles()[report.step] ?? "?", report.errorName);
+    return { type: "failed", failure };
+  }
+  return { type: "gone" };
+}
+
+function tooLong(): LauncherFailure {
+  return new LauncherFailure("read the command", "E2BIG");
+}
+
+/** Process 1 takes everything in the view with it; the outer process ends when all of it is gone. */
+function kill(child: ChildProcess, pid: number): void {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It is gone, and the outer process is about to end.
+  }
+}
+
+function endOf(child: ChildProcess): Promise<void> {
+  const gone = new Promise<void>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", () => resolve());
+  });
+  gone.catch(() => undefined);
+  return gone;
+}
+
+async function failureOf(gone: Promise<void>): Promise<Error> {
+  const why = await gone.then(() => "it ended at once", messageOf);
+  return new LauncherFailure("start the launcher", why);
+}
+
+interface ReportReader {
+  /** Undefined when the connection has ended. At most one waits at a time. */
+  next(): Promise<Report | undefined>;
+}
+
+function readReports(control: Socket): ReportReader {
+  let buffered: Buffer = Buffer.alloc(0);
+  let hasEnded = false;
+  let wake: (() => void) | undefined;
+  const notify = () => wake?.();
+  control.on("data", (chunk: Buffer) => {
+    buffered = Buffer.concat([buffered, chunk]);
+    notify();
+  });
+  control.on("close", () => {
+    hasEnded = true;
+    notify();
+  });
+  control.on("error", notify);
+  return {
+    async next() {
+      while (buffered.length < reportBytes) {
+        if (hasEnded) return undefined;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      const report = parseReport(buffered.subarray(0, reportBytes));
+      buffered = buffered.subarray(reportBytes);
+      return report;
+    },
+  };
+}
+
+function parseReport(bytes: Buffer): Report {
+  const [kind, first, second] = [0, 8, 16].map((offset) => bytes.readBigInt64LE(offset)) as [bigint, bigint, bigint];
+  switch (Number(kind)) {
+    case reportKinds.failed:
+      return { kind: "failed", step: failedStep(first), errorName: errorNameOf(Number(second)) };
+    case reportKinds.process:
+      return { kind: "process", pid: Number(first) };
+    case reportKinds.ready:
+      return { kind: "ready" };
+    case reportKinds.ended:
+      return { kind: "ended", status: Number(first) };
+    default:
+      throw new Error(`The launcher reported ${kind}`);
+  }
+}
+
+function errorNameOf(result: number): string {
+  return result < 0 ? getSystemErrorName(result) : `unexpected result ${result}`;
+}

@@ -1,0 +1,129 @@
+/** One view, from its first process to its end. */
+import { constants, open as openFile } from "node:fs";
+import { Socket } from "node:net";
+import { finished } from "node:stream/promises";
+import { promisify } from "node:util";
+import type { CommandLimit, RunningCommand, View, ViewCommand, ViewLimits } from "../../ports/sandbox.ts";
+import { commandEnd } from "./command-end.ts";
+import { type ChildSteps, commandProgram, type ResourceLimits, shellSteps, viewUser } from "./command-program.ts";
+import { createLayerMeter } from "./layer-usage.ts";
+import { mappedMemoryFactor, maxOpenFiles, maxProcessesRead, minFreeDiskBytes, sparedProcesses } from "./limits.ts";
+import { isKernelAtLeast } from "./machine-facts.ts";
+import { descriptors } from "./mounts.ts";
+import { createProcessMeter } from "./process-usage.ts";
+import { removeFolder } from "./remove-folder.ts";
+import type { Processor } from "./system-calls.ts";
+import type { ViewProcess } from "./view-process.ts";
+import { layerLimit, type Watchdog } from "./watchdog.ts";
+
+export interface ViewParts {
+  process: ViewProcess;
+  processor: Processor;
+  shell: string;
+  pageBytes: number;
+  folder: string;
+  limits: ViewLimits;
+  watchdog: Watchdog;
+  /** Where the view's writes go on the host. */
+  written: string;
+  upper: string | undefined;
+  /** Overlay's own working folder, or the copy: removed at the end. */
+  temporary: string;
+  onClose(): void;
+}
+
+/** Beside the contract: a command of launcher steps, for the probe. */
+export interface StepView extends View {
+  startSteps(steps: ChildSteps): RunningCommand;
+}
+
+/** Every command has it; `ViewCommand.env` comes on top. */
+const environment = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  HOME: "/tmp",
+  TMPDIR: "/tmp",
+  USER: viewUser.name,
+  LOGNAME: viewUser.name,
+  LANG: "C.UTF-8",
+  TERM: "dumb",
+};
+
+/** Rejects with Node's own error when the view is gone already. */
+export async function createView(parts: ViewParts): Promise<StepView> {
+  const { process, watchdog, limits, folder, written } = parts;
+  const path = (descriptor: number) => `/proc/${process.pid}/fd/${descriptor}`;
+  const proc = path(descriptors.proc);
+  const processes = createProcessMeter(proc, maxProcessesRead, parts.pageBytes);
+  const openFiles = () => processes().processes.map((pid) => `${proc}/${pid}/fd`);
+  const [output, layer] = await Promise.all([
+    openPipe(path(descriptors.outputEnd)),
+    createLayerMeter({ folder: written, limits, minFreeBytes: minFreeDiskBytes, openFiles }),
+  ]);
+  const stopped = new AbortController();
+  let hasStarted = false;
+  let closing: Promise<void> | undefined;
+
+  const startSteps = (steps: ChildSteps): RunningCommand => {
+    if (hasStarted) throw new Error("A view runs one command");
+    hasStarted = true;
+    let limit: CommandLimit | undefined;
+    let wasKilled = false;
+    const end = (exceeded: CommandLimit) => {
+      limit = exceeded;
+      process.killCommand();
+    };
+    const watch = watchdog.watch({ proc, limits, processes, layer, end });
+    const run = async () => {
+      const status = await process.run(commandProgram(parts.processor, resourceLimits(limits), steps));
+      watch.stop();
+      if (limit === undefined && !wasKilled && status.type === "ended")
+        limit = layerLimit(await layer.check(stopped.signal).catch(() => undefined));
+      // A reader that has turned away ends the output too.
+      await finished(output, { writable: false }).catch(() => undefined);
+      return commandEnd(status, { limit, wasKilled, limits });
+    };
+    const kill = () => {
+      wasKilled = true;
+      process.killCommand();
+    };
+    return { output, ended: run(), kill };
+  };
+
+  const close = async () => {
+    stopped.abort();
+    await process.end();
+    output.destroy();
+    parts.onClose();
+    await removeFolder(parts.temporary);
+  };
+
+  return {
+    merged: path(descriptors.merged),
+    upper: parts.upper,
+    pid: process.pid,
+    startSteps,
+    start: ({ text, env }: ViewCommand) =>
+      startSteps(shellSteps(parts.shell, text, { ...environment, SHELL: parts.shell, PWD: folder, ...env })),
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** The pipe that the command writes to. It is a pipe, not a socket, so that /dev/stderr can be opened in the view. */
+async function openPipe(path: string): Promise<Socket> {
+  const fd = await promisify(openFile)(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: true, writable: false });
+}
+
+function resourceLimits(limits: ViewLimits): ResourceLimits {
+  return {
+    maxFileBytes: limits.maxFileBytes,
+    maxProcessorSeconds: limits.maxProcessorSeconds,
+    maxMappedBytes: limits.maxMemoryBytes * mappedMemoryFactor,
+    maxOpenFiles,
+    // Before 5.14 the kernel counted all of the user's processes, also those outside.
+    maxProcesses: isKernelAtLeast(5, 14) ? limits.maxProcesses + sparedProcesses : undefined,
+  };
+}
