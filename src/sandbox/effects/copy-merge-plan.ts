@@ -70,9 +70,9 @@ export async function planCopyMerge(
   }
 
   const root = {
-    merged: openRoot(folders.merged, "restore"),
-    layer: openRoot(folders.layer, "restore"),
-    base: openRoot(folders.base, "read"),
+    merged: openRoot(folders.merged, "peek"),
+    layer: openRoot(folders.layer, "peek"),
+    base: openRoot(folders.base, "peek"),
   };
   try {
     await walk(root, "", 0);

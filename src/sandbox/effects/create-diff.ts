@@ -46,7 +46,7 @@ export async function createDiff(
   limits: DiffLimits = defaultDiffLimits,
 ): Promise<EffectsDiff> {
   const pace = createPace(signal);
-  const cursors = { base: createFolderCursor(base, "read"), layer: createFolderCursor(layer, "restore") };
+  const cursors = { base: createFolderCursor(base, "peek"), layer: createFolderCursor(layer, "peek") };
   const end = performance.now() + limits.maxMs;
   const parts: string[] = [];
   let length = 0;

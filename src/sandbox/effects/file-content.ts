@@ -1,4 +1,5 @@
 /** Reads a file once: its hash, and what lists and diffs need to know of its content. */
+import { isUtf8 } from "node:buffer";
 import { createHash, hash } from "node:crypto";
 import { read as readCallback, readSync } from "node:fs";
 import { promisify } from "node:util";
@@ -8,7 +9,7 @@ export interface FileContent {
   /** SHA-256, hex. */
   hash: string;
   bytes: number;
-  /** As git sees it: there is a NUL near the beginning. */
+  /** There is a NUL near the beginning, as git sees it, or a text that is read at once is not UTF-8. */
   isBinary: boolean;
   /** A last line without a line break counts. */
   lines: number;
@@ -68,7 +69,7 @@ async function readLarge(fd: number, pace: Pace): Promise<FileContent> {
 }
 
 function describe(whole: Buffer): Pick<FileContent, "bytes" | "isBinary" | "lines"> {
-  const isBinary = isBinaryStart(whole);
+  const isBinary = isBinaryStart(whole) || !isUtf8(whole);
   const isOpenEnd = whole.length > 0 && whole.at(-1) !== 0x0a;
   return { bytes: whole.length, isBinary, lines: isBinary ? 0 : lineBreaks(whole) + (isOpenEnd ? 1 : 0) };
 }

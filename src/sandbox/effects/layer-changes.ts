@@ -131,9 +131,9 @@ export async function readLayerChanges(
     }
   }
 
-  const layerRoot = openRoot(layer, "restore");
+  const layerRoot = openRoot(layer, "peek");
   try {
-    const baseRoot = openRoot(base, "read");
+    const baseRoot = openRoot(base, "peek");
     try {
       await walk(layerRoot, baseRoot, "", 0);
     } finally {

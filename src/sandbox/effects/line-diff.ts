@@ -28,12 +28,21 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
   let end = 0;
   while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end++;
   const [oldMiddle, newMiddle] = [before.slice(start, before.length - end), after.slice(start, after.length - end)];
-  const edits: LineEdit[] = [
+  return joinNeighbours([
     { type: "same", lines: before.slice(0, start) },
     ...diffMiddle(oldMiddle, newMiddle),
     { type: "same", lines: before.slice(before.length - end) },
-  ];
-  return edits.filter((edit) => edit.lines.length > 0);
+  ]);
+}
+
+function joinNeighbours(edits: readonly LineEdit[]): LineEdit[] {
+  const joined: LineEdit[] = [];
+  for (const { type, lines } of edits) {
+    const last = joined.at(-1);
+    if (last?.type === type) last.lines = last.lines.concat(lines);
+    else if (lines.length > 0) joined.push({ type, lines });
+  }
+  return joined;
 }
 
 function diffMiddle(before: string[], after: string[]): LineEdit[] {

@@ -50,7 +50,7 @@ export async function applyMerge(plan: MergePlan, { from, layer, base }: MergeTa
     plan,
     from: createFolderCursor(from, "restore"),
     layer: createFolderCursor(layer, "force"),
-    base: createFolderCursor(base, "read"),
+    base: createFolderCursor(base, "peek"),
     scratch,
     whiteouts: createWhiteoutMaker(scratch),
     pace: createPace(),
@@ -76,9 +76,10 @@ async function mergeEntry(merge: Merge, entry: MergeEntry): Promise<void> {
   if (folder === undefined) throw mismatch(entry.path);
   if (entry.type === "folder") return makeFolder(folder, name);
   const source = merge.from.at(parts);
-  const isMoved = source?.stat(name) === undefined;
-  if (isMoved) {
-    if (folder.stat(name) === undefined) throw mismatch(entry.path);
+  if (source?.stat(name) === undefined) {
+    // An earlier try moved it; it may have left the layer since, where base has the same.
+    const isMerged = folder.stat(name) !== undefined || merge.base.at(parts)?.stat(name) !== undefined;
+    if (!isMerged) throw mismatch(entry.path);
     return;
   }
   if (folder.stat(name)?.isDirectory()) moveAside(merge, folder, name);

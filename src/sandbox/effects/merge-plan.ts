@@ -90,10 +90,10 @@ async function planOverlayMerge(
   }
 
   const root = {
-    upper: openRoot(folders.upper, "restore"),
-    merged: openRoot(folders.merged, "restore"),
-    layer: openRoot(folders.layer, "restore"),
-    base: openRoot(folders.base, "read"),
+    upper: openRoot(folders.upper, "peek"),
+    merged: openRoot(folders.merged, "peek"),
+    layer: openRoot(folders.layer, "peek"),
+    base: openRoot(folders.base, "peek"),
   };
   try {
     await walk(root, "", 0, false);

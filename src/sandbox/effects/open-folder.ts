@@ -21,10 +21,13 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 export const O_PATH = 0o10000000;
 
 /**
- * `read` leaves folders as they are. `restore` gives the owner access while the folder is open. `force` does so and leaves
- * it to the caller to set the mode in the end, so that a crash in between can be made good.
+ * Access that a folder may deny its owner. `read` leaves folders as they are; `peek` and `restore` give reading, or reading
+ * and writing, while the folder is open. `force` gives both and leaves it to the caller to set the mode in the end, so that
+ * a crash in between can be made good.
  */
-export type FolderAccess = "read" | "restore" | "force";
+export type FolderAccess = "read" | "peek" | "restore" | "force";
+
+const neededBits: Record<FolderAccess, number> = { read: 0, peek: 0o500, restore: 0o700, force: 0o700 };
 
 export interface OpenFolder {
   fd: number;
@@ -58,7 +61,7 @@ function openFolder(path: Buffer, access: FolderAccess): number {
     return openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   } catch (thrown) {
     if (codeOf(thrown) !== "EACCES" || access === "read") throw thrown;
-    return openUnreadable(path, O_RDONLY | O_DIRECTORY, access === "restore");
+    return openUnreadable(path, O_RDONLY | O_DIRECTORY, access !== "force");
   }
 }
 
@@ -79,7 +82,7 @@ export function openUnreadable(path: Buffer, flags: number, restores: boolean): 
 
 function asFolder(fd: number, access: FolderAccess): OpenFolder {
   const prefix = Buffer.from(`/proc/self/fd/${fd}/`);
-  const restoredMode = access === "read" ? undefined : giveAccess(fd);
+  const restoredMode = giveAccess(fd, neededBits[access]);
   const path = (name: Buffer) => Buffer.concat([prefix, name]);
   return {
     fd,
@@ -95,19 +98,19 @@ function asFolder(fd: number, access: FolderAccess): OpenFolder {
       }
     },
     close() {
-      if (restoredMode !== undefined && access === "restore") fchmodSync(fd, restoredMode);
+      if (restoredMode !== undefined && access !== "force") fchmodSync(fd, restoredMode);
       closeSync(fd);
     },
   };
 }
 
 /** Root needs none. Returns the mode to restore. */
-function giveAccess(fd: number): number | undefined {
-  if (process.geteuid?.() === 0) return undefined;
+function giveAccess(fd: number, bits: number): number | undefined {
+  if (bits === 0 || process.geteuid?.() === 0) return undefined;
   const found = fstatSync(fd);
   const mode = found.mode & 0o7777;
-  if ((mode & 0o700) === 0o700 || found.uid !== process.geteuid?.()) return undefined;
-  fchmodSync(fd, mode | 0o700);
+  if ((mode & bits) === bits || found.uid !== process.geteuid?.()) return undefined;
+  fchmodSync(fd, mode | bits);
   return mode;
 }
 

@@ -47,7 +47,7 @@ export async function snapshotLayer(layer: string, to: string, signal: AbortSign
     }
   }
 
-  const [from, target] = [openRoot(layer, "restore"), openRoot(partial, "read")];
+  const [from, target] = [openRoot(layer, "peek"), openRoot(partial, "read")];
   try {
     await copy(from, target);
     await rename(partial, to);
