@@ -1,0 +1,44 @@
+/** Whether somebody else changed files of the real folder that a draft touches, without reading them again. */
+import type { BigIntStats } from "node:fs";
+import { type EntryStamp, isSameStamp, stampOf } from "./entry-state.ts";
+import { createFolderCursor } from "./open-folder.ts";
+import { createPace } from "./pace.ts";
+import { decodePath, type RawPath } from "./raw-path.ts";
+
+/** Plain JSON; null where there was nothing. */
+export type BaseStamps = { path: RawPath; stamp: EntryStamp | null }[];
+
+/**
+ * The state of these paths now. A folder counts only as being one, with its mode. A `keepEffects` that was rolled back can
+ * leave files with a new time of change: take the stamps again after it.
+ */
+export async function stampBase(base: string, paths: readonly RawPath[], signal: AbortSignal): Promise<BaseStamps> {
+  const pace = createPace(signal);
+  const stamps: BaseStamps = [];
+  const cursor = createFolderCursor(base, "read");
+  try {
+    for (const path of paths) {
+      if (pace.isDue()) await pace.rest();
+      const parts = decodePath(path);
+      const name = parts.pop() as Buffer;
+      const stat = cursor.at(parts)?.stat(name);
+      stamps.push({ path, stamp: stat === undefined ? null : entryStamp(stat) });
+    }
+  } finally {
+    cursor.close();
+  }
+  return stamps;
+}
+
+/** The paths that differ from when the stamps were taken. */
+export async function findChangedBase(base: string, stamps: BaseStamps, signal: AbortSignal): Promise<RawPath[]> {
+  const paths = stamps.map(({ path }) => path);
+  const now = await stampBase(base, paths, signal);
+  return paths.filter((_, at) => !isSameStamp(stamps[at]?.stamp ?? undefined, now[at]?.stamp ?? undefined));
+}
+
+/** What is put into a folder changes its times; that is no change of the folder. */
+function entryStamp(stat: BigIntStats): EntryStamp {
+  const stamp = stampOf(stat);
+  return stat.isDirectory() ? { inode: "folder", mode: stamp.mode, bytes: 0, mtimeNs: "0", ctimeNs: "0" } : stamp;
+}

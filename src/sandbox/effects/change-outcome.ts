@@ -1,0 +1,34 @@
+/** How a step on the real folder can end, and which of what is thrown is an expected failure. */
+import { codeOf } from "../../core/errors.ts";
+import type { RawPath } from "./raw-path.ts";
+
+export type ChangeOutcome =
+  | { type: "ok" }
+  /** Somebody else changed these meanwhile. */
+  | { type: "conflict"; paths: RawPath[] }
+  | ChangeFailure;
+
+export interface ChangeFailure {
+  type: "failed";
+  path: RawPath;
+  /** For people, such as "the disk is full". */
+  reason: string;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EACCES: "permission denied",
+  EPERM: "the system does not permit it",
+  EROFS: "the file system is read-only",
+  EXDEV: "it is on another file system than its folder",
+  EMFILE: "too many files are open",
+  EIO: "the disk reports an error",
+};
+
+/** Throws again what is no failure of the file system: a bug, or an abort. */
+export function failureOf(thrown: unknown, path: RawPath): ChangeFailure {
+  const code = codeOf(thrown);
+  if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw thrown;
+  return { type: "failed", path, reason: reasons[code] ?? `the system says ${code}` };
+}

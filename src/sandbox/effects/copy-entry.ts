@@ -1,0 +1,74 @@
+/** Copies one file or link to a place of our own, with its mode and time of change; shares blocks where possible. */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  futimesSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  symlinkSync,
+  writeSync,
+} from "node:fs";
+import { copyFile } from "node:fs/promises";
+import { RemoraError } from "../../core/errors.ts";
+import { openFile } from "./entry-state.ts";
+import type { OpenFolder } from "./open-folder.ts";
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, COPYFILE_EXCL, COPYFILE_FICLONE } = constants;
+/** Up to here, copying at once costs less than a turn of the thread pool. */
+const maxCopiedAtOnceBytes = 64 * 1024;
+
+/** `to` must be free. Rejects with Node's own error; removing what is at `to` then is up to the caller. */
+export async function copyEntry(from: { folder: OpenFolder; name: Buffer }, to: Buffer): Promise<void> {
+  const stat = from.folder.stat(from.name);
+  if (stat?.isSymbolicLink()) {
+    symlinkSync(readlinkSync(from.folder.path(from.name), { encoding: "buffer" }), to);
+    return;
+  }
+  const source = openFile(from.folder, from.name);
+  if (source === undefined) throw denied();
+  try {
+    const { size } = fstatSync(source);
+    if (size <= maxCopiedAtOnceBytes) {
+      copyAtOnce(source, size, to);
+    } else {
+      await copyFile(`/proc/self/fd/${source}`, to, COPYFILE_EXCL | COPYFILE_FICLONE);
+      chmodSync(to, 0o600);
+    }
+    const target = openSync(to, O_WRONLY | O_NOFOLLOW);
+    try {
+      if (stat !== undefined) futimesSync(target, Number(stat.atimeMs) / 1000, Number(stat.mtimeNs) / 1e9);
+      fchmodSync(target, Number((stat?.mode ?? 0o600n) & 0o7777n));
+    } finally {
+      closeSync(target);
+    }
+  } finally {
+    closeSync(source);
+  }
+}
+
+function copyAtOnce(source: number, size: number, to: Buffer): void {
+  const target = openSync(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    const buffer = Buffer.allocUnsafe(size + 1);
+    for (let at = 0; ; ) {
+      const bytes = readSync(source, buffer, 0, buffer.length, at);
+      if (bytes === 0) break;
+      for (let written = 0; written < bytes; ) written += writeSync(target, buffer, written, bytes - written);
+      at += bytes;
+    }
+  } finally {
+    closeSync(target);
+  }
+}
+
+function denied(): RemoraError {
+  return new RemoraError({
+    code: "EACCES",
+    place: "effects",
+    message: "permission denied, so that it can't be copied",
+  });
+}

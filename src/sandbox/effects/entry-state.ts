@@ -1,0 +1,160 @@
+/** What is at a path: the state that effects compare, hash and journal. */
+import { type BigIntStats, closeSync, constants, fstatSync, openSync, readlinkSync } from "node:fs";
+import { codeOf } from "../../core/errors.ts";
+import { type FileContent, readContent } from "./file-content.ts";
+import { type OpenFolder, openUnreadable } from "./open-folder.ts";
+import type { Pace } from "./pace.ts";
+import { encodeBytes } from "./raw-path.ts";
+
+/** `mode` is the permission bits, 0o7777; `target` is encoded like a path. */
+export type EntryState =
+  | { type: "absent" }
+  | { type: "file"; mode: number; bytes: number; hash: string }
+  | { type: "folder"; mode: number }
+  | { type: "link"; target: string }
+  /** A socket, pipe or device of the base folder: it can be deleted, and restored, but never made. */
+  | { type: "special"; mode: number };
+
+/** Cheap to take; differs when somebody replaced or changed the file. JSON has no bigint. */
+export interface EntryStamp {
+  inode: string;
+  mode: number;
+  bytes: number;
+  mtimeNs: string;
+  ctimeNs: string;
+}
+
+export interface FoundEntry {
+  state: EntryState;
+  /** Undefined where there is nothing. */
+  stamp: EntryStamp | undefined;
+  owner: { uid: number; gid: number };
+  /** Of a file. */
+  content: FileContent | undefined;
+}
+
+export const absent: EntryState = { type: "absent" };
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+/** Somebody exchanges a file for a link and back while it is read. */
+const maxTries = 5;
+
+export function isWhiteout(stat: BigIntStats): boolean {
+  return stat.isCharacterDevice() && stat.rdev === 0n;
+}
+
+export function stampOf(stat: BigIntStats): EntryStamp {
+  return {
+    inode: String(stat.ino),
+    mode: modeOf(stat),
+    bytes: Number(stat.size),
+    mtimeNs: String(stat.mtimeNs),
+    ctimeNs: String(stat.ctimeNs),
+  };
+}
+
+export function isSameStamp(one: EntryStamp | undefined, other: EntryStamp | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return (
+    one.inode === other.inode &&
+    one.mode === other.mode &&
+    one.bytes === other.bytes &&
+    one.mtimeNs === other.mtimeNs &&
+    one.ctimeNs === other.ctimeNs
+  );
+}
+
+export function modeOf(stat: BigIntStats): number {
+  return Number(stat.mode & 0o7777n);
+}
+
+/** Reads a file's whole content. Never follows a link; never waits for a pipe. */
+export async function readEntry(folder: OpenFolder, name: Buffer, pace: Pace): Promise<FoundEntry> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await tryReadEntry(folder, name, pace);
+    } catch (thrown) {
+      const isExchanged = ["ELOOP", "ENOENT", "EINVAL", "ENXIO"].includes(codeOf(thrown) ?? "");
+      if (!isExchanged || tries === maxTries) throw thrown;
+    }
+  }
+}
+
+async function tryReadEntry(folder: OpenFolder, name: Buffer, pace: Pace): Promise<FoundEntry> {
+  const stat = folder.stat(name);
+  if (stat === undefined) {
+    return { state: absent, stamp: undefined, owner: { uid: -1, gid: -1 }, content: undefined };
+  }
+  const entry = { stamp: stampOf(stat), owner: { uid: Number(stat.uid), gid: Number(stat.gid) }, content: undefined };
+  if (stat.isDirectory()) return { ...entry, state: { type: "folder", mode: modeOf(stat) } };
+  if (stat.isSymbolicLink()) {
+    const target = readlinkSync(folder.path(name), { encoding: "buffer" });
+    return { ...entry, state: { type: "link", target: encodeBytes(target) } };
+  }
+  if (!stat.isFile()) return { ...entry, state: { type: "special", mode: modeOf(stat) } };
+  return readFileEntry(folder, name, pace, stat);
+}
+
+async function readFileEntry(folder: OpenFolder, name: Buffer, pace: Pace, found: BigIntStats): Promise<FoundEntry> {
+  const owner = { uid: Number(found.uid), gid: Number(found.gid) };
+  const fd = openFile(folder, name);
+  // Somebody else's file, or one of the real folder that denies reading: its stamp has to do.
+  if (fd === undefined) {
+    const hash = `unreadable:${found.ino}:${found.mtimeNs}`;
+    const state = { type: "file", mode: modeOf(found), bytes: Number(found.size), hash } as const;
+    return { state, stamp: stampOf(found), owner, content: undefined };
+  }
+  try {
+    const content = await readContent(fd, Number(found.size), pace);
+    const stat = fstatSync(fd, { bigint: true });
+    // A restored mode has a new ctime; the mode itself is the one that was found.
+    const state = { type: "file", mode: modeOf(stat), bytes: content.bytes, hash: content.hash } as const;
+    return { state, stamp: stampOf(stat), owner, content };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Undefined where reading is denied. */
+export function openFile(folder: OpenFolder, name: Buffer): number | undefined {
+  const flags = O_RDONLY | O_NONBLOCK;
+  try {
+    return openSync(folder.path(name), flags | O_NOFOLLOW);
+  } catch (thrown) {
+    if (codeOf(thrown) !== "EACCES") throw thrown;
+    return folder.access === "read" ? undefined : openUnreadable(folder.path(name), flags, true);
+  }
+}
+
+export function isSameState(one: EntryState, other: EntryState): boolean {
+  switch (one.type) {
+    case "absent":
+      return other.type === "absent";
+    case "file":
+      return other.type === "file" && one.mode === other.mode && one.hash === other.hash;
+    case "folder":
+    case "special":
+      return other.type === one.type && one.mode === other.mode;
+    case "link":
+      return other.type === "link" && one.target === other.target;
+    default:
+      return one satisfies never;
+  }
+}
+
+/** Compares without reading more than needed. */
+export async function isSameEntry(
+  one: { folder: OpenFolder; name: Buffer },
+  other: { folder: OpenFolder; name: Buffer },
+  pace: Pace,
+): Promise<boolean> {
+  const [oneStat, otherStat] = [one.folder.stat(one.name), other.folder.stat(other.name)];
+  if (oneStat === undefined || otherStat === undefined) return oneStat === otherStat;
+  const isSameType = (oneStat.mode & 0o170000n) === (otherStat.mode & 0o170000n);
+  if (!isSameType) return false;
+  if (oneStat.isFile() && (oneStat.size !== otherStat.size || oneStat.mode !== otherStat.mode)) return false;
+  const [oneEntry, otherEntry] = [
+    await readEntry(one.folder, one.name, pace),
+    await readEntry(other.folder, other.name, pace),
+  ];
+  return isSameState(oneEntry.state, otherEntry.state);
+}

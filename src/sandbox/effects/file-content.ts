@@ -1,0 +1,85 @@
+/** Reads a file once: its hash, and what lists and diffs need to know of its content. */
+import { isUtf8 } from "node:buffer";
+import { createHash, hash } from "node:crypto";
+import { read as readCallback, readSync } from "node:fs";
+import { promisify } from "node:util";
+import type { Pace } from "./pace.ts";
+
+export interface FileContent {
+  /** SHA-256, hex. */
+  hash: string;
+  bytes: number;
+  /** There is a NUL near the beginning, as git sees it, or a text that is read at once is not UTF-8. */
+  isBinary: boolean;
+  /** A last line without a line break counts. */
+  lines: number;
+  /** Undefined for files above `maxTextBytes`. */
+  whole: Buffer | undefined;
+}
+
+/** Up to here, files are read at once and can be compared line by line. */
+export const maxTextBytes = 1024 * 1024;
+/** How far git looks for a NUL. */
+const binaryProbeBytes = 8_000;
+
+const read = promisify(readCallback);
+
+/** From the beginning to the end of an open file; `expectedBytes` is a hint. */
+export async function readContent(fd: number, expectedBytes: number, pace: Pace): Promise<FileContent> {
+  if (expectedBytes <= maxTextBytes) {
+    const whole = readWhole(fd, expectedBytes);
+    if (whole !== undefined) return { ...describe(whole), hash: hash("sha256", whole), whole };
+  }
+  return readLarge(fd, pace);
+}
+
+/** Undefined when the file has grown beyond `maxTextBytes`. */
+function readWhole(fd: number, expectedBytes: number): Buffer | undefined {
+  let buffer = Buffer.allocUnsafe(expectedBytes + 1);
+  let length = 0;
+  for (;;) {
+    const bytes = readSync(fd, buffer, length, buffer.length - length, length);
+    if (bytes === 0) return buffer.subarray(0, length);
+    length += bytes;
+    if (length > maxTextBytes) return undefined;
+    if (length === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
+  }
+}
+
+async function readLarge(fd: number, pace: Pace): Promise<FileContent> {
+  const digest = createHash("sha256");
+  const chunk = Buffer.allocUnsafe(maxTextBytes);
+  let bytes = 0;
+  let lines = 0;
+  let isBinary = false;
+  let last: number | undefined;
+  for (;;) {
+    const { bytesRead } = await read(fd, chunk, 0, chunk.length, bytes);
+    if (bytesRead === 0) break;
+    const part = chunk.subarray(0, bytesRead);
+    if (bytes === 0) isBinary = isBinaryStart(part);
+    bytes += bytesRead;
+    last = part.at(-1);
+    digest.update(part);
+    if (!isBinary) lines += lineBreaks(part);
+    if (pace.isDue()) await pace.rest();
+  }
+  if (last !== undefined && last !== 0x0a) lines++;
+  return { hash: digest.digest("hex"), bytes, isBinary, lines: isBinary ? 0 : lines, whole: undefined };
+}
+
+function describe(whole: Buffer): Pick<FileContent, "bytes" | "isBinary" | "lines"> {
+  const isBinary = isBinaryStart(whole) || !isUtf8(whole);
+  const isOpenEnd = whole.length > 0 && whole.at(-1) !== 0x0a;
+  return { bytes: whole.length, isBinary, lines: isBinary ? 0 : lineBreaks(whole) + (isOpenEnd ? 1 : 0) };
+}
+
+function isBinaryStart(part: Buffer): boolean {
+  return part.subarray(0, binaryProbeBytes).includes(0);
+}
+
+function lineBreaks(part: Buffer): number {
+  let count = 0;
+  for (let at = part.indexOf(0x0a); at >= 0; at = part.indexOf(0x0a, at + 1)) count++;
+  return count;
+}

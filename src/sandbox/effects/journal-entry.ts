@@ -1,0 +1,135 @@
+/**
+ * One keep (or undo) on disk: `<journal>/<id>/` holds
+ *
+ *   entry.json      small, replaced at every step: how far it is
+ *   changes.jsonl   written once: a path a line, with what was there and what is to be there
+ *   before/<n>      the earlier version of the n-th path
+ *   after/<n>       its new version, until it is in place
+ *   gone/<n>        what was taken away, until everything is in place
+ */
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { z } from "zod";
+import { writeFileAtomic } from "../../core/atomic-file.ts";
+import { codeOf, RemoraError } from "../../core/errors.ts";
+import type { EntryState } from "./entry-state.ts";
+import type { Pace } from "./pace.ts";
+import type { RawPath } from "./raw-path.ts";
+
+/**
+ * `preparing`: base is untouched. `applying`: it goes forward, also after a crash. `reverting`: it goes back. `incomplete`:
+ * it went back, except for files that somebody else changed meanwhile; their earlier versions stay until they are pruned.
+ */
+const states = ["preparing", "applying", "reverting", "done", "incomplete"] as const;
+
+const entrySchema = z.object({
+  version: z.literal(1),
+  id: z.string(),
+  kind: z.enum(["keep", "undo"]),
+  base: z.string(),
+  state: z.enum(states),
+  /** Milliseconds since 1970. */
+  at: z.number(),
+  paths: z.number(),
+  /** Of the earlier versions. */
+  bytes: z.number(),
+  /** The journal is on another file system: what is staged lies in a folder of its own in base. */
+  isElsewhere: z.boolean(),
+  /** Folders on the way that deny writing, and the modes they have in the end. */
+  opened: z.array(z.object({ path: z.string(), mode: z.number() })),
+});
+
+export type JournalEntry = z.infer<typeof entrySchema>;
+
+/** Like a `LayerChange`, as far as it outlives the process. */
+export interface JournalChange {
+  path: RawPath;
+  from: EntryState;
+  to: EntryState;
+  /** Of what was in base; -1 where nothing was. */
+  owner: { uid: number; gid: number };
+}
+
+const undoSuffix = ".undo";
+const writtenAtOnce = 2_000;
+
+/** Throws for an id that is no file name. */
+export function entryFolder(journal: string, id: string): string {
+  if (!/^[A-Za-z0-9_-]{1,100}(\.undo)?$/.test(id)) {
+    throw new RemoraError({
+      code: "effects.id",
+      place: "effects",
+      message: `${JSON.stringify(id)} can't be the id of a journal entry: use letters, digits, "-" and "_"`,
+    });
+  }
+  return join(journal, id);
+}
+
+export function undoId(id: string): string {
+  return `${id}${undoSuffix}`;
+}
+
+/** The keep that an undo belongs to. */
+export function keptId(id: string): string {
+  return id.endsWith(undoSuffix) ? id.slice(0, -undoSuffix.length) : id;
+}
+
+/** Durable when it resolves. */
+export async function writeEntry(journal: string, entry: JournalEntry): Promise<void> {
+  const folder = entryFolder(journal, entry.id);
+  await writeFileAtomic(join(folder, "entry.json"), `${JSON.stringify(entry)}\n`);
+  await syncPath(folder);
+}
+
+/** Undefined where there is none, or only the beginning of one. */
+export async function readEntryFile(journal: string, id: string): Promise<JournalEntry | undefined> {
+  try {
+    const text = await readFile(join(entryFolder(journal, id), "entry.json"), "utf8");
+    return entrySchema.parse(JSON.parse(text));
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+}
+
+export async function writeChanges(folder: string, changes: readonly JournalChange[], pace: Pace): Promise<void> {
+  const file = await open(join(folder, "changes.jsonl"), "w", 0o600);
+  try {
+    for (let at = 0; at < changes.length; at += writtenAtOnce) {
+      const lines = changes.slice(at, at + writtenAtOnce).map(({ path, from, to, owner }) => {
+        return `${JSON.stringify({ path, from, to, owner })}\n`;
+      });
+      await file.appendFile(lines.join(""));
+      if (pace.isDue()) await pace.rest();
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Our own file, written whole before the entry left `preparing`. */
+export async function readChanges(journal: string, id: string): Promise<JournalChange[]> {
+  const changes: JournalChange[] = [];
+  const lines = createInterface({ input: createReadStream(join(entryFolder(journal, id), "changes.jsonl")) });
+  for await (const line of lines) changes.push(JSON.parse(line));
+  return changes;
+}
+
+/** Ids of everything in the journal, also of what was cut off. */
+export async function entryIds(journal: string): Promise<string[]> {
+  await mkdir(journal, { recursive: true, mode: 0o700 });
+  const names = await readdir(journal);
+  return names.filter((name) => /^[A-Za-z0-9_-]{1,100}(\.undo)?$/.test(name));
+}
+
+export async function syncPath(path: string | Buffer): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,99 @@
+/** Applies a draft to its base folder: exactly the bytes that were approved, all of them or nothing. */
+
+import { type BaseStamps, findChangedBase } from "./base-stamps.ts";
+import { copyEntry } from "./copy-entry.ts";
+import { isSameState } from "./entry-state.ts";
+import { readEntryFile } from "./journal-entry.ts";
+import { type DraftFolders, type LayerChange, readLayerChanges } from "./layer-changes.ts";
+import { defaultWalkLimits, type TooLarge, type WalkLimits, withinLimits } from "./limits.ts";
+import { createFolderCursor } from "./open-folder.ts";
+import { decodePath, displayPath, type RawPath } from "./raw-path.ts";
+import { recoverEntry } from "./recover-keeps.ts";
+import { selectChanges } from "./select-changes.ts";
+import { runTransaction, type TransactionOptions } from "./transaction.ts";
+import { type UndoEntry, undoEntryOf } from "./undo-entry.ts";
+
+export interface KeepOptions extends DraftFolders {
+  /** Of the `Effects` that were shown. */
+  expectedHash: string;
+  /** Base as it was then, to name the files that changed since. */
+  stamps?: BaseStamps;
+  /** Keeps a part: `raw` of the chosen effects. */
+  paths?: readonly RawPath[];
+  /** The undo journal's folder. */
+  undoFolder: string;
+  /** Letters, digits, "-" and "_". A keep that is repeated with its id, such as after a crash, happens once. */
+  id: string;
+  limits?: WalkLimits;
+  /** For tests: throw to end the work here as a crash would. */
+  onStep?: TransactionOptions["onStep"];
+}
+
+export type KeepResult =
+  /** `left`: what was not chosen, and still is in the layer. `undo` is undefined when nothing had to change. */
+  | { type: "kept"; undo: UndoEntry | undefined; left: RawPath[] }
+  /** Layer or base are not as they were shown; nothing is kept. `paths`: as far as they are known, for people. */
+  | { type: "changed"; paths: string[] }
+  /** Nothing is kept. `notRestored`: what could not be put back; mostly empty. */
+  | { type: "failed"; path: string; reason: string; notRestored: string[] }
+  | TooLarge;
+
+/** Abortable until base changes. Rejects with Node's own error where a folder can't be read. Leaves the layer as it is. */
+export function keepEffects(options: KeepOptions, signal: AbortSignal): Promise<KeepResult> {
+  return withinLimits(async () => {
+    const { undoFolder, id } = options;
+    await recoverEntry(undoFolder, id);
+    const earlier = await readEntryFile(undoFolder, id);
+    if (earlier?.state === "done") return { type: "kept", undo: undoEntryOf(earlier), left: [] };
+    if (earlier !== undefined)
+      return { type: "failed", path: "", reason: "an earlier try is not ended", notRestored: [] };
+    const found = await readLayerChanges(options, options.limits ?? defaultWalkLimits, signal);
+    if (found.hash !== options.expectedHash) return { type: "changed", paths: await changedPaths(options, signal) };
+    const { paths } = options;
+    const { chosen, left } = paths ? selectChanges(found.changes, paths) : { chosen: found.changes, left: [] };
+    const changes = chosen.filter(({ from, to }) => !isSameState(from, to));
+    const leftPaths = left.map(({ path }) => path);
+    if (changes.length === 0) return { type: "kept", undo: undefined, left: leftPaths };
+    return keepChanges(options, changes, leftPaths, signal);
+  });
+}
+
+async function keepChanges(
+  options: KeepOptions,
+  changes: LayerChange[],
+  left: RawPath[],
+  signal: AbortSignal,
+): Promise<KeepResult> {
+  const { base, layer, undoFolder, id, onStep } = options;
+  const cursor = createFolderCursor(layer, "peek");
+  try {
+    const provide: TransactionOptions["provide"] = async (index, target, name) => {
+      const parts = decodePath((changes[index] as LayerChange).path);
+      const file = parts.pop() as Buffer;
+      const folder = cursor.at(parts);
+      if (folder === undefined) throw Object.assign(new Error("it left the draft"), { code: "ENOENT" });
+      await copyEntry({ folder, name: file }, target.path(name));
+    };
+    const transaction = { journal: undoFolder, id, kind: "keep", base, changes, provide, onStep } as const;
+    const result = await runTransaction(transaction, signal);
+    switch (result.type) {
+      case "done":
+        return { type: "kept", undo: undoEntryOf(result.entry), left };
+      case "conflict":
+        return { type: "changed", paths: result.paths.map(displayPath) };
+      case "failed": {
+        const { path, reason, notRestored } = result;
+        return { type: "failed", path: displayPath(path), reason, notRestored: notRestored.map(displayPath) };
+      }
+      default:
+        return result satisfies never;
+    }
+  } finally {
+    cursor.close();
+  }
+}
+
+async function changedPaths({ base, stamps }: KeepOptions, signal: AbortSignal): Promise<string[]> {
+  if (stamps === undefined) return [];
+  return (await findChangedBase(base, stamps, signal)).map(displayPath);
+}

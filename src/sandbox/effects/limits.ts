@@ -1,0 +1,59 @@
+/** Limits of drafts, and how a walk over too large a tree ends. */
+
+export interface WalkLimits {
+  /** Paths that one plan, list or journal may name. */
+  maxPaths: number;
+  /** Folders inside folders. */
+  maxDepth: number;
+}
+
+export const defaultWalkLimits: WalkLimits = { maxPaths: 100_000, maxDepth: 200 };
+
+/** Above these, effects are always asked about. */
+export const defaultAskFiles = 2_000;
+export const defaultAskBytes = 200 * 1024 * 1024;
+
+/** What is over a limit is not listed; `paths` is how many were seen until then. */
+export interface TooLarge {
+  type: "too-large";
+  limit: keyof WalkLimits;
+  paths: number;
+}
+
+/** Counts a walk; `withinLimits` turns what it throws into a value. */
+export interface WalkCounter {
+  count(): void;
+  checkDepth(depth: number): void;
+}
+
+class LimitExceeded extends Error {
+  readonly limit: keyof WalkLimits;
+  readonly paths: number;
+
+  constructor(limit: keyof WalkLimits, paths: number) {
+    super(`over the limit ${limit}`);
+    this.limit = limit;
+    this.paths = paths;
+  }
+}
+
+export function createWalkCounter(limits: WalkLimits): WalkCounter {
+  let paths = 0;
+  return {
+    count() {
+      if (++paths > limits.maxPaths) throw new LimitExceeded("maxPaths", paths);
+    },
+    checkDepth(depth) {
+      if (depth > limits.maxDepth) throw new LimitExceeded("maxDepth", paths);
+    },
+  };
+}
+
+export async function withinLimits<T>(work: () => Promise<T>): Promise<T | TooLarge> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof LimitExceeded) return { type: "too-large", limit: thrown.limit, paths: thrown.paths };
+    throw thrown;
+  }
+}

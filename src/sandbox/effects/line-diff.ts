@@ -1,0 +1,66 @@
+/**
+ * The lines that differ between two texts, in bounded time: the common beginning and end are cut off, the rest goes through
+ * Myers' algorithm (package `diff`). Where that would take too long, the whole rest counts as replaced.
+ */
+import { diffArrays } from "diff";
+
+export interface LineEdit {
+  type: "same" | "removed" | "added";
+  lines: string[];
+}
+
+/** Of one pair of texts. */
+const maxDiffMs = 25;
+const maxEditLength = 2_000;
+/** Of one text; more are not compared. */
+export const maxDiffLines = 50_000;
+
+/** Lines keep their line break, so that a missing one at the end is a difference. */
+export function splitLines(text: string): string[] {
+  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+/** In the order of the text; removed lines come before the added ones that replace them. */
+export function diffLines(before: readonly string[], after: readonly string[]): LineEdit[] {
+  const shorter = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shorter && before[start] === after[start]) start++;
+  let end = 0;
+  while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end++;
+  const [oldMiddle, newMiddle] = [before.slice(start, before.length - end), after.slice(start, after.length - end)];
+  return joinNeighbours([
+    { type: "same", lines: before.slice(0, start) },
+    ...diffMiddle(oldMiddle, newMiddle),
+    { type: "same", lines: before.slice(before.length - end) },
+  ]);
+}
+
+function joinNeighbours(edits: readonly LineEdit[]): LineEdit[] {
+  const joined: LineEdit[] = [];
+  for (const { type, lines } of edits) {
+    const last = joined.at(-1);
+    if (last?.type === type) last.lines = last.lines.concat(lines);
+    else if (lines.length > 0) joined.push({ type, lines });
+  }
+  return joined;
+}
+
+function diffMiddle(before: string[], after: string[]): LineEdit[] {
+  const replaced: LineEdit[] = [
+    { type: "removed", lines: before },
+    { type: "added", lines: after },
+  ];
+  if (before.length === 0 || after.length === 0) return replaced;
+  const found = diffArrays(before, after, { timeout: maxDiffMs, maxEditLength });
+  if (found === undefined) return replaced;
+  return found.map(({ value, added, removed }) => ({
+    type: added ? "added" : removed ? "removed" : "same",
+    lines: value,
+  }));
+}
+
+export function countEdits(edits: readonly LineEdit[]): { added: number; removed: number } {
+  const count = (type: LineEdit["type"]) =>
+    edits.reduce((sum, edit) => sum + (edit.type === type ? edit.lines.length : 0), 0);
+  return { added: count("added"), removed: count("removed") };
+}

@@ -1,0 +1,149 @@
+/** Lists what keeping a draft would change, with counts for people and a hash that binds an approval to it. */
+import type { Effect, Effects, EffectTotals, EffectType } from "./effect.ts";
+import type { EntryState } from "./entry-state.ts";
+import type { FileContent } from "./file-content.ts";
+import { type DraftFolders, type LayerChange, readLayerChanges } from "./layer-changes.ts";
+import {
+  defaultAskBytes,
+  defaultAskFiles,
+  defaultWalkLimits,
+  type TooLarge,
+  type WalkLimits,
+  withinLimits,
+} from "./limits.ts";
+import { countEdits, diffLines, maxDiffLines, splitLines } from "./line-diff.ts";
+import { modeNotes } from "./mode-notes.ts";
+import { displayPath } from "./raw-path.ts";
+
+export interface EffectLimits extends WalkLimits {
+  /** `isLarge` above these. */
+  askFiles: number;
+  askBytes: number;
+}
+
+export const defaultEffectLimits: EffectLimits = {
+  ...defaultWalkLimits,
+  askFiles: defaultAskFiles,
+  askBytes: defaultAskBytes,
+};
+
+/** Of one list; later files have no line counts. */
+const maxCountingMs = 1_500;
+
+/** Rejects with Node's own error where a folder can't be read, and with the signal's reason. Changes nothing. */
+export function listEffects(
+  folders: DraftFolders,
+  signal: AbortSignal,
+  limits: EffectLimits = defaultEffectLimits,
+): Promise<Effects | TooLarge> {
+  return withinLimits(async () => {
+    const found: Effect[] = [];
+    const counter = createLineCounter();
+    const { hash } = await readLayerChanges(folders, limits, signal, async (change, { from, to }) => {
+      found.push({ ...describeChange(change), ...counter.count(from, to) });
+    });
+    groupFolders(found);
+    const effects = sortEffects(found);
+    const totals = totalsOf(effects);
+    const files = totals.deleted + totals.changed + totals.added;
+    return {
+      type: "effects",
+      effects,
+      totals,
+      hash,
+      isLarge: files > limits.askFiles || totals.bytes > limits.askBytes,
+    };
+  });
+}
+
+function describeChange(change: LayerChange): Effect {
+  const { path, from, to } = change;
+  const action = to.type === "absent" ? "deleted" : from.type === "absent" ? "added" : "changed";
+  const type = typeOf(to) ?? typeOf(from) ?? "special";
+  const previousType = typeOf(from);
+  return {
+    path: displayPath(path),
+    raw: path,
+    action,
+    type,
+    bytes: bytesOf(to),
+    previousBytes: bytesOf(from),
+    files: type === "folder" ? 0 : 1,
+    notes: modeNotes(change),
+    isBinary: false,
+    ...(action === "changed" && previousType !== undefined && previousType !== type ? { previousType } : {}),
+    ...(to.type === "link" ? { linkTarget: displayPath(to.target) } : {}),
+    ...(from.type === "link" ? { previousLinkTarget: displayPath(from.target) } : {}),
+  };
+}
+
+type LineCounts = Pick<Effect, "isBinary" | "linesAdded" | "linesRemoved">;
+
+function createLineCounter() {
+  let spentMs = 0;
+  return {
+    count(from: FileContent | undefined, to: FileContent | undefined): LineCounts {
+      if (from?.isBinary || to?.isBinary) return { isBinary: true };
+      if (from === undefined || to === undefined) {
+        const added = to === undefined ? {} : { linesAdded: to.lines };
+        return { isBinary: false, ...added, ...(from === undefined ? {} : { linesRemoved: from.lines }) };
+      }
+      if (from.hash === to.hash) return { isBinary: false };
+      if (from.whole === undefined || to.whole === undefined || spentMs > maxCountingMs) return { isBinary: false };
+      if (Math.max(from.lines, to.lines) > maxDiffLines) return { isBinary: false };
+      const start = performance.now();
+      const { added, removed } = countEdits(diffLines(linesOf(from.whole), linesOf(to.whole)));
+      spentMs += performance.now() - start;
+      return { isBinary: false, linesAdded: added, linesRemoved: removed };
+    },
+  };
+}
+
+/** Byte by byte, so that two texts in an unknown encoding differ where their bytes do. */
+function linesOf(content: Buffer): string[] {
+  return splitLines(content.toString("latin1"));
+}
+
+/** Gives added and deleted folders the counts of what is in them. A folder comes before its contents. */
+function groupFolders(effects: readonly Effect[]): void {
+  let group: Effect | undefined;
+  for (const effect of effects) {
+    if (group !== undefined && effect.raw.startsWith(`${group.raw}/`)) {
+      effect.within = group.raw;
+      group.files += effect.files;
+      group.bytes += effect.bytes;
+      group.previousBytes += effect.previousBytes;
+    } else {
+      group = isWholeFolder(effect) ? effect : undefined;
+    }
+  }
+}
+
+function isWholeFolder({ action, type }: Effect): boolean {
+  return type === "folder" && action !== "changed";
+}
+
+function sortEffects(effects: readonly Effect[]): Effect[] {
+  const actions = ["deleted", "changed", "added"] as const;
+  return actions.flatMap((action) => effects.filter((effect) => effect.action === action));
+}
+
+function totalsOf(effects: readonly Effect[]): EffectTotals {
+  const totals = { deleted: 0, changed: 0, added: 0, bytes: 0, linesAdded: 0, linesRemoved: 0 };
+  for (const effect of effects) {
+    if (isWholeFolder(effect)) continue;
+    totals[effect.action]++;
+    totals.bytes += effect.bytes;
+    totals.linesAdded += effect.linesAdded ?? 0;
+    totals.linesRemoved += effect.linesRemoved ?? 0;
+  }
+  return totals;
+}
+
+function typeOf(state: EntryState): EffectType | undefined {
+  return state.type === "absent" ? undefined : state.type;
+}
+
+function bytesOf(state: EntryState): number {
+  return state.type === "file" ? state.bytes : 0;
+}

@@ -1,0 +1,110 @@
+/**
+ * Finds what one command changed, while its view is still open. The plan is plain JSON: keep it on disk before
+ * `applyMerge`, so that a merge that was cut off can be repeated.
+ */
+import type { BigIntStats } from "node:fs";
+import { planCopyMerge } from "./copy-merge-plan.ts";
+import { isWhiteout, modeOf } from "./entry-state.ts";
+import { createWalkCounter, defaultWalkLimits, type TooLarge, type WalkLimits, withinLimits } from "./limits.ts";
+import { type LowerFolders, lowerNames, openLower } from "./lower-folders.ts";
+import { type MergeEntry, type MergeFolders, type MergePlan, specialType } from "./merge-entry.ts";
+import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";
+import { createPace } from "./pace.ts";
+import { joinPath, type RawPath } from "./raw-path.ts";
+
+/** Rejects with Node's own error where a folder can't be read, and with the signal's reason. Changes nothing. */
+export function planMerge(
+  folders: MergeFolders,
+  signal: AbortSignal,
+  limits: WalkLimits = defaultWalkLimits,
+): Promise<MergePlan | TooLarge> {
+  return withinLimits(async () => {
+    const { upper } = folders;
+    if (upper === undefined) return planCopyMerge(folders, signal, limits);
+    return planOverlayMerge({ ...folders, upper }, signal, limits);
+  });
+}
+
+/** One folder of the tree, in each of its forms; undefined where it is not a folder or hidden. */
+interface Level extends LowerFolders {
+  upper: OpenFolder;
+  merged: OpenFolder | undefined;
+}
+
+async function planOverlayMerge(
+  folders: MergeFolders & { upper: string },
+  signal: AbortSignal,
+  limits: WalkLimits,
+): Promise<MergePlan> {
+  const pace = createPace(signal);
+  const counter = createWalkCounter(limits);
+  const plan: MergePlan = { type: "plan", source: "overlay", entries: [], ignored: [] };
+
+  function add(entry: MergeEntry) {
+    counter.count();
+    plan.entries.push(entry);
+  }
+
+  async function walk(level: Level, path: RawPath, depth: number, hidesLower: boolean) {
+    counter.checkDepth(depth);
+    const seen = new Set<string>();
+    for (const name of level.upper.names()) {
+      if (pace.isDue()) await pace.rest();
+      const stat = level.upper.stat(name);
+      if (stat === undefined) continue;
+      seen.add(name.toString("latin1"));
+      const child = joinPath(path, name);
+      if (isWhiteout(stat)) add({ path: child, action: "delete" });
+      else if (stat.isDirectory()) await walkFolder(level, name, stat, child, depth);
+      else if (stat.isFile()) add({ path: child, action: "write", type: "file" });
+      else if (stat.isSymbolicLink()) add({ path: child, action: "write", type: "link" });
+      else addIgnored(stat, child);
+    }
+    if (!hidesLower) return;
+    for (const name of hiddenNames(level)) {
+      if (!seen.has(name.toString("latin1"))) add({ path: joinPath(path, name), action: "delete" });
+    }
+  }
+
+  async function walkFolder(level: Level, name: Buffer, stat: BigIntStats, path: RawPath, depth: number) {
+    add({ path, action: "write", type: "folder", mode: modeOf(stat) });
+    const mergedStat = level.merged?.stat(name);
+    // Overlayfs reports one hard link for a folder that is merged from several layers, and never for one that hides what is
+    // below. Where every folder has one (btrfs), compare.
+    const isMerged = mergedStat?.nlink === 1n && stat.nlink > 1n;
+    const merged = level.merged && openChild(level.merged, name);
+    const upper = openChild(level.upper, name);
+    const lower = openLower(level, name);
+    try {
+      if (upper !== undefined) await walk({ upper, merged, ...lower }, path, depth + 1, !isMerged);
+    } finally {
+      for (const folder of [lower.base, lower.layer, upper, merged]) folder?.close();
+    }
+  }
+
+  function addIgnored(stat: BigIntStats, path: RawPath) {
+    counter.count();
+    plan.ignored.push({ path, type: specialType(stat) });
+    // What was there before is gone all the same.
+    add({ path, action: "delete" });
+  }
+
+  const root = {
+    upper: openRoot(folders.upper, "peek"),
+    merged: openRoot(folders.merged, "peek"),
+    layer: openRoot(folders.layer, "peek"),
+    base: openRoot(folders.base, "peek"),
+  };
+  try {
+    await walk(root, "", 0, false);
+  } finally {
+    for (const folder of Object.values(root)) folder.close();
+  }
+  return plan;
+}
+
+/** Names of layer and base together that the view no longer shows. */
+function hiddenNames({ merged, layer, base }: Level): Buffer[] {
+  const shown = new Set(merged?.names().map((name) => name.toString("latin1")));
+  return lowerNames({ layer, base }).filter((name) => !shown.has(name.toString("latin1")));
+}

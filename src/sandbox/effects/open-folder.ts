@@ -1,0 +1,160 @@
+/**
+ * Folders are opened one by one, without following links, and everything in them is done below the open folder. A link
+ * that somebody puts there in between changes nothing. Linux only: it needs `/proc/self/fd`.
+ */
+import {
+  type BigIntStats,
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+} from "node:fs";
+import { codeOf } from "../../core/errors.ts";
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+/** From Linux' fcntl.h; Node does not export it. Opens what may not be read. */
+export const O_PATH = 0o10000000;
+
+/**
+ * Access that a folder may deny its owner. `read` leaves folders as they are; `peek` and `restore` give reading, or reading
+ * and writing, while the folder is open. `force` gives both and leaves it to the caller to set the mode in the end, so that
+ * a crash in between can be made good.
+ */
+export type FolderAccess = "read" | "peek" | "restore" | "force";
+
+const neededBits: Record<FolderAccess, number> = { read: 0, peek: 0o500, restore: 0o700, force: 0o700 };
+
+export interface OpenFolder {
+  fd: number;
+  access: FolderAccess;
+  /** For system calls; good until `close`. */
+  path(name: Buffer): Buffer;
+  /** Sorted by their bytes. */
+  names(): Buffer[];
+  /** Undefined where there is nothing. */
+  stat(name: Buffer): BigIntStats | undefined;
+  close(): void;
+}
+
+export function openRoot(path: string, access: FolderAccess): OpenFolder {
+  return asFolder(openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), access);
+}
+
+/** Undefined where there is no folder of this name; a link to a folder is none. */
+export function openChild(parent: OpenFolder, name: Buffer): OpenFolder | undefined {
+  const path = parent.path(name);
+  try {
+    return asFolder(openFolder(path, parent.access), parent.access);
+  } catch (thrown) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(codeOf(thrown) ?? "")) return undefined;
+    throw thrown;
+  }
+}
+
+function openFolder(path: Buffer, access: FolderAccess): number {
+  try {
+    return openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  } catch (thrown) {
+    if (codeOf(thrown) !== "EACCES" || access === "read") throw thrown;
+    return openUnreadable(path, O_RDONLY | O_DIRECTORY, access !== "force");
+  }
+}
+
+/** As its owner: gives access, opens and, with `restores`, takes the access away again. */
+export function openUnreadable(path: Buffer, flags: number, restores: boolean): number {
+  const handle = openSync(path, O_PATH | O_NOFOLLOW | (flags & O_DIRECTORY));
+  try {
+    const mode = fstatSync(handle).mode & 0o7777;
+    const self = `/proc/self/fd/${handle}`;
+    chmodSync(self, mode | 0o700);
+    const opened = openSync(self, flags);
+    if (restores) fchmodSync(opened, mode);
+    return opened;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function asFolder(fd: number, access: FolderAccess): OpenFolder {
+  const prefix = Buffer.from(`/proc/self/fd/${fd}/`);
+  const restoredMode = giveAccess(fd, neededBits[access]);
+  const path = (name: Buffer) => Buffer.concat([prefix, name]);
+  return {
+    fd,
+    access,
+    path,
+    names: () => readdirSync(prefix, { encoding: "buffer" }).sort(Buffer.compare),
+    stat(name) {
+      try {
+        return lstatSync(path(name), { bigint: true });
+      } catch (thrown) {
+        if (codeOf(thrown) === "ENOENT") return undefined;
+        throw thrown;
+      }
+    },
+    close() {
+      if (restoredMode !== undefined && access !== "force") fchmodSync(fd, restoredMode);
+      closeSync(fd);
+    },
+  };
+}
+
+/** Root needs none. Returns the mode to restore. */
+function giveAccess(fd: number, bits: number): number | undefined {
+  if (bits === 0 || process.geteuid?.() === 0) return undefined;
+  const found = fstatSync(fd);
+  const mode = found.mode & 0o7777;
+  if ((mode & bits) === bits || found.uid !== process.geteuid?.()) return undefined;
+  fchmodSync(fd, mode | bits);
+  return mode;
+}
+
+/** Goes through a tree in the order of its paths and keeps the folders on the way open. */
+export interface FolderCursor {
+  root: OpenFolder;
+  /** Undefined where a part is missing or is no folder. Good until the next call. */
+  at(parts: readonly Buffer[]): OpenFolder | undefined;
+  close(): void;
+}
+
+export function createFolderCursor(root: string, access: FolderAccess): FolderCursor {
+  const rootFolder = openRoot(root, access);
+  const rootPath = readlinkSync(`/proc/self/fd/${rootFolder.fd}`, { encoding: "buffer" });
+  const opened: { name: Buffer; path: Buffer; folder: OpenFolder }[] = [];
+
+  /** A folder that was moved away while it was open is another place now. */
+  const isThere = (level: { path: Buffer; folder: OpenFolder }) =>
+    readlinkSync(`/proc/self/fd/${level.folder.fd}`, { encoding: "buffer" }).equals(level.path);
+
+  function closeFrom(depth: number) {
+    for (const { folder } of opened.splice(depth).reverse()) folder.close();
+  }
+
+  return {
+    root: rootFolder,
+    at(parts) {
+      const different = opened.findIndex(
+        (level, depth) => parts[depth] === undefined || !level.name.equals(parts[depth]) || !isThere(level),
+      );
+      if (different >= 0) closeFrom(different);
+      for (const name of parts.slice(opened.length)) {
+        const above = opened.at(-1);
+        const folder = openChild(above?.folder ?? rootFolder, name);
+        if (folder === undefined) return undefined;
+        opened.push({ name, path: Buffer.concat([above?.path ?? rootPath, Buffer.from("/"), name]), folder });
+      }
+      const last = opened.at(-1);
+      if (last !== undefined && !isThere(last)) return undefined;
+      return last?.folder ?? rootFolder;
+    },
+    close() {
+      closeFrom(0);
+      rootFolder.close();
+    },
+  };
+}

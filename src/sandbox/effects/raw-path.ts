@@ -1,0 +1,75 @@
+/**
+ * Names of files are bytes. Here they are text from which the bytes can be had back: UTF-8 stays as it is; control
+ * characters, `%`, and every byte of a name that is not UTF-8 are written `%XX`.
+ */
+import { isUtf8 } from "node:buffer";
+import { RemoraError } from "../../core/errors.ts";
+
+/** Lossless, relative to the working folder, parts joined by `/`. */
+export type RawPath = string;
+
+const plainName = /^[\x20-\x24\x26-\x7e]*$/;
+
+/** Of one name, or of a link's target. */
+export function encodeBytes(bytes: Buffer): string {
+  const latin = bytes.toString("latin1");
+  if (plainName.test(latin)) return latin;
+  if (!isUtf8(bytes)) return latin.replace(/[^\x20-\x24\x26-\x7e]/g, (byte) => percent(Buffer.from(byte, "latin1")));
+  return bytes.toString("utf8").replace(/[%\p{Cc}]/gu, (character) => percent(Buffer.from(character)));
+}
+
+export function decodeBytes(text: string): Buffer {
+  if (plainName.test(text)) return Buffer.from(text, "latin1");
+  const pieces = text.split(/(%[0-9A-F]{2})/).map((piece) => {
+    return /^%[0-9A-F]{2}$/.test(piece) ? Buffer.from(piece.slice(1), "hex") : Buffer.from(piece, "utf8");
+  });
+  return Buffer.concat(pieces);
+}
+
+/** Throws for anything that could lead out of the folder. */
+export function decodePath(raw: RawPath): Buffer[] {
+  return raw.split("/").map((part) => {
+    const name = decodeBytes(part);
+    if (part === "" || part === "." || part === ".." || name.includes(0) || name.includes(0x2f) || isDots(name)) {
+      throw new RemoraError({
+        code: "effects.path",
+        place: "effects",
+        message: `${JSON.stringify(raw)} is not a path inside the folder`,
+      });
+    }
+    return name;
+  });
+}
+
+export function joinPath(parent: RawPath, name: Buffer): RawPath {
+  const encoded = encodeBytes(name);
+  return parent === "" ? encoded : `${parent}/${encoded}`;
+}
+
+/** For people: characters that hide, reorder or break lines are escaped, so that two different names look different. */
+export function displayPath(raw: RawPath): string {
+  return escapeHidden(raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16))));
+}
+
+/** Makes invisible, direction-changing and control characters visible; tabs stay. */
+export function escapeHidden(text: string): string {
+  return text.replace(/(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
+  });
+}
+
+function displayByte(byte: number): string {
+  if (byte === 0x25) return "%";
+  if (byte === 0x0a) return "\\n";
+  if (byte === 0x09) return "\\t";
+  return `\\x${byte.toString(16).padStart(2, "0")}`;
+}
+
+function percent(bytes: Buffer): string {
+  return Array.from(bytes, (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
+}
+
+function isDots(name: Buffer): boolean {
+  return name.equals(Buffer.from(".")) || name.equals(Buffer.from(".."));
+}

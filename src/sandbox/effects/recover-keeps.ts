@@ -1,0 +1,90 @@
+/** At start: what a crash cut off is completed or taken back. */
+import { join } from "node:path";
+import {
+  entryFolder,
+  entryIds,
+  type JournalEntry,
+  keptId,
+  readChanges,
+  readEntryFile,
+  undoId,
+} from "./journal-entry.ts";
+import type { RawPath } from "./raw-path.ts";
+import { removeTree } from "./remove-tree.ts";
+import { removeStaging } from "./staging-area.ts";
+import { dropEntry, execute, finish, revert } from "./transaction.ts";
+
+export interface Recovered {
+  id: string;
+  kind: JournalEntry["kind"];
+  base: string;
+  /**
+   * `completed`: it happened. `reverted`: it did not, since it could not be completed; `notRestored` names what is neither
+   * as before nor as after. `failed`: neither was possible, such as with a base folder that is not there; it is tried again
+   * next time.
+   */
+  outcome: "completed" | "reverted" | "failed";
+  notRestored: RawPath[];
+}
+
+/** Call it once at start, before any keep or undo. Rejects with Node's own error where the journal can't be read. */
+export async function recoverKeeps(undoFolder: string): Promise<Recovered[]> {
+  const recovered: Recovered[] = [];
+  for (const id of await entryIds(undoFolder)) {
+    const found = await recoverEntry(undoFolder, id);
+    if (found !== undefined) recovered.push(found);
+  }
+  return recovered;
+}
+
+/** Undefined where nothing was applied yet, or all was done. */
+export async function recoverEntry(journal: string, id: string): Promise<Recovered | undefined> {
+  const entry = await readEntryFile(journal, id);
+  if (entry === undefined) {
+    await removeTree(entryFolder(journal, id));
+    return undefined;
+  }
+  switch (entry.state) {
+    case "preparing":
+      await dropEntry(journal, entry);
+      return undefined;
+    case "done":
+      await removeStaging(journal, entry);
+      await endUndo(journal, entry);
+      return undefined;
+    case "incomplete":
+      return undefined;
+    case "applying":
+    case "reverting":
+      return takeUp(journal, entry);
+    default:
+      return entry.state satisfies never;
+  }
+}
+
+async function takeUp(journal: string, entry: JournalEntry): Promise<Recovered> {
+  const { id, kind, base } = entry;
+  const changes = await readChanges(journal, id);
+  const work = { journal, entry, changes };
+  const about = { id, kind, base, notRestored: [] };
+  if (entry.state === "applying") {
+    const outcome = await execute({ ...work, direction: "forward" });
+    if (outcome.type === "ok") {
+      await endUndo(journal, await finish(journal, entry, changes));
+      return { ...about, outcome: "completed" };
+    }
+  }
+  const notRestored = await revert(work, { type: "ok" });
+  const isLeft = (await readEntryFile(journal, id))?.state === "reverting";
+  return { ...about, outcome: isLeft ? "failed" : "reverted", notRestored };
+}
+
+/** An undone keep can't be undone again; neither can an undo. */
+export async function endUndo(journal: string, entry: JournalEntry): Promise<void> {
+  if (entry.kind !== "undo") return;
+  for (const id of [keptId(entry.id), undoId(keptId(entry.id))]) {
+    // Without it, a crash leaves a folder that counts for nothing.
+    await removeTree(join(entryFolder(journal, id), "entry.json"));
+    await removeTree(entryFolder(journal, id));
+  }
+}

@@ -1,0 +1,39 @@
+/** Removing trees that may be large, deep or unreadable: in a child process, after they were renamed aside. */
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { readdir, rename } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { codeOf } from "../../core/errors.ts";
+
+const run = promisify(execFile);
+const discardedMark = ".discarded-";
+
+/**
+ * Removes a layer, a view's scratch folder or a snapshot. It is gone from its path at once, also when the process dies
+ * here; `sweepDiscarded` removes the rest then. Resolves when there is nothing at `path`.
+ */
+export async function discardLayer(path: string): Promise<void> {
+  const aside = join(dirname(path), `${basename(path)}${discardedMark}${randomBytes(6).toString("hex")}`);
+  try {
+    await rename(path, aside);
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return;
+    throw thrown;
+  }
+  await removeTree(aside);
+}
+
+/** At start: removes what a `discardLayer` in this folder was cut off at. */
+export async function sweepDiscarded(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (name.includes(discardedMark)) await removeTree(join(folder, name));
+  }
+}
+
+/** Never follows links, never leaves the file system. Resolves when nothing is there. */
+export async function removeTree(path: string): Promise<void> {
+  // An ordinary user can't empty a folder that denies it; root can.
+  if (process.geteuid?.() !== 0) await run("chmod", ["-R", "u+rwx", "--", path]).catch(() => undefined);
+  await run("rm", ["-rf", "--one-file-system", "--", path]);
+}

@@ -1,0 +1,174 @@
+/**
+ * Prepares a keep or an undo, without touching what people see of the base folder: the new versions are staged and checked
+ * against what was shown, the earlier ones are saved. After it, nothing but renames, links and folders are left to do.
+ */
+import { chmodSync, lchownSync, linkSync } from "node:fs";
+import { codeOf } from "../../core/errors.ts";
+import { type ChangeFailure, failureOf } from "./change-outcome.ts";
+import { copyEntry } from "./copy-entry.ts";
+import { type EntryStamp, isSameStamp, isSameState, readEntry, stampOf } from "./entry-state.ts";
+import { type JournalChange, syncPath } from "./journal-entry.ts";
+import type { LayerChange } from "./layer-changes.ts";
+import type { FolderCursor, OpenFolder } from "./open-folder.ts";
+import type { Pace } from "./pace.ts";
+import { decodePath, encodeBytes, type RawPath } from "./raw-path.ts";
+import { nameAt, type StagingArea } from "./staging-area.ts";
+
+/** A change whose base was just read. */
+export type StampedChange = JournalChange & Pick<LayerChange, "stamp">;
+
+export interface Staging {
+  changes: readonly StampedChange[];
+  area: StagingArea;
+  base: FolderCursor;
+  /** Where earlier versions are copied to, besides; undefined where the staging area keeps them. */
+  saved: OpenFolder | undefined;
+  /** Puts the new version of the n-th path, a file or link, at `name`, which is free. */
+  provide(index: number, target: OpenFolder, name: Buffer): Promise<void>;
+  pace: Pace;
+  onStep?: ((step: string) => void) | undefined;
+}
+
+export type Staged =
+  /** By index, what base has now: saving can change a file's time of change. */
+  { type: "staged"; stamps: (EntryStamp | undefined)[] } | { type: "conflict"; paths: RawPath[] } | ChangeFailure;
+
+const maxSyncs = 8;
+
+/** Durable when it resolves. Throws the pace's abort. */
+export async function stageChanges(staging: Staging): Promise<Staged> {
+  const { changes, pace, onStep } = staging;
+  const stamps: (EntryStamp | undefined)[] = [];
+  for (const [index, change] of changes.entries()) {
+    if (pace.isDue()) await pace.rest();
+    try {
+      if (!(await stageNew(staging, index, change))) return { type: "conflict", paths: [change.path] };
+      onStep?.(`staged ${index}`);
+      const saved = await saveEarlier(staging, index, change);
+      if (saved === "changed") return { type: "conflict", paths: [change.path] };
+      stamps[index] = saved;
+      onStep?.(`saved ${index}`);
+    } catch (thrown) {
+      return failureOf(thrown, change.path);
+    }
+  }
+  try {
+    await syncAll(staging);
+  } catch (thrown) {
+    return failureOf(thrown, "");
+  }
+  return { type: "staged", stamps };
+}
+
+function isFileOrLink(state: JournalChange["from"]): boolean {
+  return state.type === "file" || state.type === "link";
+}
+
+/** False when it is not what was shown. */
+async function stageNew({ area, provide, pace }: Staging, index: number, change: JournalChange): Promise<boolean> {
+  const { from, to, owner } = change;
+  if (!isFileOrLink(to) && to.type !== "special") return true;
+  const name = nameAt(index);
+  await provide(index, area.after, name);
+  const path = area.after.path(name);
+  if (to.type === "file") {
+    if (isFileOrLink(from) && owner.uid >= 0) keepOwner(path, owner);
+    chmodSync(path, to.mode);
+  }
+  const staged = await readEntry({ ...area.after, access: "peek" }, name, pace);
+  return isSameState(staged.state, to);
+}
+
+/** A changed file stays whose it was; only root can see to that. */
+function keepOwner(path: Buffer, { uid, gid }: { uid: number; gid: number }): void {
+  if (process.geteuid?.() === 0) lchownSync(path, uid, gid);
+}
+
+/** The stamp of what base has. */
+async function saveEarlier(
+  { area, base, saved, pace }: Staging,
+  index: number,
+  change: StampedChange,
+): Promise<EntryStamp | undefined | "changed"> {
+  const parts = decodePath(change.path);
+  const name = parts.pop() as Buffer;
+  const folder = base.at(parts);
+  const stat = folder?.stat(name);
+  if (change.from.type === "absent") return stat === undefined ? undefined : "changed";
+  if (folder === undefined || stat === undefined) return "changed";
+  if (change.from.type === "folder") return stat.isDirectory() ? stampOf(stat) : "changed";
+  if (!isSameStamp(stampOf(stat), change.stamp)) return "changed";
+  const target = area.before.path(nameAt(index));
+  // Another name of the same file may be written to later, which must not change what is saved.
+  const isLinked = (!stat.isFile() || stat.nlink === 1n) && tryLink(folder.path(name), target);
+  if (!isLinked) await copyEntry({ folder, name }, target);
+  const kept = area.before.stat(nameAt(index));
+  if (isLinked && kept?.ino !== stat.ino) return "changed";
+  if (!isLinked && !isSameState((await readEntry(area.before, nameAt(index), pace)).state, change.from))
+    return "changed";
+  if (saved !== undefined) await copyEntry({ folder: area.before, name: nameAt(index) }, saved.path(nameAt(index)));
+  const now = folder.stat(name);
+  return now === undefined ? "changed" : stampOf(now);
+}
+
+function tryLink(from: Buffer, to: Buffer): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (thrown) {
+    if (codeOf(thrown) === "EPERM" || codeOf(thrown) === "EMLINK") return false;
+    throw thrown;
+  }
+}
+
+/** Many at a time share one write of the file system's own journal. */
+async function syncAll({ changes, area, saved }: Staging): Promise<void> {
+  const files = changes.flatMap((change, index) => (change.to.type === "file" ? [area.after.path(nameAt(index))] : []));
+  if (saved !== undefined) {
+    for (const [index, change] of changes.entries()) {
+      if (change.from.type === "file") files.push(saved.path(nameAt(index)));
+    }
+  }
+  const queue = files.values();
+  const work = async () => {
+    for (const file of queue) await syncReadable(file);
+  };
+  // All have to end before the folders are closed.
+  const ended = await Promise.allSettled(Array.from({ length: maxSyncs }, work));
+  for (const result of ended) if (result.status === "rejected") throw result.reason;
+  for (const folder of [area.after, area.before, saved]) {
+    if (folder !== undefined) await syncPath(`/proc/self/fd/${folder.fd}`);
+  }
+}
+
+/** A file that denies reading was synced by whoever wrote it, or is synced with its folder. */
+async function syncReadable(path: Buffer): Promise<void> {
+  try {
+    await syncPath(path);
+  } catch (thrown) {
+    if (codeOf(thrown) !== "EACCES") throw thrown;
+  }
+}
+
+/** Folders on the way that deny their owner writing; they get it for a moment. Root needs nothing. */
+export function foldersToOpen(
+  base: FolderCursor,
+  changes: readonly JournalChange[],
+): { path: RawPath; mode: number }[] {
+  const euid = process.geteuid?.();
+  if (euid === 0) return [];
+  const changed = new Set(changes.map((change) => change.path));
+  const found = new Map<RawPath, number>();
+  for (const { path } of changes) {
+    const parts = decodePath(path).slice(0, -1);
+    for (let depth = 1; depth <= parts.length; depth++) {
+      const above = parts.slice(0, depth);
+      const raw = above.map(encodeBytes).join("/");
+      if (changed.has(raw) || found.has(raw)) continue;
+      const stat = base.at(above.slice(0, -1))?.stat(above.at(-1) as Buffer);
+      if (!stat?.isDirectory()) break;
+      found.set(raw, Number(stat.mode & 0o7777n));
+    }
+  }
+  return Array.from(found, ([path, mode]) => ({ path, mode })).filter(({ mode }) => (mode & 0o700) !== 0o700);
+}

@@ -1,0 +1,95 @@
+/** Line edits as the hunks of a unified diff, with three lines of context. */
+import type { LineEdit } from "./line-diff.ts";
+import { escapeHidden } from "./raw-path.ts";
+
+interface HunkLimits {
+  maxFileLines: number;
+  maxLineLength: number;
+}
+
+interface Hunk {
+  oldStart: number;
+  oldLines: number;
+  newStart: number;
+  newLines: number;
+  lines: string[];
+}
+
+const contextLines = 3;
+
+export function formatHunks(edits: readonly LineEdit[], limits: HunkLimits): { text: string; isCut: boolean } {
+  const text: string[] = [];
+  let printed = 0;
+  let isCut = false;
+  for (const hunk of hunksOf(edits)) {
+    text.push(`@@ -${range(hunk.oldStart, hunk.oldLines)} +${range(hunk.newStart, hunk.newLines)} @@\n`);
+    for (const line of hunk.lines) {
+      if (printed++ >= limits.maxFileLines) {
+        return { text: `${text.join("")}… more lines of this file\n`, isCut: true };
+      }
+      const shown = formatLine(line, limits.maxLineLength);
+      isCut ||= shown.isCut;
+      text.push(shown.text);
+    }
+  }
+  return { text: text.join(""), isCut };
+}
+
+function hunksOf(edits: readonly LineEdit[]): Hunk[] {
+  const hunks: Hunk[] = [];
+  let [oldLine, newLine] = [1, 1];
+  let open: Hunk | undefined;
+
+  function begin(context: readonly string[]): Hunk {
+    const count = context.length;
+    const lines = context.map((line) => ` ${line}`);
+    return { oldStart: oldLine - count, oldLines: count, newStart: newLine - count, newLines: count, lines };
+  }
+
+  for (const [at, edit] of edits.entries()) {
+    const count = edit.lines.length;
+    if (edit.type === "same") {
+      const isLast = at === edits.length - 1;
+      const bridges = open !== undefined && !isLast && count <= contextLines * 2;
+      const after = open === undefined ? [] : bridges ? edit.lines : edit.lines.slice(0, contextLines);
+      for (const line of after) open?.lines.push(` ${line}`);
+      if (open !== undefined) {
+        open.oldLines += after.length;
+        open.newLines += after.length;
+      }
+      oldLine += count;
+      newLine += count;
+      if (!bridges) {
+        if (open !== undefined) hunks.push(open);
+        open = isLast ? undefined : begin(edit.lines.slice(-contextLines));
+      }
+      continue;
+    }
+    open ??= begin([]);
+    const mark = edit.type === "removed" ? "-" : "+";
+    for (const line of edit.lines) open.lines.push(`${mark}${line}`);
+    if (edit.type === "removed") {
+      open.oldLines += count;
+      oldLine += count;
+    } else {
+      open.newLines += count;
+      newLine += count;
+    }
+  }
+  if (open !== undefined && (open.oldLines > 0 || open.newLines > 0)) hunks.push(open);
+  return hunks;
+}
+
+/** Git counts from the line before where a side is empty, and leaves out a count of one. */
+function range(start: number, lines: number): string {
+  if (lines === 0) return `${start - 1},0`;
+  return lines === 1 ? `${start}` : `${start},${lines}`;
+}
+
+function formatLine(line: string, maxLength: number): { text: string; isCut: boolean } {
+  const hasBreak = line.endsWith("\n");
+  const content = hasBreak ? line.slice(0, -1) : line;
+  const isCut = content.length > maxLength;
+  const shown = isCut ? `${content.slice(0, maxLength)}… (${content.length} characters)` : content;
+  return { text: `${escapeHidden(shown)}\n${hasBreak ? "" : "\\ No newline at end of file\n"}`, isCut };
+}
