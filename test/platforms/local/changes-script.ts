@@ -132,6 +132,7 @@ function cardFor(message: InboundMessage, wholeDiff: string): ApprovalCard {
   const isReport = message.text.startsWith("keep");
   const asking: Partial<CardItem> = {
     ...{ state: "open", choices: ["approve", "deny", "part", "diff", "allow"] },
+    facts: ["npm test connected to registry.example:443. What it did there can't be undone."],
     grantText: "changes to website that Ann asks for are kept for 30 minutes",
   };
   const reporting: Partial<CardItem> = { state: "consumed", choices: ["undo", "diff"], outcome: "Kept" };

@@ -88,6 +88,10 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
     expect(await diff.locator("del").allTextContents()).toContain(
       "-- a line that begins with two dashes\n".padStart(39, "-"),
     );
+    await askingCard()
+      .getByRole("list", { name: "What to know before you answer" })
+      .getByText("can't be undone")
+      .waitFor();
     const names = await askingCard().getByRole("button").allTextContents();
     expect(names).toEqual(["Approve", "Deny", "Choose files…", "Show diff", "Allow 30 min here", "Deny, because…"]);
   });
@@ -112,7 +116,7 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
     expect(await settledCard().getByText("site/logo.png").isVisible()).toBe(false);
     await settledCard().getByText("and 3 more files").click();
     expect(await settledCard().getByText("site/logo.png").isVisible()).toBe(true);
-    expect(await settledCard().getByRole("button").allTextContents()).toEqual(["Show diff", "Undo"]);
+    expect(await settledCard().getByRole("button").allTextContents()).toEqual(["Undo", "Show diff"]);
     expect(await tab.getByRole("button", { name: /needs an answer/ }).count()).toBe(0);
   });
 

@@ -5,12 +5,12 @@ import { ask, element } from "./dom.js";
 export const labels = {
   approve: "Approve",
   deny: "Deny",
+  undo: "Undo",
+  again: "Run again",
   part: "Choose files…",
   diff: "Show diff",
   edit: "Edit…",
   allow: "Allow 30 min here",
-  undo: "Undo",
-  again: "Run again",
 };
 export const looks = { approve: "button primary", deny: "button danger" };
 const order = Object.keys(labels);

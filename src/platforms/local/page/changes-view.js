@@ -66,9 +66,13 @@ export function changeView({ path, action, detail }) {
   return [
     element("span", { class: "change-action", text: action }),
     " ",
-    element("bdi", { class: "change-path", text: path }),
-    " ",
-    element("bdi", { class: "change-detail", text: detail }),
+    element(
+      "span",
+      { class: "change-what" },
+      element("bdi", { class: "change-path", text: path }),
+      " ",
+      element("bdi", { class: "change-detail", text: detail }),
+    ),
   ];
 }
 

@@ -30,7 +30,7 @@ export function chooseFiles({ title, files, labels }) {
       element("legend", { class: "visually-hidden", text: "Files to keep" }),
       files.length > 1 && element("label", { class: "choose-all" }, all, element("span", { text: "All files" })),
       ...files.map((file, index) =>
-        element("label", { class: `change ${file.action}` }, boxes[index], element("span", {}, ...changeView(file))),
+        element("label", { class: `change ${file.action}` }, boxes[index], ...changeView(file)),
       ),
     ),
     problem,

@@ -2,7 +2,7 @@
  * Reads a unified diff: what each of its lines is. Nothing is left out, so the texts joined by newlines are the diff again.
  *
  * The counts of a hunk say which lines are content, so that a deleted line `-- x`, which reads `--- x`, is no file header.
- * The dashboard has the same file, because neither page can load the other's; a test keeps them alike.
+ * The page and the dashboard each have this file, because neither can load what is of the other; a test keeps them alike.
  */
 
 /** Of `{ kind, text }`: kind is `file` (a file begins), `meta`, `hunk`, `added`, `removed` or `context`. */

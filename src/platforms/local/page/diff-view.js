@@ -42,7 +42,7 @@ function fileView(lines) {
 }
 
 function lineView({ kind, text }) {
-  return element(elements[kind] ?? "span", { class: `diff-line ${kind}`, text });
+  return element(elements[kind] ?? "span", { class: `diff-line line-${kind}`, text });
 }
 
 /** `file`: of a receipt. The dialog closes with Escape, its button, or a click beside it. */
