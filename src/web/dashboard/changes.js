@@ -37,12 +37,13 @@ function box(onChoice) {
 }
 
 function fileView({ path, action, detail }, checkbox) {
-  const parts = [
-    element("span", { class: `action ${action}` }, action),
-    " ",
+  const what = element(
+    "span",
+    {},
     element("bdi", { class: "path" }, path),
     " ",
     element("bdi", { class: "detail" }, detail),
-  ];
-  return checkbox === undefined ? element("span", {}, ...parts) : element("label", {}, checkbox, " ", ...parts);
+  );
+  const parts = [element("span", { class: `action ${action}` }, action), " ", what];
+  return checkbox === undefined ? element("span", {}, ...parts) : element("label", {}, checkbox, ...parts);
 }

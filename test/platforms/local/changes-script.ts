@@ -78,7 +78,7 @@ export function createChangingAgent(platform: () => Platform): ChangingAgent {
   return agent;
 }
 
-export const shortDiff = `diff --git a/site/about.html b/site/about.html
+const shortDiff = `diff --git a/site/about.html b/site/about.html
 deleted file mode 100644
 --- a/site/about.html
 +++ /dev/null
