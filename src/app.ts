@@ -373,7 +373,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   const skills = () => library.current();
   const status = () => statusLines([...platforms.values()], selected.statuses, sandbox);
   const snapshot = createSnapshot({ version, ledger, approvals, queue, skills, status });
-  mountDashboard(server.app, snapshot, (decision) => approvals.decide(decision));
+  mountDashboard(server.app, {
+    snapshot,
+    decide: (decision) => approvals.decide(decision),
+    diffOf: (id) => approvals.diffOf(id),
+  });
   let url: string | null = null;
   let isStarted = false;
   /** Those that messages come in by. */

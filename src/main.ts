@@ -71,13 +71,13 @@ const approvals = program.command("approvals").description("what waits for a per
 approvals
   .command("list")
   .option("--json", "one JSON array of cards")
-  .description("the calls that wait, whole, with why they ask and who may answer")
+  .description("the calls and changes that wait, whole, with why they ask and who may answer")
   .action(async (options) => (await import("./cli/approvals.ts")).approvalsListCommand(process.env, root, options));
 approvals
   .command("approve")
   .argument("<id>", "a card's or an approval's id, or its beginning")
   .option("--json", "one JSON object {accepted, text}")
-  .description("let the call run, as the operator")
+  .description("let the call run, or keep the changes, as the operator")
   .action(async (id: string, options) =>
     (await import("./cli/approvals.ts")).approvalsDecideCommand(process.env, root, "approve", id, options),
   );
@@ -86,10 +86,15 @@ approvals
   .argument("<id>", "a card's or an approval's id, or its beginning")
   .option("--reason <text>", "why, for the model and the people")
   .option("--json", "one JSON object {accepted, text}")
-  .description("refuse the call, as the operator")
+  .description("refuse the call, or discard the changes, as the operator")
   .action(async (id: string, options) =>
     (await import("./cli/approvals.ts")).approvalsDecideCommand(process.env, root, "deny", id, options),
   );
+approvals
+  .command("diff")
+  .argument("<id>", "the id of a card about changes, or its beginning")
+  .description("print the whole diff of the changes that a card asks about")
+  .action(async (id: string) => (await import("./cli/approvals.ts")).approvalsDiffCommand(process.env, root, id));
 
 const memory = program.command("memory").description("what the agent remembers");
 memory

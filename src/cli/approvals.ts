@@ -1,5 +1,5 @@
 /**
- * `remora approvals list|approve|deny`: the operator's word, from the machine itself.
+ * `remora approvals list|approve|deny|diff`: the operator's word, from the machine itself.
  *
  * It settles the record in the ledger, whether the agent runs or not; an agent that runs rewrites the card, records the
  * decision and goes on with the turn within seconds, one that does not after its next start. Everything that is checked
@@ -10,7 +10,7 @@ import { createApprovals } from "../approvals/approvals.ts";
 import { escapeHidden } from "../approvals/card-text.ts";
 import { approvalPolicy, redisSettings } from "../config/derive.ts";
 import type { Environment, Settings } from "../config/load.ts";
-import type { ApprovalCard, ApprovalDesk, CardItem } from "../core/approval.ts";
+import type { ApprovalCard, ApprovalDesk } from "../core/approval.ts";
 import { RemoraError } from "../core/errors.ts";
 import { createEvents } from "../core/events.ts";
 import type { Ledger } from "../core/ledger.ts";
@@ -20,6 +20,7 @@ import { createGate } from "../gate/gate.ts";
 import { contentOf, gateRules } from "../skills/library.ts";
 import { loadSkills } from "../skills/load.ts";
 import { ledgerFile, openLedger } from "../storage/open-state.ts";
+import { cardJson, cardsText } from "./approval-text.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface ListOptions {
@@ -37,7 +38,7 @@ const idLength = 22;
 
 export async function approvalsListCommand(env: Environment, root: string, { json }: ListOptions): Promise<void> {
   const cards = await withDesk(settingsFor(env, root), (desk) => desk.listOpen());
-  process.stdout.write(json ? `${JSON.stringify(cards.map(toJson), null, 1)}\n` : describe(cards));
+  process.stdout.write(json ? `${JSON.stringify(cards.map(cardJson), null, 1)}\n` : cardsText(cards));
 }
 
 export async function approvalsDecideCommand(
@@ -53,6 +54,15 @@ export async function approvalsDecideCommand(
   });
   process.stdout.write(json ? `${JSON.stringify(receipt)}\n` : `${receipt.text}\n`);
   if (!receipt.accepted) process.exitCode = 1;
+}
+
+/** The whole diff of a card about changes, for reading or for a pager. */
+export async function approvalsDiffCommand(env: Environment, root: string, written: string): Promise<void> {
+  const diff = await withDesk(settingsFor(env, root), async (desk) =>
+    desk.diffOf(fullId(await desk.listOpen(), written)),
+  );
+  if (diff === undefined) throw idError(written, "has no diff: it is not about changes, or they are not kept any more");
+  process.stdout.write(diff.endsWith("\n") ? diff : `${diff}\n`);
 }
 
 async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Promise<T>): Promise<T> {
@@ -108,54 +118,4 @@ function fullId(cards: ApprovalCard[], written: string): string {
 
 function idError(written: string, message: string): RemoraError {
   return new RemoraError({ code: "approvals.unknown-id", place: `approvals ${escapeHidden(written)}`, message });
-}
-
-function toJson({ id, target, requesterName, approversText, expiresAt, items }: ApprovalCard) {
-  return {
-    cardId: id,
-    platform: target.platform,
-    conversationId: target.conversationId,
-    turnId: target.turnId,
-    requester: requesterName,
-    approvers: approversText,
-    expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
-    items: items.map(
-      ({ approvalId, tool, callText, editedFrom, reasons, warning, times, state, progress, outcome }) => ({
-        ...{ approvalId, tool, call: callText, editedFrom, reasons, warning, times, state, progress, outcome },
-      }),
-    ),
-  };
-}
-
-function describe(cards: ApprovalCard[]): string {
-  if (cards.length === 0) return "Nobody is asked anything.\n";
-  const count = cards.reduce((sum, card) => sum + openItems(card).length, 0);
-  const how =
-    "Answer with `remora approvals approve ID` or `deny ID --reason TEXT`; the beginning of an id is enough, and a card's id answers for all of it.";
-  return `${cards.map(cardText).join("\n")}\n${count} open. ${how}\n`;
-}
-
-function cardText(card: ApprovalCard): string {
-  const { id, target, requesterName, approversText, expiresAt } = card;
-  const until = expiresAt === null ? "never expires" : `expires ${new Date(expiresAt).toISOString()}`;
-  const head = [
-    `Card ${id}  asked by ${requesterName} in ${escapeHidden(target.conversationId)}, ${until}`,
-    `  may answer: ${approversText}`,
-  ];
-  return `${[...head, ...openItems(card).map(itemText)].join("\n")}\n`;
-}
-
-function itemText({ approvalId, callText, reasons, warning, times, progress }: CardItem): string {
-  const notes = [
-    ...reasons.map((reason) => `because ${reason}`),
-    ...(warning === undefined ? [] : [`WARNING ${warning}`]),
-    ...(times > 1 ? [`answers for ${times} identical calls`] : []),
-    ...(progress === undefined ? [] : [progress]),
-  ];
-  const call = callText.split("\n").map((line) => `    ${line}`);
-  return [`  ${approvalId}`, ...call, ...notes.map((note) => `    · ${note}`)].join("\n");
-}
-
-function openItems({ items }: ApprovalCard): CardItem[] {
-  return items.filter((item) => item.state === "open");
 }

@@ -291,8 +291,10 @@ export interface ChangesActions {
 /** A decision made at the machine itself, by someone who could as well change the configuration. */
 export interface OperatorDecision {
   cardOrApprovalId: string;
-  choice: "approve" | "deny";
+  choice: "approve" | "deny" | "part";
   reason?: string;
+  /** With `part`: the files to keep, as indexes into `ShownChanges.files`. */
+  parts?: number[];
 }
 
 /** Approvals as commands, command line and dashboard see them. */
@@ -301,6 +303,11 @@ export interface ApprovalDesk extends Approvals, ChangeApprovals {
   posted(cardId: string, turnId: string, messageId: string): Promise<void>;
   /** Where nobody may answer, the operator may not either. */
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
+  /**
+   * The whole diff of a card about changes, open or settled, for the operator; escaped like every text of a card, because it
+   * is written to terminals. Undefined: no such card, or its diff is not kept any more.
+   */
+  diffOf(cardOrApprovalId: string): Promise<string | undefined>;
   /** Cards with at least one open row, oldest first; of one conversation or of all. */
   listOpen(conversationId?: string): Promise<ApprovalCard[]>;
   /** Grants in force, oldest first; of one conversation or of all. */

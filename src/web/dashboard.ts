@@ -7,8 +7,8 @@ import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
-import type { OperatorDecision } from "../core/approval.ts";
-import type { AnswerReceipt } from "../core/message.ts";
+import { maxShownFiles, type OperatorDecision, type ShownChanges } from "../core/approval.ts";
+import type { AnswerChoice, AnswerReceipt } from "../core/message.ts";
 
 /** `warning`: it works, and somebody should look. `off`: not set up, which may be meant. */
 export type StatusState = "ok" | "warning" | "error" | "off";
@@ -47,6 +47,12 @@ export interface DashboardData {
     /** Why it asks, a line each. */
     reasons: string[];
     warning: string | null;
+    /** What else to know, a line each: hosts that the call reaches, files it takes along. */
+    facts: string[];
+    /** About changes to a folder: shown instead of `call` and `reasons`. */
+    changes: ShownChanges | null;
+    /** What may be chosen in the chat; of these approve, deny, part and diff here as well. */
+    choices: AnswerChoice[];
     /** Identical calls that are answered together. */
     times: number;
     progress: string | null;
@@ -65,19 +71,26 @@ export interface DashboardData {
 
 /** Bytes. */
 const longestAnswer = 16_384;
-const wrongAnswer = "That is no answer: it takes cardOrApprovalId, choice (approve or deny), and with deny a reason.";
-const decisionSchema = z.strictObject({
-  cardOrApprovalId: z.string().min(1).max(200),
-  choice: z.enum(["approve", "deny"]),
-  reason: z.string().max(2_000).optional(),
-});
+const wrongAnswer =
+  "That is no answer: it takes cardOrApprovalId, choice (approve, deny or part), with deny a reason, and with part the parts.";
+const decisionSchema = z
+  .strictObject({
+    cardOrApprovalId: z.string().min(1).max(200),
+    choice: z.enum(["approve", "deny", "part"]),
+    reason: z.string().max(2_000).optional(),
+    parts: z.array(z.int().min(0).lt(maxShownFiles)).min(1).max(maxShownFiles).optional(),
+  })
+  .refine(({ choice, parts }) => (choice === "part") === (parts !== undefined));
+
+export interface DashboardOptions {
+  snapshot(): Promise<DashboardData>;
+  decide(decision: OperatorDecision): Promise<AnswerReceipt>;
+  /** The whole diff of a card about changes; undefined: there is none. */
+  diffOf(cardOrApprovalId: string): Promise<string | undefined>;
+}
 
 /** `app` must check token, origin and host before anything mounted on it is reached. */
-export function mountDashboard(
-  app: Hono,
-  snapshot: () => Promise<DashboardData>,
-  decide: (decision: OperatorDecision) => Promise<AnswerReceipt>,
-): void {
+export function mountDashboard(app: Hono, { snapshot, decide, diffOf }: DashboardOptions): void {
   const root = fileURLToPath(new URL("dashboard/", import.meta.url));
   const onFound = (_path: string, context: Context) => context.header("Cache-Control", "no-cache");
   app.get("/dashboard", serveStatic({ root, path: "index.html", onFound }));
@@ -89,8 +102,19 @@ export function mountDashboard(
   app.post("/dashboard/answers", limit, async (context) => {
     const parsed = decisionSchema.safeParse(await context.req.json().catch(() => undefined));
     if (!parsed.success) return context.json({ accepted: false, text: wrongAnswer }, 400);
-    const { reason, ...decision } = parsed.data;
-    return context.json(await decide({ ...decision, ...(reason === undefined ? {} : { reason }) }));
+    const { reason, parts, ...decision } = parsed.data;
+    return context.json(
+      await decide({
+        ...decision,
+        ...(reason === undefined ? {} : { reason }),
+        ...(parts === undefined ? {} : { parts }),
+      }),
+    );
+  });
+  app.get("/dashboard/diffs/:id", async (context) => {
+    const diff = await diffOf(context.req.param("id"));
+    if (diff === undefined) return context.json({ error: "There is no diff of this card any more." }, 404);
+    return context.json({ diff }, 200, { "cache-control": "no-store" });
   });
   const rewriteRequestPath = (path: string) => path.slice("/dashboard".length);
   app.get("/dashboard/*", serveStatic({ root, rewriteRequestPath, onFound }));

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ApprovalCard, CardItem } from "../../src/core/approval.ts";
-import type { AnswerChoice, InboundMessage, InboundPick, Notice } from "../../src/core/message.ts";
+import type { AnswerChoice, AnswerReceipt, InboundMessage, InboundPick, Notice } from "../../src/core/message.ts";
 import type { Platform, PlatformHandlers, Posts, ReplyTarget } from "../../src/core/platform.ts";
 import type { QuestionCard } from "../../src/core/question.ts";
 
@@ -18,6 +18,8 @@ export interface ShownMessage {
   text: string;
   /** What can be clicked on it now. */
   choices: AnswerChoice[];
+  /** What the buttons of `choices` are called, in any order. */
+  labels?: string[];
   /** Of a question: the options that can be picked now. */
   options?: string[];
   files: { name: string; content: string }[];
@@ -44,9 +46,10 @@ export interface PlatformWorld {
   /** The service delivers the last thing said once more. */
   repeat(): Promise<void>;
   /**
-   * Resolves to what the person who clicked is told. Any id may be given, and any choice, whether or not the card has the
-   * button still: the service does not check what a client sends. `as` is a display name; default Ann, and a second
-   * person of a name is another person.
+   * Resolves to what the person who clicked is told. Any id may be given, and any choice but `part`, whether or not the card
+   * has the button still: the service does not check what a client sends. `as` is a display name; default Ann, and a second
+   * person of a name is another person. What they are told includes the whole text of a file that only they get to see,
+   * wherever that is: a dialog, a private message with the file, a DM.
    */
   click(approvalId: string, choice: AnswerChoice, as?: string): Promise<string>;
   /** The same for an option of a question, by its index. */
@@ -524,16 +527,16 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
   });
 }
 
-type Heard = ReturnType<typeof createHeard>;
+export type Heard = ReturnType<typeof createHeard>;
 
 /** The agent's side: keeps what it hears, after `before`. */
-function createHeard() {
+export function createHeard() {
   const heard = {
     messages: [] as InboundMessage[],
     kept: [] as InboundMessage[],
     answers: [] as Parameters<PlatformHandlers["onAnswer"]>[0][],
     picks: [] as InboundPick[],
-    receipt: { accepted: true, text: "Noted." },
+    receipt: { accepted: true, text: "Noted." } as AnswerReceipt,
     /** Set: messages are not answered, and their author is told this. */
     notice: undefined as Notice | undefined,
     /** Set: no click can be taken. */

@@ -1,4 +1,5 @@
 /** A person at the local page, without the page: says, clicks and watches over the same HTTP API. */
+import type { AnswerChoice, AnswerReceipt } from "../../src/core/message.ts";
 import type { StoredMessage } from "../../src/platforms/local/chat-message.ts";
 
 export type SeenMessage = StoredMessage;
@@ -14,11 +15,7 @@ export interface ChatClient {
   seen: Map<string, SeenMessage>;
   say(text: string, place?: Place): Promise<SeenMessage>;
   command(name: string, rest?: string, place?: Place): Promise<SeenMessage>;
-  click(
-    card: SeenMessage,
-    choice: "approve" | "deny" | "allow" | "edit",
-    more?: object,
-  ): Promise<{ accepted: boolean; text: string }>;
+  click(card: SeenMessage, choice: AnswerChoice, more?: object): Promise<AnswerReceipt>;
   /** Resolves with the first message that fits, seen already or still to come. */
   waitFor(fits: (message: SeenMessage) => boolean): Promise<SeenMessage>;
   /** The agent's finished answer to what was said. */

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { OperatorDecision } from "../../src/core/approval.ts";
+import type { OperatorDecision, ShownChanges } from "../../src/core/approval.ts";
 import { createEvents } from "../../src/core/events.ts";
 import { silentLog } from "../../src/core/log.ts";
-import type { AnswerReceipt } from "../../src/core/message.ts";
+import type { AnswerChoice, AnswerReceipt } from "../../src/core/message.ts";
 import { type DashboardData, mountDashboard } from "../../src/web/dashboard.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
 import { createWebServer, type WebServer } from "../../src/web/server.ts";
@@ -12,6 +12,7 @@ const token = "a-token-for-this-test";
 let data: DashboardData;
 let decisions: OperatorDecision[];
 let receipt: AnswerReceipt;
+let diff: string;
 let server: WebServer;
 let url: string;
 
@@ -50,13 +51,15 @@ beforeEach(async () => {
   const readiness = () => ({ isReady: true, detail: "ready" });
   server = createWebServer({ host: "127.0.0.1", port: 0, token, readiness, metrics, log: silentLog });
   decisions = [];
+  diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- <b>old</b>\n+new";
   receipt = { accepted: true, text: "Denied." };
   const decide = async (decision: OperatorDecision) => {
     decisions.push(decision);
     data.approvals = data.approvals.filter(({ id }) => id !== decision.cardOrApprovalId);
     return receipt;
   };
-  mountDashboard(server.app, async () => data, decide);
+  const diffOf = async (id: string) => (id === "a1" ? diff : undefined);
+  mountDashboard(server.app, { snapshot: async () => data, decide, diffOf });
   ({ url } = await server.start());
 });
 afterEach(() => server.close());
@@ -82,12 +85,30 @@ function approval(id: string): DashboardData["approvals"][number] {
     call: 'shell_exec\ncommand: "rm notes.txt"',
     reasons: ["it may change something (“rm” of skill shell)"],
     warning: "A word mixes alphabets.",
+    ...{ facts: ["Connects to registry.example:443"], changes: null, choices: ["approve", "deny", "edit"] },
     times: 2,
     progress: null,
     requester: "Ann",
     approvers: "Ann (who asked)",
     expiresAt: Date.now() + 60_000,
   };
+}
+
+function changesApproval(id: string): DashboardData["approvals"][number] {
+  const changes: ShownChanges = {
+    title: "website: 1 file deleted, 1 added",
+    summary: "Somebody must agree before they are kept.",
+    files: [
+      { path: "<b>old</b>.html", action: "deleted", detail: "−40" },
+      { path: "new.html", action: "added", detail: "+12" },
+    ],
+    moreFiles: 0,
+    commands: [{ text: "npm test", outcome: "exit code 1" }],
+    lastOutput: "1 test failed",
+    labels: { approve: "Keep", deny: "Discard" },
+  };
+  const shown = { changes, choices: ["approve", "deny", "part", "diff"] as AnswerChoice[] };
+  return { ...approval(id), tool: "changes", call: "", reasons: [], warning: null, times: 1, ...shown };
 }
 
 function post(body: string, headers: Record<string, string>): Promise<Response> {
@@ -113,11 +134,22 @@ test.each([
   ["no JSON", "approve"],
   ["no id", JSON.stringify({ choice: "approve" })],
   ["a choice that is the chat's alone", JSON.stringify({ ...wanted, choice: "allow" })],
+  ["a part without files", JSON.stringify({ ...wanted, choice: "part" })],
+  ["a part with no file", JSON.stringify({ ...wanted, choice: "part", parts: [] })],
+  ["a part with a file that no card has", JSON.stringify({ ...wanted, choice: "part", parts: [25] })],
+  ["files without a part", JSON.stringify({ ...wanted, parts: [0] })],
   ["somebody else's name", JSON.stringify({ ...wanted, by: { id: "ann" } })],
 ])("%s is no answer, and decides nothing", async (_name, body) => {
   const response = await post(body, { authorization: `Bearer ${token}` });
   expect([response.status, await response.json()]).toMatchObject([400, { accepted: false }]);
   expect(decisions).toEqual([]);
+});
+
+test("a diff needs the token, and one that is not there is said to be gone", async () => {
+  const asProgram = { headers: { authorization: `Bearer ${token}` } };
+  expect((await fetch(`${url}/dashboard/diffs/a1`)).status).toBe(401);
+  expect(await (await fetch(`${url}/dashboard/diffs/a1`, asProgram)).json()).toEqual({ diff });
+  expect((await fetch(`${url}/dashboard/diffs/a2`, asProgram)).status).toBe(404);
 });
 
 test("an answer larger than any is refused", async () => {
@@ -162,6 +194,7 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
       await row.getByText("it may change something (“rm” of skill shell)").waitFor();
       await row.getByText("A word mixes alphabets.").waitFor();
       await row.getByText("answers for 2 identical calls").waitFor();
+      await row.getByText("Connects to registry.example:443").waitFor();
 
       await row.getByRole("button", { name: "Approve" }).focus();
       await tab.keyboard.press("Shift+Tab");
@@ -180,6 +213,45 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
       await tab.getByRole("status").getByText("Nothing left to answer. Approved by Ann.").waitFor();
       expect(decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
       await tab.getByText("Nobody is asked anything.").waitFor();
+    } finally {
+      await browser.close();
+    }
+  });
+
+  test("changes are shown with files, commands and the diff, and can be kept in part", async () => {
+    const browser = await launchBrowser();
+    try {
+      data.approvals = [changesApproval("a1"), changesApproval("a2")];
+      const tab = await browser.newPage();
+      await tab.goto(`${url}/dashboard?token=${token}`);
+      const row = tab.locator("li.approval").first();
+      const files = row.getByRole("list", { name: "Changed files" }).getByRole("listitem");
+      expect((await files.allTextContents()).map((text) => text.trim())).toEqual([
+        "deleted <b>old</b>.html −40",
+        "added new.html +12",
+      ]);
+      await row.getByText("npm test — exit code 1").waitFor();
+      await row.getByText("1 test failed").waitFor();
+
+      await row.getByRole("button", { name: "Show diff" }).click();
+      const shown = tab.getByRole("dialog").getByRole("region", { name: "The whole diff" });
+      expect(await shown.textContent()).toBe(diff);
+      expect(await shown.locator("del").textContent()).toBe("--- <b>old</b>\n");
+      await tab.keyboard.press("Escape");
+      await tab.getByRole("dialog").waitFor({ state: "detached" });
+      await tab.locator("li.approval").nth(1).getByRole("button", { name: "Show diff" }).click();
+      await tab.getByText("There is no diff of this card any more.").waitFor();
+
+      await row.getByRole("checkbox", { name: "old" }).uncheck();
+      await row.getByRole("checkbox", { name: "new.html" }).uncheck();
+      await row.getByRole("button", { name: "Keep 0 of 2" }).click();
+      await tab.getByText("To keep none of them, use “Discard”.").waitFor();
+      expect(decisions).toEqual([]);
+      await row.getByRole("checkbox", { name: "new.html" }).check();
+      await row.getByRole("button", { name: "Keep 1 of 2" }).click();
+      await expect.poll(() => decisions).toEqual([{ cardOrApprovalId: "a1", choice: "part", parts: [1] }]);
+      await row.getByRole("button", { name: "Keep website: 1 file deleted, 1 added, asked by Ann" }).click();
+      await expect.poll(() => decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
     } finally {
       await browser.close();
     }

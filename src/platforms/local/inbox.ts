@@ -58,6 +58,7 @@ export interface ClickedAnswer {
   choice: AnswerChoice;
   reason?: string | undefined;
   editedJson?: string | undefined;
+  parts?: number[] | undefined;
 }
 
 export interface InboxOptions {
@@ -159,15 +160,20 @@ export function createInbox({ store, channels, handlers, log }: InboxOptions): I
       await connected().onDeleted("local", id);
       store.put({ ...chatMessageOf(message), text: "", files: [], isDeleted: true });
     },
-    async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson }) {
+    async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts }) {
       const by = authorOf(personOf(person));
       const message = clickable(person, messageId, "card");
+      if (choice === "part" && (parts ?? []).length === 0) {
+        const deny = message.card?.items.find((item) => item.approvalId === cardOrApprovalId)?.changes?.labels.deny;
+        throw new Refusal(400, `Choose at least one file. To keep none of them, use “${deny ?? "Deny"}” on the card.`);
+      }
       return await connected().onAnswer({
         platform: "local",
         conversationId: formatConversationId(conversationOf(message.place, message.thread)),
         ...{ messageId, cardOrApprovalId, choice, by, at: Date.now() },
         ...(reason === undefined ? {} : { reason }),
         ...(editedJson === undefined ? {} : { editedJson }),
+        ...(parts === undefined ? {} : { parts }),
       });
     },
     async pick({ person, messageId, questionId, option }) {

@@ -111,6 +111,12 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     await show(state, attached.files);
   }
 
+  /** A card may stand below an answer that has ended: that stays as it is, with its files, done or failed. */
+  function hasEnded(): boolean {
+    const state = store.get(textId())?.state;
+    return timer === undefined && (state === "done" || state === "failed");
+  }
+
   /** Closes the open segment and posts below it; what is posted already is rewritten. */
   async function postBelow(key: string, messageFor: () => ChatMessage): Promise<void> {
     begun ??= begin();
@@ -119,7 +125,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     if (!isPosted) {
       spot();
       segment.activity = "";
-      await show("done");
+      if (!hasEnded()) await show("done");
       posted.add(key);
       openSegment(posted.size);
     }

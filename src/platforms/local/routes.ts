@@ -14,6 +14,7 @@ import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
+import { maxShownFiles } from "../../core/approval.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Scope } from "../../core/message.ts";
@@ -58,9 +59,10 @@ const bodies = {
     person: z.string(),
     messageId: z.string(),
     cardOrApprovalId: z.string(),
-    choice: z.enum(["approve", "deny", "edit", "allow"]),
+    choice: z.enum(["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"]),
     reason: z.string().max(2000).optional(),
     editedJson: z.string().optional(),
+    parts: z.array(z.int().min(0).lt(maxShownFiles)).max(maxShownFiles).optional(),
   }),
   pick: z.object({
     person: z.string(),

@@ -1,9 +1,11 @@
 /**
- * Open approvals: the whole call, why it asks, and the answer of whoever sits at this page, which is the operator's.
+ * Open approvals: the whole call and why it asks, or the changes to a folder, and the answer of whoever sits at this page, which is the operator's.
  *
  * A row is kept as long as its approval is open and unchanged, so that a reason half written, the focus and the scroll
  * position survive every refresh. What came of an answer is said in words above the list, and read out.
  */
+import { createChangesView } from "./changes.js";
+import { showDiff } from "./diff.js";
 import { duration, element } from "./elements.js";
 
 /** `onAnswered` is called after every answer, so that the list is looked at again. */
@@ -19,51 +21,74 @@ export function createApprovalsView(root, onAnswered) {
     said.classList.toggle("refused", !isAccepted);
   }
 
-  async function answer(approval, choice, reason, controls) {
+  async function answer(approval, choice, more, controls) {
     for (const control of controls) control.disabled = true;
-    const { accepted, text } = await send({
-      cardOrApprovalId: approval.id,
-      choice,
-      ...(reason === "" ? {} : { reason }),
-    });
-    say(`${approval.tool}: ${text}`, accepted);
+    const { accepted, text } = await send({ cardOrApprovalId: approval.id, choice, ...more });
+    say(`${nameOf(approval)}: ${text}`, accepted);
     for (const control of controls) control.disabled = false;
     title.focus();
     onAnswered();
   }
 
   function rowOf(approval) {
+    const labels = approval.changes?.labels ?? { approve: "Approve", deny: "Deny" };
     const expires = element("span");
     const reason = element("input", { type: "text", maxlength: "2000", autocomplete: "off" });
-    const about = `${approval.tool}, asked by ${approval.requester}`;
-    const approve = element(
+    const about = `${nameOf(approval)}, asked by ${approval.requester}`;
+    const approve = element("button", { type: "button", class: "approve" });
+    const deny = element(
       "button",
-      { type: "button", class: "approve", "aria-label": `Approve ${about}` },
-      "Approve",
+      { type: "submit", class: "deny", "aria-label": `${labels.deny} ${about}` },
+      labels.deny,
     );
-    const deny = element("button", { type: "submit", class: "deny", "aria-label": `Deny ${about}` }, "Deny");
-    const controls = [approve, deny, reason];
-    const form = element("form", {}, element("label", {}, "Reason, with Deny (optional)", reason), approve, deny);
-    approve.addEventListener("click", () => answer(approval, "approve", "", controls));
+    const changes = approval.changes === null ? undefined : createChangesView(approval, nameApprove);
+    const controls = [approve, deny, reason, ...(changes?.boxes ?? [])];
+    const form = element(
+      "form",
+      {},
+      element("label", {}, `Reason, with ${labels.deny} (optional)`, reason),
+      approve,
+      deny,
+      ...(approval.choices.includes("diff") ? [diffButton(approval)] : []),
+    );
+
+    /** With files left out it keeps the others, and says so. */
+    function nameApprove() {
+      const kept = changes?.chosen();
+      approve.textContent = kept === undefined ? labels.approve : `Keep ${kept.length} of ${changes.boxes.length}`;
+      approve.setAttribute("aria-label", `${approve.textContent} ${about}`);
+    }
+
+    nameApprove();
+    approve.addEventListener("click", () => {
+      const parts = changes?.chosen();
+      if (parts === undefined) answer(approval, "approve", {}, controls);
+      else if (parts.length === 0) say(`Choose at least one file. To keep none of them, use “${labels.deny}”.`, false);
+      else answer(approval, "part", { parts }, controls);
+    });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      answer(approval, "deny", reason.value.trim(), controls);
+      const text = reason.value.trim();
+      answer(approval, "deny", text === "" ? {} : { reason: text }, controls);
     });
-    const times = approval.times > 1 ? ` · answers for ${approval.times} identical calls` : "";
-    const head = element(
-      "p",
-      { class: "about" },
-      element("code", {}, approval.tool),
-      ` for ${approval.requester} in `,
-      element("code", {}, approval.conversationId),
-      ` · may answer in the chat: ${approval.approvers}${times} · `,
-      expires,
-    );
-    const notes = [...approval.reasons, ...(approval.progress === null ? [] : [approval.progress])];
-    const row = element("li", { class: "approval" }, head, element("pre", { tabindex: "0" }, approval.call));
+    const head = headOf(approval, expires);
+    const row = element("li", { class: "approval" }, head, changes?.view ?? callView(approval));
+    for (const fact of approval.facts) row.append(element("p", { class: "fact" }, fact));
     if (approval.warning !== null) row.append(element("p", { class: "warning" }, approval.warning));
-    row.append(element("ul", { class: "reasons" }, ...notes.map((note) => element("li", {}, note))), form);
+    const notes = [...approval.reasons, ...(approval.progress === null ? [] : [approval.progress])];
+    if (notes.length > 0)
+      row.append(element("ul", { class: "reasons" }, ...notes.map((note) => element("li", {}, note))));
+    row.append(form);
     return { row, expires };
+  }
+
+  function diffButton(approval) {
+    const button = element("button", { type: "button" }, "Show diff");
+    button.addEventListener("click", async () => {
+      const problem = await showDiff(approval);
+      if (problem !== undefined) say(problem, false);
+    });
+    return button;
   }
 
   return {
@@ -92,6 +117,27 @@ export function createApprovalsView(root, onAnswered) {
       none.hidden = approvals.length > 0;
     },
   };
+}
+
+function nameOf({ tool, changes }) {
+  return changes === null ? tool : changes.title;
+}
+
+function headOf({ requester, conversationId, approvers, times, tool, changes }, expires) {
+  const identical = times > 1 ? ` · answers for ${times} identical calls` : "";
+  return element(
+    "p",
+    { class: "about" },
+    changes === null ? element("code", {}, tool) : "Changes",
+    ` for ${requester} in `,
+    element("code", {}, conversationId),
+    ` · may answer in the chat: ${approvers}${identical} · `,
+    expires,
+  );
+}
+
+function callView({ call }) {
+  return element("pre", { tabindex: "0" }, call);
 }
 
 async function send(decision) {

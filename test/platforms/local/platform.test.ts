@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
+import type { AnswerChoice, AnswerReceipt } from "../../../src/core/message.ts";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
-import { describePlatform, type PlatformWorld, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
+import { viewOf } from "./card-in-page.ts";
 import { type LocalPage, openLocalPage } from "./local-page.ts";
 
 describePlatform("local", async () => createWorld(await openLocalPage()));
+describePlatformChanges("local", async () => createWorld(await openLocalPage()));
 
-function createWorld(page: LocalPage): PlatformWorld {
+function createWorld(page: LocalPage): ChangesWorld {
   let body: Record<string, unknown> = {};
   let mention = "";
   let query = "";
@@ -34,26 +38,17 @@ function createWorld(page: LocalPage): PlatformWorld {
 
   async function shown(message: StoredMessage): Promise<ShownMessage> {
     const { card, files, text, activity, author, question } = message;
-    // What the page puts in, all of it as text (card-view.js).
-    const lines = card?.items.flatMap((item) => [
-      item.tool,
-      item.times > 1 ? `${item.times} identical calls` : "",
-      item.callText,
-      item.editedFrom ?? "",
-      ...item.reasons,
-      item.warning ?? "",
-      item.progress ?? "",
-      item.outcome ?? "",
-    ]);
+    const view = card === undefined ? undefined : viewOf(message);
     return {
       isAgents: author.isBot,
       text: [
-        ...[text, activity, ...(lines ?? []), card?.approversText ?? ""],
+        ...[text, activity, view?.text],
         ...[question?.tool, question?.question, question?.requesterName, question?.outcome],
       ]
         .filter(Boolean)
         .join("\n"),
-      choices: card?.items.flatMap((item) => item.choices) ?? [],
+      choices: view?.choices ?? [],
+      labels: view?.labels ?? [],
       ...(question === undefined ? {} : { options: question.outcome === undefined ? question.options : [] }),
       files: await Promise.all(
         files.map(async ({ id, name }) => ({
@@ -64,18 +59,22 @@ function createWorld(page: LocalPage): PlatformWorld {
     };
   }
 
+  async function answer(approvalId: string, choice: AnswerChoice, as: string, more = {}): Promise<string> {
+    const card = (await page.messages(query)).find((message) => message.type === "card");
+    const body = { person: await personOf(as), messageId: card?.id, cardOrApprovalId: approvalId, choice, ...more };
+    const response = await page.post("/local/api/answers", body);
+    const told = (await response.json()) as Partial<AnswerReceipt> & { error?: string };
+    return [told.text ?? told.error, told.file?.text].filter(Boolean).join("\n");
+  }
+
   return {
     get platform() {
       return page.platform;
     },
     say,
     repeat: send,
-    async click(approvalId, choice, as = "Ann") {
-      const card = (await page.messages(query)).find((message) => message.type === "card");
-      const answer = { person: await personOf(as), messageId: card?.id, cardOrApprovalId: approvalId, choice };
-      const told = (await (await page.post("/local/api/answers", answer)).json()) as { text?: string; error?: string };
-      return told.text ?? told.error ?? "";
-    },
+    click: (approvalId, choice, as = "Ann") => answer(approvalId, choice, as),
+    choose: (approvalId, parts, as = "Ann") => answer(approvalId, "part", as, { parts }),
     async pick(questionId, option, as = "Ann") {
       const asked = (await page.messages(query)).find((message) => message.type === "question");
       const body = { person: await personOf(as), messageId: asked?.id, questionId, option };

@@ -1,13 +1,14 @@
 /**
- * Approval cards: the whole call, why it asks, who may answer, until when, and exactly the buttons that the card offers.
- * A click is answered on the card; the outcome comes from the server, to everybody.
+ * Approval cards. One about calls shows each whole call, why it asks, and who may answer until when. One about changes
+ * shows what was done to the folder; when nobody is asked any more it is a few quiet lines. Both have exactly the buttons
+ * that the card offers. A click is answered on the card; the outcome comes from the server, to everybody.
  */
+import { buttonsView, labels, looks } from "./card-buttons.js";
+import { askedChanges, factsView, reportedChanges } from "./changes-view.js";
 import { click } from "./click.js";
-import { ask, element } from "./dom.js";
+import { showDiff } from "./diff-view.js";
+import { element } from "./dom.js";
 
-const labels = { approve: "Approve", deny: "Deny", edit: "Edit…", allow: "Allow 30 min here" };
-const looks = { approve: "button primary", deny: "button danger", edit: "button", allow: "button" };
-const order = ["approve", "deny", "edit", "allow"];
 const states = {
   open: "Waiting for an answer",
   approved: "Approved",
@@ -20,23 +21,35 @@ const states = {
 export function cardView(message, me) {
   const { card } = message;
   const open = card.items.filter((item) => item.state === "open");
+  const isOpen = open.length > 0;
+  const isReport = !isOpen && card.items.every((item) => item.changes !== undefined);
   const receipt = element("p", { class: "card-receipt", role: "status" });
-  const send = (cardOrApprovalId, choice, more = {}) =>
-    click(view, receipt, "answers", { person: me.id, messageId: message.id, cardOrApprovalId, choice, ...more });
 
-  const title = open.length > 0 ? "Approval needed" : "Approval";
+  async function send(cardOrApprovalId, choice, more = {}) {
+    const from = document.activeElement;
+    const body = { person: me.id, messageId: message.id, cardOrApprovalId, choice, ...more };
+    const answer = await click(view, receipt, "answers", body);
+    if (answer?.file === undefined) return;
+    // The button rested, which took the focus from it; the dialog gives it back.
+    from?.focus({ preventScroll: true });
+    const changed = card.items.find((item) => item.approvalId === cardOrApprovalId)?.changes;
+    showDiff(answer.file, changed?.title ?? answer.file.name);
+  }
+
+  const title = isOpen ? "Approval needed" : isReport ? "Changes" : "Approval";
   const view = element(
     "section",
-    { class: open.length > 0 ? "card waiting" : "card", tabindex: "-1", "aria-label": title },
-    element(
-      "div",
-      { class: "card-head" },
-      element("h3", { text: title }),
-      open.length > 0 && card.expiresAt !== null && expiry(card.expiresAt),
-    ),
-    ...card.items.map((item) => itemView(item, send)),
+    { class: isOpen ? "card waiting" : isReport ? "card report" : "card", tabindex: "-1", "aria-label": title },
+    !isReport &&
+      element(
+        "div",
+        { class: "card-head" },
+        element("h3", { text: title }),
+        isOpen && card.expiresAt !== null && expiry(card.expiresAt),
+      ),
+    ...card.items.map((item) => (item.changes === undefined ? callItem(item, send) : changesItem(item, send))),
     open.length > 1 && allView(card, open, send),
-    element("div", { class: "card-foot" }, element("span", { text: whoText(card, open.length > 0) }), receipt),
+    element("div", { class: "card-foot" }, !isReport && element("span", { text: whoText(card, isOpen) }), receipt),
   );
   return view;
 }
@@ -46,10 +59,9 @@ function whoText(card, isOpen) {
   return isOpen ? `${asked} · ${card.approversText}` : asked;
 }
 
-function itemView(item, send) {
-  const { tool, callText, reasons, warning, state, outcome, times, editedFrom, progress, grantText } = item;
+function callItem(item, send) {
+  const { tool, callText, reasons, times, editedFrom, state } = item;
   const isOpen = state === "open";
-  const choices = isOpen ? order.filter((choice) => item.choices.includes(choice)) : [];
   return element(
     "div",
     { class: "card-item" },
@@ -58,56 +70,42 @@ function itemView(item, send) {
     callView(callText, `The whole call of ${tool}`),
     editedFrom && element("p", { class: "card-note", text: "Edited. The model had asked for:" }),
     editedFrom && callView(editedFrom, "The call before it was edited"),
+    factsView(item.facts),
     element(
       "ul",
       { class: "card-reasons", "aria-label": "Why it asks" },
       ...reasons.map((text) => element("li", { text })),
     ),
+    ...notesOf(item),
+    isOpen && buttonsView(item, send),
+    !isOpen && outcomeView(item),
+  );
+}
+
+function changesItem(item, send) {
+  const isOpen = item.state === "open";
+  const parts = isOpen ? askedChanges(item) : reportedChanges(item, outcomeView(item));
+  return element("div", { class: "card-item" }, ...parts, ...notesOf(item), buttonsView(item, send));
+}
+
+function notesOf({ warning, progress, choices, grantText, state }) {
+  const isOpen = state === "open";
+  return [
     warning && element("p", { class: "card-warning", text: `⚠ ${warning}` }),
     isOpen && progress && element("p", { class: "card-note", text: progress }),
-    choices.includes("allow") &&
+    isOpen &&
+      choices.includes("allow") &&
       grantText &&
       element("p", { class: "card-note", text: `“${labels.allow}” saves this rule: ${grantText}` }),
-    choices.length > 0 &&
-      element(
-        "div",
-        { class: "card-buttons" },
-        ...choices.map((choice) => choiceButton(choice, item, send)),
-        choices.includes("deny") && reasonButton(item, send),
-      ),
-    !isOpen && element("p", { class: `outcome ${state}`, text: outcome ?? states[state] }),
-  );
+  ];
+}
+
+function outcomeView({ state, outcome }) {
+  return element("p", { class: `outcome ${state}`, text: outcome ?? states[state] });
 }
 
 function callView(text, label) {
   return element("pre", { class: "card-call", tabindex: "0", role: "region", "aria-label": label, text });
-}
-
-function choiceButton(choice, item, send) {
-  const click = choice === "edit" ? () => edit(item, send) : () => send(item.approvalId, choice);
-  return element("button", {
-    type: "button",
-    class: looks[choice],
-    "data-choice": choice,
-    text: labels[choice],
-    onclick: click,
-  });
-}
-
-/** Deny is one click; whoever wants the agent to know why takes this one. */
-function reasonButton(item, send) {
-  const click = async () => {
-    const reason = await ask({
-      title: `Deny the call of ${item.tool}`,
-      about: "The agent reads why, and can do better.",
-      label: "Reason",
-      value: "",
-      submit: "Deny",
-    });
-    if (reason !== undefined)
-      await send(item.approvalId, "deny", reason.trim() === "" ? {} : { reason: reason.trim() });
-  };
-  return element("button", { type: "button", class: "button", text: "Deny, because…", onclick: click });
 }
 
 /** The buttons for all open calls of the card are offered when each of them has that button. */
@@ -125,29 +123,6 @@ function allView(card, open, send) {
   return (
     buttons.length > 0 && element("div", { class: "card-all" }, element("div", { class: "card-buttons" }, ...buttons))
   );
-}
-
-async function edit(item, send) {
-  const editedJson = await ask({
-    title: `Edit the call of ${item.tool}`,
-    about: "The safety rules check the edited call again; what they let through runs instead of this one.",
-    label: "Arguments (JSON)",
-    value: item.editJson ?? "",
-    isLong: true,
-    submit: "Approve edited",
-    check: jsonProblem,
-  });
-  if (editedJson !== undefined) await send(item.approvalId, "edit", { editedJson });
-}
-
-function jsonProblem(text) {
-  try {
-    const value = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? "" : "The arguments must be a JSON object: { … }";
-  } catch (thrown) {
-    return `That is not JSON yet: ${thrown.message}`;
-  }
 }
 
 function expiry(expiresAt) {

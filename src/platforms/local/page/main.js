@@ -264,7 +264,7 @@ window.addEventListener("hashchange", async () => {
 });
 document.addEventListener("visibilitychange", render);
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && open.thread !== null && !byId("dialog").open) go(open.place);
+  if (event.key === "Escape" && open.thread !== null && document.querySelector("dialog[open]") === null) go(open.place);
 });
 byId("thread-close").addEventListener("click", () => go(open.place));
 setInterval(countDown, 1000);

@@ -1,0 +1,76 @@
+/** Cards as the command line shows them: as text, and as JSON. */
+import type { ApprovalCard, CardItem, ShownChanges } from "../core/approval.ts";
+import { escapeHidden } from "../gate/card-text.ts";
+
+/** Of `approvals list --json`. */
+export function cardJson({ id, target, requesterName, approversText, expiresAt, items }: ApprovalCard) {
+  return {
+    cardId: id,
+    platform: target.platform,
+    conversationId: target.conversationId,
+    turnId: target.turnId,
+    requester: requesterName,
+    approvers: approversText,
+    expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+    items: items.map(itemJson),
+  };
+}
+
+function itemJson(item: CardItem) {
+  const { approvalId, tool, callText, editedFrom, reasons, warning, times, state, progress, outcome } = item;
+  const { facts, changes } = item;
+  return {
+    ...{ approvalId, tool, call: callText, editedFrom, reasons, warning, times, state, progress, outcome },
+    ...{ facts, changes },
+  };
+}
+
+/** Of `approvals list`: for a terminal; all texts of a card are escaped already. */
+export function cardsText(cards: ApprovalCard[]): string {
+  if (cards.length === 0) return "Nobody is asked anything.\n";
+  const count = cards.reduce((sum, card) => sum + openItems(card).length, 0);
+  const how =
+    "Answer with `remora approvals approve ID` or `deny ID --reason TEXT`; the beginning of an id is enough, and a card's id answers for all of it.";
+  const hasDiff = cards.some((card) => openItems(card).some((item) => item.changes !== undefined));
+  const diff = hasDiff ? " `remora approvals diff ID` prints the whole diff of changes." : "";
+  return `${cards.map(cardText).join("\n")}\n${count} open. ${how}${diff}\n`;
+}
+
+function cardText(card: ApprovalCard): string {
+  const { id, target, requesterName, approversText, expiresAt } = card;
+  const until = expiresAt === null ? "never expires" : `expires ${new Date(expiresAt).toISOString()}`;
+  const head = [
+    `Card ${id}  asked by ${requesterName} in ${escapeHidden(target.conversationId)}, ${until}`,
+    `  may answer: ${approversText}`,
+  ];
+  return `${[...head, ...openItems(card).map(itemText)].join("\n")}\n`;
+}
+
+function itemText(item: CardItem): string {
+  const { approvalId, callText, reasons, warning, facts = [], times, progress, changes } = item;
+  const notes = [
+    ...facts.map((fact) => `NOTE ${fact}`),
+    ...reasons.map((reason) => `because ${reason}`),
+    ...(warning === undefined ? [] : [`WARNING ${warning}`]),
+    ...(times > 1 ? [`answers for ${times} identical calls`] : []),
+    ...(progress === undefined ? [] : [progress]),
+  ];
+  const about = changes === undefined ? callText.split("\n") : changesLines(changes);
+  return [`  ${approvalId}`, ...about.map((line) => `    ${line}`), ...notes.map((note) => `    · ${note}`)].join("\n");
+}
+
+/** Without the diff, which `approvals diff` prints. */
+function changesLines({ title, summary, files, moreFiles, commands, lastOutput }: ShownChanges): string[] {
+  return [
+    title,
+    ...(summary === "" ? [] : [summary]),
+    ...files.map(({ path, action, detail }) => `  ${action.padEnd(7)}  ${path}  ${detail}`.trimEnd()),
+    ...(moreFiles > 0 ? [moreFiles === 1 ? "  and 1 more file" : `  and ${moreFiles} more files`] : []),
+    ...commands.map(({ text, outcome }) => `$ ${text} — ${outcome}`),
+    ...(lastOutput === undefined ? [] : lastOutput.split("\n").map((line) => `  | ${line}`)),
+  ];
+}
+
+function openItems({ items }: ApprovalCard): CardItem[] {
+  return items.filter((item) => item.state === "open");
+}

@@ -1,0 +1,91 @@
+/** The buttons of an item of a card: exactly what the card offers, and the dialogs behind some of them. */
+import { chooseFiles } from "./choose-files.js";
+import { ask, element } from "./dom.js";
+
+export const labels = {
+  approve: "Approve",
+  deny: "Deny",
+  undo: "Undo",
+  again: "Run again",
+  part: "Choose files…",
+  diff: "Show diff",
+  edit: "Edit…",
+  allow: "Allow 30 min here",
+};
+export const looks = { approve: "button primary", deny: "button danger" };
+const order = Object.keys(labels);
+
+/** `send(cardOrApprovalId, choice, more)` hands the answer in. */
+export function buttonsView(item, send) {
+  const choices = order.filter((choice) => item.choices.includes(choice));
+  return (
+    choices.length > 0 &&
+    element(
+      "div",
+      { class: "card-buttons" },
+      ...choices.map((choice) => choiceButton(choice, item, send)),
+      choices.includes("deny") && reasonButton(item, send),
+    )
+  );
+}
+
+function choiceButton(choice, item, send) {
+  return element("button", {
+    type: "button",
+    class: looks[choice] ?? "button",
+    "data-choice": choice,
+    text: labelOf(choice, item),
+    onclick: () => choose(choice, item, send),
+  });
+}
+
+function labelOf(choice, { changes }) {
+  return changes?.labels[choice] ?? labels[choice];
+}
+
+async function choose(choice, item, send) {
+  if (choice === "edit") return await edit(item, send);
+  if (choice !== "part") return await send(item.approvalId, choice);
+  const parts = await chooseFiles(item.changes);
+  if (parts !== undefined) await send(item.approvalId, "part", { parts });
+}
+
+/** Deny is one click; whoever wants the agent to know why takes this one. */
+function reasonButton(item, send) {
+  const deny = labelOf("deny", item);
+  const click = async () => {
+    const reason = await ask({
+      title: item.changes === undefined ? `Deny the call of ${item.tool}` : `${deny} the changes`,
+      about: "The agent reads why, and can do better.",
+      label: "Reason",
+      value: "",
+      submit: deny,
+    });
+    if (reason !== undefined)
+      await send(item.approvalId, "deny", reason.trim() === "" ? {} : { reason: reason.trim() });
+  };
+  return element("button", { type: "button", class: "button", text: `${deny}, because…`, onclick: click });
+}
+
+async function edit(item, send) {
+  const editedJson = await ask({
+    title: `Edit the call of ${item.tool}`,
+    about: "The safety rules check the edited call again; what they let through runs instead of this one.",
+    label: "Arguments (JSON)",
+    value: item.editJson ?? "",
+    isLong: true,
+    submit: "Approve edited",
+    check: jsonProblem,
+  });
+  if (editedJson !== undefined) await send(item.approvalId, "edit", { editedJson });
+}
+
+function jsonProblem(text) {
+  try {
+    const value = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? "" : "The arguments must be a JSON object: { … }";
+  } catch (thrown) {
+    return `That is not JSON yet: ${thrown.message}`;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What a turn did to its folder. While it is asked about, everything is shown, deletions first; a report or a settled
+ * card is a few lines, with the rest of the files folded.
+ */
+import { diffView } from "./diff-view.js";
+import { element } from "./dom.js";
+
+/** Of a report. */
+const filesBeforeFold = 3;
+
+/** The parts of an asking card between its head and its notes and buttons. */
+export function askedChanges({ changes, facts }) {
+  const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
+  return [
+    element("p", { class: "changes-title", text: title }),
+    summary !== "" && element("p", { class: "changes-summary", text: summary }),
+    factsView(facts),
+    files.length > 0 && fileList(files),
+    moreFiles > 0 && element("p", { class: "card-note", text: moreText(moreFiles) }),
+    commands.length > 0 && commandList(commands),
+    lastOutput !== undefined &&
+      element("pre", {
+        class: "card-call last-output",
+        ...{ tabindex: "0", role: "region", "aria-label": "The end of the last output" },
+        text: lastOutput,
+      }),
+    diff !== undefined && diffView(diff, { label: "The diff" }),
+  ];
+}
+
+/** The parts of a report or a settled card, without its buttons. `outcome`: an element. */
+export function reportedChanges({ changes, facts }, outcome) {
+  const { title, summary, files, moreFiles } = changes;
+  const folded = files.slice(filesBeforeFold);
+  return [
+    element("div", { class: "changes-line" }, element("p", { class: "changes-title", text: title }), outcome),
+    summary !== "" && element("p", { class: "changes-summary", text: summary }),
+    factsView(facts),
+    files.length > 0 && fileList(files.slice(0, filesBeforeFold)),
+    folded.length > 0 &&
+      element(
+        "details",
+        { class: "changes-more" },
+        element("summary", { text: moreText(folded.length + moreFiles) }),
+        fileList(folded),
+        moreFiles > 0 && element("p", { class: "card-note", text: `${moreText(moreFiles)}, not listed here` }),
+      ),
+    folded.length === 0 && moreFiles > 0 && element("p", { class: "card-note", text: moreText(moreFiles) }),
+  ];
+}
+
+/** What people must know besides, such as what leaves the machine. */
+export function factsView(facts = []) {
+  return (
+    facts.length > 0 &&
+    element(
+      "ul",
+      { class: "card-facts", "aria-label": "What to know before you answer" },
+      ...facts.map((text) => element("li", { text })),
+    )
+  );
+}
+
+/** A name and a detail may be written from right to left: neither moves the other. */
+export function changeView({ path, action, detail }) {
+  return [
+    element("span", { class: "change-action", text: action }),
+    " ",
+    element(
+      "span",
+      { class: "change-what" },
+      element("bdi", { class: "change-path", text: path }),
+      " ",
+      element("bdi", { class: "change-detail", text: detail }),
+    ),
+  ];
+}
+
+function fileList(files) {
+  return element(
+    "ul",
+    { class: "change-files", "aria-label": "Changed files" },
+    ...files.map((file) => element("li", { class: `change ${file.action}` }, ...changeView(file))),
+  );
+}
+
+function commandList(commands) {
+  return element(
+    "ul",
+    { class: "change-commands", "aria-label": "Commands that ran" },
+    ...commands.map(({ text, outcome }) =>
+      element("li", {}, element("code", { text }), " — ", element("span", { text: outcome })),
+    ),
+  );
+}
+
+function moreText(count) {
+  return count === 1 ? "and 1 more file" : `and ${count.toLocaleString("en")} more files`;
+}

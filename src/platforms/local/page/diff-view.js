@@ -1,0 +1,64 @@
+/** A diff with coloured lines: as a block of a card, and whole in a dialog. */
+import { openDialog } from "./dialog.js";
+import { diffLines } from "./diff-lines.js";
+import { element } from "./dom.js";
+
+/** The browser lays out only those blocks of lines that are in view. */
+const linesInBlock = 200;
+const elements = { added: "ins", removed: "del" };
+
+/** It scrolls by itself, so it can be reached by keyboard. */
+export function diffView(text, { label, isWhole = false }) {
+  const view = element("div", {
+    class: isWhole ? "diff whole" : "diff",
+    ...{ tabindex: "0", role: "region", "aria-label": label, autofocus: isWhole },
+  });
+  view.append(...filesOf(diffLines(text)).map(fileView));
+  return view;
+}
+
+function filesOf(lines) {
+  const files = [];
+  const last = lines.length - 1;
+  for (const [index, { kind, text }] of lines.entries()) {
+    if (index === last && text === "") continue;
+    if (kind === "file" || files.length === 0) files.push([]);
+    files.at(-1).push({ kind, text: index === last ? text : `${text}\n` });
+  }
+  return files;
+}
+
+function fileView(lines) {
+  const view = element("div", { class: "diff-file" });
+  const rest = [...lines];
+  if (rest[0].kind === "file") view.append(lineView(rest.shift()));
+  for (let start = 0; start < rest.length; start += linesInBlock) {
+    const block = rest.slice(start, start + linesInBlock);
+    const shown = element("div", { class: "diff-block" }, ...block.map(lineView));
+    shown.style.setProperty("--lines", `${block.length}`);
+    view.append(shown);
+  }
+  return view;
+}
+
+function lineView({ kind, text }) {
+  return element(elements[kind] ?? "span", { class: `diff-line line-${kind}`, text });
+}
+
+/** `file`: of a receipt. The dialog closes with Escape, its button, or a click beside it. */
+export function showDiff({ name, text }, title) {
+  const href = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
+  const close = () => dialog.close();
+  const dialog = openDialog(
+    { title: `Diff. ${title}`, className: "diff-dialog", closesOutside: true },
+    element("div", { class: "diff-head" }, element("h2", { text: "Diff" }), element("p", { text: title })),
+    diffView(text, { label: "The whole diff", isWhole: true }),
+    element(
+      "div",
+      { class: "dialog-buttons" },
+      element("a", { class: "button", href, download: name, text: "Download" }),
+      element("button", { type: "button", class: "button primary", text: "Close", onclick: close }),
+    ),
+  );
+  dialog.addEventListener("close", () => URL.revokeObjectURL(href));
+}

@@ -1,0 +1,368 @@
+/** The cards about changes to a folder, and facts: the part of the platform's suite that is about them. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../src/core/approval.ts";
+import type { AnswerChoice, InboundMessage } from "../../src/core/message.ts";
+import type { Posts } from "../../src/core/platform.ts";
+import {
+  createCard,
+  createHeard,
+  createPosts,
+  type Heard,
+  type PlatformWorld,
+  type ShownMessage,
+  targetOf,
+} from "./platform.ts";
+
+/** What a platform's test needs besides, to show cards about changes. Its `shown` gives `labels`. */
+export interface ChangesWorld extends PlatformWorld {
+  /**
+   * As `click`, for `part`: opens the form of the card about changes, leaves exactly these of its files chosen (indexes into
+   * `ShownChanges.files`), and sends it. What they are told is also what the form itself says when it can't be sent.
+   */
+  choose(approvalId: string, parts: number[], as?: string): Promise<string>;
+}
+
+const tick = "`";
+const shortDiff = [
+  "diff --git a/src/app.css b/src/app.css",
+  "--- a/src/app.css",
+  "+++ b/src/app.css",
+  "@@ -1,3 +1,3 @@",
+  " body {",
+  "-  color: black;",
+  `+  /* ${tick}${tick}${tick} <b>*x*</b> */ color: navy;`,
+  " }",
+].join("\n");
+
+function changesWith(changes: Partial<ShownChanges> = {}): ShownChanges {
+  return {
+    title: "website: 1 file deleted, 1 changed, 1 added",
+    summary: "The folder is shared, so somebody must agree before they are kept.",
+    files: [
+      { path: "old/page.html", action: "deleted", detail: "−40" },
+      { path: "src/app.css", action: "changed", detail: "+12 −3" },
+      { path: "notes/today.md", action: "added", detail: "14 kB" },
+    ],
+    moreFiles: 0,
+    commands: [
+      { text: "npm run build", outcome: "exit code 0" },
+      { text: "npm test", outcome: "exit code 1" },
+    ],
+    lastOutput: "12 tests passed\n1 test failed",
+    diff: shortDiff,
+    labels: { approve: "Keep them", deny: "Discard all" },
+    ...changes,
+  };
+}
+
+const allOfAsking: AnswerChoice[] = ["approve", "deny", "part", "diff", "allow"];
+
+/** A card that asks; `changes` of the item override that. */
+function changesCard(
+  message: InboundMessage,
+  shown: Partial<ShownChanges> = {},
+  item: Partial<CardItem> = {},
+): ApprovalCard {
+  const changes = changesWith(shown);
+  return createCard(message, {
+    ...{ tool: "changes", callText: "", reasons: [], choices: allOfAsking, changes },
+    grantText: "changes in this folder are kept for 30 minutes",
+    ...item,
+  });
+}
+
+const reported: Partial<CardItem> = { state: "consumed", choices: ["undo", "diff"], outcome: "Kept" };
+
+export function describePlatformChanges(name: string, createWorld: () => Promise<ChangesWorld>): void {
+  describe(`the platform port, changes: ${name}`, () => {
+    let world: ChangesWorld;
+    let heard: Heard;
+    beforeEach(async () => {
+      world = await createWorld();
+      heard = createHeard();
+      await world.platform.connect(heard.handlers, new AbortController().signal);
+    });
+    afterEach(() => world.close());
+
+    const replyTo = (message: InboundMessage, posts: Posts) => world.platform.reply(targetOf(message), posts);
+
+    async function mentioned(): Promise<InboundMessage> {
+      await world.say({ text: "hello", where: "mention" });
+      const message = heard.messages.at(-1);
+      if (message === undefined) throw new Error("nothing has come in");
+      return message;
+    }
+
+    async function agentsMessages(): Promise<ShownMessage[]> {
+      return (await world.shown()).filter((message) => message.isAgents);
+    }
+
+    async function asked(shown: Partial<ShownChanges> = {}, item: Partial<CardItem> = {}) {
+      const message = await mentioned();
+      const posts = createPosts();
+      const reply = replyTo(message, posts);
+      await reply.ask(changesCard(message, shown, item));
+      return { message, posts, reply };
+    }
+
+    async function onlyMessage(): Promise<ShownMessage> {
+      const [card, ...more] = await agentsMessages();
+      if (card === undefined) throw new Error("no card is shown");
+      expect(more).toEqual([]);
+      return card;
+    }
+
+    /** The card and what stands beside it. */
+    async function seen(): Promise<string> {
+      const shown = await agentsMessages();
+      return shown.flatMap(({ text, files }) => [text, ...files.map(({ content }) => content)]).join("\n");
+    }
+
+    describe("a card about changes", () => {
+      test("says what was done to the folder, deletions first, with its own buttons", async () => {
+        await asked({ moreFiles: 7 });
+        const card = await onlyMessage();
+        const { title, summary, files, commands } = changesWith();
+        for (const part of [title, summary, "Ann may answer", "changes in this folder are kept for 30 minutes"])
+          expect(card.text).toContain(part);
+        for (const { path, detail } of files) expectInOrder(card.text, [path, detail]);
+        expectInOrder(card.text, ["deleted", ...files.map(({ path }) => path)]);
+        expect(card.text).toMatch(/and 7 more files/);
+        for (const { text, outcome } of commands) expectInOrder(card.text, [text, outcome]);
+        expectInOrder(card.text, ["npm run build", "npm test", "1 test failed"]);
+        expect(card.choices.toSorted()).toEqual(allOfAsking.toSorted());
+        expect(card.labels).toEqual(
+          expect.arrayContaining(["Keep them", "Discard all", "Choose files…", "Show diff", "Allow 30 min here"]),
+        );
+      });
+
+      test("shows a short diff whole, whatever is in it", async () => {
+        await asked();
+        const text = await seen();
+        for (const line of shortDiff.split("\n")) expect(text).toContain(line.trim());
+        expect((await onlyMessage()).effects ?? []).toEqual([]);
+      });
+
+      test("has nothing where there is nothing: no commands, no output, no diff, no summary", async () => {
+        const message = await mentioned();
+        const { lastOutput: _output, diff: _diff, ...bare } = changesWith({ summary: "", commands: [] });
+        const card = changesCard(message, {}, { choices: ["approve", "deny"] });
+        await replyTo(message, createPosts()).ask({
+          ...card,
+          items: card.items.map((item) => ({ ...item, changes: bare })),
+        });
+        const shown = await onlyMessage();
+        expect(shown.text).toContain("old/page.html");
+        expect(shown.text).not.toMatch(/undefined|null/);
+        expect(shown.choices.toSorted()).toEqual(["approve", "deny"]);
+      });
+
+      test("of hundreds of files none is silently left out: what is not listed is counted", async () => {
+        const files = Array.from(
+          { length: 25 },
+          (_, index): ShownChange => ({
+            path: `${"a-long-folder-name/".repeat(4)}file-${String(index).padStart(3, "0")}.txt`,
+            action: index < 5 ? "deleted" : "changed",
+            detail: "+1 −1",
+          }),
+        );
+        await asked({ files, moreFiles: 375 });
+        const { text } = await onlyMessage();
+        const listed = new Set(text.match(/file-\d{3}/g)).size;
+        const counted = [...text.matchAll(/and ([\d,]+) more files/g)].map(([, count = ""]) =>
+          count.replaceAll(",", ""),
+        );
+        expect(listed + counted.reduce((sum, count) => sum + Number(count), 0)).toBe(400);
+        expect(listed).toBeGreaterThanOrEqual(5);
+      });
+
+      test("a diff too long for the service is not cut without a word", async () => {
+        const lines = Array.from({ length: 2_000 }, (_, index) => `+line ${index} of what was written`);
+        const diff = ["--- a/x", "+++ b/x", "@@ -0,0 +1,2000 @@", ...lines].join("\n");
+        await asked({ diff });
+        const text = await seen();
+        expect(text.includes("line 1999 of what was written") || text.includes("Show diff")).toBe(true);
+        expect((await agentsMessages())[0]?.choices).toContain("approve");
+      });
+
+      test("text injection: markup in paths, commands, output, facts and the diff is read as the text it is", async () => {
+        const bad = "<!channel> <@U1> @everyone [safe](https://evil.example/x) *bold* ~~s~~ <b>b</b> &amp; | # h";
+        const { message, reply } = await asked(
+          {
+            ...{ title: `folder ${bad}`, summary: `Because ${bad}` },
+            files: [{ path: `dir/${bad}`, action: "deleted", detail: `link to ${bad}` }],
+            commands: [{ text: `echo ${bad}`, outcome: `killed ${bad}` }],
+            ...{ lastOutput: `${bad}\n> quoted`, diff: `+${bad}` },
+          },
+          { facts: [`sends ${bad}`] },
+        );
+        const card = await onlyMessage();
+        for (const before of ["folder", "Because", "dir/", "link to", "echo", "killed", "sends"])
+          expectInOrder(card.text, [before, bad]);
+        expect(await seen()).toContain(`+${bad}`);
+        expect(card.effects ?? []).toEqual([]);
+        const outcome = `Nothing was kept: ${bad} changed in the meantime`;
+        await reply.settle(
+          changesCard(message, { title: `folder ${bad}` }, { state: "cancelled", choices: ["again"], outcome }),
+        );
+        const settledCard = await onlyMessage();
+        expect(settledCard.text).toContain(outcome);
+        expect(settledCard.effects ?? []).toEqual([]);
+      });
+
+      test.each(["approve", "deny", "allow"] as const)("%s comes in with the person and the card", async (choice) => {
+        const { message } = await asked();
+        expect(await world.click("approval-1", choice)).toContain("Noted.");
+        expect(heard.answers).toMatchObject([
+          { cardOrApprovalId: "approval-1", choice, conversationId: message.conversationId, by: { name: "Ann" } },
+        ]);
+      });
+
+      test.each(["undo", "again"] as const)("%s comes in from a settled card", async (choice) => {
+        const { message } = await asked({}, { ...reported, choices: [choice] });
+        expect((await onlyMessage()).choices).toEqual([choice]);
+        expect(await world.click("approval-1", choice)).toContain("Noted.");
+        expect(heard.answers).toMatchObject([
+          { cardOrApprovalId: "approval-1", choice, conversationId: message.conversationId, by: { name: "Ann" } },
+        ]);
+      });
+
+      test("a part comes in as the files that were chosen, and who chose them", async () => {
+        const { message } = await asked();
+        expect(await world.choose("approval-1", [0, 2], "Ben")).toContain("Noted.");
+        expect(heard.answers).toMatchObject([
+          {
+            cardOrApprovalId: "approval-1",
+            choice: "part",
+            conversationId: message.conversationId,
+            by: { name: "Ben" },
+          },
+        ]);
+        expect(heard.answers[0]?.parts).toEqual([0, 2]);
+      });
+
+      test("of 25 files the last can be chosen alone", async () => {
+        const files = Array.from(
+          { length: 25 },
+          (_, index): ShownChange => ({ path: `file-${index}.txt`, action: "added", detail: "+1" }),
+        );
+        await asked({ files });
+        await world.choose("approval-1", [24]);
+        expect(heard.answers[0]?.parts).toEqual([24]);
+      });
+
+      test("no file chosen is no answer: the person is told to use the other button", async () => {
+        await asked();
+        expect(await world.choose("approval-1", [])).toContain("Discard all");
+        expect(heard.answers).toEqual([]);
+      });
+
+      test("the whole diff is for the one who asked for it alone, whoever that is", async () => {
+        await asked();
+        const text = Array.from({ length: 3_000 }, (_, index) => `+line ${index} \`\`\` <b> of the diff`).join("\n");
+        heard.receipt = { accepted: true, text: "This is the whole diff.", file: { name: "changes.diff", text } };
+        expect(await world.click("approval-1", "diff", "Ben")).toContain(text);
+        expect(heard.answers).toMatchObject([{ choice: "diff", by: { name: "Ben" } }]);
+        expect(await seen()).not.toContain("line 2999");
+      });
+
+      test("a diff that is refused is refused in words", async () => {
+        await asked();
+        heard.receipt = { accepted: false, text: "This diff is not kept any more." };
+        expect(await world.click("approval-1", "diff")).toContain("This diff is not kept any more.");
+      });
+    });
+
+    describe("a card that only reports", () => {
+      test("is a title, an outcome, the files and Undo; it asks for nothing", async () => {
+        await asked({}, reported);
+        const card = await onlyMessage();
+        for (const part of [changesWith().title, "Kept", "old/page.html"]) expect(card.text).toContain(part);
+        expect(card.choices.toSorted()).toEqual(["diff", "undo"]);
+        expect(card.labels?.toSorted()).toEqual(["Show diff", "Undo"]);
+      });
+
+      test.each(["finish", "fail"] as const)(
+        "stands below an answer that ended by %s, and changes nothing of it",
+        async (end) => {
+          const folder = await mkdtemp(join(tmpdir(), "remora-files-"));
+          const path = join(folder, "report.csv");
+          await writeFile(path, "a,b\n1,2\n");
+          const message = await mentioned();
+          const posts = createPosts();
+          const files = [{ name: "report.csv", path, mimeType: "text/csv" }];
+          const reply = replyTo(message, posts);
+          if (end === "finish") await reply.finish("Here it is.", files);
+          else await reply.fail("Here it is.");
+          await rm(folder, { recursive: true });
+          const before = await agentsMessages();
+          const below = replyTo(message, posts);
+          await below.ask(changesCard(message, {}, reported));
+          const after = await agentsMessages();
+          expect(after.slice(0, -1)).toEqual(before);
+          expect(after.at(-1)?.text).toContain(changesWith().title);
+          await below.settle(changesCard(message, {}, { ...reported, choices: [], outcome: "Undone by Ann" }));
+          expect((await agentsMessages()).at(-1)?.text).toContain("Undone by Ann");
+          expect(await agentsMessages()).toHaveLength(after.length);
+        },
+      );
+    });
+
+    describe("a settled card about changes", () => {
+      test.each([
+        ["consumed", "Approved by Ben", ["undo"]],
+        ["denied", "Denied by Ben: not today", []],
+        ["cancelled", "Nothing was kept: src/app.css changed in the meantime", ["again"]],
+        ["cancelled", "Continued below", []],
+        ["expired", "Expired: nobody answered in time", []],
+      ] as const)("%s, “%s”: it shrinks to title and outcome", async (state, outcome, choices) => {
+        const { message, posts } = await asked();
+        await world.restart();
+        await world.platform.connect(heard.handlers, new AbortController().signal);
+        const settled = changesCard(message, {}, { state, outcome, choices: [...choices] });
+        for (const _ of [1, 2]) await replyTo(message, posts).settle(settled);
+        const card = await onlyMessage();
+        for (const part of [changesWith().title, outcome]) expect(card.text).toContain(part);
+        for (const part of ["npm run build", "1 test failed", "color: navy", "Ann may answer"])
+          expect(await seen()).not.toContain(part);
+        expect(card.choices).toEqual(choices);
+      });
+
+      test("a late click on it is handed in and answered", async () => {
+        const { message, reply } = await asked();
+        await reply.settle(changesCard(message, {}, { state: "denied", choices: [], outcome: "Denied by Ben" }));
+        heard.receipt = { accepted: false, text: "Nothing left to answer. Denied by Ben." };
+        expect(await world.click("approval-1", "approve")).toContain("Nothing left to answer. Denied by Ben.");
+      });
+    });
+
+    test("facts are shown below an ordinary call, with its reasons and buttons", async () => {
+      const message = await mentioned();
+      const facts = [
+        "Connects to *github.com* and registry.example:443",
+        "Takes along 2 changed files: a.txt, b_c_d.txt",
+      ];
+      await replyTo(message, createPosts()).ask(createCard(message, { facts }));
+      const card = await onlyMessage();
+      expectInOrder(card.text, ["rm -rf ./build", ...facts]);
+      expect(card.text).toContain("asks before it deletes");
+      expect(card.choices.toSorted()).toEqual(["approve", "deny"]);
+      expect(card.effects ?? []).toEqual([]);
+    });
+  });
+}
+
+/** Each stands after the one before it. */
+function expectInOrder(text: string, parts: string[]): void {
+  const found: string[] = [];
+  let from = 0;
+  for (const part of parts) {
+    const at = text.indexOf(part, from);
+    if (at >= 0) found.push(part);
+    from = Math.max(from, at + part.length);
+  }
+  expect(found, text).toEqual(parts);
+}
