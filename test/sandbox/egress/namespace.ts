@@ -46,7 +46,8 @@ export async function openNamespace(mounts: readonly { from: string; at: string 
     async run(command, env) {
       const child = start(command, env);
       child.stdin?.end();
-      const [output, [code]] = await Promise.all([text(child.stdout ?? []), once(child, "close")]);
+      if (child.stdout === null) throw new Error("no output");
+      const [output, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
       return { code, output };
     },
     async close() {
@@ -60,7 +61,7 @@ export async function openNamespace(mounts: readonly { from: string; at: string 
 export interface OpenedEgress extends Namespace {
   session: EgressSession;
   env: Record<string, string>;
-  /** Runs with the proxy's environment. */
+  /** Runs with the proxy's environment, as `start` does. */
   run(command: string, env?: Record<string, string>): Promise<Ran>;
   logged: Parameters<EgressOptions["log"]>[0][];
 }
@@ -87,6 +88,7 @@ export async function openEgress(
     ...namespace,
     ...{ session, env, logged },
     run: (command, more) => namespace.run(command, { ...env, ...more }),
+    start: (command, more) => namespace.start(command, { ...env, ...more }),
     async close() {
       await egress.close();
       await namespace.close();
