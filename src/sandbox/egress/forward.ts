@@ -48,7 +48,7 @@ export async function forwardRequest(
   const opened = await open(context, request, terminated);
   if (opened.type === "refused") return sendReply(response, opened.reply);
   const { target, connection, socket } = opened;
-  const outgoing = send(context, request, opened, []);
+  const outgoing = send(context, request, opened, ["Connection", "close"]);
   if (outgoing === undefined) return sendReply(response, badRequest("The request can't be forwarded."));
   // The command waits for this word with its body. Whether the body is welcome, the answer says.
   if (request.headers.expect !== undefined && request.httpVersion === "1.1") response.writeContinue();
@@ -57,6 +57,8 @@ export async function forwardRequest(
     try {
       response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? "", responseHeaders(incoming));
     } catch {
+      // A status or a reason that may not be written, such as 099.
+      sendReply(response, dialFailed("failed", target.host, target.port));
       return void outgoing.destroy();
     }
     incoming.on("end", () => {

@@ -55,7 +55,8 @@ function agrees({ rawHeaders }: IncomingMessage, named: TerminatedHost, defaultP
 }
 
 /** The parser has refused what is ambiguous; what is left here is what the proxy would forward wrongly. */
-function framingProblem({ headers }: IncomingMessage): string | undefined {
+function framingProblem({ headers, httpVersionMajor }: IncomingMessage): string | undefined {
+  if (httpVersionMajor !== 1) return "Only HTTP/1.0 and HTTP/1.1 are supported.";
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
     return "Only the transfer coding chunked is supported.";
