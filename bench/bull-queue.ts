@@ -50,6 +50,7 @@ const [onSqlite, onRedis] = Object.values(ledgers).map((ledger, index) =>
     events: createEvents(),
     backoff: defaultBackoff,
     concurrency,
+    outputsFolder: () => tmpdir(),
     outputLimit: 30_000,
     redact: (text) => text,
     log: silentLog,

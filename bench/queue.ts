@@ -25,6 +25,7 @@ const queue = createEmbeddedQueue({
   events: createEvents(),
   backoff: defaultBackoff,
   concurrency: 16,
+  outputsFolder: () => tmpdir(),
   outputLimit: 30_000,
   redact: (text) => text,
   log: silentLog,

@@ -9,6 +9,7 @@
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createDraftParts } from "./app-drafts.ts";
 import { createPageHome, createPlatforms, isMounted } from "./app-platforms.ts";
 import { createApprovals } from "./approvals/approvals.ts";
 import { createOwnerCheck } from "./approvals/authority.ts";
@@ -48,18 +49,19 @@ import { createHandlers } from "./core/receive.ts";
 import type { Redact } from "./core/redact.ts";
 import { runTurn } from "./core/run-turn.ts";
 import { skillCommand } from "./core/said-by-command.ts";
-import { probeSandbox, type SandboxProbe } from "./core/sandbox.ts";
 import { createSchedules } from "./core/schedules.ts";
 import type { Delivery, TurnStages } from "./core/stages.ts";
+import { hasReadUntrusted } from "./core/taint.ts";
 import type { ToolQueue, ToolScope } from "./core/tool.ts";
 import type { TurnRecord } from "./core/turn.ts";
+import { undoCommand } from "./core/undo-command.ts";
 import { createUsageMeter } from "./core/usage.ts";
 import { usageCommand } from "./core/usage-command.ts";
 import { doWhenDue } from "./core/when-due.ts";
 import { createGate } from "./gate/gate.ts";
 import { createMemory } from "./memory/memory.ts";
-import { folderNameOf } from "./memory/places.ts";
 import { createScopedMemory } from "./memory/scoped.ts";
+import type { SandboxReport } from "./ports/sandbox.ts";
 import { createCascade } from "./providers/cascade.ts";
 import { createProviders, type ProviderStatus } from "./providers/select.ts";
 import { createEmbeddedQueue, type EmbeddedQueueOptions } from "./queue/execute.ts";
@@ -110,7 +112,7 @@ export interface AppReport {
   url: string | null;
   providers: ProviderStatus[];
   platforms: { name: string; isConnected: boolean; detail: string }[];
-  sandbox: SandboxProbe;
+  sandbox: SandboxReport;
   skills: { loaded: number; withProblems: number };
 }
 
@@ -138,11 +140,21 @@ export async function createApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics(events);
 
   const library = createSkillLibrary({ roots: settings.skillRoots, log, events });
-  const [sandbox, selected] = await Promise.all([
-    probeFor(config.safety.sandbox),
+  const [parts, selected] = await Promise.all([
+    createDraftParts({
+      ...{ settings, ledger, leases, bus, redact, log },
+      approvals: () => approvals,
+      show: async (card) => {
+        const delivery = await deliver(card.target);
+        await delivery.ask(card).finally(() => delivery.leave());
+      },
+      isTainted: (turn) => hasReadUntrusted(turn, toolbox.specs(turn.conversationId)),
+      accept: (message) => conversations.accept(message),
+    }),
     selectProviders(options, ended.signal),
     library.reload(),
   ]);
+  const { report: sandbox, drafts, containment, outputsFolder } = parts;
   const gate = createGate({ rules: gateRules(library.current()), matching: config.safety.matching });
   library.onChange((set) => gate.replace(gateRules(set)));
   const memory = createMemory({
@@ -165,7 +177,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     workspace,
     filesRoot: join(workspace, "files"),
     dataFolder: join(data, "skills"),
-    config: toolboxSettings(settings, sandbox.holds),
+    config: toolboxSettings(settings),
+    drafts,
+    outputsFolder,
     redact,
     servicesFor: (call, signal) => servicesFor(call, signal),
     // What is written is in force for everybody.
@@ -200,6 +214,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     backoff: config.tools.retryMs,
     concurrency: config.tools.concurrency,
     outputLimit: config.tools.outputCharacters,
+    outputsFolder,
     redact,
     log,
   });
@@ -247,6 +262,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       ...approvalPolicy(settings),
       ownersOnly: (tool) => !sandbox.holds && gateRules(library.current()).shellParameters.has(tool),
     },
+    changes: drafts,
     wake: (turnId) => void conversations.wake(turnId),
     onSettled: async (card) => (await deliver(card.target)).settle(card),
     remember: async (feedback) => {
@@ -295,6 +311,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     toolbox,
     gate: kill?.gate(gate) ?? gate,
     approvals,
+    containment,
+    drafts,
     queue,
     memory: kill?.memory(memory) ?? memory,
     taskFiles,
@@ -320,8 +338,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     run: (turn, signal) => runTurn(turn, stages, signal).finally(() => underWay.delete(turn.id)),
     onCrash: async (turn) => (await deliver(turn.target)).fail(crashText),
     cancelApprovals: (turnId) => approvals.cancel(turnId, "the turn was stopped"),
-    workingFolder: (conversationId, scope) =>
-      config.folders[conversationId] ?? join(workspace, "files", folderNameOf(scope)),
+    settleDecided: drafts.settleDecided,
+    workingFolder: parts.workingFolder,
   });
 
   const commands = createCommands(
@@ -332,6 +350,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         () => [...connected].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
       ),
       grantCommand(approvals),
+      undoCommand(drafts),
       skillsCommand(tools.skillsFor),
       modelChoice.command,
       skillCommand,
@@ -419,6 +438,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     sweeps: {
       approvals: approvals.sweep,
       conversations: conversations.sweep,
+      drafts: role === "platforms" ? async () => {} : drafts.sweep,
       questions: questions.sweep,
       schedules: schedules.sweep,
       page: servePage,
@@ -447,6 +467,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     await Promise.all([...platforms.values()].map((platform) => platform.close()));
     await server.close();
     await queue.close();
+    await parts.close();
     await toolbox.close();
     await library.close();
     await memory.close();
@@ -466,6 +487,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     }),
     async start() {
       url = (await server.start()).url;
+      await drafts.recover();
       await taskFiles.markInterrupted(conversations.goingOn);
       await library.watch();
       for (const platform of takesMessages(role) ? platforms.values() : []) {
@@ -531,10 +553,6 @@ async function createQueue(
     runs: role !== "platforms",
     timing: { lockMs, stalledMs: lockMs / 2, graceMs: lockMs / 2 },
   });
-}
-
-async function probeFor(mode: Settings["config"]["safety"]["sandbox"]): Promise<SandboxProbe> {
-  return mode === "off" ? { holds: false, detail: "switched off by safety.sandbox" } : await probeSandbox();
 }
 
 async function selectProviders({ settings, providers }: AppOptions, signal: AbortSignal) {

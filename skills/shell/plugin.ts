@@ -1,37 +1,35 @@
 /**
- * The tools of the shell skill: a command to its end (run.ts), or as a job in the background (jobs.ts). Both begin in the
- * same way (start.ts), in the sandbox wherever it holds.
+ * The tools of the shell skill: a command to its end (run.ts), or as a job in the background. Where and how a command runs is
+ * Remora's business: in a view with a draft of the working folder, wherever the machine can make one.
  *
- * Settings, below `skills.settings.shell`: `readable` (folders that commands may read although they lie in a hidden place)
- * and `seconds` (how long a command in the foreground may take). `sandbox` (auto, required, off) comes from
- * `safety.sandbox` and from what was seen at the start, and can't be set there.
+ * Setting, below `skills.settings.shell`: `seconds`, how long a command in the foreground may take.
  */
 import type { JsonObject } from "../../src/core/message.ts";
 import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import { createJobs } from "./jobs.ts";
+import { listJobs, readJob, startJob, stopJob } from "./jobs.ts";
 import { runToEnd } from "./run.ts";
-import { createStarter } from "./start.ts";
 
-function createShell(): Plugin {
-  const starter = createStarter();
-  const jobs = createJobs(starter);
+const nowhere = "Commands can't run here: this process has nothing to run them with.";
 
-  function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> | PluginResult {
-    if (tool === "shell_jobs") {
-      return typeof input.stop === "string" ? jobs.stop(input.stop, context) : jobs.list(context);
-    }
-    const command = typeof input.command === "string" ? input.command : "";
-    if (command.trim() === "") return failure("The command is empty: write the command to run.");
-    if (command.includes("\0"))
-      return failure("The command contains a NUL character, which no shell takes: remove it.");
-    return input.background === true ? jobs.start(command, context) : runToEnd(command, context, starter);
+async function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> {
+  const { commands, jobs } = context;
+  if (tool === "shell_jobs") {
+    if (jobs === undefined) return failure(nowhere);
+    if (typeof input.stop === "string") return await stopJob(jobs, input.stop);
+    return typeof input.read === "string" ? await readJob(jobs, input.read) : listJobs(jobs);
   }
-
-  return { execute, destroy: () => jobs.close() };
+  if (commands === undefined) return failure(nowhere);
+  const command = typeof input.command === "string" ? input.command : "";
+  if (command.trim() === "") return failure("The command is empty: write the command to run.");
+  if (command.includes("\0")) return failure("The command contains a NUL character, which no shell takes: remove it.");
+  if (input.background === true) return await startJob(commands, command);
+  return await runToEnd(command, commands, context);
 }
 
 function failure(error: string): PluginResult {
   return { success: false, output: "", error };
 }
 
-export default createShell();
+const plugin: Plugin = { execute };
+
+export default plugin;

@@ -4,19 +4,24 @@
  */
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext, PluginResult } from "../../src/core/plugin.ts";
+import type { PluginCommands } from "../../src/ports/draft.ts";
+import type { CommandEnd } from "../../src/ports/sandbox.ts";
 import { createOutputKeeper } from "./output.ts";
-import type { Starter } from "./start.ts";
 
 /** Below the tool's own time limit of 120 s, so that what a slow command has said until then is not lost. */
-const longestSeconds = 115;
+const maxSeconds = 115;
 /** A command that writes more than this is stopped: nobody will read it. */
-const mostOutput = 64 * 1024 * 1024;
+const maxOutputBytes = 64 * 1024 * 1024;
 
 type Ending = "by itself" | "out of time" | "too much output" | "stopped";
 
-export async function runToEnd(command: string, context: PluginContext, starter: Starter): Promise<PluginResult> {
-  const seconds = secondsIn(context.config);
-  const started = await starter.start(command, context);
+export async function runToEnd(
+  command: string,
+  commands: PluginCommands,
+  { config, signal }: Pick<PluginContext, "config" | "signal">,
+): Promise<PluginResult> {
+  const seconds = secondsIn(config);
+  const started = await commands.run(command, signal);
   const output = createOutputKeeper();
   let ending: Ending = "by itself";
   const stop = (why: Ending) => {
@@ -25,42 +30,47 @@ export async function runToEnd(command: string, context: PluginContext, starter:
   };
   const onAbort = () => stop("stopped");
   const timer = setTimeout(() => stop("out of time"), seconds * 1_000);
-  context.signal.addEventListener("abort", onAbort, { once: true });
-  if (context.signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
   started.output.on("data", (chunk: Uint8Array) => {
     output.add(chunk);
-    if (output.size() > mostOutput) stop("too much output");
+    if (output.size() > maxOutputBytes) stop("too much output");
   });
   try {
-    const { exitCode, signal, message } = await started.ended;
-    const text = output.text().trimEnd();
-    if (ending !== "by itself") return failure(endingText(ending, seconds), text);
-    if (exitCode === 0) return text === "" ? "(exit code 0, no output)" : `${text}\n\n(exit code 0)`;
-    if (exitCode !== undefined) return failure(`exit code ${exitCode}`, text);
-    return failure(signal === undefined ? `it could not be started: ${message}` : `ended by ${signal}`, text);
+    return resultOf(await started.ended, output.text().trimEnd(), ending, seconds);
   } finally {
     clearTimeout(timer);
-    context.signal.removeEventListener("abort", onAbort);
+    signal.removeEventListener("abort", onAbort);
   }
 }
 
+function resultOf(end: CommandEnd, text: string, ending: Ending, seconds: number): PluginResult {
+  const { exitCode, signal, limit, message, hint } = end;
+  if (ending !== "by itself") return failure(endingText(ending, seconds), text);
+  if (exitCode === 0) return text === "" ? "(exit code 0, no output)" : `${text}\n\n(exit code 0)`;
+  if (limit !== undefined) return failure("stopped at a limit", text, `${message} Nothing that it changed was kept.`);
+  if (exitCode !== undefined) return failure(`exit code ${exitCode}`, text, hint);
+  return failure(signal === undefined ? `it could not be started: ${message}` : `ended by ${signal}`, text);
+}
+
 function secondsIn({ seconds }: JsonObject): number {
-  return typeof seconds === "number" && seconds > 0 ? Math.min(seconds, longestSeconds) : longestSeconds;
+  return typeof seconds === "number" && seconds > 0 ? Math.min(seconds, maxSeconds) : maxSeconds;
 }
 
 function endingText(ending: Exclude<Ending, "by itself">, seconds: number): string {
   switch (ending) {
     case "out of time":
-      return `stopped after ${seconds} s, with everything it had started; for something that takes longer use background: true`;
+      return `stopped after ${seconds} s, with everything it had started and changed; for something that takes longer use background: true`;
     case "too much output":
-      return "stopped, because it wrote more than 64 MiB; write to a file or narrow it down";
+      return "stopped, because it wrote more than 64 MiB; nothing that it changed was kept. Write to a file, or narrow it down";
     case "stopped":
-      return "stopped before it had finished";
+      return "stopped before it had finished; nothing that it changed was kept";
     default:
       return ending satisfies never;
   }
 }
 
-function failure(what: string, text: string): PluginResult {
-  return { success: false, output: "", error: text === "" ? `(${what}, no output)` : `${text}\n\n(${what})` };
+function failure(what: string, text: string, hint = ""): PluginResult {
+  const said = text === "" ? `(${what}, no output)` : `${text}\n\n(${what})`;
+  return { success: false, output: "", error: hint === "" ? said : `${hint}\n\n${said}` };
 }

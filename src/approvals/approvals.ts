@@ -12,7 +12,8 @@ import type { ApprovalDesk, ApprovalRecord } from "../core/approval.ts";
 import { answerCard } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
-import { finishChanges, openChanges, redeemChanges, replaceChanges } from "./changes.ts";
+import { escapeHidden } from "./card-text.ts";
+import { finishChanges, mayTakeBack, openChanges, redeemChanges, replaceChanges } from "./changes.ts";
 import {
   type ApprovalsContext,
   type ApprovalsOptions,
@@ -21,6 +22,7 @@ import {
   hashOfCall,
   isExpired,
   recordCard,
+  rowsOf,
   settle,
 } from "./context.ts";
 import { createGrants } from "./grants.ts";
@@ -100,6 +102,10 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       context.serial(`open ${request.target.conversationId}`, () => openChanges(context, request)),
     redeemChanges: (approvalId) => redeemChanges(context, approvalId),
     finishChanges: (approvalId, outcome) => finishChanges(context, approvalId, outcome),
+    async mayTakeBack(approvalId, by) {
+      const row = await ledger.get("approval", approvalId);
+      return row !== undefined && mayTakeBack(row.body, by, false);
+    },
     replaceChanges: (approvalId, reason) => replaceChanges(context, approvalId, reason),
     async card(cardId) {
       const [card] = await cardsOf(context, cardId);
@@ -130,6 +136,12 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       const cardIds = [...new Set(open.map((row) => row.body.cardId))];
       const cards = await Promise.all(cardIds.map((cardId) => cardsOf(context, cardId)));
       return cards.flatMap(([card]) => card ?? []);
+    },
+    async diffOf(id) {
+      const row = (await ledger.get("approval", id)) ?? (await rowsOf(ledger, id))?.rows[0];
+      if (row?.body.changes === undefined) return undefined;
+      const text = await options.changes?.diff(row.body);
+      return text === undefined ? undefined : options.redact(text).split("\n").map(escapeHidden).join("\n");
     },
     listGrants: grants.list,
     async revokeGrant(grantId, conversationId, by = operator) {

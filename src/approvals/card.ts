@@ -121,6 +121,7 @@ function reasonsOf(matches: GateMatch[]): string[] {
 
 function reasonOf(match: GateMatch): string {
   const { skill, file, pattern, reason, form } = match;
+  if (file === "" && reason !== undefined) return reason;
   const because = reason === undefined ? "" : `${reason} — `;
   const where = file === "" ? "" : `, ${placeOf(match)}`;
   // A pattern that names a tag says so itself.

@@ -1,6 +1,7 @@
 /** Cards as the command line shows them: as text, and as JSON. */
+
+import { escapeHidden } from "../approvals/card-text.ts";
 import type { ApprovalCard, CardItem, ShownChanges } from "../core/approval.ts";
-import { escapeHidden } from "../gate/card-text.ts";
 
 /** Of `approvals list --json`. */
 export function cardJson({ id, target, requesterName, approversText, expiresAt, items }: ApprovalCard) {

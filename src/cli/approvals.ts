@@ -17,6 +17,7 @@ import type { Ledger } from "../core/ledger.ts";
 import { silentLog } from "../core/log.ts";
 import { createRedactor } from "../core/redact.ts";
 import { createGate } from "../gate/gate.ts";
+import { draftsFolderOf, readDraftDiff } from "../sandbox/draft/draft-diff.ts";
 import { contentOf, gateRules } from "../skills/library.ts";
 import { loadSkills } from "../skills/load.ts";
 import { ledgerFile, openLedger } from "../storage/open-state.ts";
@@ -84,6 +85,8 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
   }
 }
 
+const onlyAgent = { accepted: false, text: "Only the agent itself can do that: use the card or the dashboard." };
+
 /** Shows, records and wakes nothing by itself: that is the agent's, who has the platforms and the memory. */
 async function createDesk(settings: Settings, ledger: Ledger): Promise<ApprovalDesk> {
   const set = await loadSkills(skillRootsOf(settings));
@@ -95,6 +98,11 @@ async function createDesk(settings: Settings, ledger: Ledger): Promise<ApprovalD
     wake: () => {},
     remember: () => Promise.reject(new Error("only the agent records decisions")),
     skillFile: (tool) => contentOf(set, tool),
+    changes: {
+      diff: (record) => readDraftDiff(ledger, draftsFolderOf(settings.workspace), record),
+      undo: async () => onlyAgent,
+      runAgain: async () => onlyAgent,
+    },
     redact: createRedactor(settings.secrets),
     log: silentLog,
   });

@@ -8,8 +8,8 @@ import { providerSettings, redisSettings } from "../config/derive.ts";
 import { type Environment, formatProblems, loadSettings, type Settings } from "../config/load.ts";
 import { messageOf } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
-import { probeSandbox } from "../core/sandbox.ts";
 import { createProviders } from "../providers/select.ts";
+import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skills/load.ts";
 import { openLedger } from "../storage/open-state.ts";
 import { openMemory } from "./open-memory.ts";
@@ -131,7 +131,7 @@ async function checkModels(settings: Settings): Promise<Check[]> {
   }));
 }
 
-async function checkSandbox({ config }: Settings): Promise<Check> {
+async function checkSandbox({ config, data }: Settings): Promise<Check> {
   const name = "sandbox";
   const mode = config.safety.sandbox;
   if (mode === "off")
@@ -140,8 +140,10 @@ async function checkSandbox({ config }: Settings): Promise<Check> {
       state: "note",
       detail: "switched off by safety.sandbox: only safety.owners may approve shell commands",
     };
-  const { holds, detail } = await probeSandbox();
+  const sandbox = createSandbox({ folder: join(data, "sandbox"), log: silentLog });
+  const { holds, detail } = await sandbox.probe();
+  await sandbox.close();
   if (holds) return { name, state: "ok", detail };
-  const advice = "install bubblewrap; until it holds, only safety.owners may approve shell commands";
+  const advice = "until it holds, every command asks, and only safety.owners may approve";
   return { name, state: mode === "required" ? "failed" : "note", detail: `${detail}; ${advice}` };
 }

@@ -29,7 +29,7 @@ export async function listSkillsCommand(
 ): Promise<void> {
   const settings = settingsFor(env, root);
   const { skills, diagnostics } = await loadSkills(skillRootsOf(settings));
-  const isAllowed = createSkillAccess(toolboxSettings(settings, false));
+  const isAllowed = createSkillAccess(toolboxSettings(settings));
   const listed = skills.map((skill) => toListed(skill, !isAllowed(skill, options.conversation ?? "")));
   process.stdout.write(options.json ? `${JSON.stringify(listed, null, 1)}\n` : describe(listed));
   const files = new Set(diagnostics.map(({ path }) => path)).size;

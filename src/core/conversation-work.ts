@@ -29,6 +29,8 @@ export interface WorkOptions {
   /** Whether this process can answer there; false leaves the conversation to others. */
   serves(conversationId: string): Promise<boolean>;
   run(turn: TurnRecord, signal: AbortSignal): Promise<TurnEnd>;
+  /** Keeps or discards what an ended turn did to its folder, once people have decided. Does nothing for other turns. */
+  settleDecided(turnId: string): Promise<void>;
   /** Told when `run` threw, which is a bug: people must see that it failed. */
   onCrash(turn: TurnRecord, thrown: unknown): Promise<void>;
 }
@@ -140,6 +142,7 @@ export function createWork(options: WorkOptions): Work {
     for (let turnId = lane.wakes.shift(); turnId !== undefined; turnId = lane.wakes.shift()) {
       const entry = await ledger.transition("turn", turnId, ["parked", "running"], "running", owned);
       if (entry !== undefined) return entry.body;
+      await options.settleDecided(turnId);
     }
     return undefined;
   }

@@ -104,8 +104,10 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   async function wake(turnId: string): Promise<void> {
     const entry = await ledger.get("turn", turnId);
-    if (entry === undefined || (entry.state !== "parked" && entry.state !== "running")) return;
-    events.emit("turn.resumed", { ...fieldsOf(entry.body), because: "answer" });
+    if (entry === undefined) return;
+    const hasEnded = entry.state !== "parked" && entry.state !== "running";
+    // People may have decided what becomes of its changes; that is done in the conversation's order as well.
+    if (!hasEnded) events.emit("turn.resumed", { ...fieldsOf(entry.body), because: "answer" });
     bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId });
   }
 

@@ -5,6 +5,7 @@
  * background as soon as its skill is in force. `init` runs once before the first `execute`; `destroy` runs once when the plugin is replaced or the process ends, and never while a call is running.
  * What it throws is a failed attempt: a network or system error that may pass is tried again, any other is not.
  */
+import type { PluginCommands, PluginJobs } from "../ports/draft.ts";
 import type { ChatLine } from "./chat.ts";
 import type { Log } from "./log.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
@@ -134,8 +135,17 @@ export interface PluginServices {
 
 /** What `execute` is given besides the arguments: who asks, where, and when to stop. */
 export interface PluginContext extends PluginHome, PluginServices {
-  /** It exists; relative paths of shell and file tools start here. */
+  /**
+   * It exists; relative paths of shell and file tools start here. For a tool that says `folder: read` or `write` it is the
+   * draft over the real folder, and good only until the call ends: open it, never resolve it with `realpath`.
+   */
   workingFolder: string;
+  /** Outputs that were too long for the model are kept here; tools show it as `/outputs`. It may be missing. */
+  outputsFolder: string;
+  /** Runs shell commands in the working folder; only for tools that say `folder: write`. */
+  commands?: PluginCommands;
+  /** Commands in the background, of this conversation. */
+  jobs?: PluginJobs;
   scope: Scope;
   conversationId: string;
   turnId: string;

@@ -9,7 +9,7 @@
  */
 import { abortCauseOf } from "./abort.ts";
 import { messageOf } from "./errors.ts";
-import type { Verdict } from "./gate.ts";
+import type { GateMatch, Verdict } from "./gate.ts";
 import type { TurnRun } from "./journal.ts";
 import { taintTags } from "./taint.ts";
 import type { ToolCall, ToolJob, ToolStatus } from "./tool.ts";
@@ -34,7 +34,8 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
   const { stages, fields } = run;
   const unjudged = step.calls.filter((record) => record.result === undefined && isToBeJudged(record));
   if (unjudged.length === 0) return;
-  const offered = new Set(stages.toolbox.specs(run.turn.conversationId).map((spec) => spec.name));
+  const specs = stages.toolbox.specs(run.turn.conversationId);
+  const offered = new Set(specs.map((spec) => spec.name));
   for (const record of unjudged) {
     const call = parsedCall(record);
     // The rules of a tool that is not known now are not known either.
@@ -43,7 +44,11 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
       continue;
     }
     const wasJudged = record.verdict !== undefined;
-    const verdict = stages.gate.classify(call.name, call.input, taintOf(run, call.name));
+    const spec = specs.find(({ name }) => name === call.name);
+    const verdict = asking(
+      stages.gate.classify(call.name, call.input, taintOf(run, call.name)),
+      stages.containment.reasons(spec, call.input),
+    );
     // From here on the call is what was judged: the same bytes are shown, hashed, queued and executed.
     if (verdict.input !== undefined) record.call = { ...call, input: verdict.input };
     record.verdict = { class: verdict.class, matches: verdict.matches, tags: verdict.tags };
@@ -56,6 +61,12 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
     }
   }
   await run.save();
+}
+
+/** The stricter of the gate's verdict and the reasons that lie in what the call could do. */
+function asking(verdict: Verdict, reasons: GateMatch[]): Verdict {
+  if (reasons.length === 0 || verdict.class === "block") return verdict;
+  return { ...verdict, class: "confirm", matches: [...verdict.matches, ...reasons] };
 }
 
 /**
@@ -83,11 +94,14 @@ async function ask(run: TurnRun, step: StepRecord): Promise<void> {
       requester: requesterOf(turn),
       alsoAsked: alsoAskedBy(turn),
       workingFolder: turn.workingFolder,
-      calls: asked.map((record) => ({
-        call: parsedCall(record),
-        matches: record.verdict?.matches ?? [],
-        extraTags: taintOf(run, record.raw.name),
-      })),
+      calls: await Promise.all(
+        asked.map(async (record) => ({
+          call: parsedCall(record),
+          matches: record.verdict?.matches ?? [],
+          extraTags: taintOf(run, record.raw.name),
+          facts: await factsOf(run, parsedCall(record)),
+        })),
+      ),
     });
     for (const [index, record] of asked.entries()) {
       const approvalId = approvalIds[index] ?? "";
@@ -103,6 +117,11 @@ async function ask(run: TurnRun, step: StepRecord): Promise<void> {
     await stages.taskFiles.save(turn, "parked");
   }
   await post(run, asked);
+}
+
+async function factsOf({ turn, stages }: TurnRun, call: ToolCall): Promise<string[]> {
+  const spec = stages.toolbox.specs(turn.conversationId).find(({ name }) => name === call.name);
+  return await stages.containment.facts(spec, call.input, turn.conversationId);
 }
 
 /** A card that nobody can see is a refusal, never a yes. */
@@ -204,7 +223,7 @@ function jobOf(run: TurnRun, call: ToolCall): ToolJob {
     call,
     scope: { turnId, conversationId, scope, requester: requesterOf(turn), workingFolder },
     // A tool that has gone since it was asked for fails in the toolbox, with a reason.
-    isIdempotent: spec?.isIdempotent ?? false,
+    isIdempotent: spec?.isIdempotent === true || stages.containment.isContained(spec, call.input),
     timeoutMs: spec?.timeoutMs ?? 120_000,
   };
 }

@@ -126,7 +126,8 @@ async function askAdmitted(
   const { turn, stages, fields } = run;
   const step = turn.steps.length + 1;
   const { tools, notes } = toolsOf(run);
-  const built = await stages.context.build({ turn, step, tools, notes });
+  if (step === 1) turn.news = await stages.drafts.news(turn);
+  const built = await stages.context.build({ turn, step, tools, notes: [...notes, ...(turn.news ?? [])] });
   stages.events.emit("context.built", {
     ...fields,
     step,
@@ -223,7 +224,16 @@ async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     turn.isDelivered = true;
     await run.save();
   }
+  await settleDrafts(run, "done");
   return await end(run, "done");
+}
+
+/** What the turn did to its folder is decided below its answer. What fails here is tried again by the sweep. */
+async function settleDrafts({ turn, stages }: TurnRun, state: "done" | "failed" | "stopped"): Promise<void> {
+  await stages.drafts.settle(turn, state).catch((thrown: unknown) => {
+    if (isLedgerAway(thrown)) throw thrown;
+    stages.log.error({ turnId: turn.id, error: messageOf(thrown) }, "the changes of a turn could not be settled yet");
+  });
 }
 
 /** Ends a turn that has no answer so that people see it: what was said so far, and why it ends. */
@@ -231,6 +241,7 @@ async function endVisibly(run: TurnRun, state: "failed" | "stopped", sentence: s
   run.turn.failure = sentence;
   const mark = state === "failed" ? "⚠️ " : "";
   await run.delivery.fail(joined(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + sentence));
+  await settleDrafts(run, state);
   return await end(run, state);
 }
 

@@ -1,5 +1,8 @@
 /** The stages of the pipeline as `runTurn` takes them: everything it needs, and nothing it could reach by itself. */
+
+import type { Drafts } from "../ports/draft.ts";
 import type { ApprovalCard, Approvals } from "./approval.ts";
+import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Events } from "./events.ts";
 import type { Gate } from "./gate.ts";
@@ -57,6 +60,8 @@ export interface TurnStages {
   toolbox: Toolbox;
   gate: Gate;
   approvals: Approvals;
+  containment: Containment;
+  drafts: Pick<Drafts, "settle" | "news">;
   queue: ToolQueue;
   memory: Memory;
   taskFiles: TaskFiles;

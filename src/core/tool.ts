@@ -5,6 +5,7 @@
  * A **ToolQueue** makes a job of a call: for one job id the effect is started at most once unless the tool is idempotent,
  * and exactly one result comes back, the same one if the job is asked for again.
  */
+import type { FolderUse } from "../ports/draft.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
 
 /** JSON Schema of an object, as it goes to the model. */
@@ -27,6 +28,8 @@ export interface ToolSpec {
   /** It can send something out to where others read it (`outward: true` in SKILL.md). */
   isOutward: boolean;
   timeoutMs: number;
+  /** What a call does with the working folder (`folder: read` or `write` in SKILL.md). */
+  folder: FolderUse;
   /** Parameters that hold a shell command (`format: shell` in SKILL.md), for the gate. */
   shellParameters: string[];
 }
@@ -111,4 +114,11 @@ export interface ToolQueue {
   counts(): { waiting: number; running: number };
   /** Resolves when nothing runs; takes nothing new. */
   close(): Promise<void>;
+}
+
+/** The hosts that a shell call wants to reach, as it names them; empty for every other tool. */
+export function networkOf({ shellParameters }: Pick<ToolSpec, "shellParameters">, input: JsonObject): string[] {
+  const { network } = input;
+  if (shellParameters.length === 0 || !Array.isArray(network)) return [];
+  return network.filter((host) => typeof host === "string");
 }

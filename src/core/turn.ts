@@ -66,6 +66,8 @@ export interface TurnRecord {
   isDelivered: boolean;
   /** What people saw of a last step that did not come to its end; it stays in the reply. */
   unfinishedText?: string;
+  /** What became of the drafts of earlier turns, for the model; a sentence each. */
+  news?: string[];
   /** With `failed` and `stopped`: one plain sentence. */
   failure?: string;
 }

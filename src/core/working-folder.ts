@@ -37,12 +37,12 @@ const folderFlags = O_RDONLY | O_DIRECTORY;
 
 /** Opens the folder that `path` names something in, and works there. The working folder itself is named by `.`. */
 export async function atPlace<T>(opening: Opening, work: (place: Place) => Promise<T>): Promise<T> {
-  const root = await realpath(opening.workingFolder);
-  const parts = partsOf(opening.path, opening.workingFolder, root);
+  const { root, shownRoot } = await rootOf(opening.workingFolder);
+  const parts = partsOf(opening.path, shownRoot ?? opening.workingFolder, shownRoot ?? root);
   const shown = parts.join("/") || ".";
   const name = parts.pop();
   let folder = await open(root, folderFlags);
-  const check = (handle: FileHandle, path: string) => checkInside(handle, path, root, shown);
+  const check = (handle: FileHandle, path: string) => checkInside(handle, path, shownRoot ?? root, shown);
   try {
     let path = root;
     for (const part of parts) {
@@ -59,6 +59,16 @@ export async function atPlace<T>(opening: Opening, work: (place: Place) => Promi
   } finally {
     await folder.close();
   }
+}
+
+/**
+ * The draft of a call is reached through an open folder of a process in its view (src/ports/sandbox.ts). The system calls
+ * what lies in it by its path in the view, which is that of the real folder.
+ */
+async function rootOf(workingFolder: string): Promise<{ root: string; shownRoot?: string }> {
+  const isInView = /^\/proc\/\d+\/fd\/\d+$/.test(workingFolder);
+  if (!isInView) return { root: await realpath(workingFolder) };
+  return { root: workingFolder, shownRoot: await readlink(workingFolder) };
 }
 
 /** Opens an existing file or folder for reading; a pipe or device is refused instead of waited for. */

@@ -5,24 +5,13 @@
  * over the draft; the layer joins the draft when the call has ended, and is lost when the call was cut off. The real folder
  * changes only when the draft is kept: all or nothing, and exactly what was shown.
  */
-import type { Scope } from "../core/message.ts";
+import type { AnswerReceipt, Author, Scope } from "../core/message.ts";
 import type { ToolAttempt, ToolScope } from "../core/tool.ts";
 import type { TurnRecord } from "../core/turn.ts";
 import type { RunningCommand } from "./sandbox.ts";
 
 /** `open` until a person or the rules have decided. */
 export type DraftState = "open" | "kept" | "discarded";
-
-export interface DraftCommand {
-  turnId: string;
-  callId: string;
-  /** Shell text, cut where it is long. */
-  text: string;
-  /** `exit code 0`. */
-  outcome: string;
-  /** The end of its output. */
-  output: string;
-}
 
 /** Plain JSON: a ledger entry, grouped by conversation. Its layer is on disk, in a folder named after its id. */
 export interface DraftRecord {
@@ -36,8 +25,6 @@ export interface DraftRecord {
   kind: "own" | "given";
   /** Turns that wrote to it, oldest first. */
   turnIds: string[];
-  /** Oldest first; only the newest are kept. */
-  commands: DraftCommand[];
   createdAt: number;
   /** When a call joined it last. */
   changedAt: number;
@@ -47,8 +34,8 @@ export interface DraftRecord {
   askedAt?: number;
   /** How it ended, for the conversation's next turn. */
   ending?: string;
-  /** When a turn was told of the ending. */
-  toldAt?: number;
+  /** The turn that was told of the ending. */
+  toldIn?: string;
   /** With `kept`: the entry of the undo journal. */
   undoId?: string;
 }
@@ -65,11 +52,8 @@ export interface CallFolder {
   path: string;
   /** Runs commands in it; absent unless the call may write. */
   commands?: PluginCommands;
-}
-
-export interface CommandOptions {
-  /** Hosts that a person has approved, as the call names them. */
-  network?: readonly string[];
+  /** Jobs of the conversation that were started before. */
+  jobs?: PluginJobs;
 }
 
 /** How the shell skill runs commands. */
@@ -78,8 +62,12 @@ export interface PluginCommands {
    * At most one for a call. What it changed joins the draft when the call ends; nothing of it does when it was killed or
    * went over a limit.
    */
-  run(text: string, options: CommandOptions, signal: AbortSignal): Promise<RunningCommand>;
-  jobs: PluginJobs;
+  run(text: string, signal: AbortSignal): Promise<RunningCommand>;
+  /**
+   * Starts a job over the draft as it is now. Rejects with code `jobs.too-many` and a sentence for the model at the limits per
+   * conversation, person and process.
+   */
+  startJob(text: string): Promise<JobSummary>;
 }
 
 export interface JobSummary {
@@ -91,8 +79,6 @@ export interface JobSummary {
 
 /** Commands in the background, of the conversation of the call. They end with the process. */
 export interface PluginJobs {
-  /** Rejects with code `jobs.too-many` and a sentence for the model at the limits per conversation, person and process. */
-  start(text: string, options: CommandOptions): Promise<JobSummary>;
   list(): JobSummary[];
   /** The end of what the job has written so far; undefined: no such job here. */
   read(id: string): Promise<{ job: JobSummary; output: string } | undefined>;
@@ -105,8 +91,8 @@ export interface FolderCall {
   tool: string;
   scope: ToolScope;
   use: FolderUse;
-  /** The shell text, for tools that run one; the card about changes lists it. */
-  command?: string;
+  /** Hosts that its commands may reach, as the call names them; a person has approved them. */
+  network: readonly string[];
 }
 
 /** How a turn came to its end; what is done with its draft depends on it. */
@@ -126,8 +112,16 @@ export interface Drafts {
   settle(turn: TurnRecord, end: DraftEnd): Promise<void>;
   /** A card about changes was answered or has expired: keeps or discards. Does nothing for other turns. */
   settleDecided(turnId: string): Promise<void>;
-  /** What became of drafts since the conversation was told last, a sentence each; they count as told from now on. */
+  /** What became of drafts since the conversation was told last, a sentence each. The turn counts as told from now on. */
   news(turn: TurnRecord): Promise<string[]>;
-  /** What a call that sends something out would take along: the conversation's open draft. */
-  openChanges(conversationId: string): Promise<{ folder: string; paths: string[] } | undefined>;
+  /** What a call that sends something out would take along: paths that the conversation's open draft has changed. */
+  changedPaths(conversationId: string): Promise<string[]>;
+  /** Takes back the newest changes that were kept in the scope's conversations, where this person may. */
+  undoNewest(scope: Scope, by: Author): Promise<AnswerReceipt>;
+  /** Decides drafts whose moment was missed, ends old ones, and prunes the undo journal. */
+  sweep(now: number): Promise<void>;
+  /** At the start: completes or takes back what a crash cut off while it was kept or undone. */
+  recover(): Promise<void>;
+  /** Ends background jobs. */
+  close(): Promise<void>;
 }

@@ -77,6 +77,8 @@ export interface CommandEnd {
   limit?: CommandLimit;
   /** One sentence for the model; empty after exit code 0. */
   message: string;
+  /** What the model can do about it, such as asking for network access. */
+  hint?: string;
 }
 
 export interface RunningCommand {

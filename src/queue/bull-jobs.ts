@@ -1,9 +1,9 @@
 /** What BullMQ's side of the queue is called, and what stands in a job there. */
 import type { JobsOptions, KeepJobs } from "bullmq";
 import { z } from "zod";
+import { fileNameOf } from "../core/file-name.ts";
 import type { Author, JsonObject, Scope } from "../core/message.ts";
 import type { ToolJob } from "../core/tool.ts";
-import { fileNameOf } from "./file-name.ts";
 
 export const queueName = "tools";
 

@@ -7,6 +7,7 @@ import { abortCauseOf } from "../core/abort.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Events } from "../core/events.ts";
 import type { Log } from "../core/log.ts";
+import type { Scope } from "../core/message.ts";
 import type { Redact } from "../core/redact.ts";
 import type { Backoff } from "../core/retry.ts";
 import type { Toolbox, ToolJob, ToolResult } from "../core/tool.ts";
@@ -19,8 +20,10 @@ export interface CallStepsOptions {
   toolbox: Toolbox;
   events: Events;
   backoff: Backoff;
-  /** Characters of a tool's output that the model reads; the whole of it goes to `.outputs/` in the working folder. */
+  /** Characters of a tool's output that the model reads; the whole of it is kept in a file. */
   outputLimit: number;
+  /** Where such files are kept, for conversations of this scope. */
+  outputsFolder(scope: Scope): string;
   /** Everything a tool says goes through it before it is kept or read. */
   redact: Redact;
   log: Log;
@@ -76,7 +79,7 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
     entry: CallRecordEntry,
     { status, text, files }: Extract<AfterAttempt, { type: "end" }>,
   ): Promise<CallRecordEntry> {
-    const limit = { characters: options.outputLimit, workingFolder: job.scope.workingFolder, jobId: job.id };
+    const limit = { characters: options.outputLimit, folder: options.outputsFolder(job.scope.scope), jobId: job.id };
     const readable = await limitOutput(options.redact(text), limit);
     const result = resultOf(job, entry, status, readable, files);
     return await finish(job, entry, status === "interrupted" ? "unknown" : "done", result);

@@ -8,10 +8,10 @@ import { open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { createFileWriter } from "../core/atomic-file.ts";
 import { codeOf, messageOf, RemoraError } from "../core/errors.ts";
+import { fileNameOf } from "../core/file-name.ts";
 import type { Log } from "../core/log.ts";
 import type { Redact } from "../core/redact.ts";
 import { callsOf, type TaskFiles } from "../core/turn.ts";
-import { fileNameOf } from "./file-name.ts";
 import { markedInterrupted, placeOfTask, renderTask, saysRunning, type TaskPlace } from "./task-text.ts";
 
 export interface TaskFilesOptions {

@@ -36,6 +36,7 @@ export const loadSkillSpec: ToolSpec = {
   readsUntrusted: false,
   isOutward: false,
   timeoutMs: 10_000,
+  folder: "none",
   shellParameters: [],
 };
 

@@ -179,6 +179,7 @@ function toSpec({ description, parameters, timeoutMs }: FitTool, name: string, s
     readsUntrusted: true,
     isOutward: true,
     timeoutMs,
+    folder: "write",
     shellParameters: [],
   };
 }

@@ -10,12 +10,14 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../core/errors.ts";
+import { fileNameOf } from "../core/file-name.ts";
 import type { Log } from "../core/log.ts";
-import type { JsonObject } from "../core/message.ts";
+import type { JsonObject, Scope } from "../core/message.ts";
 import type { Plugin, PluginContext, PluginHome, PluginServices, ToolOffer } from "../core/plugin.ts";
 import { pause } from "../core/retry.ts";
 import type { Skill } from "../core/skill.ts";
 import type { ToolAttempt, ToolScope } from "../core/tool.ts";
+import type { CallFolder } from "../ports/draft.ts";
 import { attemptOf, failed } from "./failure.ts";
 import type { PluginGuard } from "./plugin-guard.ts";
 import { createPluginModules, type PluginModules } from "./plugin-modules.ts";
@@ -28,6 +30,10 @@ export interface PluginHostOptions {
   workspace: string;
   /** Each skill gets a folder of its own below it. */
   dataFolder: string;
+  /** Where outputs that are too long for the model are kept, of conversations of this scope. */
+  outputsFolder(scope: Scope): string;
+  /** Files that tools hand out to people are copied into it. */
+  outbox: string;
   /** By name of the skill. */
   settings: { [skill: string]: JsonObject };
   servicesFor: ServicesFor | undefined;
@@ -44,6 +50,8 @@ interface PluginCall {
   tool: string;
   input: JsonObject;
   scope: ToolScope;
+  /** The working folder as this call sees it. */
+  folder: CallFolder;
 }
 
 export interface PluginHost {
@@ -124,7 +132,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         const work = execute(loaded, call, options, signal).finally(() => release(loaded));
         const returned = await untilAborted(work, signal);
         const { dataFolder } = loaded.home;
-        return await readResult(returned, place, { workingFolder: call.scope.workingFolder, dataFolder });
+        const outbox = join(options.outbox, fileNameOf(`${call.scope.turnId}-${call.id}`));
+        return await readResult(returned, place, { workingFolder: call.folder.path, dataFolder, outbox });
       } catch (thrown) {
         if (signal.aborted)
           return failed(`${place} was stopped before it had finished; whether it did its work is unknown.`);
@@ -224,14 +233,17 @@ function hasExecute(exported: unknown): exported is object {
 async function execute(
   loaded: Loaded,
   call: PluginCall,
-  { guard, servicesFor }: PluginHostOptions,
+  options: PluginHostOptions,
   signal: AbortSignal,
 ): Promise<unknown> {
+  const { guard, servicesFor } = options;
   const plugin = await loaded.ready;
   signal.throwIfAborted();
-  const { workingFolder, scope, conversationId, turnId, requester } = call.scope;
-  const services = servicesFor?.(call, signal) ?? {};
-  const at = { workingFolder, scope, conversationId, turnId, requester };
+  const { scope, conversationId, turnId, requester } = call.scope;
+  const { path: workingFolder, ...ofFolder } = call.folder;
+  const services = { ...servicesFor?.(call, signal), ...ofFolder };
+  const outputsFolder = options.outputsFolder(scope);
+  const at = { workingFolder, outputsFolder, scope, conversationId, turnId, requester };
   const context: PluginContext = { ...loaded.home, ...at, ...services, signal };
   return guard.run(call.skill.name, async () => plugin.execute(call.tool, call.input, context));
 }

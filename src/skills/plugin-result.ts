@@ -1,8 +1,13 @@
 /** What a plugin returned, as an attempt: total, because plugins are other people's code and return what they like. */
-import { realpath, stat } from "node:fs/promises";
-import { basename, resolve } from "node:path";
+import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { basename, join, relative } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { inspect } from "node:util";
+import { messageOf } from "../core/errors.ts";
+import { sizeText } from "../core/size-text.ts";
 import type { ToolAttempt, ToolFile } from "../core/tool.ts";
+import { atPlace, explainFileProblem, fileProblem, openForReading } from "../core/working-folder.ts";
 import { failed } from "./failure.ts";
 import { isInside } from "./find.ts";
 
@@ -10,9 +15,13 @@ import { isInside } from "./find.ts";
 export interface FilePlaces {
   workingFolder: string;
   dataFolder: string;
+  /** The call's own folder for copies of files that go out; made when there is one. */
+  outbox: string;
 }
 
 const maxPreview = 500;
+/** No chat service takes more. */
+const maxFileBytes = 100 * 1024 * 1024;
 const unabridged = { depth: 10, maxArrayLength: 10_000, maxStringLength: 100_000 };
 
 export async function readResult(returned: unknown, place: string, places: FilePlaces): Promise<ToolAttempt> {
@@ -50,24 +59,46 @@ function toText(value: unknown): string {
   }
 }
 
+/**
+ * Files are opened once, inside their folder, and copied while the call runs: what people get is what the tool made, whatever
+ * becomes of the path later.
+ */
 async function readFiles(listed: unknown, places: FilePlaces): Promise<{ files: ToolFile[]; problems: string[] }> {
   const files: ToolFile[] = [];
   const problems: string[] = [];
-  const roots = await Promise.all(
-    [places.workingFolder, places.dataFolder].map((root) => realpath(root).catch(() => root)),
-  );
   for (const entry of Array.isArray(listed) ? (listed as unknown[]) : []) {
     const file = asFile(entry);
     if (file === undefined) {
       problems.push("(A file was left out: it has no path.)");
       continue;
     }
-    const path = await realpath(resolve(places.workingFolder, file.path)).catch(() => undefined);
-    const isThere = path !== undefined && roots.some((root) => isInside(path, root)) && (await stat(path)).isFile();
-    if (isThere) files.push({ ...file, path });
-    else problems.push(`(The file ${file.name} was left out: it is not in the working folder.)`);
+    try {
+      const path = join(places.outbox, `${files.length + 1}`);
+      await copyOut(file, places, path);
+      files.push({ ...file, path });
+    } catch (thrown) {
+      const why = explainFileProblem(thrown, file.path) ?? messageOf(thrown);
+      problems.push(`(The file ${file.name} was left out: ${why})`);
+    }
   }
   return { files, problems };
+}
+
+async function copyOut(
+  { path }: ToolFile,
+  { workingFolder, dataFolder, outbox }: FilePlaces,
+  to: string,
+): Promise<void> {
+  const home = isInside(path, dataFolder) ? dataFolder : workingFolder;
+  const inside = isInside(path, home) ? relative(home, path) : path;
+  await atPlace({ workingFolder: home, path: inside }, async (place) => {
+    await using from = await openForReading(place, "file");
+    const { size } = await from.stat();
+    if (size > maxFileBytes)
+      throw fileProblem(place.shown, `has ${sizeText(size)}, and at most ${sizeText(maxFileBytes)} can be sent`);
+    await mkdir(outbox, { recursive: true });
+    await pipeline(from.createReadStream({ autoClose: false }), createWriteStream(to, { flags: "w", mode: 0o600 }));
+  });
 }
 
 function asFile(entry: unknown): ToolFile | undefined {

@@ -10,12 +10,20 @@
  * Brain name: cerebellum.
  */
 import { mkdir, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Log } from "../core/log.ts";
-import type { JsonObject } from "../core/message.ts";
+import type { JsonObject, Scope } from "../core/message.ts";
 import type { Redact } from "../core/redact.ts";
 import type { Skill, SkillSet } from "../core/skill.ts";
-import type { ToolAttempt, Toolbox, ToolCall, ToolScope, ToolSpec } from "../core/tool.ts";
+import {
+  networkOf,
+  type ToolAttempt,
+  type Toolbox,
+  type ToolCall,
+  type ToolScope,
+  type ToolSpec,
+} from "../core/tool.ts";
+import type { CallFolder, Drafts } from "../ports/draft.ts";
 import { createSkillAccess, type SkillAccess } from "./allowed.ts";
 import { attemptOf, refused } from "./failure.ts";
 import { isInside } from "./find.ts";
@@ -42,6 +50,10 @@ export interface ToolboxOptions {
   /** Each skill gets a folder of its own below it. */
   dataFolder: string;
   config: ToolboxConfig;
+  /** Gives each call the working folder as it is to see it; absent: the real one. */
+  drafts?: Pick<Drafts, "runCall">;
+  /** Where outputs that are too long for the model are kept, of conversations of this scope. */
+  outputsFolder?(scope: Scope): string;
   /** What a call may use of Remora; absent: nothing. */
   servicesFor?: ServicesFor;
   /** Who may have skills written, besides a person approving it; absent: whoever asks. */
@@ -72,6 +84,8 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     library.current().skills.filter((skill) => isAllowed(skill, conversationId));
   const host = createPluginHost({
     workspace,
+    outbox: join(workspace, "outbox"),
+    outputsFolder: (scope) => options.outputsFolder?.(scope) ?? join(workspace, "outputs"),
     dataFolder,
     settings,
     guard,
@@ -108,8 +122,18 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
       return refused(`There is no tool called ${call.name} here (any more). Use one of those that are offered.`);
     const problem = await workingFolderProblem(scope.workingFolder, options.filesRoot);
     if (problem !== undefined) return refused(problem);
-    const tool = owned.skill.renamedTools[call.name] ?? call.name;
-    return host.run({ id: call.id, skill: owned.skill, tool, input: call.input, scope }, signal);
+    const { skill, spec } = owned;
+    const tool = skill.renamedTools[call.name] ?? call.name;
+    const folderCall = {
+      callId: call.id,
+      tool: call.name,
+      scope,
+      use: spec.folder,
+      network: networkOf(spec, call.input),
+    };
+    const work = (folder: CallFolder) =>
+      host.run({ id: call.id, skill, tool, input: call.input, scope, folder }, signal);
+    return (await options.drafts?.runCall(folderCall, signal, work)) ?? (await work({ path: scope.workingFolder }));
   };
 
   return {

@@ -5,6 +5,7 @@
 import { isMap, isSeq } from "yaml";
 import type { Json, JsonObject } from "../core/message.ts";
 import type { ToolSpec } from "../core/tool.ts";
+import type { FolderUse } from "../ports/draft.ts";
 import type { Notes } from "./notes.ts";
 import { toToolParameters } from "./schema.ts";
 import { withoutUnseen } from "./text.ts";
@@ -94,8 +95,17 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
     readsUntrusted: flagOf(written, "untrusted", name, line, notes),
     isOutward: flagOf(written, "outward", name, line, notes),
     timeoutMs: timeoutOf(written.timeout, name, line, notes),
+    folder: folderUse(written.folder, name, line, notes),
     shellParameters: parameters.shellParameters,
   };
+}
+
+/** A value that is not known counts as the one that works on a draft. */
+function folderUse(written: Json | undefined, name: string, line: number, notes: Notes): FolderUse {
+  if (written === undefined) return "none";
+  if (written === "none" || written === "read" || written === "write") return written;
+  notes.warn(line, "tool-folder", `tool ${name}: folder must be none, read or write, and counts as write`);
+  return "write";
 }
 
 /** A value that is neither counts as the careful one. */

@@ -3,10 +3,10 @@ import { dirname } from "node:path";
 import type { ApprovalDesk } from "../core/approval.ts";
 import type { Ledger } from "../core/ledger.ts";
 import type { Platform } from "../core/platform.ts";
-import type { SandboxProbe } from "../core/sandbox.ts";
 import type { SkillSet } from "../core/skill.ts";
 import type { ToolQueue } from "../core/tool.ts";
 import { requesterOf } from "../core/turn.ts";
+import type { SandboxReport } from "../ports/sandbox.ts";
 import type { DashboardData, StatusLine } from "./dashboard.ts";
 
 export interface SnapshotOptions {
@@ -92,7 +92,7 @@ function skillsOf({ skills, diagnostics }: SkillSet): DashboardData["skills"] {
 export function statusLines(
   platforms: readonly Platform[],
   models: readonly { model: string; isReady: boolean; hint: string }[],
-  sandbox: SandboxProbe,
+  sandbox: SandboxReport,
 ): StatusLine[] {
   return [
     ...platforms.map((platform): StatusLine => {

@@ -33,6 +33,7 @@ function create(changes: Partial<ConversationsOptions> = {}): Conversations {
     run: (turn) => endTurn(turn, "done"),
     onCrash: async () => {},
     cancelApprovals: async () => {},
+    settleDecided: async () => {},
     workingFolder: () => "/nowhere",
     ...changes,
   });

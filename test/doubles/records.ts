@@ -14,6 +14,7 @@ export function toolSpec(name: string, changes: Partial<ToolSpec> = {}): ToolSpe
     readsUntrusted: false,
     isOutward: false,
     timeoutMs: 1_000,
+    folder: "none",
     shellParameters: [],
     ...changes,
   };

@@ -71,6 +71,12 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     toolbox: { specs: () => options.tools ?? [], run: () => Promise.reject(new Error("the queue runs tools")) },
     gate: gateDouble(options.judge ?? (() => "safe")),
     approvals: { ...refusingApprovals, ...options.approvals },
+    containment: {
+      isContained: () => false,
+      reasons: () => [],
+      facts: async () => [],
+    },
+    drafts: { settle: async () => {}, news: async () => [] },
     queue: {
       async run(job, signal) {
         ran.push(job);

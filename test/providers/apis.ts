@@ -84,6 +84,7 @@ export const lookUp: ToolSpec = {
   readsUntrusted: false,
   isOutward: false,
   timeoutMs: 1_000,
+  folder: "none",
   shellParameters: [],
 };
 

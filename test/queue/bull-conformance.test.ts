@@ -76,6 +76,7 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ${redisNote}`, (
           prefix,
           bus,
           runs: true,
+          outputsFolder: setup.outputsFolder,
           redact: (text) => text,
           log: silentLog,
           timing: quickTiming,

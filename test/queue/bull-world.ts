@@ -107,6 +107,7 @@ export async function openQueue(options: OpenOptions): Promise<OpenedQueue> {
     backoff: [50, 50, 50],
     concurrency: 4,
     outputLimit: 30_000,
+    outputsFolder: () => tmpdir(),
     redact: createRedactor(secrets ?? []),
     log: silentLog,
     timing: { ...quickTiming, ...timing },

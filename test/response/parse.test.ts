@@ -9,7 +9,7 @@ import { noUsage } from "../doubles/scripted-provider.ts";
 
 function tool(name: string, parameters: JsonSchema): ToolSpec {
   const rest = { description: "", skill: "sample", isReadOnly: false, isIdempotent: false, timeoutMs: 1_000 };
-  return { name, parameters, ...rest, readsUntrusted: false, isOutward: false, shellParameters: [] };
+  return { name, parameters, ...rest, readsUntrusted: false, isOutward: false, folder: "none", shellParameters: [] };
 }
 
 const exec = tool("shell_exec", {

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { silentLog } from "../../src/core/log.ts";
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import { findProgram } from "../../src/core/sandbox-command.ts";
+import { findProgram } from "../../src/sandbox/find-program.ts";
 
 export const skillsFolder = resolve(import.meta.dirname, "../../skills");
 
@@ -34,6 +34,7 @@ export async function makePlace(): Promise<TestPlace> {
       return {
         workspace,
         workingFolder,
+        outputsFolder: join(root, "outputs"),
         skillFolder: join(skillsFolder, skill),
         dataFolder: join(root, "data", "skills", skill),
         log: silentLog,

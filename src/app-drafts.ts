@@ -1,0 +1,144 @@
+/** The part of the composition that keeps commands harmless: the sandbox, its way out, drafts, and what must be asked about. */
+import { realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Settings } from "./config/load.ts";
+import type { ApprovalCard, ChangeApprovals, ChangesActions } from "./core/approval.ts";
+import { type Containment, createContainment } from "./core/containment.ts";
+import type { Bus, Leases } from "./core/coordination.ts";
+import type { Ledger } from "./core/ledger.ts";
+import type { Log } from "./core/log.ts";
+import type { InboundMessage, Scope } from "./core/message.ts";
+import type { TurnRecord } from "./core/turn.ts";
+import { folderNameOf } from "./memory/places.ts";
+import type { Drafts } from "./ports/draft.ts";
+import type { Sandbox, SandboxReport } from "./ports/sandbox.ts";
+import { draftsFolderOf } from "./sandbox/draft/draft-diff.ts";
+import { createDrafts, makeDraftFolders } from "./sandbox/draft/drafts.ts";
+import { createEgress } from "./sandbox/egress/egress.ts";
+import { parseHosts } from "./sandbox/egress/hosts.ts";
+import { createSandbox } from "./sandbox/view/sandbox.ts";
+
+export interface DraftParts {
+  sandbox: Sandbox;
+  report: SandboxReport;
+  drafts: Drafts & ChangesActions;
+  containment: Containment;
+  /** The real working folder of a conversation. */
+  workingFolder(conversationId: string, scope: Scope): string;
+  /** Where outputs are kept that are too long for the model. */
+  outputsFolder(scope: Scope): string;
+  close(): Promise<void>;
+}
+
+export interface DraftPartsOptions {
+  settings: Settings;
+  ledger: Ledger;
+  leases: Leases;
+  bus: Bus;
+  /** Made later than drafts, and used only once the process works. */
+  approvals(): ChangeApprovals;
+  show(card: ApprovalCard): Promise<void>;
+  isTainted(turn: TurnRecord): boolean;
+  accept(message: InboundMessage): Promise<unknown>;
+  redact(text: string): string;
+  log: Log;
+}
+
+/** In the view; the model is told to look there. */
+const nodeInView = "/opt/node/bin";
+
+export async function createDraftParts(options: DraftPartsOptions): Promise<DraftParts> {
+  const { settings, ledger, leases, bus, log } = options;
+  const { config, workspace, data } = settings;
+  const draftsFolder = draftsFolderOf(workspace);
+  await makeDraftFolders(draftsFolder);
+  const isOff = config.safety.sandbox === "off";
+  const sandbox = isOff ? switchedOff() : createSandbox({ folder: join(data, "sandbox"), log });
+  const report = await sandbox.probe();
+  const { network, readable } = config.sandbox;
+  const egress = createEgress({
+    allow: network.allow,
+    secrets: network.secrets,
+    log: (connection) => log.info({ ...connection }, "a command reached the network"),
+  });
+  const workingFolder = (conversationId: string, scope: Scope) =>
+    folderFor(config.folders, conversationId) ?? join(workspace, "files", folderNameOf(scope));
+  const outputsFolder = (scope: Scope) => join(workspace, "outputs", folderNameOf(scope));
+  const given = new Set(Object.values(config.folders).map(withoutLinks));
+
+  const drafts = createDrafts({
+    ...{ ledger, leases, bus, sandbox, egress, log },
+    approvals: {
+      openChanges: (request) => options.approvals().openChanges(request),
+      redeemChanges: (id) => options.approvals().redeemChanges(id),
+      finishChanges: (id, outcome) => options.approvals().finishChanges(id, outcome),
+      mayTakeBack: (id, by) => options.approvals().mayTakeBack(id, by),
+      replaceChanges: (id, reason) => options.approvals().replaceChanges(id, reason),
+    },
+    policy: config.safety.changes,
+    undo: { maxAgeMs: config.safety.undo.days * 86_400_000, maxBytes: config.safety.undo.megabytes * 1024 * 1024 },
+    folder: draftsFolder,
+    isGiven: (folder) => given.has(folder),
+    unconfinedRefusal:
+      config.safety.sandbox === "required"
+        ? `Nothing was run: the settings require a sandbox (safety.sandbox: required), and it does not hold here: ${report.detail}. Tell the operator.`
+        : undefined,
+    exposed: (scope) => ({
+      // Skills may bring scripts that are meant to be run.
+      readable: [...settings.skillRoots, ...readable],
+      mounts: [
+        { from: dirname(process.execPath), at: nodeInView },
+        { from: outputsFolder(scope), at: "/outputs" },
+      ],
+    }),
+    show: options.show,
+    isTainted: options.isTainted,
+    accept: options.accept,
+    redact: options.redact,
+  });
+
+  const containment = createContainment({
+    sandboxHolds: report.holds,
+    asksForCommands: config.safety.shell === "ask",
+    freeHosts: network.always,
+    describeHosts(hosts) {
+      const parsed = parseHosts(hosts);
+      return parsed.type === "hosts" ? egress.describe(parsed.hosts) : [...hosts];
+    },
+    changedPaths: drafts.changedPaths,
+  });
+
+  return {
+    ...{ sandbox, report, drafts, containment, workingFolder, outputsFolder },
+    async close() {
+      await drafts.close();
+      await egress.close();
+      await sandbox.close();
+    },
+  };
+}
+
+/** The conversation's own entry, or that of the channel it belongs to. */
+function folderFor(folders: Readonly<Record<string, string>>, conversationId: string): string | undefined {
+  for (let id = conversationId; id !== ""; id = id.slice(0, Math.max(0, id.lastIndexOf(":")))) {
+    if (Object.hasOwn(folders, id)) return folders[id];
+  }
+  return undefined;
+}
+
+function withoutLinks(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
+  }
+}
+
+function switchedOff(): Sandbox {
+  const detail = "switched off by safety.sandbox: every command asks, and only owners may approve";
+  return {
+    probe: async () => ({ holds: false, layers: "overlay", detail }),
+    open: () => Promise.reject(new Error("the sandbox is switched off")),
+    close: async () => {},
+  };
+}

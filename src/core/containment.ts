@@ -1,0 +1,76 @@
+/**
+ * What a call could do beyond its draft, and what follows: a call that can do nothing runs unasked, and again after a crash;
+ * every other is asked about, whatever the rules of skills say. No grant covers these questions.
+ */
+import type { GateMatch } from "./gate.ts";
+import type { JsonObject } from "./message.ts";
+import { networkOf, type ToolSpec } from "./tool.ts";
+
+export interface ContainmentOptions {
+  /** Commands run in views. */
+  sandboxHolds: boolean;
+  /** `safety.shell: ask`: every command asks first. */
+  asksForCommands: boolean;
+  /** Hosts that never ask, as the settings name them. */
+  freeHosts: readonly string[];
+  /** A line for people about hosts, with ports and secrets. */
+  describeHosts(hosts: readonly string[]): string[];
+  /** Files that the conversation's draft has changed. */
+  changedPaths(conversationId: string): Promise<string[]>;
+}
+
+export interface Containment {
+  /** It changes nothing but its draft: after a crash it can simply run again. */
+  isContained(spec: ToolSpec | undefined, input: JsonObject): boolean;
+  /** Why a person must be asked, besides what the rules of skills say. */
+  reasons(spec: ToolSpec | undefined, input: JsonObject): GateMatch[];
+  /** What leaves the draft with the call, a line each. */
+  facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
+}
+
+const maxNamedPaths = 10;
+
+export function createContainment(options: ContainmentOptions): Containment {
+  const { sandboxHolds, asksForCommands, freeHosts } = options;
+  const free = new Set(freeHosts.map((host) => host.toLowerCase()));
+
+  function hostsToAsk(spec: ToolSpec, input: JsonObject): string[] {
+    return networkOf(spec, input).filter((host) => !free.has(host.toLowerCase()));
+  }
+
+  return {
+    isContained(spec, input) {
+      const isInView = spec?.folder === "write" && sandboxHolds;
+      return isInView && networkOf(spec, input).length === 0 && input.background !== true && !spec.isOutward;
+    },
+    reasons(spec, input) {
+      if (spec === undefined || spec.folder !== "write") return [];
+      const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
+      if (!sandboxHolds && isOwnWork)
+        return [reason("No sandbox works on this machine, so this changes files at once and nothing limits it.")];
+      if (hostsToAsk(spec, input).length > 0)
+        return [reason("It reaches the network, and what it does there can't be undone.")];
+      if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command is to be approved here.")];
+      return [];
+    },
+    async facts(spec, input, conversationId) {
+      const hosts = spec === undefined ? [] : networkOf(spec, input);
+      const isLeaving = hosts.length > 0 || spec?.isOutward === true;
+      if (!isLeaving) return [];
+      const paths = await options.changedPaths(conversationId);
+      return [...options.describeHosts(hosts).map((line) => `Reaches ${line}`), ...takenAlong(paths)];
+    },
+  };
+}
+
+function takenAlong(paths: readonly string[]): string[] {
+  if (paths.length === 0) return [];
+  const named = paths.slice(0, maxNamedPaths).join(", ");
+  const more = paths.length > maxNamedPaths ? ` and ${paths.length - maxNamedPaths} more` : "";
+  return [`Can read changes that nobody has approved yet: ${named}${more}`];
+}
+
+/** Without a file, it is no rule of a skill. */
+function reason(text: string): GateMatch {
+  return { kind: "confirm", skill: "remora", pattern: "", reason: text, file: "", line: 0, form: "exact" };
+}

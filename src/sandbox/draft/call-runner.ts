@@ -1,0 +1,224 @@
+/**
+ * One call over a draft:
+ *
+ *   1. a call that only reads gets the real folder as long as there is no draft; every other gets a view
+ *   2. the call works in its view, on a layer of its own
+ *   3. when it has ended, its plan and its result are written to disk, the draft is touched in the ledger, and then the
+ *      layer is merged; a crash in between is made good by whoever uses the draft next
+ *
+ * A call that was cut off leaves nothing: its layer is thrown away.
+ */
+import { mkdir, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf, RemoraError } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { Scope } from "../../core/message.ts";
+import type { ToolAttempt } from "../../core/tool.ts";
+import type { CallFolder, DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
+import type { CommandEnd, Sandbox, View } from "../../ports/sandbox.ts";
+import { applyMerge } from "../effects/merge-layer.ts";
+import { planMerge } from "../effects/merge-plan.ts";
+import { discardLayer } from "../effects/remove-tree.ts";
+import type { Egress } from "../egress/egress.ts";
+import { noteBase } from "./base-state.ts";
+import { createUnconfinedCommands, createViewCommands, openSession } from "./commands.ts";
+import type { DraftLocks } from "./draft-locks.ts";
+import type { DraftStore } from "./draft-store.ts";
+
+export interface CallRunnerOptions {
+  store: DraftStore;
+  locks: DraftLocks;
+  sandbox: Sandbox;
+  /** Whether the folder is one that the configuration names. */
+  isGiven(folder: string): boolean;
+  /** Why no command runs without a sandbox; absent: one does, once an owner has approved it. */
+  unconfinedRefusal: string | undefined;
+  /** Folders that commands may read, and where others appear inside, for a conversation of this scope. */
+  exposed(scope: Scope): { readable: string[]; mounts: { from: string; at: string }[] };
+  egress: Egress;
+  /** `draft` absent: without a sandbox. */
+  startJob(call: FolderCall, draft: DraftRecord | undefined, text: string): Promise<JobSummary>;
+  jobsFor(call: FolderCall): PluginJobs;
+  /** What is kept on disk holds no secret that people configured. */
+  redact(text: string): string;
+  log: Log;
+}
+
+export interface CallRunner {
+  run(call: FolderCall, signal: AbortSignal, work: (folder: CallFolder) => Promise<ToolAttempt>): Promise<ToolAttempt>;
+  /** Merges what a view wrote. Undefined when it changed nothing; the draft as it is then. Rejects over the limits. */
+  join(joining: Joining, signal: AbortSignal): Promise<DraftRecord | undefined>;
+  /** Applies what calls of a process that died had joined. */
+  finishPending(draft: DraftRecord): Promise<void>;
+}
+
+export interface Joining {
+  draft: DraftRecord;
+  view: Pick<View, "merged" | "upper">;
+  /** The layer that the view was opened over, and the folder it was given for what it writes. */
+  over: string;
+  scratch: string;
+  callKey: string;
+  turnId: string;
+  attempt: ToolAttempt;
+}
+
+export function lockNameOf({ conversationId, folder }: Pick<DraftRecord, "conversationId" | "folder">): string {
+  return `draft:${conversationId}:${folder}`;
+}
+
+export function createCallRunner(options: CallRunnerOptions): CallRunner {
+  const { store, locks, sandbox, log } = options;
+
+  async function run(
+    call: FolderCall,
+    signal: AbortSignal,
+    work: (folder: CallFolder) => Promise<ToolAttempt>,
+  ): Promise<ToolAttempt> {
+    const { scope, use } = call;
+    const jobs = options.jobsFor(call);
+    if (use === "none") return await work({ path: scope.workingFolder, jobs });
+    const folder = await realpath(scope.workingFolder);
+    if (!(await sandbox.probe()).holds) {
+      const startJob = (text: string) => options.startJob(call, undefined, text);
+      const commands = createUnconfinedCommands(folder, startJob, options.unconfinedRefusal);
+      return await work({ path: folder, jobs, ...(use === "write" ? { commands } : {}) });
+    }
+    const lockName = lockNameOf({ conversationId: scope.conversationId, folder });
+    const mode = use === "read" ? "shared" : "exclusive";
+    return await locks.use(lockName, mode, signal, async () => {
+      const active = await store.active(scope.conversationId, folder);
+      if (use === "read" && active === undefined) return await work({ path: folder, jobs });
+      const draft = active ?? newDraft(call, folder);
+      if (use === "write" && active !== undefined) await finishPending(draft);
+      const earlier = await store.joined(draft.id, keyOf(call));
+      return earlier?.attempt ?? (await runInView(call, draft, signal, work));
+    });
+  }
+
+  function newDraft({ scope }: FolderCall, folder: string): DraftRecord {
+    const { conversationId } = scope;
+    const [platform = ""] = conversationId.split(":", 1);
+    const kind = options.isGiven(folder) ? "given" : "own";
+    return store.plan({ platform, conversationId, scope: scope.scope, folder, kind });
+  }
+
+  async function runInView(
+    call: FolderCall,
+    draft: DraftRecord,
+    signal: AbortSignal,
+    work: (folder: CallFolder) => Promise<ToolAttempt>,
+  ): Promise<ToolAttempt> {
+    const { layer, scratch: scratchFolder } = store.places(draft.id);
+    const scratch = join(scratchFolder, keyOf(call));
+    await discardLayer(scratch);
+    await mkdir(scratch, { recursive: true });
+    await mkdir(layer, { recursive: true });
+    const session = await openSession(options.egress, call.network, signal);
+    const { readable, mounts } = options.exposed(call.scope.scope);
+    const places = { folder: draft.folder, layers: [layer], scratch, readable };
+    const view = await sandbox.open({ ...places, mounts: [...mounts, ...(session?.mounts ?? [])] }, signal);
+    let commandEnd: CommandEnd | undefined;
+    const noteEnd = (end: CommandEnd) => {
+      commandEnd = end;
+    };
+    try {
+      const startJob = (text: string) => options.startJob(call, draft, text);
+      const commands = createViewCommands({ view, session, startJob, noteEnd });
+      const attempt = await work({ path: view.merged, ...(call.use === "write" ? { commands } : {}) });
+      if (call.use === "read" || wasCutOff(attempt, commandEnd) || signal.aborted) return attempt;
+      return await joined(call, draft, { view, over: layer, scratch }, attempt, signal);
+    } finally {
+      await session?.close();
+      await view.close();
+      await discardLayer(scratch);
+      if ((await store.active(draft.conversationId, draft.folder))?.id !== draft.id) await store.remove(draft.id);
+    }
+  }
+
+  async function joined(
+    call: FolderCall,
+    draft: DraftRecord,
+    opened: Pick<Joining, "view" | "over" | "scratch">,
+    attempt: ToolAttempt,
+    signal: AbortSignal,
+  ): Promise<ToolAttempt> {
+    const { turnId } = call.scope;
+    try {
+      await joinDraft({ draft, ...opened, callKey: keyOf(call), turnId, attempt }, signal);
+      return attempt;
+    } catch (thrown) {
+      if (!(thrown instanceof RemoraError) || thrown.code !== "draft.too-large") throw thrown;
+      return { ...attempt, isOk: false, isAnswer: true, text: `${attempt.text}\n\n${thrown.message}` };
+    }
+  }
+
+  async function joinDraft(joining: Joining, signal: AbortSignal): Promise<DraftRecord | undefined> {
+    const { draft, view, over, callKey, turnId, attempt } = joining;
+    // The view's path ends in a link of the system's, and a folder is never opened through a link.
+    const folders = { merged: `${view.merged}/.`, upper: view.upper, base: draft.folder, layer: over };
+    const plan = await planMerge(folders, signal);
+    if (plan.type === "too-large") throw tooLarge(plan.paths);
+    if (plan.entries.length === 0) return undefined;
+    const result = withIgnored({ ...attempt, text: options.redact(attempt.text) }, plan.ignored.length);
+    const call = { attempt: result, turnId, joinedAt: Date.now() };
+    await store.keepJoined(draft.id, callKey, { ...call, plan, from: view.upper ?? join(joining.scratch, "copy") });
+    return await apply(draft, callKey);
+  }
+
+  async function apply(draft: DraftRecord, callKey: string): Promise<DraftRecord | undefined> {
+    const call = await store.joined(draft.id, callKey);
+    if (call?.plan === undefined || call.from === undefined) return draft;
+    const touched = await store.touch(draft, (body) => ({
+      ...body,
+      turnIds: [...new Set([...body.turnIds, call.turnId])],
+      changedAt: Math.max(Date.now(), body.changedAt + 1),
+    }));
+    if (touched === undefined) return undefined;
+    const { layer } = store.places(draft.id);
+    await noteBase(store.places(draft.id).base, draft.folder, call.plan);
+    await applyMerge(call.plan, { from: call.from, base: draft.folder, layer });
+    const { plan: _plan, from: _from, ...rest } = call;
+    await store.keepJoined(draft.id, callKey, rest);
+    return touched;
+  }
+
+  async function finishPending(draft: DraftRecord): Promise<void> {
+    for (const { callKey } of await store.unfinished(draft.id)) {
+      await apply(draft, callKey).catch((thrown: unknown) => {
+        log.error(
+          { draftId: draft.id, callKey, error: messageOf(thrown) },
+          "changes of a call could not join the draft",
+        );
+        throw thrown;
+      });
+    }
+  }
+
+  return { run, join: joinDraft, finishPending };
+}
+
+/** A job id is safe as a file name only in parts. */
+export function keyOf({ callId, scope }: FolderCall): string {
+  return encodeURIComponent(`${scope.turnId}-${callId}`).replace(/^\.+/, "_");
+}
+
+/** What failed without being an answer may have stopped anywhere. */
+function wasCutOff(attempt: ToolAttempt, end: CommandEnd | undefined): boolean {
+  if (end !== undefined) return end.exitCode === undefined;
+  return !attempt.isOk && attempt.isAnswer !== true;
+}
+
+function withIgnored(attempt: ToolAttempt, count: number): ToolAttempt {
+  if (count === 0) return attempt;
+  const what = count === 1 ? "A socket, pipe or device was" : `${count} sockets, pipes or devices were`;
+  return { ...attempt, text: `${attempt.text}\n\n(${what} not kept: a draft holds files, folders and links only.)` };
+}
+
+function tooLarge(paths: number): RemoraError {
+  return new RemoraError({
+    code: "draft.too-large",
+    place: "draft",
+    message: `Nothing of what this call changed was kept: it changed more than ${(paths - 1).toLocaleString("en")} files. Work on fewer files at a time.`,
+  });
+}

@@ -1,0 +1,19 @@
+/** Looks a program up on the PATH of this process and in the system's folders. */
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+import { delimiter, join, sep } from "node:path";
+
+const systemFolders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+export async function findProgram(name: string): Promise<string | undefined> {
+  const onPath = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder.startsWith(sep));
+  for (const folder of [...onPath, ...systemFolders]) {
+    const path = join(folder, name);
+    const isThere = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return path;
+  }
+  return undefined;
+}
