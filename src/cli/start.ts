@@ -48,7 +48,7 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
     ...platforms.map((platform) => `  Platform  ${platform.name}: ${platform.detail}`),
     ...(role === "all" ? [] : [`  Role      ${role}`]),
     `  Skills    ${report.skills.loaded}${report.skills.withProblems === 0 ? "" : `, ${report.skills.withProblems} files with problems: npm run -s remora -- skills check`}`,
-    `  Sandbox   ${report.sandbox.holds ? "holds for shell commands" : `does not hold: ${report.sandbox.detail}. Only safety.owners may approve shell commands`}`,
+    `  Sandbox   ${report.sandbox.holds ? report.sandbox.detail : `does not hold: ${report.sandbox.detail}`}`,
     `  Brain     ${settings.workspace}`,
     "",
   ];

@@ -40,7 +40,7 @@ export interface EgressOptions {
 }
 
 export interface Egress {
-  /** Lines of Markdown for a card: each host with its ports, and the secret that its requests will carry. */
+  /** Lines of plain text for a card: each host with its ports, and the secret that its requests will carry. */
   describe(hosts: readonly ApprovedHost[]): string[];
   open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;
   /** Closes every session. */

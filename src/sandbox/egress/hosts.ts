@@ -6,7 +6,6 @@
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { domainToASCII, domainToUnicode } from "node:url";
-import { asCode } from "../../core/shown-text.ts";
 import { defaultPorts, maxHostCharacters, maxHosts } from "./limits.ts";
 
 export interface ApprovedHost {
@@ -37,12 +36,12 @@ export function isApproved(hosts: readonly ApprovedHost[], host: string, port: n
   return hosts.some((approved) => approved.host === host && approved.ports.includes(port));
 }
 
-/** One line for a card, in Markdown; a name in another script is shown in both forms. */
+/** One line of plain text for a card; a name in another script is shown in both forms. */
 export function hostLine({ host, ports }: ApprovedHost): string {
   const unicode = domainToUnicode(host);
-  const also = unicode === "" || unicode === host ? "" : ` (${asCode(unicode, maxHostCharacters)})`;
+  const also = unicode === "" || unicode === host ? "" : ` (${unicode})`;
   const named = ports.map((port) => (port === 443 ? "443 (HTTPS)" : port === 80 ? "80 (HTTP)" : String(port)));
-  return `${asCode(host, maxHostCharacters)}${also}, ${ports.length === 1 ? "port" : "ports"} ${named.join(" and ")}`;
+  return `${host}${also}, ${ports.length === 1 ? "port" : "ports"} ${named.join(" and ")}`;
 }
 
 /** `host:port`, with brackets around an IPv6 address. */

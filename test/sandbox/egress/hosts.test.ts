@@ -65,9 +65,9 @@ test("a card has one line for each host, and shows both forms of a name in anoth
     return parsed.type === "hosts" ? parsed.hosts.map(hostLine) : [];
   };
   expect(lines("github.com", "bücher.example:8443", "аррӏе.com:80")).toEqual([
-    "`github.com`, ports 443 (HTTPS) and 80 (HTTP)",
-    "`xn--bcher-kva.example` (`bücher.example`), port 8443",
-    "`xn--80ak6aa92e.com` (`аррӏе.com`), port 80 (HTTP)",
+    "github.com, ports 443 (HTTPS) and 80 (HTTP)",
+    "xn--bcher-kva.example (bücher.example), port 8443",
+    "xn--80ak6aa92e.com (аррӏе.com), port 80 (HTTP)",
   ]);
 });
 

@@ -204,8 +204,8 @@ test("a card says which hosts get a secret, by the name of its header", () => {
       { host: "a.com", ports: [443] },
     ]),
   ).toEqual([
-    "`api.github.com`, ports 443 (HTTPS) and 80 (HTTP); requests carry this installation's Authorization",
-    "`a.com`, port 443 (HTTPS)",
+    "api.github.com, ports 443 (HTTPS) and 80 (HTTP); requests carry this installation's Authorization",
+    "a.com, port 443 (HTTPS)",
   ]);
 });
 
