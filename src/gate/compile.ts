@@ -27,7 +27,7 @@ export function compileRules({ rules, shellParameters }: GateRules): CompiledRul
     const { readings, problem } = readRule(rule.pattern);
     if (problem === undefined) return readings;
     report(rule, problem);
-    return problem.code === "gate.empty-pattern" ? undefined : { re2: literally(rule.pattern) };
+    return problem.code === "gate.empty-pattern" ? undefined : literally(rule.pattern);
   });
   return { rules, patterns: createPatternSet(patterns), shellParameters, diagnostics };
 }

@@ -6,6 +6,8 @@
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 
 export interface Readings {
+  /** The pattern as an author would write it. */
+  source: string;
   /** In RE2's syntax; absent when RE2 can't express it. */
   re2?: string;
   /** In JavaScript's syntax, for the timed engine; absent when RE2 says it all. */
@@ -28,9 +30,10 @@ export function readPattern(written: string): Readings | undefined {
   const pattern = withoutInlineFlag(written);
   const isJavaScript = isAccepted(() => new RegExp(pattern, "i"));
   const re2 = namedReference.test(pattern) ? undefined : inRe2(pattern, isJavaScript);
-  if (re2 !== undefined && isJavaScript && readDifferently.test(pattern)) return { re2, javascript: pattern };
-  if (re2 !== undefined) return { re2 };
-  return isJavaScript ? { javascript: pattern } : undefined;
+  if (re2 !== undefined && isJavaScript && readDifferently.test(pattern))
+    return { source: pattern, re2, javascript: pattern };
+  if (re2 !== undefined) return { source: pattern, re2 };
+  return isJavaScript ? { source: pattern, javascript: pattern } : undefined;
 }
 
 /** A leading `(?i)` says what holds anyway, and JavaScript does not know it. */
@@ -38,9 +41,10 @@ function withoutInlineFlag(pattern: string): string {
   return pattern.replace(/^\(\?i\)/, "");
 }
 
-/** The text itself, as an RE2 pattern. */
-export function literally(text: string): string {
-  return RE2JS.quote(text);
+/** The text itself, as a pattern. */
+export function literally(text: string): Readings {
+  const source = RE2JS.quote(text);
+  return { source, re2: source };
 }
 
 function inRe2(pattern: string, isJavaScript: boolean): string | undefined {

@@ -6,13 +6,14 @@
  *   3. unless matching is `exact`: derived forms, the reading of shell commands, and tags; they can only raise it
  *   4. the strictest of all matches, each with its pattern, skill, file, line and form
  *
- * Everything is bounded by a deadline; what could not be tried by then is blocked, because nobody has judged it.
+ * Everything is bounded by a deadline. What could not be tried by then asks, unless what was tried already blocks.
  * Brain name: amygdala.
  */
 import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../core/gate.ts";
 import type { JsonObject } from "../core/message.ts";
 import { readArguments } from "./arguments.ts";
 import { type CompiledRules, compileRules, type GateDiagnostic } from "./compile.ts";
+import { createDeadline, type Deadline } from "./deadline.ts";
 import { type Form, formsOf } from "./forms.ts";
 import type { PatternHits } from "./pattern-set.ts";
 import { readShell } from "./shell.ts";
@@ -32,15 +33,15 @@ export interface RuleGate extends Gate {
   warmUp(): void;
 }
 
-/** Milliseconds for one call. */
-const timeLimit = 180;
+/** Milliseconds for one call, because the event loop stands still meanwhile. */
+const timeLimitMs = 90;
 
 const failClosedReasons = {
   "unserialisable-args": "the arguments can't be written as JSON",
   "args-too-large": "the arguments are larger than 1 MiB",
   "args-too-deep": "the arguments are nested deeper than 1,000 levels",
   "args-not-an-object": "the arguments are no JSON object",
-  "not-judged-in-time": "the patterns could not all be tried on these arguments in time",
+  "not-checked-in-time": "this call could not be checked in time",
   "gate-failed": "the gate itself failed on this call",
 };
 
@@ -56,13 +57,19 @@ export function createGate(options: GateOptions): RuleGate {
 
   return {
     classify(tool, args, extraTags = []) {
+      const wholeTime = createDeadline(timeLimitMs);
       const read = readArguments(args);
       if (read.type === "refused") {
         return { class: "block", matches: [failClosed(read.why)], tags: [], argsJson: read.text };
       }
       const { text: argsJson, input } = read;
       try {
-        return { ...judge(compiledRules(), options.matching, { tool, argsJson, input, extraTags }), input, argsJson };
+        const left = wholeTime.left();
+        const inForce = compiledRules();
+        // Compiling happens once, and is not this call's fault.
+        const deadline = createDeadline(left);
+        const call = { tool, argsJson, input, extraTags };
+        return { ...judge(inForce, options.matching, call, deadline), input, argsJson };
       } catch {
         return { class: "block", matches: [failClosed("gate-failed")], tags: [], input, argsJson };
       }
@@ -94,39 +101,49 @@ function judge(
   compiled: CompiledRules,
   matching: GateOptions["matching"],
   call: CallToJudge,
+  deadline: Deadline,
 ): Pick<Verdict, "class" | "matches" | "tags"> {
-  const deadline = performance.now() + timeLimit;
-  const exact: Form = { text: `${call.tool} ${call.argsJson}`, name: "exact" };
-  const forms = [exact];
-  const tags: string[] = [];
-  const failures: GateMatch[] = [];
+  const { tool, argsJson, extraTags } = call;
+  const tagForms = (tags: Iterable<string>) => [...tags].map((tag): Form => ({ text: `${tool} ${tag}`, name: "tag" }));
+  const tags = new Set(matching === "extended" ? extraTags : []);
+  const forms: Form[] = [{ text: `${tool} ${argsJson}`, name: "exact" }, ...tagForms(tags)];
+  // First and by itself: what it says holds, whatever becomes of the rest.
+  let hits = compiled.patterns.match(textsOf(forms), deadline);
+  let isComplete = hits.isComplete;
   if (matching === "extended") {
-    const derived = formsOf(call.tool, exact.text, call.input);
-    if (derived === undefined) failures.push(failClosed("args-too-large"));
-    const shell = shellForms(compiled, call);
-    tags.push(...new Set([...shell.tags, ...call.extraTags]));
-    const tagForms = tags.map((tag): Form => ({ text: `${call.tool} ${tag}`, name: "tag" }));
-    forms.push(...(derived ?? []), ...shell.forms, ...tagForms);
+    const derived = formsOf(tool, forms[0]?.text ?? "", call.input, deadline);
+    const shell = shellForms(compiled, call, deadline);
+    const start = forms.length;
+    forms.push(...derived.forms, ...shell.forms, ...tagForms(shell.tags));
+    for (const tag of shell.tags) tags.add(tag);
+    hits = compiled.patterns.match(textsOf(forms), deadline, { hits: hits.first, start });
+    isComplete &&= derived.isComplete && hits.isComplete;
   }
-  const texts = forms.map(({ text }) => text);
-  const hits = compiled.patterns.match(texts, deadline);
-  if (!hits.isComplete) failures.push(failClosed("not-judged-in-time"));
-  const matches = [...failures, ...matchesOf(compiled, hits, forms)];
-  return { class: strictest(matches), matches, tags };
+  const matches = matchesOf(compiled, hits, forms);
+  if (!isComplete) matches.push(failClosed("not-checked-in-time"));
+  return { class: strictest(matches), matches, tags: [...tags] };
+}
+
+function textsOf(forms: readonly Form[]): string[] {
+  return forms.map(({ text }) => text);
 }
 
 /** The forms and tags of the parameters that hold shell commands. */
-function shellForms(compiled: CompiledRules, { tool, input }: CallToJudge): { forms: Form[]; tags: string[] } {
+function shellForms(
+  compiled: CompiledRules,
+  { tool, input }: CallToJudge,
+  deadline: Deadline,
+): { forms: Form[]; tags: Set<string> } {
   const names = compiled.shellParameters.get(tool) ?? [];
   const texts = new Set<string>();
   const tags = new Set<string>();
   for (const name of names) {
     if (!Object.hasOwn(input, name)) continue;
-    const reading = readShell(input[name]);
+    const reading = readShell(input[name], deadline);
     for (const form of reading.forms) texts.add(`${tool} ${form}`);
     for (const tag of reading.tags) tags.add(tag);
   }
-  return { forms: [...texts].map((text) => ({ text, name: "shell" })), tags: [...tags] };
+  return { forms: [...texts].map((text) => ({ text, name: "shell" })), tags };
 }
 
 /** Danger first; in each kind in the order of the rules. */
@@ -144,8 +161,9 @@ function strictest(matches: readonly GateMatch[]): VerdictClass {
   return matches.length > 0 ? "confirm" : "safe";
 }
 
-/** The gate's own refusals: no skill can switch them off. */
+/** The gate's own matches: no skill can switch them off. What was not checked may be harmless, so that a person decides. */
 function failClosed(why: keyof typeof failClosedReasons): GateMatch {
+  const kind = why === "not-checked-in-time" ? "confirm" : "danger";
   const reason = failClosedReasons[why];
-  return { kind: "danger", skill: "remora", file: "", line: 0, pattern: why, reason, form: "fail-closed" };
+  return { kind, skill: "remora", file: "", line: 0, pattern: why, reason, form: "fail-closed" };
 }

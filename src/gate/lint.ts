@@ -4,6 +4,7 @@
  */
 import type { GateRules } from "../core/gate.ts";
 import { compileRules, type GateDiagnostic } from "./compile.ts";
+import { createDeadline } from "./deadline.ts";
 import { readPattern } from "./dialect.ts";
 import { createPatternSet } from "./pattern-set.ts";
 
@@ -74,5 +75,5 @@ function unknownToolAtStart(pattern: string, knownTools: readonly string[]): str
 /** By the gate's own engines, so that no pattern can hang the check. */
 function matches(pattern: string, text: string): boolean {
   const set = createPatternSet([readPattern(pattern)]);
-  return set.match([text], performance.now() + 100).first.size > 0;
+  return set.match([text], createDeadline(100)).first.size > 0;
 }

@@ -1,16 +1,22 @@
 /**
- * Many patterns against several texts at once, in bounded time:
+ * Many patterns against several texts at once, in bounded time. For each text:
  *
- *   1. what RE2 can express goes through RE2 sets, all patterns in one pass; a long input does so under the caller's
- *      deadline, because states that multiply can make even a linear engine slow
- *   2. the rest runs as JavaScript regular expressions, all together within 50 ms; when that is not enough, each by
- *      itself within 50 ms, and one that still does not end counts as a match
+ *   1. one pass finds which atoms are in it, and so which patterns can match at all (prefilter.ts)
+ *   2. each of those is tried by itself; patterns without atoms are tried together, in one pass
+ *   3. what RE2 can't express runs as a JavaScript regular expression with a limit of 50 ms; one that does not end by then
+ *      counts as a match
+ *
+ * Everything on a long text runs under a time limit, because states that multiply can make even a linear engine slow. RE2's
+ * automata may be stopped at any point: all that they keep is caches, and an entry is put in when it is complete.
  *
  * A pattern is reported once, for the first text that it matches.
  */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
+import { createDeadline, type Deadline } from "./deadline.ts";
 import type { Readings } from "./dialect.ts";
-import { runWithin } from "./timed.ts";
+import { readPattern } from "./dialect.ts";
+import { atomsOf } from "./prefilter.ts";
+import { runUntil, runWithin } from "./timed.ts";
 
 export interface PatternHits {
   /** By index of the pattern: the index of the first text that it matched. */
@@ -20,93 +26,162 @@ export interface PatternHits {
 }
 
 export interface PatternSet {
-  /** `deadline` in terms of `performance.now()`. */
-  match(texts: readonly string[], deadline: number): PatternHits;
+  /** `earlier`: what the texts before `start` have already matched; those are not tried again. */
+  match(
+    texts: readonly string[],
+    deadline: Deadline,
+    earlier?: { hits: ReadonlyMap<number, number>; start: number },
+  ): PatternHits;
 }
 
-interface Chunk {
-  set: RE2Set;
-  /** Its patterns: index in the whole set, and source. */
-  members: { index: number; source: string }[];
+/** A pattern, and how it is found. */
+interface Entry {
+  index: number;
+  re2: string | undefined;
+  expression: RegExp | undefined;
+  /** Of each alternative the numbers of its atoms, one of which alternatives must be there whole; absent: always tried. */
+  atoms: number[][] | undefined;
+  /** Its only atom is the pattern itself. */
+  isAtom: boolean;
+  /** Compiled when it is needed first. */
+  set: RE2Set | undefined;
 }
 
-/** Characters that even the worst set reads in tens of milliseconds; beyond, the reading is timed. */
-const untimedCharacters = 16_384;
-const timedEngineMs = 50;
+/** Characters that even the worst pattern reads in tens of milliseconds; beyond, the reading is timed. */
+const maxUntimedCharacters = 2_048;
+/** Of one JavaScript expression, over all texts. */
+const expressionLimitMs = 50;
 
 export function createPatternSet(patterns: readonly (Readings | undefined)[]): PatternSet {
-  const members = patterns.flatMap((pattern, index) =>
-    pattern?.re2 === undefined ? [] : [{ index, source: pattern.re2 }],
+  const atomNumbers = new Map<string, number>();
+  const entries = patterns.flatMap((pattern, index) =>
+    pattern === undefined ? [] : [entryOf(pattern, index, atomNumbers)],
   );
-  const chunks = chunksOf(members);
-  const expressions = patterns.flatMap((pattern, index) =>
-    pattern?.javascript === undefined ? [] : [{ index, expression: new RegExp(pattern.javascript, "i") }],
-  );
+  const atomSets = setsOf([...atomNumbers.keys()]);
+  const together = entries.filter(({ re2, atoms }) => re2 !== undefined && atoms === undefined);
+  const togetherSets = setsOf(together.map(({ re2 }) => re2 ?? ""));
+  const expressions = entries.filter(({ expression }) => expression !== undefined);
+
+  /** The numbers of the atoms in the text; undefined when it could not be tried whole. */
+  function matchText(text: string, position: number, hits: Map<number, number>, deadline: Deadline) {
+    const within = <T>(work: () => T): { value: T } | undefined => {
+      if (text.length > maxUntimedCharacters) return runUntil(deadline, work);
+      return deadline.left() > 0 ? { value: work() } : undefined;
+    };
+    const found = within(() => new Set(atomSets.match(text)))?.value;
+    if (found === undefined) return undefined;
+    const candidates = entries.filter(
+      (entry) =>
+        entry.re2 !== undefined && entry.atoms !== undefined && !hits.has(entry.index) && canMatch(entry, found),
+    );
+    // Not under the limit: what the library builds for all its patterns must not be left half built.
+    for (const entry of candidates) if (!entry.isAtom) entry.set ??= compileSet([entry.re2 ?? ""]);
+    const hit = (entry: Entry | undefined) => {
+      if (entry !== undefined && !hits.has(entry.index)) hits.set(entry.index, position);
+    };
+    const tried = within(() => {
+      for (const entry of candidates) if (entry.isAtom || (entry.set?.match(text).length ?? 0) > 0) hit(entry);
+      for (const number of togetherSets.match(text)) hit(together[number]);
+    });
+    return tried === undefined ? undefined : found;
+  }
 
   return {
-    match(texts, deadline) {
-      const hits: PatternHits = { first: new Map(), isComplete: true };
-      const characters = texts.reduce((sum, text) => sum + text.length, 0);
-      for (const [index, chunk] of chunks.entries()) {
-        if (characters <= untimedCharacters) matchChunk(chunk, texts, hits.first);
-        else if (runWithin(deadline - performance.now(), () => matchChunk(chunk, texts, hits.first)) === undefined) {
-          hits.isComplete = false;
-          // It was stopped in the middle of a change.
-          chunks[index] = { ...chunk, set: compileSet(chunk.members) };
+    match(texts, deadline, earlier = { hits: new Map(), start: 0 }) {
+      const first = new Map(earlier.hits);
+      let isComplete = true;
+      const wanted = new Map<Entry, number[]>();
+      for (const [position, text] of texts.entries()) {
+        if (position < earlier.start) continue;
+        const found = matchText(text, position, first, deadline);
+        if (found === undefined) isComplete = false;
+        for (const entry of expressions) {
+          if (found !== undefined && !canMatch(entry, found)) continue;
+          wanted.set(entry, [...(wanted.get(entry) ?? []), position]);
         }
       }
-      if (expressions.length > 0) matchExpressions(expressions, texts, deadline, hits.first);
-      return hits;
+      const open = [...wanted].filter(([{ index }]) => !first.has(index));
+      return { first, isComplete: matchExpressions(open, texts, deadline, first) && isComplete };
     },
   };
 }
 
-function matchChunk(chunk: Chunk, texts: readonly string[], first: Map<number, number>): void {
-  for (const [textIndex, text] of texts.entries()) {
-    for (const position of chunk.set.match(text)) {
-      const member = chunk.members[position];
-      if (member !== undefined && !first.has(member.index)) first.set(member.index, textIndex);
-    }
-  }
+function entryOf({ re2, javascript, source }: Readings, index: number, atomNumbers: Map<string, number>): Entry {
+  const isBoth = re2 !== undefined && javascript !== undefined;
+  const written = isBoth ? undefined : atomsOf(source, javascript !== undefined);
+  // Atoms are written in the dialect of the pattern, and RE2 finds them all or the prefilter is of no use.
+  const atoms = written?.map((branch) => branch.map((atom) => readPattern(atom)?.re2));
+  const isUsable = atoms?.every((branch) => branch.every((atom) => atom !== undefined)) === true;
+  const numberOf = (atom: string) => {
+    const number = atomNumbers.get(atom) ?? atomNumbers.size;
+    atomNumbers.set(atom, number);
+    return number;
+  };
+  return {
+    index,
+    re2,
+    expression: javascript === undefined ? undefined : new RegExp(javascript, "i"),
+    atoms: isUsable ? atoms?.map((branch) => branch.map((atom) => numberOf(atom ?? ""))) : undefined,
+    isAtom: isUsable && atoms?.length === 1 && atoms[0]?.length === 1 && atoms[0][0] === re2,
+    set: undefined,
+  };
+}
+
+function canMatch({ atoms }: Entry, found: ReadonlySet<number>): boolean {
+  return atoms === undefined || atoms.some((branch) => branch.every((atom) => found.has(atom)));
 }
 
 /** One set as a rule; as many as it takes when the patterns are too large for one. */
-function chunksOf(members: Chunk["members"]): Chunk[] {
-  if (members.length === 0) return [];
+function setsOf(sources: string[]): { match(text: string): number[] } {
+  const sets = compiledParts(sources, 0);
+  return { match: (text) => sets.flatMap(({ set, start }) => set.match(text).map((position) => start + position)) };
+}
+
+function compiledParts(sources: string[], start: number): { set: RE2Set; start: number }[] {
+  if (sources.length === 0) return [];
   try {
-    return [{ set: compileSet(members), members }];
+    return [{ set: compileSet(sources), start }];
   } catch (thrown) {
-    if (!(thrown instanceof RE2JSException) || members.length === 1) throw thrown;
-    const half = Math.ceil(members.length / 2);
-    return [...chunksOf(members.slice(0, half)), ...chunksOf(members.slice(half))];
+    if (!(thrown instanceof RE2JSException) || sources.length === 1) throw thrown;
+    const half = Math.ceil(sources.length / 2);
+    return [...compiledParts(sources.slice(0, half), start), ...compiledParts(sources.slice(half), start + half)];
   }
 }
 
-function compileSet(members: Chunk["members"]): RE2Set {
+function compileSet(sources: string[]): RE2Set {
   const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE);
-  for (const { source } of members) set.add(source);
+  for (const source of sources) set.add(source);
   set.compile();
   return set;
 }
 
+/** One after the other under one limit; false when the deadline came before all had been tried. */
 function matchExpressions(
-  expressions: { index: number; expression: RegExp }[],
+  open: [Entry, number[]][],
   texts: readonly string[],
-  deadline: number,
+  deadline: Deadline,
   first: Map<number, number>,
-): void {
-  const isShort = texts.reduce((sum, text) => sum + text.length, 0) <= untimedCharacters;
-  // On a busy machine a process may stand still for longer than all of this takes: that is no slow pattern. On a short text
-  // each one gets its time, whatever the clock says by then.
-  const limit = () => (isShort ? timedEngineMs : Math.min(timedEngineMs, deadline - performance.now()));
-  const within = (expression: RegExp) => runWithin(limit(), () => findFirst(expression))?.value;
-  const findFirst = (expression: RegExp) => texts.findIndex((text) => expression.test(text));
-  const together = runWithin(limit(), () => expressions.map(({ expression }) => findFirst(expression)));
-  for (const [position, { index, expression }] of expressions.entries()) {
-    const isTimeLeft = isShort || deadline > performance.now();
-    const again = isShort ? () => within(expression) : () => undefined;
-    const found = together?.value[position] ?? (isTimeLeft ? (within(expression) ?? again()) : undefined);
-    const textIndex = found ?? 0;
-    if (textIndex >= 0 && !first.has(index)) first.set(index, textIndex);
+): boolean {
+  let next = 0;
+  let own = createDeadline(expressionLimitMs);
+  const run = () => {
+    for (; next < open.length; next += 1) {
+      own = createDeadline(expressionLimitMs);
+      const [entry, positions] = open[next] ?? [];
+      const position = positions?.find((one) => entry?.expression?.test(texts[one] ?? ""));
+      if (entry !== undefined && position !== undefined) first.set(entry.index, position);
+    }
+  };
+  while (next < open.length) {
+    const limit = Math.min(expressionLimitMs, deadline.left());
+    if (limit <= 0) return false;
+    if (runWithin(limit, run) !== undefined) continue;
+    const [entry, positions] = open[next] ?? [];
+    // It is to blame only when it had nearly all of the time for itself: others may have come before, and a busy machine may
+    // have let the process stand still.
+    if (own.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
+    first.set(entry.index, positions?.[0] ?? 0);
+    next += 1;
   }
+  return true;
 }

@@ -9,7 +9,8 @@
  * `#shell:parse-error`, and what was read until then stays.
  */
 import { type Command, forEachChild, parse, type SyntaxNode } from "unbash";
-import { foldCharacters } from "./forms.ts";
+import type { Deadline } from "./deadline.ts";
+import { foldCharacters } from "./fold.ts";
 import { codeSourceOf } from "./shell-code.ts";
 import { deepestNesting, formsOfLayer, layersOf, readCommand, readRedirections } from "./shell-command.ts";
 import { baseName } from "./shell-flags.ts";
@@ -28,17 +29,19 @@ import { runWithin } from "./timed.ts";
 /** Characters of a command that are parsed. */
 const largestScript = 65_536;
 /** Characters that are read quickly whatever they are; beyond, the reading is timed. */
-const untimedScript = 1_024;
-const readingMs = 50;
+const maxUntimedScript = 512;
+/** Milliseconds for one command, if the deadline does not come before. */
+const readingLimitMs = 40;
 const deleters = /^(?:rm|unlink|shred|rmdir)$/i;
 
 /** `value` is the text of a command, or an argument vector. Anything else can't be read. */
-export function readShell(value: unknown): ShellReading {
+export function readShell(value: unknown, deadline: Deadline): ShellReading {
   const reading = createReading();
+  const isVector = Array.isArray(value) && value.every((element) => typeof element === "string");
+  const text = isVector ? value.join(" ") : value;
   try {
-    if (typeof value === "string") readInTime(value, reading);
-    else if (Array.isArray(value) && value.every((element) => typeof element === "string")) readVector(value, reading);
-    else reading.tags.add("#shell:parse-error");
+    if (typeof text !== "string" || text.length > largestScript) reading.tags.add("#shell:parse-error");
+    else readInTime(text, isVector ? value : undefined, reading, deadline);
   } catch {
     // Whatever a hostile text does to the parser, the call is asked for.
     reading.tags.add("#shell:parse-error");
@@ -47,21 +50,26 @@ export function readShell(value: unknown): ShellReading {
 }
 
 /** Nested constructs make a parser read the same text again and again; a long one is read under a time limit. */
-function readInTime(text: string, reading: ShellReading): void {
-  if (text.length <= untimedScript) readText(text, reading);
-  else if (runWithin(readingMs, () => readText(text, reading)) === undefined) reading.tags.add("#shell:parse-error");
+function readInTime(text: string, vector: string[] | undefined, reading: ShellReading, deadline: Deadline): void {
+  const read = () => {
+    readText(text, reading, deadline);
+    if (vector !== undefined) readVector(vector, reading);
+  };
+  if (text.length <= maxUntimedScript) read();
+  else if (runWithin(Math.min(readingLimitMs, deadline.left()), read) === undefined) {
+    reading.tags.add("#shell:parse-error");
+  }
 }
 
-function readText(text: string, reading: ShellReading): void {
+function readText(text: string, reading: ShellReading, deadline: Deadline): void {
   readScript(text, { reading, variables: new Map(), depth: 0 });
-  const folded = text.length > largestScript ? text : foldCharacters(text);
+  const folded = foldCharacters(text, deadline);
   if (folded === undefined) reading.tags.add("#shell:parse-error");
   else if (folded !== text) readScript(folded, { reading, variables: new Map(), depth: 0 });
 }
 
 /** A tool may start the words as they are or hand them to a shell in one line: both are read. */
 function readVector(values: string[], reading: ShellReading): void {
-  readInTime(values.join(" "), reading);
   judge({ words: wordsOf(values), redirects: [] }, { reading, variables: new Map(), depth: 0 });
 }
 
