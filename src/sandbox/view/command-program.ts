@@ -184,6 +184,9 @@ export function executeSteps(file: string, args: readonly string[], env: Readonl
   };
 }
 
+/** Runs nothing, for a command that was refused. */
+export const endSteps: ChildSteps = (program) => program.call("exit_group", [didNotStart]);
+
 /** The kernel takes no single argument above 128 KiB. */
 const maxArgumentBytes = 120 * 1024;
 

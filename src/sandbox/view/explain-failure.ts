@@ -18,6 +18,9 @@ export async function explainFailure({ step, errorName }: LauncherFailure): Prom
   return `a view can't be made (${failed})`;
 }
 
+/** Since 5.12, root must hold it to appear in a new user namespace. */
+const CAP_SETFCAP = 31n;
+
 async function explainRefusal(): Promise<string> {
   const isSet = async (path: string, value: string) =>
     (await readFile(`/proc/sys/${path}`, "utf8").catch(() => "")).trim() === value;
@@ -27,5 +30,13 @@ async function explainRefusal(): Promise<string> {
     return "user namespaces are switched off: raise the sysctl user.max_user_namespaces";
   if (await isSet("kernel/apparmor_restrict_unprivileged_userns", "1"))
     return "AppArmor restricts user namespaces: set the sysctl kernel.apparmor_restrict_unprivileged_userns to 0";
+  if (process.geteuid?.() === 0 && !(await hasCapability(CAP_SETFCAP)))
+    return "root without the capability SETFCAP can't make views: start as an ordinary user, or add the capability";
   return `this process may not make user namespaces and mounts: ${container}`;
+}
+
+async function hasCapability(capability: bigint): Promise<boolean> {
+  const status = await readFile("/proc/self/status", "utf8").catch(() => "");
+  const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0";
+  return ((BigInt(`0x${effective}`) >> capability) & 1n) === 1n;
 }

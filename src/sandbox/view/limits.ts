@@ -18,6 +18,8 @@ export const defaultViewLimits: ViewLimits = {
 export const maxTmpFiles = 50_000;
 /** Shared memory in /dev/shm. */
 export const maxSharedMemoryBytes = 64 * mebibyte;
+/** Text and variables of one command; the launcher has room for twice as much. */
+export const maxCommandBytes = 2 * mebibyte;
 export const maxOpenFiles = 4_096;
 /**
  * What one process may map for writing, as a multiple of `maxMemoryBytes`: runtimes map stacks and heaps that they do not

@@ -5,7 +5,7 @@
  *   2. for each view: its mounts, its processes, and a watchdog while its command runs
  *   3. where no layer can lie over the working folder, a copy of it takes its place
  */
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../../core/errors.ts";
 import { type Log, silentLog } from "../../core/log.ts";
@@ -167,6 +167,8 @@ interface WorkingFolder {
 async function layerOver({ folder, layers, scratch }: ViewOptions): Promise<WorkingFolder> {
   const [upper, work] = [join(scratch, "upper"), join(scratch, "work")];
   await Promise.all([mkdir(upper, { recursive: true }), mkdir(work, { recursive: true })]);
+  // The layer's own mode is the one that the view shows.
+  await chmod(upper, (await stat(folder)).mode & 0o7777);
   return { mount: { kind: "overlay", at: folder, layers, upper, work }, written: upper, upper, temporary: work };
 }
 

@@ -9,7 +9,7 @@ import type { Socket } from "node:net";
 import { getSystemErrorName } from "node:util";
 import { messageOf, RemoraError } from "../../core/errors.ts";
 import { failedStep, framed } from "./launcher.ts";
-import { memory, type Program, reportBytes, reportKinds } from "./program.ts";
+import { type Program, reportBytes, reportKinds } from "./program.ts";
 
 /** A step of the launcher that failed. */
 export class LauncherFailure extends RemoraError {
@@ -86,10 +86,11 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
   return {
     pid,
     async run(program) {
-      const frame = framed(program);
-      if (frame.length > memory.maxProgramBytes) return { type: "failed", failure: tooLong() };
-      control.write(frame);
-      return commandStatus(await reports.next(), program);
+      control.write(framed(program));
+      const report = await reports.next();
+      // The child that failed is buried by process 1, which then reports the end, or is itself the one that failed.
+      if (report?.kind === "failed") await reports.next();
+      return commandStatus(report, program);
     },
     killCommand() {
       if (control.writable) control.write(Buffer.alloc(1));
@@ -118,10 +119,6 @@ function commandStatus(report: Report | undefined, program: Program): CommandSta
     return { type: "failed", failure };
   }
   return { type: "gone" };
-}
-
-function tooLong(): LauncherFailure {
-  return new LauncherFailure("read the command", "E2BIG");
 }
 
 /** Process 1 takes everything in the view with it; the outer process ends when all of it is gone. */

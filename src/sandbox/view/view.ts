@@ -5,15 +5,29 @@ import { finished } from "node:stream/promises";
 import { promisify } from "node:util";
 import type { CommandLimit, RunningCommand, View, ViewCommand, ViewLimits } from "../../ports/sandbox.ts";
 import { commandEnd } from "./command-end.ts";
-import { type ChildSteps, commandProgram, type ResourceLimits, shellSteps, viewUser } from "./command-program.ts";
+import {
+  type ChildSteps,
+  commandProgram,
+  endSteps,
+  type ResourceLimits,
+  shellSteps,
+  viewUser,
+} from "./command-program.ts";
 import { createLayerMeter } from "./layer-usage.ts";
-import { mappedMemoryFactor, maxOpenFiles, maxProcessesRead, minFreeDiskBytes, sparedProcesses } from "./limits.ts";
+import {
+  mappedMemoryFactor,
+  maxCommandBytes,
+  maxOpenFiles,
+  maxProcessesRead,
+  minFreeDiskBytes,
+  sparedProcesses,
+} from "./limits.ts";
 import { isKernelAtLeast } from "./machine-facts.ts";
 import { descriptors } from "./mounts.ts";
 import { createProcessMeter } from "./process-usage.ts";
 import { removeFolder } from "./remove-folder.ts";
 import type { Processor } from "./system-calls.ts";
-import type { ViewProcess } from "./view-process.ts";
+import { LauncherFailure, type ViewProcess } from "./view-process.ts";
 import { layerLimit, type Watchdog } from "./watchdog.ts";
 
 export interface ViewParts {
@@ -63,7 +77,7 @@ export async function createView(parts: ViewParts): Promise<StepView> {
   let hasStarted = false;
   let closing: Promise<void> | undefined;
 
-  const startSteps = (steps: ChildSteps): RunningCommand => {
+  const startSteps = (steps: ChildSteps, refusal?: LauncherFailure): RunningCommand => {
     if (hasStarted) throw new Error("A view runs one command");
     hasStarted = true;
     let limit: CommandLimit | undefined;
@@ -74,7 +88,9 @@ export async function createView(parts: ViewParts): Promise<StepView> {
     };
     const watch = watchdog.watch({ proc, limits, processes, layer, end });
     const run = async () => {
-      const status = await process.run(commandProgram(parts.processor, resourceLimits(limits), steps));
+      const program = commandProgram(parts.processor, resourceLimits(limits), refusal === undefined ? steps : endSteps);
+      const ended = await process.run(program);
+      const status = refusal === undefined ? ended : ({ type: "failed", failure: refusal } as const);
       watch.stop();
       if (limit === undefined && !wasKilled && status.type === "ended")
         limit = layerLimit(await layer.check(stopped.signal).catch(() => undefined));
@@ -102,8 +118,12 @@ export async function createView(parts: ViewParts): Promise<StepView> {
     upper: parts.upper,
     pid: process.pid,
     startSteps,
-    start: ({ text, env }: ViewCommand) =>
-      startSteps(shellSteps(parts.shell, text, { ...environment, SHELL: parts.shell, PWD: folder, ...env })),
+    start({ text, env }: ViewCommand) {
+      const variables = { ...environment, SHELL: parts.shell, PWD: folder, ...env };
+      const bytes = [text, ...Object.entries(variables).flat()].reduce((sum, one) => sum + Buffer.byteLength(one), 0);
+      const refusal = bytes > maxCommandBytes ? new LauncherFailure("read the command", "E2BIG") : undefined;
+      return startSteps(shellSteps(parts.shell, text, variables), refusal);
+    },
     close() {
       closing ??= close();
       return closing;
