@@ -8,7 +8,7 @@
  * The proxy lets through the approved hosts and ports only, resolves names itself, refuses addresses that are not public,
  * adds secrets, and logs every connection.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
@@ -104,6 +104,7 @@ interface SessionParts {
 
 const overLimit = `The command used up its network access: ${maxConnections} connections or ${sizeText(maxSessionBytes)}.`;
 const bundleName = "certificates.pem";
+const wgetSettings = "wgetrc";
 /** Where the folder with the bundle is inside a view. */
 const bundleMount = "/run/remora";
 
@@ -131,7 +132,9 @@ function createSession(
     async connect(pid, caller) {
       const { server, port } = await openListener(pid, AbortSignal.any([caller, signal]));
       proxy.listen(server);
-      return proxyEnvironment(port, folder === undefined ? undefined : `${bundleMount}/${bundleName}`);
+      if (folder === undefined) return proxyEnvironment(port);
+      const certificates = { bundle: `${bundleMount}/${bundleName}`, wgetrc: `${bundleMount}/${wgetSettings}` };
+      return proxyEnvironment(port, certificates);
     },
     connections: () => records.list(),
     refusals: () => (isOverLimit ? overLimit : describeRefusals(records.list(), hosts)),
@@ -173,11 +176,13 @@ function createRoots(more: readonly string[]): Roots {
   };
 }
 
-/** Public certificates: the command's user must be able to read them. */
+/** Public certificates: the command's user must be able to read them. wget takes their place from a file only. */
 async function writeBundle(certificates: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "remora-egress-"));
   const text = certificates.map((certificate) => `${certificate.trim()}\n`).join("");
+  await chmod(folder, 0o755);
   await writeFile(join(folder, bundleName), text, { mode: 0o644 });
+  await writeFile(join(folder, wgetSettings), `ca_certificate = ${bundleMount}/${bundleName}\n`, { mode: 0o644 });
   return folder;
 }
 

@@ -1,7 +1,15 @@
 /** The environment variables by which programs find the proxy and trust its certificates. */
 
-/** `certificates` is the path of a bundle of roots inside the view; undefined where no TLS is terminated. */
-export function proxyEnvironment(port: number, certificates: string | undefined): Record<string, string> {
+/** Files inside the view. */
+export interface CertificateFiles {
+  /** Roots, in PEM. */
+  bundle: string;
+  /** Settings for wget that name the bundle. */
+  wgetrc: string;
+}
+
+/** `certificates` are absent where no TLS is terminated. */
+export function proxyEnvironment(port: number, certificates?: CertificateFiles): Record<string, string> {
   const proxy = `http://127.0.0.1:${port}`;
   const direct = "localhost,127.0.0.1,::1";
   return {
@@ -16,7 +24,7 @@ export function proxyEnvironment(port: number, certificates: string | undefined)
 }
 
 /** Each names a file that replaces the program's own roots; NODE_EXTRA_CA_CERTS adds to them. */
-function certificateEnvironment(file: string): Record<string, string> {
+function certificateEnvironment({ bundle: file, wgetrc }: CertificateFiles): Record<string, string> {
   return {
     SSL_CERT_FILE: file, // OpenSSL, Go, Ruby, Python's ssl
     CURL_CA_BUNDLE: file,
@@ -29,5 +37,6 @@ function certificateEnvironment(file: string): Record<string, string> {
     YARN_HTTPS_CA_FILE_PATH: file,
     AWS_CA_BUNDLE: file,
     DENO_CERT: file,
+    WGETRC: wgetrc,
   };
 }

@@ -54,7 +54,9 @@ test("a command reaches a guarded API without holding the secret", async () => {
   expect(JSON.stringify([egress.logged, egress.session.connections(), egress.env])).not.toContain("s3cr3t");
 });
 
-test("git, npm, pip, node and Python trust the view's certificate and get through", { timeout: 60_000 }, async () => {
+test("git, npm, pip, node, Python and wget trust the view's certificate and get through", {
+  timeout: 60_000,
+}, async () => {
   const folder = kept(scratchFolder());
   const git = gitHost(folder.path);
   const npm = npmRegistry(folder.path);
@@ -73,6 +75,7 @@ test("git, npm, pip, node and Python trust the view's certificate and get throug
     ],
     [`${process.execPath} -e 'fetch("${origin}/").then((r) => r.text()).then(console.log)'`, "welcome"],
     [`python3 -c 'import urllib.request as u; print(u.urlopen("${origin}/").read().decode())'`, "welcome"],
+    [`wget -qO- ${origin}/`, "welcome"],
     ...(hasPip
       ? [
           [
