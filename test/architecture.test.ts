@@ -43,12 +43,15 @@ test.each(files.map((file) => relative(source, file)))(
   },
 );
 
-test("skills use the vocabulary of core and their own folder, nothing else of the source", () => {
+test("skills use the vocabulary of core and ports and their own folder, nothing else of the source", () => {
   const foreign = filesIn(skills).flatMap((file) =>
     importsOf(file)
       .filter((name) => name.startsWith("."))
       .map((name) => resolve(dirname(file), name))
-      .filter((target) => !target.startsWith(`${skills}${sep}`) && !target.startsWith(join(source, "core") + sep)),
+      .filter(
+        (target) =>
+          ![skills, join(source, "core"), join(source, "ports")].some((home) => target.startsWith(home + sep)),
+      ),
   );
   expect(foreign).toEqual([]);
 });

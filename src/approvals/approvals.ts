@@ -94,8 +94,12 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
         ...(editedJson === undefined ? {} : { editedJson }),
         ...(parts === undefined ? {} : { parts }),
       }),
-    decide: ({ cardOrApprovalId: id, choice, reason }) =>
-      answerCard(context, { id, choice, by: operator, isOperator: true, ...(reason === undefined ? {} : { reason }) }),
+    decide: ({ cardOrApprovalId: id, choice, reason, parts }) =>
+      answerCard(context, {
+        ...{ id, choice, by: operator, isOperator: true },
+        ...(reason === undefined ? {} : { reason }),
+        ...(parts === undefined ? {} : { parts }),
+      }),
     redeem: (approvalId, call, workingFolder) => redeemApproval(context, approvalId, call, workingFolder),
     hashOf: (call, workingFolder) => hashOfCall(context, call, workingFolder),
     openChanges: (request) =>
