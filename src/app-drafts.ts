@@ -44,8 +44,10 @@ export interface DraftPartsOptions {
   log: Log;
 }
 
-/** In the view; the model is told to look there. */
+const project = dirname(import.meta.dirname);
+/** Where commands find the `node` that Remora itself runs on, behind the system's own programs. */
 const nodeInView = "/opt/node/bin";
+const pathInView = `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${nodeInView}`;
 
 export async function createDraftParts(options: DraftPartsOptions): Promise<DraftParts> {
   const { settings, ledger, leases, bus, log } = options;
@@ -53,7 +55,14 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
   const draftsFolder = draftsFolderOf(workspace);
   await makeDraftFolders(draftsFolder);
   const isOff = config.safety.sandbox === "off";
-  const sandbox = isOff ? switchedOff() : createSandbox({ folder: join(data, "sandbox"), log });
+  const sandbox = isOff
+    ? switchedOff()
+    : createSandbox({
+        folder: join(data, "sandbox"),
+        // Also where they lie below a folder that every view shows, such as /usr/local.
+        hidden: [workspace, data, project],
+        log,
+      });
   const report = await sandbox.probe();
   const { network, readable } = config.sandbox;
   const egress = createEgress({
@@ -91,6 +100,7 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
         { from: outputsFolder(scope), at: "/outputs" },
       ],
     }),
+    environment: { PATH: pathInView },
     show: options.show,
     isTainted: options.isTainted,
     accept: options.accept,

@@ -36,6 +36,8 @@ export interface CallRunnerOptions {
   /** Folders that commands may read, and where others appear inside, for a conversation of this scope. */
   exposed(scope: Scope): { readable: string[]; mounts: { from: string; at: string }[] };
   egress: Egress;
+  /** Added to what every command gets. */
+  environment: Readonly<Record<string, string>>;
   /** `draft` absent: without a sandbox. */
   startJob(call: FolderCall, draft: DraftRecord | undefined, text: string): Promise<JobSummary>;
   jobsFor(call: FolderCall): PluginJobs;
@@ -124,7 +126,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     };
     try {
       const startJob = (text: string) => options.startJob(call, draft, text);
-      const commands = createViewCommands({ view, session, startJob, noteEnd });
+      const commands = createViewCommands({ view, session, environment: options.environment, startJob, noteEnd });
       const attempt = await work({ path: view.merged, ...(call.use === "write" ? { commands } : {}) });
       if (call.use === "read" || wasCutOff(attempt, commandEnd) || signal.aborted) return attempt;
       return await joined(call, draft, { view, over: layer, scratch }, attempt, signal);

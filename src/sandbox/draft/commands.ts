@@ -11,19 +11,24 @@ import { startUnconfined } from "../unconfined.ts";
 /** Kept of a command's output, to recognise why it failed. */
 const maxRememberedOutput = 8 * 1024;
 
-export interface ViewCommandsOptions {
+export interface CommandPlace {
   view: View;
   /** The way out that a person has approved; undefined: none. */
   session: EgressSession | undefined;
+  /** Added to what every command gets. */
+  environment: Readonly<Record<string, string>>;
+}
+
+export interface ViewCommandsOptions extends CommandPlace {
   startJob(text: string): Promise<JobSummary>;
   noteEnd(end: CommandEnd): void;
 }
 
-export function createViewCommands({ view, session, startJob, noteEnd }: ViewCommandsOptions): PluginCommands {
+export function createViewCommands({ startJob, noteEnd, ...place }: ViewCommandsOptions): PluginCommands {
   return {
     startJob,
     async run(text, signal) {
-      const running = await startInView(view, text, session, signal);
+      const running = await startInView(place, text, signal);
       const ended = running.ended.then((end) => {
         noteEnd(end);
         return end;
@@ -47,14 +52,15 @@ export async function openSession(
 }
 
 export async function startInView(
-  view: View,
+  { view, session, environment }: CommandPlace,
   text: string,
-  session: EgressSession | undefined,
   signal: AbortSignal,
 ): Promise<RunningCommand> {
   if (session === undefined)
-    return withHint(view.start({ text }), (output) => (looksLikeNoNetwork(output) ? noNetworkHint : ""));
-  const env = await session.connect(view.pid, signal);
+    return withHint(view.start({ text, env: environment }), (output) =>
+      looksLikeNoNetwork(output) ? noNetworkHint : "",
+    );
+  const env = { ...environment, ...(await session.connect(view.pid, signal)) };
   return withHint(view.start({ text, env }), () => session.refusals());
 }
 

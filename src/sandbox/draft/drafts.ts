@@ -44,6 +44,8 @@ export interface DraftsOptions {
   /** Whether the real folder is one that the configuration names. */
   isGiven(folder: string): boolean;
   exposed(scope: Scope): { readable: string[]; mounts: { from: string; at: string }[] };
+  /** Added to what every command gets. */
+  environment: Readonly<Record<string, string>>;
   show(card: ApprovalCard): Promise<void>;
   isTainted(turn: TurnRecord): boolean;
   /** Takes in a message as if its author had written it. */
@@ -95,7 +97,11 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
       await view.close();
     };
     try {
-      return { running: await startInView(view, text, session, never), view, close };
+      return {
+        running: await startInView({ view, session, environment: options.environment }, text, never),
+        view,
+        close,
+      };
     } catch (thrown) {
       await close();
       throw thrown;
@@ -105,6 +111,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   const runner = createCallRunner({
     ...{ store, locks, sandbox, log, isGiven: options.isGiven, exposed: options.exposed, redact: options.redact },
     egress,
+    environment: options.environment,
     unconfinedRefusal: options.unconfinedRefusal,
     startJob: (call, draft, text) => jobs.start(call, draft, draft && store.places(draft.id).layer, text),
     jobsFor: jobs.forCall,
