@@ -4,6 +4,7 @@
  * A phrase that needs a tool counts only when the request has one that fits; which one is told by names, and how it
  * takes its text by its schema, so that the demo model knows no skill.
  */
+import type { JsonObject } from "../core/message.ts";
 import type { ToolSpec } from "../core/tool.ts";
 
 export interface DemoAnswer {
@@ -23,13 +24,26 @@ interface Phrase {
   answer(match: RegExpExecArray, tools: ToolSpec[], now: Date): DemoAnswer | undefined;
 }
 
+const shellNames = [/^shell_exec$/, /shell|exec|run_command/];
+
 const phrases: Phrase[] = [
   {
+    example: "run curl -sI https://example.com with network example.com",
+    does: "asks you first, and then runs the command with network access to these hosts",
+    pattern: /^(?:please\s+)?(?:run|execute)\s+(?:the\s+command\s+)?([\s\S]+?)\s+with\s+network\s+(\S[^\n]*)$/i,
+    answer: ([, command = "", hosts = ""], tools) => {
+      const network = hosts.split(/[\s,]+/).filter((host) => host !== "");
+      const able = tools.filter(({ parameters }) => Object.hasOwn(Object(parameters.properties), "network"));
+      return calling(able, shellNames, unquoted(command), "I'll ask for network access and run that command.", {
+        network,
+      });
+    },
+  },
+  {
     example: "run touch hello.txt",
-    does: "runs a shell command; one that may change something waits for your approval",
+    does: "runs a shell command; what it changes is shown below the answer and can be undone",
     pattern: /^(?:please\s+)?(?:run|execute)\s+(?:the\s+command\s+)?([\s\S]+)$/i,
-    answer: ([, command = ""], tools) =>
-      calling(tools, [/^shell_exec$/, /shell|exec|run_command/], unquoted(command), "I'll run that command."),
+    answer: ([, command = ""], tools) => calling(tools, shellNames, unquoted(command), "I'll run that command."),
   },
   {
     example: "read notes.md",
@@ -130,10 +144,16 @@ function unquoted(text: string): string {
 }
 
 /** Calls the first tool whose name fits, best names first. */
-function calling(tools: ToolSpec[], names: RegExp[], text: string, say: string): DemoAnswer | undefined {
+function calling(
+  tools: ToolSpec[],
+  names: RegExp[],
+  text: string,
+  say: string,
+  more: JsonObject = {},
+): DemoAnswer | undefined {
   const tool = names.map((name) => tools.find((known) => name.test(known.name))).find((found) => found !== undefined);
   if (tool === undefined) return undefined;
-  return { text: say, call: { name: tool.name, inputJson: JSON.stringify(inputWith(tool, text)) } };
+  return { text: say, call: { name: tool.name, inputJson: JSON.stringify({ ...inputWith(tool, text), ...more }) } };
 }
 
 /** The text goes into the first required text parameter, or else the first text parameter at all. */

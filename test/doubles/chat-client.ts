@@ -22,6 +22,8 @@ export interface ChatClient {
   answerTo(said: SeenMessage): Promise<SeenMessage>;
   /** The open card that came of what was said. */
   cardFor(said: SeenMessage): Promise<SeenMessage>;
+  /** The card about changes below the answer to what was said, open or decided. */
+  changesFor(said: SeenMessage): Promise<SeenMessage>;
   request(method: string, path: string, body?: object): Promise<Response>;
   close(): void;
 }
@@ -111,13 +113,22 @@ export async function createChatClient(url: string, token: string, person = "ann
       ),
     cardFor: (said) =>
       waitFor((message) => isReplyTo(said)(message) && message.type === "card" && message.state === "waiting"),
+    changesFor: (said) => waitFor((message) => isReplyTo(said)(message) && isAboutChanges(message)),
     close: () => ended.abort(),
   };
 
-  /** A text above a card is no final answer. */
+  /** A text above a card is no final answer, unless the card is about what the turn has changed. */
   function hasCardAfter(message: SeenMessage): boolean {
     return [...seen.values()].some(
-      (other) => other.type === "card" && other.thread === message.thread && other.sequence > message.sequence,
+      (other) =>
+        other.type === "card" &&
+        !isAboutChanges(other) &&
+        other.thread === message.thread &&
+        other.sequence > message.sequence,
     );
+  }
+
+  function isAboutChanges({ card }: SeenMessage): boolean {
+    return card?.items[0]?.changes !== undefined;
   }
 }

@@ -11,12 +11,15 @@ const named = (name: string, parameter: string): ToolSpec => ({
   name,
   parameters: { type: "object", properties: { [parameter]: { type: "string" } }, required: [parameter] },
 });
-const tools = [
-  named("shell_exec", "command"),
-  named("read_file", "path"),
-  named("list_files", "path"),
-  named("memory_save", "note"),
-];
+const shell: ToolSpec = {
+  ...named("shell_exec", "command"),
+  parameters: {
+    type: "object",
+    properties: { command: { type: "string" }, network: { type: "array", items: { type: "string" } } },
+    required: ["command"],
+  },
+};
+const tools = [shell, named("read_file", "path"), named("list_files", "path"), named("memory_save", "note")];
 
 const say = (said: string, more: Partial<ModelRequest> = {}) => collect(demo, asking(said, { tools, ...more }));
 
@@ -32,6 +35,13 @@ describe("the demo model", () => {
     ["run ls -la", "shell_exec", { command: "ls -la" }],
     ["Please run `npm test`", "shell_exec", { command: "npm test" }],
     ["run rm -rf / && echo `x`", "shell_exec", { command: "rm -rf / && echo `x`" }],
+    [
+      "run npm ci with network registry.npmjs.org",
+      "shell_exec",
+      { command: "npm ci", network: ["registry.npmjs.org"] },
+    ],
+    ["run `a b` with network x.org, y.org:8443", "shell_exec", { command: "a b", network: ["x.org", "y.org:8443"] }],
+    ["run echo with network", "shell_exec", { command: "echo with network" }],
     ["read notes/today.md", "read_file", { path: "notes/today.md" }],
     ["list the files", "list_files", { path: "." }],
     ["remember that the demo is on Friday", "memory_save", { note: "the demo is on Friday" }],
@@ -59,6 +69,13 @@ describe("the demo model", () => {
     const text = textIn(await say("help"));
     expect(text).toContain("`run touch hello.txt`");
     expect(text).toContain("`shell_exec`, `read_file`");
+  });
+
+  test("offers network access only where the tool takes hosts", async () => {
+    expect(textIn(await say("help"))).toContain("with network example.com`");
+    const text = textIn(await say("help", { tools: [named("shell_exec", "command")] }));
+    expect(text).toContain("`run touch hello.txt`");
+    expect(text).not.toContain("with network");
   });
 
   test("offers no phrase whose tool is missing", async () => {

@@ -101,10 +101,11 @@ async function positionOf(execution: Execution, step: Step): Promise<Position> {
   if (step.folder === undefined || stat === undefined) return step.start.type === "absent" ? "start" : "gone";
   const stamp = execution.stamps?.[step.index];
   if (step.start.type === "folder" && stat.isDirectory()) return "start";
-  if (execution.stamps !== undefined) return isSameStamp(stampOf(stat), stamp) ? "start" : "foreign";
-  if (step.goal.type === "folder" && stat.isDirectory()) return "goal";
+  if (execution.stamps !== undefined && isSameStamp(stampOf(stat), stamp)) return "start";
+  if (execution.stamps === undefined && step.goal.type === "folder" && stat.isDirectory()) return "goal";
+  // Another name of the same file may have been taken away just now, which changes its time of change.
   const { state } = await readEntry(step.folder, step.name, execution.pace);
-  if (isSameState(state, step.goal)) return "goal";
+  if (execution.stamps === undefined && isSameState(state, step.goal)) return "goal";
   return isSameState(state, step.start) ? "start" : "foreign";
 }
 

@@ -8,7 +8,7 @@
  *   gone/<n>        what was taken away, until everything is in place
  */
 import { createReadStream } from "node:fs";
-import { mkdir, open, readdir, readFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { z } from "zod";
@@ -116,6 +116,13 @@ export async function readChanges(journal: string, id: string): Promise<JournalC
   const lines = createInterface({ input: createReadStream(join(entryFolder(journal, id), "changes.jsonl")) });
   for await (const line of lines) changes.push(JSON.parse(line));
   return changes;
+}
+
+/** A crash in here leaves a folder that counts for nothing, and is removed at the next start. */
+export async function removeEntry(journal: string, id: string): Promise<void> {
+  const folder = entryFolder(journal, id);
+  await rm(join(folder, "entry.json"), { force: true });
+  await rm(folder, { recursive: true, force: true });
 }
 
 /** Ids of everything in the journal, also of what was cut off. */

@@ -1,16 +1,14 @@
 /** At start: what a crash cut off is completed or taken back. */
-import { join } from "node:path";
 import {
-  entryFolder,
   entryIds,
   type JournalEntry,
   keptId,
   readChanges,
   readEntryFile,
+  removeEntry,
   undoId,
 } from "./journal-entry.ts";
 import type { RawPath } from "./raw-path.ts";
-import { removeTree } from "./remove-tree.ts";
 import { removeStaging } from "./staging-area.ts";
 import { dropEntry, execute, finish, revert } from "./transaction.ts";
 
@@ -41,7 +39,7 @@ export async function recoverKeeps(undoFolder: string): Promise<Recovered[]> {
 export async function recoverEntry(journal: string, id: string): Promise<Recovered | undefined> {
   const entry = await readEntryFile(journal, id);
   if (entry === undefined) {
-    await removeTree(entryFolder(journal, id));
+    await removeEntry(journal, id);
     return undefined;
   }
   switch (entry.state) {
@@ -83,8 +81,6 @@ async function takeUp(journal: string, entry: JournalEntry): Promise<Recovered> 
 export async function endUndo(journal: string, entry: JournalEntry): Promise<void> {
   if (entry.kind !== "undo") return;
   for (const id of [keptId(entry.id), undoId(keptId(entry.id))]) {
-    // Without it, a crash leaves a folder that counts for nothing.
-    await removeTree(join(entryFolder(journal, id), "entry.json"));
-    await removeTree(entryFolder(journal, id));
+    await removeEntry(journal, id);
   }
 }

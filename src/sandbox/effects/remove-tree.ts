@@ -1,6 +1,7 @@
 /** Removing trees that may be large, deep or unreadable: in a child process, after they were renamed aside. */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { rmdirSync } from "node:fs";
 import { readdir, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -33,7 +34,18 @@ export async function sweepDiscarded(folder: string): Promise<void> {
 
 /** Never follows links, never leaves the file system. Resolves when nothing is there. */
 export async function removeTree(path: string): Promise<void> {
+  if (isRemoved(path)) return;
   // An ordinary user can't empty a folder that denies it; root can.
   if (process.geteuid?.() !== 0) await run("chmod", ["-R", "u+rwx", "--", path]).catch(() => undefined);
   await run("rm", ["-rf", "--one-file-system", "--", path]);
+}
+
+/** Without a child process where there is nothing, or an empty folder. */
+function isRemoved(path: string): boolean {
+  try {
+    rmdirSync(path);
+    return true;
+  } catch (thrown) {
+    return codeOf(thrown) === "ENOENT";
+  }
 }

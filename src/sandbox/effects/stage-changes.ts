@@ -97,7 +97,10 @@ async function saveEarlier(
   if (change.from.type === "absent") return stat === undefined ? undefined : "changed";
   if (folder === undefined || stat === undefined) return "changed";
   if (change.from.type === "folder") return stat.isDirectory() ? stampOf(stat) : "changed";
-  if (!isSameStamp(stampOf(stat), change.stamp)) return "changed";
+  if (!isSameStamp(stampOf(stat), change.stamp)) {
+    const found = await readEntry(folder, name, pace);
+    if (!isSameState(found.state, change.from)) return "changed";
+  }
   const target = area.before.path(nameAt(index));
   // Another name of the same file may be written to later, which must not change what is saved.
   const isLinked = (!stat.isFile() || stat.nlink === 1n) && tryLink(folder.path(name), target);

@@ -16,6 +16,7 @@ import {
   entryFolder,
   type JournalChange,
   type JournalEntry,
+  removeEntry,
   syncPath,
   writeChanges,
   writeEntry,
@@ -23,9 +24,10 @@ import {
 import { createFolderCursor, openRoot } from "./open-folder.ts";
 import { createPace, type Pace } from "./pace.ts";
 import { decodePath, encodeBytes, type RawPath } from "./raw-path.ts";
-import { removeTree } from "./remove-tree.ts";
 import { foldersToOpen, type Staged, type Staging, type StampedChange, stageChanges } from "./stage-changes.ts";
 import { isSameFileSystem, openStaging, removeStaging } from "./staging-area.ts";
+
+const maxRevertTries = 3;
 
 export interface TransactionOptions {
   /** The folder of the undo journal. */
@@ -47,7 +49,7 @@ export type TransactionResult =
 
 /** Abortable until base changes. A journal entry of this id must not exist. */
 export async function runTransaction(options: TransactionOptions, signal: AbortSignal): Promise<TransactionResult> {
-  const { journal, changes, onStep } = options;
+  const { journal, onStep } = options;
   const entry = newEntry(options);
   const folder = entryFolder(journal, entry.id);
   try {
@@ -196,7 +198,11 @@ export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<R
   // On a full disk this can fail. A crash right now would then go forward again: still all or nothing.
   await writeEntry(journal, { ...entry, state: "reverting" }).catch((thrown) => failureOf(thrown, ""));
   onStep?.("reverting");
-  const outcome = await execute({ ...work, direction: "back" });
+  let outcome = await execute({ ...work, direction: "back" });
+  // Somebody may be at the same folders for a moment only.
+  for (let tries = 1; tries < maxRevertTries && outcome.type === "conflict"; tries++) {
+    outcome = await execute({ ...work, direction: "back" });
+  }
   if (outcome.type === "failed") return [outcome.path];
   await syncFolders(entry.base, changes);
   const foreign = cause.type === "conflict" ? cause.paths : [];
@@ -209,8 +215,7 @@ export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<R
 /** A crash in here leaves an entry that is dropped again, or a folder without one. */
 export async function dropEntry(journal: string, entry: JournalEntry): Promise<void> {
   await removeStaging(journal, entry);
-  await removeTree(join(entryFolder(journal, entry.id), "entry.json"));
-  await removeTree(entryFolder(journal, entry.id));
+  await removeEntry(journal, entry.id);
 }
 
 async function syncFolders(base: string, changes: readonly JournalChange[]): Promise<void> {

@@ -15,13 +15,13 @@ import {
   type JournalEntry,
   readChanges,
   readEntryFile,
+  removeEntry,
   undoId,
 } from "./journal-entry.ts";
 import { createFolderCursor, openRoot } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
 import { decodePath, displayPath } from "./raw-path.ts";
 import { endUndo, recoverEntry } from "./recover-keeps.ts";
-import { discardLayer } from "./remove-tree.ts";
 import type { StampedChange } from "./stage-changes.ts";
 import { nameAt } from "./staging-area.ts";
 import { runTransaction, type TransactionOptions } from "./transaction.ts";
@@ -83,7 +83,7 @@ export function createUndoJournal(
         bytes += entry.bytes;
         const isTooOld = now - entry.at > maxAgeMs;
         if (!isTooOld && (bytes <= maxBytes || at === 0)) continue;
-        await discardLayer(entryFolder(folder, entry.id));
+        await removeEntry(folder, entry.id);
         removed.push(undoEntryOf(entry));
       }
       return removed;

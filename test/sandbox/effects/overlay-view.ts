@@ -92,13 +92,23 @@ async function readUntilReady(child: ChildProcess): Promise<string> {
   throw new Error(`the view did not start: ${lines.join("\n")}`);
 }
 
+/** Ordinary users can't read everything. */
+function tryRead<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof Error && "code" in thrown && thrown.code === "EACCES") return undefined;
+    throw thrown;
+  }
+}
+
 /** By path (bytes as latin1): type, mode, content. What a draft does not keep is left out. */
 export type Tree = Record<string, string>;
 
 export function readTree(root: string): Tree {
   const tree: Tree = {};
   const walk = (folder: Buffer, prefix: string) => {
-    for (const name of readdirSync(folder, { encoding: "buffer" })) {
+    for (const name of tryRead(() => readdirSync(folder, { encoding: "buffer" })) ?? []) {
       const path = Buffer.concat([folder, Buffer.from("/"), name]);
       const key = `${prefix}${name.toString("latin1")}`;
       const stat = lstatSync(path);
@@ -109,7 +119,7 @@ export function readTree(root: string): Tree {
       } else if (stat.isSymbolicLink()) {
         tree[key] = `link ${readlinkSync(path, { encoding: "latin1" })}`;
       } else if (stat.isFile()) {
-        tree[key] = `file ${mode} ${readFileSync(path).toString("latin1")}`;
+        tree[key] = `file ${mode} ${tryRead(() => readFileSync(path, "latin1"))}`;
       }
     }
   };
