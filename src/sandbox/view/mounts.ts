@@ -30,6 +30,8 @@ export interface FileSystemPlan {
   root: string;
   system: readonly SystemFolder[];
   etc: string;
+  /** A folder of the host's /etc that views show as it is; undefined where there is none. */
+  boundInEtc: string | undefined;
   /** Names in /proc that are the machine's, not a process's. */
   maskedFiles: readonly string[];
   maskedFolders: readonly string[];
@@ -92,6 +94,8 @@ export function addFileSystem(program: Program, plan: FileSystemPlan): void {
   }
   folder("etc");
   addBind(program, { from: plan.etc, at: "etc", isReadOnly: true });
+  if (plan.boundInEtc !== undefined)
+    addBind(program, { from: `/etc/${plan.boundInEtc}`, at: `etc/${plan.boundInEtc}`, isReadOnly: true });
   folder(emptyFolder, 0o555);
   addDevices(program, folder, plan);
   folder("tmp");
@@ -142,10 +146,8 @@ function addProc(program: Program, plan: FileSystemPlan): void {
   if (plan.maxProcessId !== undefined) writeText(program, "proc/sys/kernel/pid_max", String(plan.maxProcessId));
   openTree(program, at, OPEN_TREE_CLONE);
   keepDescriptor(program, descriptors.proc);
-  for (const name of plan.maskedFiles)
-    addBind(program, { from: "dev/null", at: `proc/${name}`, isReadOnly: true, isOptional: true });
-  for (const name of plan.maskedFolders)
-    addBind(program, { from: emptyFolder, at: `proc/${name}`, isReadOnly: true, isOptional: true });
+  for (const name of plan.maskedFiles) addMask(program, "dev/null", `proc/${name}`);
+  for (const name of plan.maskedFolders) addMask(program, emptyFolder, `proc/${name}`);
   protect(program, AT_FDCWD, at, attribute.readOnly, AT_RECURSIVE);
 }
 
@@ -236,24 +238,30 @@ interface Bind {
   at: string;
   isReadOnly: boolean;
   keepsDevices?: boolean;
-  /** Nothing is done when the source or the place does not exist. */
-  isOptional?: boolean;
 }
 
 /** With the mounts below it. Attributes are added only, so that locked ones of the source stay. */
-function addBind(program: Program, { from, at, isReadOnly, keepsDevices = false, isOptional = false }: Bind): void {
+function addBind(program: Program, { from, at, isReadOnly, keepsDevices = false }: Bind): void {
   const attributes =
     attribute.noSuid |
     (isReadOnly ? attribute.readOnly : 0) |
     (keepsDevices ? attribute.noExecute : attribute.noDevices);
   const title = `bind ${from} at /${at}`;
-  const fd = descriptors.moment;
   openTree(program, from, OPEN_TREE_CLONE | AT_RECURSIVE, title);
-  protect(program, fd, "", attributes, AT_RECURSIVE | AT_EMPTY_PATH, title);
-  const [empty, target] = [program.text(""), program.text(at)];
-  const onError = isOptional ? "ignore" : "fail";
-  program.call("move_mount", [fd, empty, AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], { title, onError });
-  program.call("close", [fd]);
+  protect(program, descriptors.moment, "", attributes, AT_RECURSIVE | AT_EMPTY_PATH, title);
+  moveTree(program, at, title, "fail");
+}
+
+/** Covers a name that may just have gone. The mount that it lies in is protected as a whole. */
+function addMask(program: Program, from: string, at: string): void {
+  openTree(program, from, OPEN_TREE_CLONE);
+  moveTree(program, at, `mask /${at}`, "ignore");
+}
+
+function moveTree(program: Program, at: string, title: string, onError: "fail" | "ignore"): void {
+  const args = [descriptors.moment, program.text(""), AT_FDCWD, program.text(at), MOVE_MOUNT_F_EMPTY_PATH];
+  program.call("move_mount", args, { title, onError });
+  program.call("close", [descriptors.moment]);
 }
 
 function openTree(program: Program, path: string, flags: number, title = `open /${path}`): void {
