@@ -8,15 +8,8 @@
  * The inner process is root in the view's user namespace. It runs nothing of the command.
  */
 import { launcherProgram, loadNext } from "./launcher.ts";
-import {
-  AT_FDCWD,
-  addFileSystem,
-  descriptors,
-  type FileSystemPlan,
-  keepDescriptor,
-  O_PATH,
-  writeText,
-} from "./mounts.ts";
+import { AT_FDCWD, descriptors, keepDescriptor, O_PATH, writeText } from "./mount-steps.ts";
+import { addFileSystem, type FileSystemPlan } from "./mounts.ts";
 import { controlFd, type Program, reportBytes, reportKinds } from "./program.ts";
 import type { Processor } from "./system-calls.ts";
 

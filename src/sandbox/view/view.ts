@@ -23,7 +23,7 @@ import {
   sparedProcesses,
 } from "./limits.ts";
 import { isKernelAtLeast } from "./machine-facts.ts";
-import { descriptors } from "./mounts.ts";
+import { descriptors } from "./mount-steps.ts";
 import { createProcessMeter } from "./process-usage.ts";
 import { removeWorkFolder } from "./remove-folder.ts";
 import type { Processor } from "./system-calls.ts";
