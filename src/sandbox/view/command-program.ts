@@ -9,7 +9,7 @@
  * first one, so that the command can't undo them even where it is the host's root.
  */
 import { launcherProgram } from "./launcher.ts";
-import { descriptors } from "./mounts.ts";
+import { descriptors } from "./mount-steps.ts";
 import { controlFd, type Label, type Place, type Program, reportBytes, reportKinds } from "./program.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { mapIds } from "./setup-program.ts";

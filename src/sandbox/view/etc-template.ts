@@ -4,8 +4,8 @@
  * Only what everybody on the machine may read is copied, and never a private key. Users, groups and hosts are the view's
  * own, so that a view does not tell who has an account here.
  */
-import type { Dirent } from "node:fs";
-import { copyFile, lstat, mkdir, open, readdir, readlink, realpath, stat, symlink, writeFile } from "node:fs/promises";
+import { type Dirent, readlinkSync, symlinkSync } from "node:fs";
+import { lstat, mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { viewUser } from "./command-program.ts";
 
@@ -20,7 +20,7 @@ const needed = [
   ...["localtime", "timezone", "locale.alias", "locale.conf", "terminfo", "inputrc", "papersize"],
   ...["os-release", "debian_version", "alpine-release", "redhat-release", "lsb-release"],
   // programs that keep needed parts here
-  ...["alternatives", "fonts", "java", "java-*", "jvm", "python*", "perl", "R", "ImageMagick-*", "groff", "gprofng.rc"],
+  ...["fonts", "java", "java-*", "jvm", "python*", "perl", "R", "ImageMagick-*", "groff", "gprofng.rc"],
   ...[
     "bash.bashrc",
     "shells",
@@ -32,8 +32,10 @@ const needed = [
     "php",
     "xml",
   ],
-  ...["sgml", "vim", "matplotlibrc", "OpenCL", "glvnd", "lynx", "maven", "openal", "mailcap", "netconfig", "vulkan"],
+  ...["sgml", "vim", "matplotlibrc", "OpenCL", "glvnd", "lynx", "openal", "mailcap", "netconfig", "vulkan"],
 ];
+/** Bound as it is, because it holds hundreds of links to programs, and nothing else. */
+export const boundInEtc = "alternatives";
 /** Below these names nothing is copied. */
 const neverCopied = new Set(["private", "ssh", "sudoers", "shadow", "gshadow"]);
 const maxFileBytes = 4 * 1024 * 1024;
@@ -48,7 +50,9 @@ export async function makeEtcTemplate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o755 });
   const names = await readdir(source, { withFileTypes: true }).catch(() => []);
   const budget = { files: maxFiles };
-  for (const entry of names) if (isNeeded(entry.name)) await copyEntry(entry, source, folder, budget);
+  await mkdir(join(folder, boundInEtc), { mode: 0o755 });
+  const wanted = names.filter(({ name }) => isNeeded(name));
+  await Promise.all(wanted.map((entry) => copyEntry(entry, source, folder, budget)));
   const { id, name } = viewUser;
   const files = {
     passwd: `root:x:0:0:root:/nonexistent:/bin/sh\n${name}:x:${id}:${id}::/tmp:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n`,
@@ -59,7 +63,8 @@ export async function makeEtcTemplate(folder: string): Promise<void> {
       "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     "resolv.conf": "",
   };
-  for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text, { mode: 0o644 });
+  const write = ([file, text]: [string, string]) => writeFile(join(folder, file), text, { mode: 0o644 });
+  await Promise.all(Object.entries(files).map(write));
   await symlink("/proc/self/mounts", join(folder, "mtab")).catch(() => undefined);
 }
 
@@ -75,7 +80,8 @@ async function copyEntry(entry: Dirent, from: string, to: string, budget: { file
     if (entry.isDirectory()) {
       if (((await stat(path)).mode & 0o005) !== 0o005) return;
       await mkdir(target, { mode: 0o755 });
-      for (const inner of await readdir(path, { withFileTypes: true })) await copyEntry(inner, path, target, budget);
+      const inner = await readdir(path, { withFileTypes: true });
+      await Promise.all(inner.map((one) => copyEntry(one, path, target, budget)));
     } else if (entry.isSymbolicLink()) await copyLink(path, target);
     else if (entry.isFile()) await copyPublicFile(path, target);
   } catch {
@@ -85,26 +91,21 @@ async function copyEntry(entry: Dirent, from: string, to: string, budget: { file
 
 /** A link that leads elsewhere, such as to /var/lib, is replaced by what it leads to. */
 async function copyLink(path: string, target: string): Promise<void> {
-  const link = await readlink(path);
+  // There are hundreds, and each takes some microseconds.
+  const link = readlinkSync(path);
   const leadsTo = resolve(dirname(path), link);
   const isShared = sharedFolders.some((folder) => leadsTo.startsWith(folder + sep));
-  if (isShared) return symlink(link, target);
+  if (isShared) {
+    symlinkSync(link, target);
+    return;
+  }
   const real = await realpath(path);
   if ((await lstat(real)).isFile()) await copyPublicFile(real, target);
 }
 
 async function copyPublicFile(path: string, target: string): Promise<void> {
   const { mode, size } = await stat(path);
-  if ((mode & 0o004) === 0 || size > maxFileBytes || (await holdsPrivateKey(path, size))) return;
-  await copyFile(path, target);
-}
-
-async function holdsPrivateKey(path: string, size: number): Promise<boolean> {
-  const file = await open(path, "r");
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0);
-    return buffer.subarray(0, bytesRead).includes("PRIVATE KEY-----");
-  } finally {
-    await file.close();
-  }
+  if ((mode & 0o004) === 0 || size > maxFileBytes) return;
+  const content = await readFile(path);
+  if (!content.includes("PRIVATE KEY-----")) await writeFile(target, content, { mode: 0o644 | (mode & 0o111) });
 }

@@ -25,6 +25,8 @@ const blockBytes = 512;
 
 export interface LayerMeterOptions {
   folder: string;
+  /** Nothing is in it yet, so that it need not be counted first. */
+  isEmpty: boolean;
   limits: LayerLimits;
   minFreeBytes: number;
   /** Folders of open files, such as `/proc/7/fd`: deleted files that are still open count too. */
@@ -35,7 +37,7 @@ export interface LayerMeterOptions {
 export async function createLayerMeter(options: LayerMeterOptions): Promise<LayerMeter> {
   const { folder, minFreeBytes } = options;
   const everything = { maxLayerBytes: Number.POSITIVE_INFINITY, maxLayerFiles: Number.POSITIVE_INFINITY };
-  let counted = await countLayer(Buffer.from(folder), everything);
+  let counted = options.isEmpty ? { bytes: 0, files: 0 } : await countLayer(Buffer.from(folder), everything);
   const limits = {
     maxLayerBytes: options.limits.maxLayerBytes + counted.bytes,
     maxLayerFiles: options.limits.maxLayerFiles + counted.files,

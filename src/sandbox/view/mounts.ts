@@ -10,7 +10,31 @@
  *
  * All paths inside are relative: the working directory is the new root.
  */
-import type { Place, Program } from "./program.ts";
+import {
+  AT_FDCWD,
+  AT_RECURSIVE,
+  addBind,
+  addLink,
+  addMask,
+  addMemory,
+  attribute,
+  descriptors,
+  keepDescriptor,
+  MNT_DETACH,
+  MS_NODEV,
+  MS_NOEXEC,
+  MS_NOSUID,
+  MS_PRIVATE,
+  MS_REC,
+  OPEN_TREE_CLONE,
+  openExactly,
+  openPath,
+  openTree,
+  protect,
+  S_IFREG,
+  writeText,
+} from "./mount-steps.ts";
+import type { Program } from "./program.ts";
 
 export interface SystemFolder {
   path: string;
@@ -30,6 +54,8 @@ export interface FileSystemPlan {
   root: string;
   system: readonly SystemFolder[];
   etc: string;
+  /** A folder of the host's /etc that views show as it is; undefined where there is none. */
+  boundInEtc: string | undefined;
   /** Names in /proc that are the machine's, not a process's. */
   maskedFiles: readonly string[];
   maskedFolders: readonly string[];
@@ -40,37 +66,6 @@ export interface FileSystemPlan {
   /** Written to the view's own kernel.pid_max; undefined where the kernel has one for the whole machine only. */
   maxProcessId: number | undefined;
 }
-
-export const AT_FDCWD = -100;
-export const O_PATH = 0x200000;
-const O_CLOEXEC = 0x80000;
-const OPEN_TREE_CLONE = 1;
-const AT_RECURSIVE = 0x8000;
-const AT_EMPTY_PATH = 0x1000;
-const MOVE_MOUNT_F_EMPTY_PATH = 4;
-const RESOLVE_NO_SYMLINKS = 4;
-const MS_NOSUID = 2;
-const MS_NODEV = 4;
-const MS_NOEXEC = 8;
-const MS_REC = 0x4000;
-const MS_PRIVATE = 0x40000;
-const MNT_DETACH = 2;
-const attribute = { readOnly: 1, noSuid: 2, noDevices: 4, noExecute: 8 } as const;
-const S_IFREG = 0o100000;
-
-/** Descriptors: 4 is the lowest free one and used for a moment; from 10 on they stay. */
-export const descriptors = {
-  moment: 4,
-  outputEnd: 5,
-  output: 6,
-  merged: 10,
-  proc: 11,
-  upper: 20,
-  work: 21,
-  layers: 30,
-};
-/** Overlay's options must fit a page. */
-export const maxLayers = 200;
 
 const devices = ["null", "zero", "full", "random", "urandom"];
 const emptyFolder = "var/empty";
@@ -92,6 +87,8 @@ export function addFileSystem(program: Program, plan: FileSystemPlan): void {
   }
   folder("etc");
   addBind(program, { from: plan.etc, at: "etc", isReadOnly: true });
+  if (plan.boundInEtc !== undefined)
+    addBind(program, { from: `/etc/${plan.boundInEtc}`, at: `etc/${plan.boundInEtc}`, isReadOnly: true });
   folder(emptyFolder, 0o555);
   addDevices(program, folder, plan);
   folder("tmp");
@@ -142,10 +139,8 @@ function addProc(program: Program, plan: FileSystemPlan): void {
   if (plan.maxProcessId !== undefined) writeText(program, "proc/sys/kernel/pid_max", String(plan.maxProcessId));
   openTree(program, at, OPEN_TREE_CLONE);
   keepDescriptor(program, descriptors.proc);
-  for (const name of plan.maskedFiles)
-    addBind(program, { from: "dev/null", at: `proc/${name}`, isReadOnly: true, isOptional: true });
-  for (const name of plan.maskedFolders)
-    addBind(program, { from: emptyFolder, at: `proc/${name}`, isReadOnly: true, isOptional: true });
+  for (const name of plan.maskedFiles) addMask(program, "dev/null", `proc/${name}`);
+  for (const name of plan.maskedFolders) addMask(program, emptyFolder, `proc/${name}`);
   protect(program, AT_FDCWD, at, attribute.readOnly, AT_RECURSIVE);
 }
 
@@ -229,81 +224,6 @@ function mountOverlay(
     title: "mount overlay",
     onError,
   });
-}
-
-interface Bind {
-  from: string;
-  at: string;
-  isReadOnly: boolean;
-  keepsDevices?: boolean;
-  /** Nothing is done when the source or the place does not exist. */
-  isOptional?: boolean;
-}
-
-/** With the mounts below it. Attributes are added only, so that locked ones of the source stay. */
-function addBind(program: Program, { from, at, isReadOnly, keepsDevices = false, isOptional = false }: Bind): void {
-  const attributes =
-    attribute.noSuid |
-    (isReadOnly ? attribute.readOnly : 0) |
-    (keepsDevices ? attribute.noExecute : attribute.noDevices);
-  const title = `bind ${from} at /${at}`;
-  const fd = descriptors.moment;
-  openTree(program, from, OPEN_TREE_CLONE | AT_RECURSIVE, title);
-  protect(program, fd, "", attributes, AT_RECURSIVE | AT_EMPTY_PATH, title);
-  const [empty, target] = [program.text(""), program.text(at)];
-  const onError = isOptional ? "ignore" : "fail";
-  program.call("move_mount", [fd, empty, AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], { title, onError });
-  program.call("close", [fd]);
-}
-
-function openTree(program: Program, path: string, flags: number, title = `open /${path}`): void {
-  const args = [AT_FDCWD, program.text(path), flags | O_CLOEXEC];
-  program.call("open_tree", args, { title, expected: descriptors.moment });
-}
-
-function protect(program: Program, fd: number, path: string, set: number, flags = 0, title = `protect /${path}`): void {
-  const attributes = program.words([set, 0, 0, 0]);
-  program.call("mount_setattr", [fd, program.text(path), flags, attributes, 32], { title });
-}
-
-function addMemory(program: Program, at: string, options: string): void {
-  const type = program.text("tmpfs");
-  const title = `mount a tmpfs at ${at}`;
-  program.call("mount", [type, program.text(at), type, MS_NOSUID | MS_NODEV, program.text(options)], { title });
-}
-
-function addLink(program: Program, target: string, at: string): void {
-  program.call("symlinkat", [program.text(target), AT_FDCWD, program.text(at)], { title: `link /${at}` });
-}
-
-function openPath(program: Program, path: string, descriptor: number): void {
-  const args = [AT_FDCWD, program.text(path), O_PATH | O_CLOEXEC, 0];
-  program.call("openat", args, { title: `open ${path}`, expected: descriptors.moment });
-  keepDescriptor(program, descriptor);
-}
-
-/** Refuses a path with a link in it, such as one that was put there a moment ago. */
-function openExactly(program: Program, path: string, descriptor: number): void {
-  const how = program.words([O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS]);
-  const args = [AT_FDCWD, program.text(path), how, 24];
-  program.call("openat2", args, { title: `open ${path}`, expected: descriptors.moment });
-  keepDescriptor(program, descriptor);
-}
-
-export function keepDescriptor(program: Program, descriptor: number): void {
-  program.call("dup3", [descriptors.moment, descriptor, O_CLOEXEC]);
-  program.call("close", [descriptors.moment]);
-}
-
-/** Writes into an existing file, such as one of /proc, in one call. */
-export function writeText(program: Program, path: string, text: string, directory: number | Place = AT_FDCWD): void {
-  const [O_WRONLY, title] = [1, `write ${path}`];
-  program.call("openat", [directory, program.text(path), O_WRONLY | O_CLOEXEC, 0], {
-    title,
-    expected: descriptors.moment,
-  });
-  program.call("write", [descriptors.moment, program.text(text), Buffer.byteLength(text)], { title });
-  program.call("close", [descriptors.moment]);
 }
 
 function inside(path: string): string {

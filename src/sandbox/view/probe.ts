@@ -12,7 +12,7 @@ import { text } from "node:stream/consumers";
 import { RemoraError } from "../../core/errors.ts";
 import type { SandboxReport, ViewOptions } from "../../ports/sandbox.ts";
 import { executeSteps, viewUser } from "./command-program.ts";
-import { AT_FDCWD, descriptors } from "./mounts.ts";
+import { AT_FDCWD, descriptors } from "./mount-steps.ts";
 import type { Program, Value } from "./program.ts";
 import { removeFolder } from "./remove-folder.ts";
 import type { SystemCall } from "./system-calls.ts";

@@ -1,4 +1,6 @@
+import { chmodSync, rmdirSync } from "node:fs";
 import { chmod, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { entriesOf, pathWithin } from "./entries.ts";
 
 /**
@@ -18,4 +20,17 @@ export async function removeFolder(folder: string): Promise<void> {
 async function unlock(folder: Buffer): Promise<void> {
   await chmod(folder, 0o700);
   for await (const entry of entriesOf(folder)) if (entry.isDirectory()) await unlock(pathWithin(folder, entry.name));
+}
+
+/** What overlayfs leaves in its working folder, inner ones last. */
+const overlayFolders = ["", "work", "work/incompat", "work/incompat/volatile"];
+
+/** Removes overlayfs' working folder in no time; any other folder as `removeFolder` does. */
+export async function removeWorkFolder(folder: string): Promise<void> {
+  try {
+    for (const inner of overlayFolders) chmodSync(join(folder, inner), 0o700);
+    for (const inner of overlayFolders.toReversed()) rmdirSync(join(folder, inner));
+  } catch {
+    await removeFolder(folder);
+  }
 }

@@ -5,7 +5,8 @@
  *   2. for each view: its mounts, its processes, and a watchdog while its command runs
  *   3. where no layer can lie over the working folder, a copy of it takes its place
  */
-import { chmod, mkdir, stat } from "node:fs/promises";
+import { chmodSync, mkdirSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../../core/errors.ts";
 import { type Log, silentLog } from "../../core/log.ts";
@@ -69,9 +70,17 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     return machine;
   };
 
-  const openWith = async (view: ViewOptions, mount: WorkingFolder, signal: AbortSignal): Promise<StepView> => {
+  const openWith = async (
+    view: ViewOptions,
+    workingFolder: () => Promise<WorkingFolder>,
+    signal: AbortSignal,
+  ): Promise<StepView> => {
     const { processor, start, system, shell, pageBytes } = await prepared();
-    const [surrounding, masked] = await Promise.all([surroundingMounts(view, hidden), maskedProcNames()]);
+    const [surrounding, masked, mount] = await Promise.all([
+      surroundingMounts(view, hidden),
+      maskedProcNames(),
+      workingFolder(),
+    ]);
     const setup = setupProgram(processor, {
       folder: view.folder,
       uid: process.geteuid?.() ?? 0,
@@ -79,6 +88,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       fileSystem: {
         root: start.root,
         etc: start.etc,
+        boundInEtc: start.boundInEtc,
         system,
         ...masked,
         extra: inMountOrder([...surrounding, mount.mount]),
@@ -104,12 +114,12 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const signal = AbortSignal.any([given, closed.signal]);
     signal.throwIfAborted();
     try {
-      if (canLayer) return await openWith(view, await layerOver(view), signal);
+      if (canLayer) return await openWith(view, () => layerOver(view), signal);
     } catch (thrown) {
       if (!isOverlayRefused(thrown)) throw thrown;
       log.info({ folder: view.folder, reason: messageOf(thrown) }, "No layer can lie over this folder: it is copied");
     }
-    return openWith(view, await copyOf(view, copyLimits, signal), signal);
+    return openWith(view, () => copyOf(view, copyLimits, signal), signal);
   };
 
   const open = async (view: ViewOptions, signal: AbortSignal): Promise<StepView> => {
@@ -166,9 +176,10 @@ interface WorkingFolder {
 
 async function layerOver({ folder, layers, scratch }: ViewOptions): Promise<WorkingFolder> {
   const [upper, work] = [join(scratch, "upper"), join(scratch, "work")];
-  await Promise.all([mkdir(upper, { recursive: true }), mkdir(work, { recursive: true })]);
   // The layer's own mode is the one that the view shows.
-  await chmod(upper, (await stat(folder)).mode & 0o7777);
+  const { mode } = await stat(folder);
+  for (const path of [upper, work]) mkdirSync(path, { recursive: true });
+  chmodSync(upper, mode & 0o7777);
   return { mount: { kind: "overlay", at: folder, layers, upper, work }, written: upper, upper, temporary: work };
 }
 

@@ -8,15 +8,8 @@
  * The inner process is root in the view's user namespace. It runs nothing of the command.
  */
 import { launcherProgram, loadNext } from "./launcher.ts";
-import {
-  AT_FDCWD,
-  addFileSystem,
-  descriptors,
-  type FileSystemPlan,
-  keepDescriptor,
-  O_PATH,
-  writeText,
-} from "./mounts.ts";
+import { AT_FDCWD, descriptors, keepDescriptor, O_PATH, writeText } from "./mount-steps.ts";
+import { addFileSystem, type FileSystemPlan } from "./mounts.ts";
 import { controlFd, type Program, reportBytes, reportKinds } from "./program.ts";
 import type { Processor } from "./system-calls.ts";
 
@@ -48,9 +41,9 @@ export function setupProgram(processor: Processor, plan: SetupPlan): Program {
   const inner = program.label();
   // Descriptors that this process inherited by mistake must not reach the view; numbers from 4 on are free then.
   program.call("close_range", [descriptors.moment, maxDescriptor, 0]);
-  writeText(program, "/proc/self/oom_score_adj", oomScore);
   program.call("unshare", [newNamespaces], { title: "make namespaces" });
   program.call("prctl", [PR_SET_PDEATHSIG, SIGKILL]);
+  writeText(program, "/proc/self/oom_score_adj", oomScore);
   mapIds(program, "/proc/self", { inside: 0, outside: plan.uid }, { inside: 0, outside: plan.gid });
   const report = program.words([reportKinds.process, 0, 0]) as { data: number };
   program.call("clone", [SIGCHLD, 0, 0, 0, 0], { store: { data: report.data + 8 }, onZero: inner });

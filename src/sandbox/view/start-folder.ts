@@ -2,9 +2,9 @@
  * What all views of one start share, in a folder of its own: the launcher, the template of /etc, and an empty folder on
  * which views build their root. Folders of processes that no longer run are removed.
  */
-import { mkdir, mkdtemp, readdir, readFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { makeEtcTemplate } from "./etc-template.ts";
+import { boundInEtc, makeEtcTemplate } from "./etc-template.ts";
 import { writeLauncher } from "./launcher.ts";
 import { removeFolder } from "./remove-folder.ts";
 import type { Processor } from "./system-calls.ts";
@@ -12,6 +12,7 @@ import type { Processor } from "./system-calls.ts";
 export interface StartFolder {
   launcher: string;
   etc: string;
+  boundInEtc: string | undefined;
   root: string;
   /** For the probe. */
   scratch: string;
@@ -28,7 +29,15 @@ export async function openStartFolder(folder: string, processor: Processor): Pro
   const [etc, root, scratch] = [join(own, "etc"), join(own, "root"), join(own, "probe")];
   const made = [makeEtcTemplate(etc), mkdir(root), mkdir(scratch)];
   const [launcher] = await Promise.all([writeLauncher(own, processor), ...made]);
-  return { launcher, etc, root, scratch, remove: () => removeFolder(own) };
+  const isThere = (await stat(join("/etc", boundInEtc)).catch(() => undefined))?.isDirectory() === true;
+  return {
+    launcher,
+    etc,
+    boundInEtc: isThere ? boundInEtc : undefined,
+    root,
+    scratch,
+    remove: () => removeFolder(own),
+  };
 }
 
 async function removeAbandoned(folder: string): Promise<void> {

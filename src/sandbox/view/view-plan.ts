@@ -4,7 +4,8 @@ import { isAbsolute, normalize, sep } from "node:path";
 import { RemoraError } from "../../core/errors.ts";
 import type { ViewOptions } from "../../ports/sandbox.ts";
 import { mountPoints } from "./machine-facts.ts";
-import { type ExtraMount, maxLayers } from "./mounts.ts";
+import { maxLayers } from "./mount-steps.ts";
+import type { ExtraMount } from "./mounts.ts";
 
 /** The view's own; nothing can be laid over or below them. */
 const reserved = ["/", "/proc", "/dev", "/etc"];

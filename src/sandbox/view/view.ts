@@ -23,9 +23,9 @@ import {
   sparedProcesses,
 } from "./limits.ts";
 import { isKernelAtLeast } from "./machine-facts.ts";
-import { descriptors } from "./mounts.ts";
+import { descriptors } from "./mount-steps.ts";
 import { createProcessMeter } from "./process-usage.ts";
-import { removeFolder } from "./remove-folder.ts";
+import { removeWorkFolder } from "./remove-folder.ts";
 import type { Processor } from "./system-calls.ts";
 import { LauncherFailure, type ViewProcess } from "./view-process.ts";
 import { layerLimit, type Watchdog } from "./watchdog.ts";
@@ -71,7 +71,13 @@ export async function createView(parts: ViewParts): Promise<StepView> {
   const openFiles = () => processes().processes.map((pid) => `${proc}/${pid}/fd`);
   const [output, layer] = await Promise.all([
     openPipe(path(descriptors.outputEnd)),
-    createLayerMeter({ folder: written, limits, minFreeBytes: minFreeDiskBytes, openFiles }),
+    createLayerMeter({
+      folder: written,
+      isEmpty: parts.upper !== undefined,
+      limits,
+      minFreeBytes: minFreeDiskBytes,
+      openFiles,
+    }),
   ]);
   const stopped = new AbortController();
   let hasStarted = false;
@@ -110,7 +116,7 @@ export async function createView(parts: ViewParts): Promise<StepView> {
     await process.end();
     output.destroy();
     parts.onClose();
-    await removeFolder(parts.temporary);
+    await removeWorkFolder(parts.temporary);
   };
 
   return {

@@ -5,7 +5,7 @@
  *   2. bytes and files of the layer, and the disk's free space
  *   3. the machine's free memory, which also falls through memory that belongs to no process (files in memory, sockets)
  *
- * Nothing is polled while no command runs. One timer serves all views, and a look begins when the one before has ended.
+ * Nothing is polled while no command runs. One timer serves all views.
  */
 import type { CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { LayerMeter } from "./layer-usage.ts";
@@ -31,15 +31,32 @@ export interface WatchdogOptions {
   minFreeMemoryBytes: number;
 }
 
+interface State {
+  residentBytes: number;
+  /** The layer is being looked at, which may take longer than the time to the next look. */
+  isCounting: boolean;
+}
+
 export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptions): Watchdog {
-  const views = new Map<Watched, { residentBytes: number }>();
+  const views = new Map<Watched, State>();
   const stopped = new AbortController();
   let timer: NodeJS.Timeout | undefined;
 
-  const look = async () => {
+  const end = (view: Watched, limit: CommandLimit | undefined) => {
+    if (limit !== undefined && views.delete(view)) view.end(limit);
+  };
+
+  const lookAtLayer = async (view: Watched, state: State) => {
+    if (state.isCounting) return;
+    state.isCounting = true;
+    end(view, layerLimit(await view.layer.check(stopped.signal).catch(() => undefined)));
+    state.isCounting = false;
+  };
+
+  const look = () => {
     for (const [view, state] of views) {
-      const limit = await exceededLimit(view, state, stopped.signal).catch(() => undefined);
-      if (limit !== undefined && views.delete(view)) view.end(limit);
+      end(view, processLimit(view, state));
+      void lookAtLayer(view, state);
     }
     if ((availableMemoryBytes() ?? Number.POSITIVE_INFINITY) < minFreeMemoryBytes) endLargest();
   };
@@ -47,16 +64,14 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
   /** One for each look, until there is enough free memory. */
   const endLargest = () => {
     const [largest] = [...views].sort(([, one], [, other]) => other.residentBytes - one.residentBytes);
-    if (largest === undefined) return;
-    views.delete(largest[0]);
-    largest[0].end("memory");
+    if (largest !== undefined) end(largest[0], "memory");
   };
 
   const schedule = () => {
     if (timer !== undefined || views.size === 0 || stopped.signal.aborted) return;
-    timer = setTimeout(async () => {
-      await look();
+    timer = setTimeout(() => {
       timer = undefined;
+      look();
       schedule();
     }, intervalMs);
     timer.unref();
@@ -64,7 +79,7 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
 
   return {
     watch(view) {
-      views.set(view, { residentBytes: 0 });
+      views.set(view, { residentBytes: 0, isCounting: false });
       schedule();
       return { stop: () => void views.delete(view) };
     },
@@ -76,19 +91,18 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
   };
 }
 
-/** Notes the resident memory in `state`. */
-async function exceededLimit(
-  { proc, limits, processes, layer }: Watched,
-  state: { residentBytes: number },
-  signal: AbortSignal,
-): Promise<CommandLimit | undefined> {
-  const usage = processes();
-  state.residentBytes = usage.residentBytes;
-  if (usage.threads > limits.maxProcesses) return "processes";
-  if (usage.processorSeconds > limits.maxProcessorSeconds) return "processor-time";
-  const isOver = usage.residentBytes > limits.maxMemoryBytes;
-  if (isOver && proportionalBytes(proc, usage.processes) > limits.maxMemoryBytes) return "memory";
-  return layerLimit(await layer.check(signal));
+/** Notes the resident memory in `state`. A view that has just gone is over no limit. */
+function processLimit({ proc, limits, processes }: Watched, state: State): CommandLimit | undefined {
+  try {
+    const usage = processes();
+    state.residentBytes = usage.residentBytes;
+    if (usage.threads > limits.maxProcesses) return "processes";
+    if (usage.processorSeconds > limits.maxProcessorSeconds) return "processor-time";
+    const isOver = usage.residentBytes > limits.maxMemoryBytes;
+    return isOver && proportionalBytes(proc, usage.processes) > limits.maxMemoryBytes ? "memory" : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export function layerLimit(exceeded: Awaited<ReturnType<LayerMeter["check"]>>): CommandLimit | undefined {

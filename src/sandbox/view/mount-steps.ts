@@ -1,0 +1,121 @@
+/** Steps that mount, open and write, from which file systems of views are made. */
+import type { Place, Program } from "./program.ts";
+
+export const AT_FDCWD = -100;
+export const O_PATH = 0x200000;
+const O_CLOEXEC = 0x80000;
+export const OPEN_TREE_CLONE = 1;
+export const AT_RECURSIVE = 0x8000;
+const AT_EMPTY_PATH = 0x1000;
+const MOVE_MOUNT_F_EMPTY_PATH = 4;
+const RESOLVE_NO_SYMLINKS = 4;
+export const MS_NOSUID = 2;
+export const MS_NODEV = 4;
+export const MS_NOEXEC = 8;
+export const MS_REC = 0x4000;
+export const MS_PRIVATE = 0x40000;
+export const MNT_DETACH = 2;
+export const attribute = { readOnly: 1, noSuid: 2, noDevices: 4, noExecute: 8 } as const;
+export const S_IFREG = 0o100000;
+
+/** Descriptors: 4 is the lowest free one and used for a moment; from 10 on they stay. */
+export const descriptors = {
+  moment: 4,
+  outputEnd: 5,
+  output: 6,
+  merged: 10,
+  proc: 11,
+  upper: 20,
+  work: 21,
+  layers: 30,
+};
+/** Overlay's options must fit a page. */
+export const maxLayers = 200;
+
+interface Bind {
+  from: string;
+  at: string;
+  isReadOnly: boolean;
+  keepsDevices?: boolean;
+}
+
+/** With the mounts below it. Attributes are added only, so that locked ones of the source stay. */
+export function addBind(program: Program, { from, at, isReadOnly, keepsDevices = false }: Bind): void {
+  const attributes =
+    attribute.noSuid |
+    (isReadOnly ? attribute.readOnly : 0) |
+    (keepsDevices ? attribute.noExecute : attribute.noDevices);
+  const title = `bind ${from} at /${at}`;
+  openTree(program, from, OPEN_TREE_CLONE | AT_RECURSIVE, title);
+  protect(program, descriptors.moment, "", attributes, AT_RECURSIVE | AT_EMPTY_PATH, title);
+  moveTree(program, at, title, "fail");
+}
+
+/** Covers a name that may just have gone. The mount that it lies in is protected as a whole. */
+export function addMask(program: Program, from: string, at: string): void {
+  openTree(program, from, OPEN_TREE_CLONE);
+  moveTree(program, at, `mask /${at}`, "ignore");
+}
+
+function moveTree(program: Program, at: string, title: string, onError: "fail" | "ignore"): void {
+  const args = [descriptors.moment, program.text(""), AT_FDCWD, program.text(at), MOVE_MOUNT_F_EMPTY_PATH];
+  program.call("move_mount", args, { title, onError });
+  program.call("close", [descriptors.moment]);
+}
+
+export function openTree(program: Program, path: string, flags: number, title = `open /${path}`): void {
+  const args = [AT_FDCWD, program.text(path), flags | O_CLOEXEC];
+  program.call("open_tree", args, { title, expected: descriptors.moment });
+}
+
+export function protect(
+  program: Program,
+  fd: number,
+  path: string,
+  set: number,
+  flags = 0,
+  title = `protect /${path}`,
+): void {
+  const attributes = program.words([set, 0, 0, 0]);
+  program.call("mount_setattr", [fd, program.text(path), flags, attributes, 32], { title });
+}
+
+export function addMemory(program: Program, at: string, options: string): void {
+  const type = program.text("tmpfs");
+  const title = `mount a tmpfs at ${at}`;
+  program.call("mount", [type, program.text(at), type, MS_NOSUID | MS_NODEV, program.text(options)], { title });
+}
+
+export function addLink(program: Program, target: string, at: string): void {
+  program.call("symlinkat", [program.text(target), AT_FDCWD, program.text(at)], { title: `link /${at}` });
+}
+
+export function openPath(program: Program, path: string, descriptor: number): void {
+  const args = [AT_FDCWD, program.text(path), O_PATH | O_CLOEXEC, 0];
+  program.call("openat", args, { title: `open ${path}`, expected: descriptors.moment });
+  keepDescriptor(program, descriptor);
+}
+
+/** Refuses a path with a link in it, such as one that was put there a moment ago. */
+export function openExactly(program: Program, path: string, descriptor: number): void {
+  const how = program.words([O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS]);
+  const args = [AT_FDCWD, program.text(path), how, 24];
+  program.call("openat2", args, { title: `open ${path}`, expected: descriptors.moment });
+  keepDescriptor(program, descriptor);
+}
+
+export function keepDescriptor(program: Program, descriptor: number): void {
+  program.call("dup3", [descriptors.moment, descriptor, O_CLOEXEC]);
+  program.call("close", [descriptors.moment]);
+}
+
+/** Writes into an existing file, such as one of /proc, in one call. */
+export function writeText(program: Program, path: string, text: string, directory: number | Place = AT_FDCWD): void {
+  const [O_WRONLY, title] = [1, `write ${path}`];
+  program.call("openat", [directory, program.text(path), O_WRONLY | O_CLOEXEC, 0], {
+    title,
+    expected: descriptors.moment,
+  });
+  program.call("write", [descriptors.moment, program.text(text), Buffer.byteLength(text)], { title });
+  program.call("close", [descriptors.moment]);
+}
