@@ -120,7 +120,7 @@ function headOf(effect: Effect, from: EntryState | undefined, to: EntryState | u
   if (from === undefined && to !== undefined) lines.push(`new ${kindAndMode(to)}`);
   else if (to === undefined && from !== undefined) lines.push(`deleted ${kindAndMode(from)}`);
   else if (from !== undefined && to !== undefined && kindAndMode(from) !== kindAndMode(to)) {
-    lines.push(`old ${kindAndMode(from)}`, `new ${kindAndMode(to)}`);
+    lines.push(`old ${changedMode(from)}`, `new ${changedMode(to)}`);
   }
   for (const note of effect.notes) if (note.includes("not kept")) lines.push(`note: ${note}`);
   return `${lines.join("\n")}\n`;
@@ -141,6 +141,11 @@ function kindAndMode(state: EntryState): string {
     default:
       return state satisfies never;
   }
+}
+
+/** Git names the kind only where a file comes or goes. */
+function changedMode(state: EntryState): string {
+  return kindAndMode(state).replace(/^(file|folder) /, "");
 }
 
 function octal(mode: number): string {

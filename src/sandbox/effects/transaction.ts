@@ -161,7 +161,7 @@ export async function execute(
   try {
     const area = openStaging(journal, entry);
     try {
-      const base = createFolderCursor(entry.base, "force");
+      const base = createFolderCursor(entry.base, "force", true);
       try {
         const { opened } = entry;
         const execution = { changes, opened, direction, area, base, pace: createPace(), onStep };
