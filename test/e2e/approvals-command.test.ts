@@ -63,6 +63,8 @@ const answerBelow = (card: SeenMessage) =>
     ({ type, state, thread, sequence }) =>
       type === "message" && state !== "streaming" && thread === card.thread && sequence > card.sequence,
   );
+/** A command that ran has left a draft, unless it was kept. */
+const draftsOnDisk = () => readdir(join(home.workspace, "drafts/open")).catch(() => []);
 const filesOf = (scope: string) => readdir(join(home.workspace, "files", scope)).catch(() => []);
 
 async function corpus(): Promise<{ event: string; [field: string]: unknown }[]> {
@@ -97,7 +99,7 @@ async function newestPrompt(): Promise<string> {
 
 test("the list shows the whole call; approve by the beginning of an id runs it, and the card says who", async () => {
   expect((await approvals("list")).stdout).toBe("Nobody is asked anything.\n");
-  const said = await ann.say("@remora run touch from-afar.txt");
+  const said = await ann.say("@remora run touch from-afar.txt with network example.com");
   const card = await ann.cardFor(said);
   const shown = await approvals("list");
   expect(shown.stdout).toContain('command: "touch from-afar.txt"');
@@ -105,13 +107,14 @@ test("the list shows the whole call; approve by the beginning of an id runs it, 
   const [open] = await listed();
   const approvalId = open?.items[0]?.approvalId ?? "";
   expect(open?.items).toMatchObject([
-    { tool: "shell_exec", state: "open", reasons: expect.arrayContaining([expect.stringContaining("skill shell")]) },
+    { tool: "shell_exec", state: "open", reasons: expect.arrayContaining([expect.stringContaining("network")]) },
   ]);
 
   expect(await approvals("approve", approvalId.slice(0, 8))).toMatchObject({ code: 0, stdout: "Approved.\n" });
   const after = await settled(card);
   expect(after.card?.items).toMatchObject([{ choices: [], outcome: "Approved by the operator" }]);
   await answerBelow(card);
+  await ann.changesFor(said);
   expect(await filesOf("channel:general")).toEqual(["from-afar.txt"]);
 
   const again = await approvals("approve", approvalId, "--json");
@@ -121,7 +124,7 @@ test("the list shows the whole call; approve by the beginning of an id runs it, 
 });
 
 test("deny with a reason: nothing runs, the model reads the reason, and it is recorded once with who and how long", async () => {
-  const said = await ann.say("@remora run touch never.txt");
+  const said = await ann.say("@remora run touch never.txt with network example.com");
   const card = await ann.cardFor(said);
   const [open] = await listed();
   const denied = await approvals("deny", open?.cardId ?? "", "--reason", "not on a Friday", "--json");
@@ -129,7 +132,7 @@ test("deny with a reason: nothing runs, the model reads the reason, and it is re
   expect(JSON.parse(denied.stdout)).toEqual({ accepted: true, text: "Denied." });
   expect((await answerBelow(card)).text).toContain("not on a Friday");
   expect((await settled(card)).card?.items[0]?.outcome).toBe("Denied by the operator: not on a Friday");
-  expect(await filesOf("channel:general")).toEqual([]);
+  expect([await filesOf("channel:general"), await draftsOnDisk()]).toEqual([[], []]);
 
   expect(await recorded("denied")).toMatchObject([
     { tool: "shell_exec", by: { id: "operator" }, waitedSeconds: expect.any(Number) },
@@ -140,13 +143,13 @@ test("deny with a reason: nothing runs, the model reads the reason, and it is re
     { event: "safety.denied", by: "operator", reason: "not on a Friday", waitedMs: expect.any(Number) },
   ]);
   expect(events[1]?.callHash).toBe(events[0]?.callHash);
-  const rule = { skill: "shell", pattern: "#shell:unproven", line: expect.any(Number), form: "tag" };
+  const rule = { skill: "remora", line: expect.any(Number), form: "exact" };
   expect(events[1]?.rules).toEqual(expect.arrayContaining([expect.objectContaining(rule)]));
 });
 
 test("what is no open id changes nothing and says what to do", async () => {
-  await ann.cardFor(await ann.say("@remora run touch one.txt"));
-  await ann.cardFor(await ann.say("@remora run touch two.txt"));
+  await ann.cardFor(await ann.say("@remora run touch one.txt with network example.com"));
+  await ann.cardFor(await ann.say("@remora run touch two.txt with network example.com"));
   for (const [id, says] of [
     ["zzzzzz", "is no open card or approval"],
     ["ab", "is too short"],
@@ -159,7 +162,7 @@ test("what is no open id changes nothing and says what to do", async () => {
 });
 
 test("a decision made while no agent runs counts at the next start, once", async () => {
-  const said = await ann.say("@remora run echo ran >> once.txt");
+  const said = await ann.say("@remora run echo ran >> once.txt with network example.com");
   const card = await ann.cardFor(said);
   ann.close();
   await remora.kill();
@@ -170,6 +173,7 @@ test("a decision made while no agent runs counts at the next start, once", async
     ann = await createChatClient(remora.url, remora.token);
     await answerBelow(card);
     await settled(card);
+    await ann.changesFor(said);
     if (start === 0) {
       ann.close();
       await remora.stop();
@@ -181,7 +185,7 @@ test("a decision made while no agent runs counts at the next start, once", async
 });
 
 test("the dashboard answers the same way, and the denial is in the next prompt of that scope and in no other's", async () => {
-  const said = await ann.say("@remora run touch marmalade.txt");
+  const said = await ann.say("@remora run touch marmalade.txt with network example.com");
   const card = await ann.cardFor(said);
   const data = (await (await ann.request("GET", "/dashboard/data")).json()) as {
     approvals: { id: string; call: string }[];
@@ -193,7 +197,7 @@ test("the dashboard answers the same way, and the denial is in the next prompt o
     text: "Denied.",
   });
   await answerBelow(card);
-  expect(await filesOf("channel:general")).toEqual([]);
+  expect([await filesOf("channel:general"), await draftsOnDisk()]).toEqual([[], []]);
   expect(await recorded("denied")).toHaveLength(1);
 
   await ann.answerTo(await ann.say("@remora hello"));

@@ -94,7 +94,7 @@ describe("gate test", () => {
       '{"tool":"shell_exec","args":{"command":"ls"}}',
       "no json",
       '{"tool":"shell_exec","args":{"command":"rm -rf /"}}',
-      '{"tool":"shell_exec","args":{"command":"touch x"}}',
+      '{"tool":"shell_exec","args":{"command":"npm install"}}',
     ].join("\n");
     const { code, stdout } = await remora(["gate", "test", "--json"], input);
     expect(code).toBe(1);

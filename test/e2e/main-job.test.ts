@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 
 let home: RemoraHome;
@@ -39,22 +39,63 @@ async function eventsOf(): Promise<string[]> {
   return lines.map((line) => JSON.parse(line).event);
 }
 
-test("a mention runs a command after a click on Approve, and everything is on disk and readable", async () => {
-  const said = await ann.say("@remora run touch made.txt && echo finished");
+/** A command that a person is asked about; it needs no network to do its work. */
+const asking = (command: string) => `@remora run ${command} with network example.com`;
+const inFiles = (name = "") => join(home.workspace, "files", "channel:general", name);
+const content = (name: string) => readFile(inFiles(name), "utf8").catch(() => "");
+const filesHere = () => readdir(inFiles()).catch(() => []);
+
+/** Everything of drafts that is on disk. A command that ran and was not kept would have left its file there. */
+async function inDrafts(name: string): Promise<string[]> {
+  const found = await readdir(join(home.workspace, "drafts"), { recursive: true }).catch(() => []);
+  return found.filter((path) => path.endsWith(`/${name}`));
+}
+
+test("a mention runs a command unasked; the card below the answer says what it changed, and Undo takes it back", async () => {
+  await ann.changesFor(await ann.say("@remora run echo one > kept.txt"));
+  const said = await ann.say("@remora run touch hello.txt && echo two >> kept.txt && ls -la");
+  const answer = await ann.answerTo(said);
+  expect(answer.text).toContain("hello.txt");
+  const report = await ann.changesFor(said);
+  expect(report.sequence).toBeGreaterThan(answer.sequence);
+  expect(report).toMatchObject({ state: "done", card: { items: [{ choices: ["undo"], outcome: "Kept" }] } });
+  expect(report.card?.items[0]?.changes).toMatchObject({
+    title: "Working folder: 1 file changed, 1 added",
+    files: [
+      { path: "kept.txt", action: "changed", detail: "+1 −0" },
+      { path: "hello.txt", action: "added" },
+    ],
+  });
+  expect([await content("kept.txt"), (await filesHere()).sort()]).toEqual(["one\ntwo\n", ["hello.txt", "kept.txt"]]);
+
+  expect(await ann.click(report, "undo")).toMatchObject({ accepted: true });
+  expect([await content("kept.txt"), await filesHere()]).toEqual(["one\n", ["kept.txt"]]);
+  const undone = await ann.waitFor(({ id, card }) => id === report.id && card?.items[0]?.choices.length === 0);
+  expect(undone.card?.items[0]?.outcome).toContain("undone by Ann");
+  expect(await ann.click(report, "undo")).toMatchObject({ accepted: false });
+  expect(await content("kept.txt")).toBe("one\n");
+  await ann.answerTo(await ann.say("@remora hello", { channel: "general", thread: said.id }));
+  expect((await snapshotsNaming("@remora hello")).at(-1)).toContain("Ann undid the changes of an earlier turn");
+});
+
+test("a command that reaches the network runs after a click on Approve, and everything is on disk and readable", async () => {
+  const said = await ann.say(asking("touch made.txt && echo finished"));
   const card = await ann.cardFor(said);
   expect(card.card?.items).toMatchObject([{ tool: "shell_exec", state: "open" }]);
   expect(card.card?.items[0]?.callText).toContain("touch made.txt && echo finished");
-  expect(card.card?.items[0]?.reasons.join()).toContain("shell");
+  expect(card.card?.items[0]?.reasons.join()).toContain("network");
+  expect(card.card?.items[0]?.facts?.join()).toContain("example.com");
+  expect([await filesHere(), await inDrafts("made.txt")]).toEqual([[], []]);
 
   expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
-  const answer = await ann.answerTo(said);
+  const answer = await answerBelow(card);
   expect(answer.text).toContain("finished");
   const settled = await ann.waitFor((message) => message.id === card.id && message.state !== "waiting");
   expect(settled.card?.items).toMatchObject([{ choices: [], outcome: expect.stringContaining("Ann") }]);
 
-  expect(await readdir(join(home.workspace, "files", "channel:general"))).toContain("made.txt");
-  // People have their answer before the turn is remembered.
+  // People have their answer before the turn has settled what it changed and is remembered.
   await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
+  expect(await filesHere()).toContain("made.txt");
   expect(await onlyFileIn("brain/hippocampus/episodes/channel:general")).toContain("touch made.txt");
   expect(await onlyFileIn("brain/basalganglia/channel:general")).toMatch(/shell_exec/);
   const task = await onlyFileIn("brain/motor/tasks");
@@ -76,13 +117,22 @@ test("a mention runs a command after a click on Approve, and everything is on di
   }
 });
 
+/** The turn's words after its card. */
+function answerBelow(card: SeenMessage): Promise<SeenMessage> {
+  return ann.waitFor(
+    ({ type, state, thread, author, sequence }) =>
+      type === "message" && author.isBot && state !== "streaming" && thread === card.thread && sequence > card.sequence,
+  );
+}
+
 test("a denied command does not run, and the answer says so", async () => {
-  const said = await ann.say("@remora run touch denied.txt");
+  const said = await ann.say(asking("touch denied.txt"));
   const card = await ann.cardFor(said);
   expect(await ann.click(card, "deny", { reason: "not today" })).toMatchObject({ accepted: true });
-  const answer = await ann.answerTo(said);
+  const answer = await answerBelow(card);
   expect(answer.text.toLowerCase()).toContain("denied");
-  expect(await readdir(join(home.workspace, "files", "channel:general")).catch(() => [])).not.toContain("denied.txt");
+  await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
+  expect([await filesHere(), await inDrafts("denied.txt")]).toEqual([[], []]);
 });
 
 test("a command that the rules block never asks and never runs", async () => {
@@ -92,22 +142,25 @@ test("a command that the rules block never asks and never runs", async () => {
   expect([...ann.seen.values()].filter((message) => message.type === "card")).toEqual([]);
 });
 
-test("looking around asks nothing", async () => {
+test("looking around asks nothing and reports nothing", async () => {
   const answer = await ann.answerTo(await ann.say("@remora run ls -la"));
   expect(answer.text).toContain("total");
+  await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
+  expect([...ann.seen.values()].filter((message) => message.type === "card")).toEqual([]);
 });
 
 test("a stranger's click changes nothing", async () => {
-  const said = await ann.say("@remora run touch hers.txt");
+  const said = await ann.say(asking("touch hers.txt"));
   const card = await ann.cardFor(said);
   const ben = await createChatClient(remora.url, remora.token, "ben");
   expect(await ben.click(card, "approve")).toMatchObject({ accepted: false });
   ben.close();
   expect(ann.seen.get(card.id)?.state).toBe("waiting");
+  expect([await filesHere(), await inDrafts("hers.txt")]).toEqual([[], []]);
 });
 
 test("kill -9 while a card is open: after a new start the click still counts, and the command runs once", async () => {
-  const said = await ann.say("@remora run echo ran >> once.txt");
+  const said = await ann.say(asking("echo ran >> once.txt"));
   const card = await ann.cardFor(said);
   ann.close();
   await remora.kill();
@@ -115,15 +168,15 @@ test("kill -9 while a card is open: after a new start the click still counts, an
   remora = await startRemora(home);
   ann = await createChatClient(remora.url, remora.token);
   expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
-  await ann.answerTo(said);
-  const file = join(home.workspace, "files", "channel:general", "once.txt");
-  expect(await readFile(file, "utf8")).toBe("ran\n");
+  await answerBelow(card);
+  await ann.changesFor(said);
+  expect(await content("once.txt")).toBe("ran\n");
   expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
-  expect(await readFile(file, "utf8")).toBe("ran\n");
+  expect(await content("once.txt")).toBe("ran\n");
 });
 
 test("while a card waits the conversation goes on, and knows what waits", async () => {
-  const said = await ann.say("@remora run touch waiting.txt");
+  const said = await ann.say(asking("touch waiting.txt"));
   const card = await ann.cardFor(said);
   await ann.say("what are you waiting for?", { channel: "general", thread: said.id });
   await expect.poll(() => snapshotsNaming("what are you waiting for?")).toHaveLength(1);

@@ -80,7 +80,7 @@ async function fillDm(): Promise<void> {
   await ask(ann, "the first canaryword is said in passing", dm);
   await ask(ann, "remember that canaryword is the name of the harbour", dm);
   const before = await finishedTurns();
-  const said = await ann.say("run echo canaryword > kept.txt", dm);
+  const said = await ann.say("run echo canaryword > kept.txt with network example.com", dm);
   await ann.click(await ann.cardFor(said), "deny");
   await ann.answerTo(said);
   await expect.poll(finishedTurns).toBe(before + 1);

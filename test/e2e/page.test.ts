@@ -42,20 +42,38 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
   const thread = () => tab.getByRole("complementary", { name: "Thread" });
   const madeFile = (name: string) => readFile(join(home.workspace, "files", "channel:general", name), "utf8");
 
-  test("mention, tool, Approve, result", async () => {
+  const report = () => thread().getByRole("region", { name: "Changes", exact: true });
+
+  test("README's first example: it runs unasked, the card below the answer says what changed, and Undo takes it back", async () => {
     await start();
-    await say("@remora run echo hello > made.txt && cat made.txt");
+    await say("@remora run touch hello.txt && ls -la");
+    await thread().getByText("is done. It said:").waitFor();
+    await report().getByText("Working folder: 1 file added").waitFor();
+    await report().getByText("hello.txt").waitFor();
+    expect(await thread().getByRole("region", { name: "Approval needed" }).count()).toBe(0);
+    expect(await madeFile("hello.txt")).toBe("");
+    await report().getByRole("button", { name: "Undo" }).click();
+    await report().getByText("undone by Ann").waitFor();
+    await expect(madeFile("hello.txt")).rejects.toThrow("ENOENT");
+    expect(await report().getByRole("button", { name: "Undo" }).count()).toBe(0);
+  });
+
+  test("mention, network access, Approve, result", async () => {
+    await start();
+    await say("@remora run echo hello > made.txt && cat made.txt with network example.com");
     const card = thread().getByRole("region", { name: "Approval needed" });
     await card.getByText("echo hello > made.txt").waitFor();
+    await card.getByText("Reaches example.com").waitFor();
     await card.getByRole("button", { name: "Approve", exact: true }).click();
     await thread().getByText("Approved by Ann").waitFor();
     await thread().getByText("is done. It said:").waitFor();
+    await report().getByText("made.txt").waitFor();
     expect(await madeFile("made.txt")).toBe("hello\n");
   });
 
-  test("mention, tool, Deny: it does not run, and the answer says so", async () => {
+  test("mention, network access, Deny: it does not run, and the answer says so", async () => {
     await start();
-    await say("@remora run touch never.txt");
+    await say("@remora run touch never.txt with network example.com");
     await thread().getByRole("button", { name: "Deny", exact: true }).click();
     await thread().getByText("Denied by Ann").waitFor();
     await thread()
@@ -67,11 +85,11 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
 
   test("Edit: what runs is what the person made of it, and it is asked for no second time", async () => {
     await start();
-    await say("@remora run echo one > edited.txt");
+    await say("@remora run echo one > edited.txt with network example.com");
     const card = thread().getByRole("region", { name: "Approval needed" });
     await card.getByRole("button", { name: "Edit…" }).click();
     const editor = tab.getByRole("dialog").getByRole("textbox");
-    await editor.fill('{ "command": "echo two > edited.txt" }');
+    await editor.fill('{ "command": "echo two > edited.txt", "network": ["example.org"] }');
     await tab
       .getByRole("dialog")
       .getByRole("button", { name: /approve/i })
@@ -86,11 +104,12 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
   ])("with a model server in %s: streamed text, a tool call in pieces, Approve, result", async (_name, env) => {
     const model = new LLMock({ port: 0, chunkSize: 8 });
     const command = "echo v1 > notes.txt && cat notes.txt";
+    const network = ["example.com"];
     model.on(
       { userMessage: /release notes/, hasToolResult: false },
       {
         content: "I will look at the history first.",
-        toolCalls: [{ id: "call_1", name: "shell_exec", arguments: JSON.stringify({ command }) }],
+        toolCalls: [{ id: "call_1", name: "shell_exec", arguments: JSON.stringify({ command, network }) }],
       },
     );
     model.on({ userMessage: /release notes/, hasToolResult: true }, { content: "The notes are written: **v1**." });
@@ -100,6 +119,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
       await thread().getByText("I will look at the history first.").waitFor();
       await thread().getByRole("button", { name: "Approve", exact: true }).click();
       await thread().locator("strong", { hasText: "v1" }).waitFor();
+      await report().getByText("notes.txt").waitFor();
       expect(await madeFile("notes.txt")).toBe("v1\n");
       await expectSnapshotsToShow(model.getRequests().map((request) => JSON.stringify(request.body)));
     } finally {

@@ -56,8 +56,18 @@ function finished(said: SeenMessage): Promise<SeenMessage> {
 async function use(calls: string): Promise<SeenMessage> {
   const said = await ann.say(`@remora ${calls}`);
   const answer = await finished(said);
-  expect(cardsOf(said)).toEqual([]);
+  expect(cardsOf(said).filter(({ card }) => card?.items.some((item) => item.changes === undefined))).toEqual([]);
   return answer;
+}
+
+/** Runs without a question, and what it changed is kept; resolves to the paths that the card below the answer names. */
+async function useKept(calls: string): Promise<{ answer: SeenMessage; paths: string[]; report: SeenMessage }> {
+  const answer = await use(calls);
+  const report = await ann.waitFor(({ type, thread, sequence }) => {
+    return type === "card" && thread === answer.thread && sequence > answer.sequence;
+  });
+  expect(report.card?.items).toMatchObject([{ state: "consumed", choices: ["undo"], outcome: "Kept" }]);
+  return { answer, paths: report.card?.items[0]?.changes?.files.map(({ path }) => path) ?? [], report };
 }
 
 /** Asks for one of these reasons, and runs once Ann has approved. */
@@ -85,27 +95,50 @@ async function untilOffered(tool: string): Promise<void> {
   await expect.poll(isOffered, { timeout: 20_000 }).toBe(true);
 }
 
-test("filesystem: writes and reads unasked, stays in its folder, and asks before git's own files", async () => {
+test("filesystem: writes and reads unasked, stays in its folder, and git's own files are on the card like any others", async () => {
   const write = call("write_file", { path: "notes/a.md", content: "alpha\nbeta\n" });
   const edit = call("edit_file", { path: "notes/a.md", old_text: "beta", new_text: "gamma" });
-  const answer = await use(`${write} then ${edit} then ${call("search_files", { text: "gamma" })}`);
+  const { answer, paths } = await useKept(`${write} then ${edit} then ${call("search_files", { text: "gamma" })}`);
   expect(answer.text).toContain("notes/a.md:2: gamma");
+  expect(paths).toEqual(["notes/"]);
   expect(await readFile(inFiles("notes/a.md"), "utf8")).toBe("alpha\ngamma\n");
   expect((await use(call("read_file", { path: "../channel:random/a.md" }))).text).toContain("Blocked");
   expect((await use(call("read_file", { file: "notes/a.md" }))).text).toContain("unknown property");
-  await useAsked(call("write_file", { path: "repo/.git/config", content: "[core]\n" }), "changes how git behaves");
+  const { paths: own, report } = await useKept(call("write_file", { path: "repo/.git/config", content: "[core]\n" }));
+  expect(own).toEqual(["repo/"]);
+  expect(await ann.click(report, "undo")).toMatchObject({ accepted: true });
+  await expect(readFile(inFiles("repo/.git/config"))).rejects.toThrow("ENOENT");
+  await useAsked(call("read_file", { path: ".env" }), "usually holds secrets");
 });
 
-test("shell and git: looking is free, changing asks, forcing is blocked", async () => {
+test("shell and git: looking reports nothing, changing is reported, leaving the folder asks, forcing is blocked", async () => {
   const commit =
     "git init -q work && cd work && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first";
-  await useAsked(call("shell_exec", { command: commit }), "changes the repository");
-  expect((await use(call("shell_exec", { command: "cd work && git log --oneline" }))).text).toContain("first");
+  expect((await useKept(call("shell_exec", { command: commit }))).paths).toEqual(["work/"]);
+  const log = await use(call("shell_exec", { command: "cd work && git log --oneline" }));
+  expect(log.text).toContain("first");
+  await useAsked(call("shell_exec", { command: "cd work && git push origin feature" }), "publishes commits");
+  await useAsked(call("shell_exec", { command: "true", network: ["example.com"] }), "It reaches the network");
   const forced = { command: "cd work && git push --force origin main" };
   expect((await use(call("shell_exec", forced))).text).toContain("Blocked by the safety rules of shell");
-  const job = await use(call("shell_exec", { command: "echo from-the-job", background: true }));
-  const [log = ""] = /\.jobs\/\w+\.log/.exec(job.text) ?? [];
-  await expect.poll(() => readFile(inFiles(log), "utf8"), { timeout: 20_000 }).toContain("from-the-job");
+  expect(cardsOf(log)).toEqual([]);
+});
+
+test("a job in the background: its log is read with shell_jobs, and what it changed is reported when it has ended", async () => {
+  const start = call("shell_exec", { command: "echo from-the-job | tee job.txt", background: true });
+  const said = await ann.say(`@remora ${start}`);
+  await finished(said);
+  const [id = ""] = /\b[0-9a-f]{8}\b/.exec((await finished(said)).text) ?? [];
+  const report = await ann.changesFor(said);
+  expect(report.card?.items).toMatchObject([{ state: "consumed", outcome: "Kept" }]);
+  expect(await readFile(inFiles("job.txt"), "utf8")).toBe("from-the-job\n");
+  const asked = await ann.say(`@remora ${call("shell_jobs", { read: id })}`, { channel: "general", thread: said.id });
+  const answer = await ann.waitFor(({ author, thread, sequence, text, state }) => {
+    const isBelow = author.isBot && thread === said.id && sequence > asked.sequence;
+    return isBelow && /Finished/.test(text) && state === "done";
+  });
+  expect(answer.text).toContain("from-the-job");
+  expect(answer.text).toContain("exit code 0");
 });
 
 test("planning, git and code-review: the instructions are there when they are meant, and a bundled file is loaded", async () => {
