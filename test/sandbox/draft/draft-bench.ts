@@ -1,0 +1,217 @@
+/**
+ * Drafts for tests: a real ledger, sandbox, undo journal and approval desk over folders of their own. People, platforms and
+ * the model are played by the test.
+ */
+import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { createApprovals } from "../../../src/approvals/approvals.ts";
+import type { ApprovalPolicy } from "../../../src/approvals/authority.ts";
+import type { ApprovalCard } from "../../../src/core/approval.ts";
+import { type BusMessage, createSoleBus, createSoleLeases } from "../../../src/core/coordination.ts";
+import { createEvents } from "../../../src/core/events.ts";
+import type { Gate } from "../../../src/core/gate.ts";
+import { silentLog } from "../../../src/core/log.ts";
+import type { AnswerChoice, Author, InboundMessage } from "../../../src/core/message.ts";
+import type { ToolAttempt } from "../../../src/core/tool.ts";
+import type { TurnRecord } from "../../../src/core/turn.ts";
+import type { CallFolder, DraftEnd, DraftRecord, FolderCall, FolderUse } from "../../../src/ports/draft.ts";
+import type { Sandbox } from "../../../src/ports/sandbox.ts";
+import { createDrafts, type DraftsOptions, makeDraftFolders } from "../../../src/sandbox/draft/drafts.ts";
+import { removeTree } from "../../../src/sandbox/effects/remove-tree.ts";
+import { createEgress } from "../../../src/sandbox/egress/egress.ts";
+import { createSandbox } from "../../../src/sandbox/view/sandbox.ts";
+import { createSqliteLedger } from "../../../src/storage/sqlite-ledger.ts";
+import { inboundMessage, turnRecord } from "../../doubles/records.ts";
+
+export const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
+export const ben: Author = { id: "ben", name: "Ben", isBot: false, roles: [] };
+
+export const own = "test:c1";
+export const given = "test:given";
+const never = new AbortController().signal;
+
+export type BenchOptions = Partial<
+  Pick<DraftsOptions, "policy" | "isTainted" | "sandbox" | "unconfinedRefusal" | "redact" | "exposed">
+> & { approvals?: ApprovalPolicy };
+
+export interface CallOptions {
+  use?: FolderUse;
+  network?: string[];
+  by?: Author;
+  callId?: string;
+  signal?: AbortSignal;
+}
+
+export type Bench = Awaited<ReturnType<typeof createBench>>;
+
+/** Where no view can be made, or none is wanted. */
+export function noSandbox(): Sandbox {
+  return {
+    probe: async () => ({ holds: false, layers: "overlay", detail: "switched off by the test" }),
+    open: () => Promise.reject(new Error("there is no sandbox")),
+    close: async () => {},
+  };
+}
+
+/** `own` and `given` are conversations with a folder of their kind. */
+export async function createBench(options: BenchOptions = {}) {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "remora-drafts-")));
+  const workspace = join(root, "workspace");
+  const folders = new Map([
+    [own, join(workspace, "files", "channel-c1")],
+    [given, join(root, "website")],
+  ]);
+  for (const folder of folders.values()) await mkdir(folder, { recursive: true });
+  const draftsFolder = join(workspace, "drafts");
+  await makeDraftFolders(draftsFolder);
+
+  const ledger = createSqliteLedger({ path: ":memory:" });
+  const leases = createSoleLeases();
+  const bus = createSoleBus(silentLog);
+  const heard: BusMessage[] = [];
+  bus.listen((message) => heard.push(message));
+  const shown: ApprovalCard[] = [];
+  const settled: ApprovalCard[] = [];
+  const accepted: InboundMessage[] = [];
+  const sandbox = options.sandbox ?? createSandbox({ folder: join(root, "sandbox") });
+  const egress = createEgress({ allow: [], secrets: {}, log: () => {} });
+
+  const approvals = createApprovals({
+    ledger,
+    events: createEvents(),
+    gate: noRules,
+    policy: options.approvals ?? {},
+    changes: {
+      diff: (record) => drafts.diff(record),
+      undo: (record, id, by) => drafts.undo(record, id, by),
+      runAgain: (record, id, by) => drafts.runAgain(record, id, by),
+    },
+    wake: () => {},
+    onSettled: async (card) => void settled.push(card),
+    remember: async () => {},
+    redact: (content) => content,
+    log: silentLog,
+  });
+  const drafts = createDrafts({
+    ...{ ledger, leases, bus, sandbox, egress, approvals, log: silentLog },
+    policy: options.policy ?? { own: "keep", given: "ask" },
+    undo: { maxAgeMs: 7 * 86_400_000, maxBytes: 1024 ** 3 },
+    folder: draftsFolder,
+    isGiven: (folder) => folder === folders.get(given),
+    unconfinedRefusal: options.unconfinedRefusal,
+    exposed: options.exposed ?? (() => ({ readable: [], mounts: [] })),
+    show: async (card) => void shown.push(card),
+    isTainted: options.isTainted ?? (() => false),
+    accept: async (message) => void accepted.push(message),
+    redact: options.redact ?? ((content) => content),
+  });
+
+  let turns = 0;
+  let calls = 0;
+
+  async function startTurn(conversationId = own, by = ann): Promise<TurnRecord> {
+    turns += 1;
+    const id = `t${turns}`;
+    const turn = turnRecord({
+      ...{ id, conversationId, scope: "channel:c1", workingFolder: folders.get(conversationId) ?? "/nowhere" },
+      target: { platform: "test", conversationId, turnId: id, messageId: `m${turns}` },
+      messages: [inboundMessage({ id: `m${turns}`, conversationId, author: by, text: "do it" })],
+    });
+    await ledger.create("turn", id, { state: "running", body: turn, group: conversationId });
+    return turn;
+  }
+
+  function callOf(turn: TurnRecord, { use = "write", network = [], by = ann, callId }: CallOptions = {}): FolderCall {
+    calls += 1;
+    const { id: turnId, conversationId, scope, workingFolder } = turn;
+    return {
+      callId: callId ?? `c${calls}`,
+      tool: "shell_exec",
+      scope: { turnId, conversationId, scope, requester: by, workingFolder },
+      ...{ use, network },
+    };
+  }
+
+  async function call(
+    turn: TurnRecord,
+    work: (folder: CallFolder) => Promise<ToolAttempt>,
+    more: CallOptions = {},
+  ): Promise<ToolAttempt> {
+    return await drafts.runCall(callOf(turn, more), more.signal ?? never, work);
+  }
+
+  /** A command as the shell skill runs it. Its output, and how it ended when that was not well. */
+  async function run(turn: TurnRecord, command: string, more: CallOptions = {}): Promise<ToolAttempt> {
+    const signal = more.signal ?? never;
+    return await call(turn, ({ commands }) => runCommand(commands, command, signal), more);
+  }
+
+  return {
+    ...{ root, workspace, ledger, bus, heard, shown, settled, accepted, sandbox, approvals, drafts, draftsFolder },
+    ...{ startTurn, callOf, call, run },
+    folder: (conversationId = own) => folders.get(conversationId) ?? "",
+    async write(name: string, content: string, conversationId = own): Promise<void> {
+      const file = join(folders.get(conversationId) ?? "", name);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, content);
+    },
+    /** The turn ends as the conversation's worker ends it. */
+    async end(turn: TurnRecord, how: DraftEnd = "done"): Promise<void> {
+      await drafts.settle(turn, how);
+      await ledger.transition("turn", turn.id, ["running"], how, (body) => body);
+    },
+    /** A click on the newest card, and what follows from it. */
+    async click(choice: AnswerChoice, by = ann, more: { parts?: number[]; card?: ApprovalCard } = {}) {
+      const card = more.card ?? shown.at(-1);
+      if (card === undefined) throw new Error("there is no card to click on");
+      const { platform, conversationId, turnId } = card.target;
+      const receipt = await approvals.answer({
+        ...{ platform, conversationId, cardOrApprovalId: card.items[0]?.approvalId ?? card.id, choice, by, at: 0 },
+        ...(more.parts === undefined ? {} : { parts: more.parts }),
+      });
+      await drafts.settleDecided(turnId);
+      await approvals.whenIdle();
+      return receipt;
+    },
+    openDraft: async (conversationId = own): Promise<DraftRecord | undefined> =>
+      (await ledger.list("draft", { states: ["open"], group: conversationId }))[0]?.body,
+    async cardNow(card = shown.at(-1)): Promise<ApprovalCard> {
+      const now = card === undefined ? undefined : await approvals.card(card.id);
+      if (now === undefined) throw new Error("there is no card");
+      return now;
+    },
+    async close(): Promise<void> {
+      await drafts.close();
+      await egress.close();
+      await sandbox.close();
+      await ledger.close();
+      await removeTree(root);
+    },
+  };
+}
+
+async function runCommand(
+  commands: CallFolder["commands"],
+  command: string,
+  signal: AbortSignal,
+): Promise<ToolAttempt> {
+  if (commands === undefined) throw new Error("the call got no commands");
+  const running = await commands.run(command, signal);
+  const kill = () => running.kill();
+  signal.addEventListener("abort", kill, { once: true });
+  if (signal.aborted) kill();
+  const [output, end] = await Promise.all([text(running.output), running.ended]);
+  return {
+    isOk: end.exitCode === 0,
+    isAnswer: true,
+    text: end.exitCode === 0 ? output.trim() : `${output.trim()} ${end.message} ${end.hint ?? ""}`.trim(),
+    files: [],
+    isRetryable: false,
+  };
+}
+
+const noRules: Gate = {
+  classify: (_tool, input) => ({ class: "safe", matches: [], tags: [], argsJson: JSON.stringify(input) }),
+};
