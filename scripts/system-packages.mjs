@@ -1,5 +1,5 @@
 /**
- * Brings what the test suites need from the system: redis-server, chromium, bubblewrap.
+ * Brings what the test suites need from the system: servers and programs that real commands are tried with.
  *
  * Where apt may be used (root on Debian or Ubuntu) the missing ones are installed, and it says so. Elsewhere it names
  * them with the command to run, and the suites that need them are skipped, each with its reason; with CI=true nothing
@@ -12,7 +12,10 @@ import { delimiter, join } from "node:path";
 const needed = [
   { command: "redis-server", package: "redis-server" },
   { command: "chromium", package: "chromium" },
-  { command: "bwrap", package: "bubblewrap" },
+  { command: "git", package: "git" },
+  { command: "curl", package: "curl" },
+  { command: "python3", package: "python3" },
+  { command: "pip3", package: "python3-pip" },
 ];
 
 const missing = needed.filter(({ command }) => !isOnPath(command)).map((need) => need.package);

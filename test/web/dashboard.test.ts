@@ -22,7 +22,7 @@ beforeEach(async () => {
     startedAt: Date.now() - 65_000,
     status: [
       { name: "platform slack", state: "off", detail: "set SLACK_BOT_TOKEN" },
-      { name: "sandbox", state: "warning", detail: "bubblewrap is not installed" },
+      { name: "sandbox", state: "warning", detail: "commands run without a sandbox" },
     ],
     turns: [
       {

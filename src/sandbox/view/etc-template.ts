@@ -62,6 +62,8 @@ export async function makeEtcTemplate(folder: string): Promise<void> {
     "nsswitch.conf":
       "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     "resolv.conf": "",
+    // A commit needs a name. A repository's own settings win over these.
+    gitconfig: "[user]\n\tname = Remora\n\temail = remora@localhost\n[init]\n\tdefaultBranch = main\n",
   };
   const write = ([file, text]: [string, string]) => writeFile(join(folder, file), text, { mode: 0o644 });
   await Promise.all(Object.entries(files).map(write));
