@@ -1,0 +1,43 @@
+/** Everything that can be seen of a folder's files: bytes, kinds, modes, owners, links, and the times of change. */
+import { createHash } from "node:crypto";
+import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/** A line for each file, by its path as raw bytes (latin1). */
+export type FolderState = ReadonlyMap<string, string>;
+
+/** `content: false` for large folders: the times of change tell of every change. */
+export function readFolderState(
+  folder: string,
+  { content = true, depth = Number.POSITIVE_INFINITY } = {},
+): FolderState {
+  const state = new Map<string, string>();
+  const read = (path: Buffer, left: number) => {
+    const stats = lstatSync(path, { bigint: true });
+    state.set(path.toString("latin1"), describeFile(path, stats, content));
+    if (!stats.isDirectory() || left === 0) return;
+    for (const name of readdirSync(path, { encoding: "buffer" }))
+      read(Buffer.concat([path, Buffer.from("/"), name]), left - 1);
+  };
+  read(Buffer.from(folder), depth);
+  return state;
+}
+
+function describeFile(path: Buffer, stats: BigIntStats, content: boolean): string {
+  const { ino, mode, uid, gid, nlink, size, rdev, mtimeNs, ctimeNs } = stats;
+  const facts = [ino, mode.toString(8), uid, gid, nlink, size, rdev, mtimeNs, ctimeNs];
+  if (stats.isSymbolicLink()) facts.push(readlinkSync(path));
+  if (content && stats.isFile()) facts.push(createHash("sha256").update(readFileSync(path)).digest("hex"));
+  return facts.join(" ");
+}
+
+/** What is not as it was, a line each; empty when all is. */
+export function differences(before: FolderState, after: FolderState): string[] {
+  const lines: string[] = [];
+  for (const [path, was] of before) {
+    const is = after.get(path);
+    if (is === undefined) lines.push(`${path} is gone`);
+    else if (is !== was) lines.push(`${path} changed: ${was} -> ${is}`);
+  }
+  for (const path of after.keys()) if (!before.has(path)) lines.push(`${path} is new`);
+  return lines;
+}

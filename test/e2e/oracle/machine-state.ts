@@ -1,0 +1,89 @@
+/** The machine as others would notice a change of it: system files, mounts, kernel settings, processes. */
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type FolderState, readFolderState } from "./folder-state.ts";
+
+/** By name; two of them are compared with `differences`. */
+export function readMachineState(): FolderState {
+  const state = new Map<string, string>();
+  state.set("hostname", hostname());
+  state.set("mounts", readFileSync("/proc/self/mountinfo", "utf8"));
+  for (const folder of ["/etc", "/usr/local"]) copyInto(state, readFolderState(folder, { content: false }));
+  for (const folder of ["/", "/usr/bin", "/usr/lib", "/boot", "/opt", "/srv"])
+    if (existsSync(folder)) copyInto(state, timesOnly(readFolderState(folder, { content: false, depth: 0 })));
+  for (const [name, value] of kernelSettings()) state.set(name, value);
+  return state;
+}
+
+function copyInto(state: Map<string, string>, more: FolderState): void {
+  for (const [path, facts] of more) state.set(path, facts);
+}
+
+/** Of a folder that others may work in too, only that nothing came or went at the top. */
+function timesOnly(state: FolderState): FolderState {
+  return new Map([...state].map(([path, facts]) => [`${path} itself`, facts]));
+}
+
+/** Counters and random values change by themselves. */
+const livelySetting =
+  /random|-nr|-state|ns_last_pid|cpu|sched|pty|netdev_rss|hung|tainted|nf_conntrack|lease|cookie|inotify|rmem|wmem|mem$/;
+
+function* kernelSettings(folder = "/proc/sys"): Generator<[string, string]> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (livelySetting.test(path)) continue;
+    if (entry.isDirectory()) yield* kernelSettings(path);
+    else {
+      const value = textOf(path);
+      if (value !== undefined) yield [path, value];
+    }
+  }
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+export interface ProcessSeen {
+  pid: number;
+  parent: number;
+  state: string;
+  name: string;
+}
+
+export function readProcesses(): ProcessSeen[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    const stat = textOf(`/proc/${name}/stat`);
+    const [, program = "", state = "", parent = ""] = /^\d+ \((.*)\) (\S) (\d+)/s.exec(stat ?? "") ?? [];
+    return stat === undefined ? [] : [{ pid: Number(name), parent: Number(parent), state, name: program }];
+  });
+}
+
+/** Everything that this process has started, directly or not, zombies too. */
+export function descendantsOf(pid: number, all = readProcesses()): ProcessSeen[] {
+  const children = all.filter(({ parent }) => parent === pid);
+  return children.flatMap((child) => [child, ...descendantsOf(child.pid, all)]);
+}
+
+/** Processes that work in the folder, or that say its name: those of commands that got away. */
+export function processesAt(folder: string, except: ReadonlySet<number>): ProcessSeen[] {
+  return readProcesses().filter(({ pid }) => {
+    if (except.has(pid)) return false;
+    const words = [textOf(`/proc/${pid}/environ`), textOf(`/proc/${pid}/cmdline`), workingFolderOf(pid)];
+    return words.some((text) => text?.includes(folder));
+  });
+}
+
+function workingFolderOf(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return undefined;
+  }
+}
