@@ -11,6 +11,7 @@ import type { InboundMessage, Scope } from "./core/message.ts";
 import type { TurnRecord } from "./core/turn.ts";
 import { folderNameOf } from "./memory/places.ts";
 import type { Drafts } from "./ports/draft.ts";
+import type { PortWrappers } from "./ports/port-wrappers.ts";
 import type { Sandbox, SandboxReport } from "./ports/sandbox.ts";
 import { draftsFolderOf } from "./sandbox/draft/draft-diff.ts";
 import { createDrafts, makeDraftFolders } from "./sandbox/draft/drafts.ts";
@@ -41,6 +42,7 @@ export interface DraftPartsOptions {
   isTainted(turn: TurnRecord): boolean;
   accept(message: InboundMessage): Promise<unknown>;
   redact(text: string): string;
+  wrap: Pick<PortWrappers, "sandbox">;
   log: Log;
 }
 
@@ -50,12 +52,12 @@ const nodeInView = "/opt/node/bin";
 const pathInView = `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${nodeInView}`;
 
 export async function createDraftParts(options: DraftPartsOptions): Promise<DraftParts> {
-  const { settings, ledger, leases, bus, log } = options;
+  const { settings, ledger, leases, bus, wrap, log } = options;
   const { config, workspace, data } = settings;
   const draftsFolder = draftsFolderOf(workspace);
   await makeDraftFolders(draftsFolder);
   const isOff = config.safety.sandbox === "off";
-  const sandbox = isOff
+  const made = isOff
     ? switchedOff()
     : createSandbox({
         folder: join(data, "sandbox"),
@@ -63,6 +65,7 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
         hidden: [workspace, data, project],
         log,
       });
+  const sandbox = wrap.sandbox?.(made) ?? made;
   const report = await sandbox.probe();
   const { network, readable } = config.sandbox;
   const egress = createEgress({

@@ -61,6 +61,7 @@ import { doWhenDue } from "./core/when-due.ts";
 import { createGate } from "./gate/gate.ts";
 import { createMemory } from "./memory/memory.ts";
 import { createScopedMemory } from "./memory/scoped.ts";
+import type { PortWrappers } from "./ports/port-wrappers.ts";
 import type { SandboxReport } from "./ports/sandbox.ts";
 import { createCascade } from "./providers/cascade.ts";
 import { createProviders, type ProviderStatus } from "./providers/select.ts";
@@ -94,8 +95,8 @@ export interface AppOptions {
   signal: AbortSignal;
   /** Instead of those that the settings select; for tests and benchmarks. */
   providers?: Provider[];
-  /** For tests: where the process dies (core/kill-points.ts). */
-  killAt?: string | undefined;
+  /** For tests: what breaks (ports/port-wrappers.ts). */
+  wrappers?: PortWrappers;
 }
 
 export interface App {
@@ -127,10 +128,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { settings, role, token, log, redact } = options;
   const { config, workspace, data } = settings;
   await makeFolders(workspace, data);
-  const kill = await killPoints(options.killAt);
+  const wrap = options.wrappers ?? {};
   const state = await openStateFor(options);
   const { store, leases, bus } = state;
-  const ledger = kill?.ledger(state.ledger) ?? state.ledger;
+  const ledger = wrap.ledger?.(state.ledger) ?? state.ledger;
   const ended = new AbortController();
   const isOwner = createOwnerCheck(config.safety.owners);
 
@@ -142,7 +143,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const library = createSkillLibrary({ roots: settings.skillRoots, log, events });
   const [parts, selected] = await Promise.all([
     createDraftParts({
-      ...{ settings, ledger, leases, bus, redact, log },
+      ...{ settings, ledger, leases, bus, redact, log, wrap },
       approvals: () => approvals,
       show: async (card) => {
         const delivery = await deliver(card.target);
@@ -185,7 +186,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     // What is written is in force for everybody.
     mayWriteSkills: async (scope) => config.safety.owners.length === 0 || (await isOwnersCall(scope)),
   });
-  const toolbox = kill?.toolbox(tools) ?? tools;
+  const toolbox = wrap.toolbox?.(tools) ?? tools;
   const provider = createCascade({ providers: selected.providers, events });
   const usage = createUsageMeter({ ledger, prices: config.models.prices, limits: config.limits, log });
   const known = createKnownConversations(ledger);
@@ -249,9 +250,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     const posts = createPosts(ledger, target.turnId, async (key, messageId) => {
       if (key.startsWith("card:")) await approvals.posted(key.slice("card:".length), target.turnId, messageId);
     });
-    const reply = platform.reply(target, kill?.posts(posts) ?? posts);
+    const reply = platform.reply(target, wrap.posts?.(posts) ?? posts);
     const delivery = createDelivery({ reply, redact, log });
-    return kill?.delivery(delivery) ?? delivery;
+    return wrap.delivery?.(delivery) ?? delivery;
   }
 
   const approvals: ApprovalDesk = createApprovals({
@@ -300,21 +301,21 @@ export async function createApp(options: AppOptions): Promise<App> {
   const stages: TurnStages = {
     ledger,
     events,
-    context: kill?.context(builder) ?? builder,
-    provider: kill?.provider(provider) ?? provider,
-    readModel: kill?.readModel(readModel) ?? readModel,
+    context: wrap.context?.(builder) ?? builder,
+    provider: wrap.provider?.(provider) ?? provider,
+    readModel: wrap.readModel?.(readModel) ?? readModel,
     async deliver(target) {
       const delivery = await deliver(target);
       underWay.set(target.turnId, delivery);
       return delivery;
     },
     toolbox,
-    gate: kill?.gate(gate) ?? gate,
+    gate: wrap.gate?.(gate) ?? gate,
     approvals,
     containment,
     drafts,
     queue,
-    memory: kill?.memory(memory) ?? memory,
+    memory: wrap.memory?.(memory) ?? memory,
     taskFiles,
     usage,
     takeSteering: (turnId, conversationId) => conversations.takeSteering(turnId, conversationId),
@@ -515,12 +516,6 @@ const crashText =
 
 function takesMessages(role: Role): boolean {
   return role !== "worker";
-}
-
-async function killPoints(spec: string | undefined) {
-  if (spec === undefined) return undefined;
-  const { createKillPoints } = await import("./core/kill-points.ts");
-  return createKillPoints(spec);
 }
 
 async function openStateFor({ settings, token, role, log, signal }: AppOptions): Promise<DurableState> {

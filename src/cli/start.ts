@@ -1,5 +1,6 @@
 /** `remora start`: starts the agent, says where it is and what is on, and stops it on SIGINT and SIGTERM. */
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type App, type AppReport, createApp, type Role } from "../app.ts";
 import type { Environment, Settings } from "../config/load.ts";
 import { createLog } from "../core/create-log.ts";
@@ -7,6 +8,7 @@ import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { createRedactor } from "../core/redact.ts";
 import { readToken } from "../core/token.ts";
+import type { PortWrappers } from "../ports/port-wrappers.ts";
 import { settingsFor } from "./settings.ts";
 
 export async function start(env: Environment, root: string, { role }: { role: Role }): Promise<void> {
@@ -16,8 +18,8 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
   const log = await createLog(settings.config.log.level, redact);
   const starting = new AbortController();
   const stopper = stopOnSignals(starting, log);
-  const killAt = env.REMORA_KILL_AT;
-  const app = await createApp({ settings, role, token, redact, log, killAt, signal: starting.signal });
+  const wrappers = await portWrappers(env.REMORA_PORT_WRAPPERS);
+  const app = await createApp({ settings, role, token, redact, log, wrappers, signal: starting.signal });
   stopper.use(app);
   try {
     await app.start();
@@ -27,6 +29,13 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
     throw thrown;
   }
   process.stdout.write(describe(app.report(), token, settings, role));
+}
+
+/** Of the module that a test names; nothing else ever sets it. */
+async function portWrappers(path: string | undefined): Promise<PortWrappers> {
+  if (path === undefined) return {};
+  const module = (await import(pathToFileURL(path).href)) as { wrappers: PortWrappers };
+  return module.wrappers;
 }
 
 function describe(report: AppReport, token: string, settings: Settings, role: Role): string {

@@ -1,20 +1,22 @@
 /**
- * Nothing lost, nothing twice: the process dies at every named instant (src/core/kill-points.ts), one after the other in an
+ * Nothing lost, nothing twice: the process dies at every named instant (test/faults/kill-points.ts), one after the other in an
  * order that a seed shuffles, on the same home, while a person says things and approves. Each new process finds what the
  * last one left. At the end everything must have come to its end, once.
  *
  * A few seeds here; `npm run chaos` takes more (CHAOS_SEEDS).
  */
 import { randomUUID } from "node:crypto";
+import { resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
-import { type KillPoint, killPoints } from "../../../src/core/kill-points.ts";
 import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import { type KillPoint, killPoints } from "../../faults/kill-points.ts";
 import { checkInvariants, processesOn, type Task } from "./invariants.ts";
 import { createPerson, type Person, type Served } from "./person.ts";
 import { createWorld, type World } from "./world.ts";
 
 export const seeds = Number(process.env.CHAOS_SEEDS ?? 1);
+const killPointsModule = resolve(import.meta.dirname, "../../faults/kill-points.ts");
 const lookMs = 25;
 export const chainMs = 540_000;
 
@@ -53,7 +55,8 @@ function createCrew(world: World, specs: Map<Role, string[]>) {
     const killAt = specs.get(role)?.shift();
     if (killAt === undefined) doomed.delete(role);
     else doomed.set(role, killAt);
-    const env: Record<string, string> = killAt === undefined ? {} : { REMORA_KILL_AT: killAt };
+    const env: Record<string, string> =
+      killAt === undefined ? {} : { REMORA_KILL_AT: killAt, REMORA_PORT_WRAPPERS: killPointsModule };
     const begun = world.start(env, role === "all" ? [] : ["--role", role]);
     const started = await begun.catch((thrown: unknown) => {
       // It may die while it goes on with what the last one left, before it is ready: a death like any other.

@@ -1,18 +1,12 @@
 /**
  * Named instants at which a test lets the process die, as by `kill -9`. Every part is wrapped from outside, at its port, and
- * only when a test asks for it: without, none of this is loaded.
+ * only when a test asks for it: REMORA_PORT_WRAPPERS names this module.
  *
- * The spec is `<point>` or `<point>:<count>`: at the count-th time (first: 1) that the point is passed.
+ * The spec, in REMORA_KILL_AT, is `<point>` or `<point>:<count>`: at the count-th time (first: 1) that the point is passed.
  */
-import type { ContextBuilder } from "./context.ts";
-import { RemoraError } from "./errors.ts";
-import type { Gate } from "./gate.ts";
-import type { Ledger } from "./ledger.ts";
-import type { Memory } from "./memory.ts";
-import type { Posts } from "./platform.ts";
-import type { ModelEvent, Provider } from "./provider.ts";
-import type { Delivery, ReadModel } from "./stages.ts";
-import type { Toolbox } from "./tool.ts";
+import type { ModelEvent } from "../../src/core/provider.ts";
+import type { PortWrappers } from "../../src/ports/port-wrappers.ts";
+import { die } from "./die.ts";
 
 /** In the order in which a turn with an approved call passes them. */
 export const killPoints = [
@@ -45,30 +39,16 @@ export const killPoints = [
 
 export type KillPoint = (typeof killPoints)[number];
 
-export interface KillPoints {
-  ledger(ledger: Ledger): Ledger;
-  context(context: ContextBuilder): ContextBuilder;
-  provider(provider: Provider): Provider;
-  readModel(readModel: ReadModel): ReadModel;
-  gate(gate: Gate): Gate;
-  toolbox<T extends Toolbox>(toolbox: T): T;
-  delivery(delivery: Delivery): Delivery;
-  posts(posts: Posts): Posts;
-  memory<T extends Memory>(memory: T): T;
-}
-
 const textsBeforeDeath = 2;
 
-export function createKillPoints(spec: string): KillPoints {
+function createKillPoints(spec: string): PortWrappers {
   const [name = "", countText = "1"] = spec.split(":");
   const count = Number(countText);
   const point = killPoints.find((known) => known === name);
   if (point === undefined || !Number.isInteger(count) || count < 1) {
-    throw new RemoraError({
-      code: "start.kill-point",
-      place: "REMORA_KILL_AT",
-      message: `"${spec}" is no point to die at. It is for tests: <point>:<count>, with one of ${killPoints.join(", ")}`,
-    });
+    throw new TypeError(
+      `REMORA_KILL_AT: "${spec}" is no point to die at: <point>:<count>, with one of ${killPoints.join(", ")}`,
+    );
   }
   let passed = 0;
 
@@ -176,8 +156,6 @@ export function createKillPoints(spec: string): KillPoints {
   };
 }
 
-/** Nothing runs after it, no handler and no other turn of the event loop. */
-function die(): never {
-  process.kill(process.pid, "SIGKILL");
-  for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-}
+const { REMORA_KILL_AT } = process.env;
+/** Undefined in a test, which only reads the names above. */
+export const wrappers = REMORA_KILL_AT === undefined ? undefined : createKillPoints(REMORA_KILL_AT);
