@@ -36,8 +36,9 @@ function labelOf(path: unknown): string | undefined {
   const absolute = fd === undefined ? resolve(text) : `${readlinkSync(`/proc/self/fd/${fd}`)}${rest}`;
   const below = relative(root, absolute);
   if (!/^(?:workspace\/(?:drafts|files)|site)\//.test(below)) return undefined;
+  // What is beside a file until it is renamed over it, and what the kernel keeps beside a layer, tells nothing to a reader.
+  if (/\.json\.\d+$|\/scratch\/[^/]+\/work(?:\/|$)/.test(below)) return undefined;
   return below
-    .replace(/\.json\.\d+$/, ".json.new")
     .replace(/(?<=drafts\/(?:open|undo|jobs)\/)[^/.]+/, "*")
     .replace(/(?<=\/(?:joined|scratch)\/)[^/]*?(?=\.json|\.discarded|\/|$)/, "*")
     .replace(/\.discarded-.*/, ".discarded-*")

@@ -22,7 +22,7 @@ import { discardLayer } from "../effects/remove-tree.ts";
 import type { Egress } from "../egress/egress.ts";
 import { noteBase } from "./base-state.ts";
 import { createUnconfinedCommands, createViewCommands, openSession } from "./commands.ts";
-import type { DraftLocks } from "./draft-locks.ts";
+import { type DraftLocks, lockNameOf } from "./draft-locks.ts";
 import type { DraftStore } from "./draft-store.ts";
 
 export interface CallRunnerOptions {
@@ -63,10 +63,6 @@ export interface Joining {
   callKey: string;
   turnId: string;
   attempt: ToolAttempt;
-}
-
-export function lockNameOf({ conversationId, folder }: Pick<DraftRecord, "conversationId" | "folder">): string {
-  return `draft:${conversationId}:${folder}`;
 }
 
 export function createCallRunner(options: CallRunnerOptions): CallRunner {

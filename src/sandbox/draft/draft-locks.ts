@@ -6,6 +6,8 @@
  */
 import type { Lease, Leases } from "../../core/coordination.ts";
 import { pause } from "../../core/retry.ts";
+import type { DraftRecord } from "../../ports/draft.ts";
+import { placeOf, placeOfId } from "./draft-store.ts";
 
 export interface DraftLocks {
   /** Rejects with the signal's reason when it aborts before the lock is held. */
@@ -23,6 +25,15 @@ interface Lock {
 }
 
 const leaseRetryMs = 20;
+
+export function lockNameOf(draft: Pick<DraftRecord, "conversationId" | "folder">): string {
+  return `draft:${placeOf(draft)}`;
+}
+
+/** Of a draft whose folder is all that is known of it. */
+export function lockNameOfId(id: string): string {
+  return `draft:${placeOfId(id)}`;
+}
 
 export function createDraftLocks(leases: Leases): DraftLocks {
   const locks = new Map<string, Lock>();

@@ -6,7 +6,7 @@
  *   <id>/scratch/*     what a call that runs writes; left behind by a process that died
  *   <id>/base.json     the state of every file it touches, as it was when the draft touched it first
  */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../core/atomic-file.ts";
@@ -16,6 +16,18 @@ import type { ToolAttempt } from "../../core/tool.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import type { MergePlan } from "../effects/merge-entry.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
+
+/** Names one conversation's work on one folder; the ids of its drafts begin with it. */
+export function placeOf({ conversationId, folder }: Pick<DraftRecord, "conversationId" | "folder">): string {
+  return createHash("sha256").update(`${conversationId}\0${folder}`).digest("hex").slice(0, placeCharacters);
+}
+
+/** Of a draft whose folder is all that is known of it. */
+export function placeOfId(id: string): string {
+  return id.slice(0, placeCharacters);
+}
+
+const placeCharacters = 16;
 
 /** A call that has joined a draft. The plan is there until every file of it is in the layer. */
 export interface JoinedCall {
@@ -41,7 +53,7 @@ export interface DraftStore {
   /** Not in the ledger before a call has joined it. */
   plan(draft: Omit<DraftRecord, "id" | "turnIds" | "createdAt" | "changedAt">): DraftRecord;
   places(id: string): DraftPlaces;
-  hasLayer(id: string): Promise<boolean>;
+  isOpen(id: string): Promise<boolean>;
   joined(id: string, callKey: string): Promise<JoinedCall | undefined>;
   keepJoined(id: string, callKey: string, call: JoinedCall): Promise<void>;
   /** Calls whose plan may not be applied to the end. */
@@ -76,14 +88,20 @@ export function createDraftStore(ledger: Ledger, folder: string): DraftStore {
     active: async (conversationId, folder) => (await listOpen(conversationId)).find((draft) => draft.folder === folder),
     plan: (draft) => {
       const at = Date.now();
-      return { ...draft, id: randomBytes(8).toString("hex"), turnIds: [], createdAt: at, changedAt: at };
+      return {
+        ...draft,
+        id: `${placeOf(draft)}${randomBytes(8).toString("hex")}`,
+        turnIds: [],
+        createdAt: at,
+        changedAt: at,
+      };
     },
     places: (id) => ({
       layer: join(homeOf(id), "layer"),
       scratch: join(homeOf(id), "scratch"),
       base: join(homeOf(id), "base.json"),
     }),
-    hasLayer: async (id) => (await readdir(join(homeOf(id), "layer")).catch(ignoreMissing))?.length !== undefined,
+    isOpen: async (id) => (await ledger.get("draft", id))?.state === "open",
     async keepJoined(id, callKey, call) {
       await writeFileAtomic(joinedFile(id, callKey), JSON.stringify(call));
     },

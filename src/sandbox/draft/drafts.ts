@@ -2,10 +2,11 @@
  * Drafts put together: calls that run over them (call-runner.ts), jobs in the background (jobs.ts), and what becomes of them
  * (settle.ts). Everything that changes or decides a draft holds its lock (draft-locks.ts).
  */
+import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { ApprovalCard, ApprovalRecord, ChangeApprovals, ChangesActions } from "../../core/approval.ts";
-import type { Bus, Leases } from "../../core/coordination.ts";
+import type { Bus, Lease, Leases } from "../../core/coordination.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { Ledger } from "../../core/ledger.ts";
 import type { Log } from "../../core/log.ts";
@@ -18,13 +19,14 @@ import { recoverKeeps } from "../effects/recover-keeps.ts";
 import { createUndoJournal } from "../effects/undo-journal.ts";
 import type { Egress } from "../egress/egress.ts";
 import { startUnconfined } from "../unconfined.ts";
-import { createCallRunner, lockNameOf } from "./call-runner.ts";
+import { createCallRunner } from "./call-runner.ts";
 import type { ChangePolicy } from "./change-policy.ts";
 import { openSession, startInView } from "./commands.ts";
 import { openDraftsFolder, readDraftDiff } from "./draft-diff.ts";
-import { createDraftLocks } from "./draft-locks.ts";
+import { createDraftLocks, lockNameOf } from "./draft-locks.ts";
 import { createDraftStore } from "./draft-store.ts";
-import { createJobs, type JobStart, type StartedJob } from "./jobs.ts";
+import { createJobs, type JobStart, jobCallKey, jobsLeaseName, type StartedJob } from "./jobs.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { createSettler, type KeepLock } from "./settle.ts";
 import { createUndo } from "./undo-changes.ts";
 
@@ -61,15 +63,23 @@ const maxNamedPaths = 20;
 
 export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   const { ledger, bus, sandbox, egress, approvals, log } = options;
-  const store = createDraftStore(ledger, openDraftsFolder(options.folder));
+  const openDrafts = openDraftsFolder(options.folder);
+  const store = createDraftStore(ledger, openDrafts);
   const locks = createDraftLocks(options.leases);
   const undoFolder = join(options.folder, "undo");
   const undo = createUndoJournal(undoFolder, options.undo);
   /** One keep, undo or recovery at a time over all processes: a recovery must not meddle with work under way. */
   const keepLock: KeepLock = (work) => locks.use("keeps", "exclusive", never, work);
 
+  const jobsOwner = randomBytes(8).toString("hex");
+  let jobsLease: Promise<Lease | undefined> | undefined;
+
   const jobs = createJobs({
-    folder: join(options.folder, "jobs"),
+    folder: join(options.folder, "jobs", jobsOwner),
+    async claim() {
+      jobsLease ??= options.leases.acquire(jobsLeaseName(jobsOwner));
+      await jobsLease;
+    },
     start: startJob,
     log,
     async join({ call, draft, view, over, scratch, jobId }) {
@@ -77,7 +87,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
         const current = (await store.active(draft.conversationId, draft.folder)) ?? store.plan(draft);
         const { turnId } = call.scope;
         const attempt = { isOk: true, text: "", files: [], isRetryable: false };
-        await runner.join({ draft: current, view, over, scratch, callKey: `job-${jobId}`, turnId, attempt }, never);
+        await runner.join({ draft: current, view, over, scratch, callKey: jobCallKey(jobId), turnId, attempt }, never);
       });
       wake(draft.conversationId, call.scope.turnId);
     },
@@ -204,6 +214,11 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
         if (turnId !== undefined) wake(draft.conversationId, turnId);
       }
       await takeBack.prune(now);
+      await removeLeftovers({
+        ...{ store, leases: options.leases },
+        drafts: openDrafts,
+        jobs: join(options.folder, "jobs"),
+      });
     },
     diff: (record) => readDraftDiff(ledger, options.folder, record),
     undo: (_record, approvalId, by) => takeBack.undo(approvalId, by),
@@ -215,7 +230,10 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
         if (found.outcome !== "completed") log.error({ ...found }, "changes that were being kept were cut off");
       }
     },
-    close: () => jobs.close(),
+    async close() {
+      await jobs.close();
+      await (await jobsLease)?.release();
+    },
   };
 
   /** The request is worked on again from the folder as it is now; the old draft is thrown away. */

@@ -15,8 +15,10 @@ import { removeTree } from "../effects/remove-tree.ts";
 import { snapshotLayer } from "../effects/snapshot-layer.ts";
 
 export interface JobsOptions {
-  /** Each job has a folder of its own below it. */
+  /** This process's alone: each job has a folder of its own below it. */
   folder: string;
+  /** Marks the folder as in use, before the first job. May be called again. */
+  claim(): Promise<void>;
   /** Opens a view over the snapshot and starts the command there; without a sandbox, there is no view. */
   start(start: JobStart): Promise<StartedJob>;
   /** The job has ended by itself: its changes join the draft. Rejects when they can't. */
@@ -83,6 +85,16 @@ const maxLogBytes = 16 * 1024 * 1024;
 const maxReadBytes = 24 * 1024;
 const maxShownCommand = 200;
 
+/** The lease that the process holds whose jobs these are. */
+export function jobsLeaseName(owner: string): string {
+  return `jobs:${owner}`;
+}
+
+/** Under which a job joins the draft. */
+export function jobCallKey(jobId: string): string {
+  return `job-${jobId}`;
+}
+
 export function createJobs(options: JobsOptions): Jobs {
   const jobs = new Map<string, Job>();
 
@@ -117,6 +129,7 @@ export function createJobs(options: JobsOptions): Jobs {
     text: string,
   ): Promise<JobSummary> {
     refuseAtLimits(call);
+    await options.claim();
     const id = randomBytes(4).toString("hex");
     const home = join(options.folder, id);
     const [snapshot, scratch] = [join(home, "layer"), join(home, "scratch")];

@@ -3,15 +3,18 @@
  * with whatever process serves the page now.
  */
 import { setTimeout as wait } from "node:timers/promises";
+import type { AnswerChoice } from "../../../src/core/message.ts";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
 
 export interface Person {
-  /** Resolves when it was accepted; the same id is the same message. */
-  say(id: string, text: string): Promise<void>;
+  /** Resolves when it was accepted; the same id is the same message. The default channel is `general`. */
+  say(id: string, text: string, channel?: string): Promise<void>;
   /** Of the thread that a message has opened, oldest first. */
   thread(id: string): Promise<StoredMessage[]>;
   /** Approves the open cards in the thread; resolves when there was none, or when they were answered. */
   approve(id: string): Promise<void>;
+  /** Clicks this button wherever it stands in the thread. */
+  click(id: string, choice: AnswerChoice): Promise<void>;
 }
 
 export interface Served {
@@ -46,24 +49,22 @@ export function createPerson(served: () => Promise<Served>): Person {
     return (answer as { messages: StoredMessage[] }).messages;
   }
 
+  async function click(id: string, choice: AnswerChoice): Promise<void> {
+    for (const { id: messageId, card } of await thread(id)) {
+      for (const item of card?.items ?? []) {
+        if (!item.choices.includes(choice)) continue;
+        const cardOrApprovalId = item.approvalId;
+        await request("POST", "/local/api/answers", { person: "ann", messageId, cardOrApprovalId, choice });
+      }
+    }
+  }
+
   return {
-    async say(id, text) {
-      await request("POST", "/local/api/messages", { person: "ann", channel: "general", id, text: `@remora ${text}` });
+    async say(id, text, channel = "general") {
+      await request("POST", "/local/api/messages", { person: "ann", channel, id, text: `@remora ${text}` });
     },
     thread,
-    async approve(id) {
-      for (const { id: messageId, card } of await thread(id)) {
-        for (const item of card?.items ?? []) {
-          if (!item.choices.includes("approve")) continue;
-          const cardOrApprovalId = item.approvalId;
-          await request("POST", "/local/api/answers", {
-            person: "ann",
-            messageId,
-            cardOrApprovalId,
-            choice: "approve",
-          });
-        }
-      }
-    },
+    click,
+    approve: (id) => click(id, "approve"),
   };
 }

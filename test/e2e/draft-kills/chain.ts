@@ -1,0 +1,151 @@
+/**
+ * One process after the other on the same home, each of which dies at its step, while a person asks for things and answers
+ * cards. Each new process finds what the last one left. At the end everything must have come to its end, once.
+ */
+import { readdir, readFile, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { expect, onTestFinished } from "vitest";
+import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import { createPerson } from "../chaos/person.ts";
+import { checkTask, createTask, type Kind, pursue, type Task } from "./tasks.ts";
+import { createDraftWorld, type DraftWorld } from "./world.ts";
+
+export type Role = "all" | "platforms" | "worker";
+
+/** Where a process of this role dies, and what is asked for while it runs. */
+export interface Life {
+  role: Role;
+  step: string;
+  kind: Kind;
+}
+
+const lookMs = 25;
+/** A step that the request does not pass: as after a death that has left less to do. */
+const mostRequestsInLife = 3;
+
+export async function inDraftWorld(
+  store: "embedded" | "redis",
+  work: (world: DraftWorld) => Promise<void>,
+  config: object = {},
+): Promise<void> {
+  const world = await createDraftWorld(store, config);
+  // Also when the time is up.
+  onTestFinished(() => world.close());
+  try {
+    await work(world);
+  } catch (thrown) {
+    process.stderr.write(world.logged());
+    throw thrown;
+  }
+}
+
+/** Returns the lives that ended before their step came. */
+export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readonly Role[]): Promise<Life[]> {
+  const alive = new Map<Role, RemoraProcess>();
+  const tasks: Task[] = [];
+  const pursuits: Promise<void>[] = [];
+  const missed: Life[] = [];
+  const person = createPerson(async () => {
+    for (;;) {
+      const front = alive.get("all") ?? alive.get("platforms");
+      if (front !== undefined) return front;
+      await wait(lookMs);
+    }
+  });
+
+  async function start(role: Role, step?: string): Promise<RemoraProcess | undefined> {
+    const env: Record<string, string> = step === undefined ? {} : { REMORA_KILL_STEP: step };
+    try {
+      const started = await world.start(env, role === "all" ? [] : ["--role", role]);
+      alive.set(role, started);
+      void started.exited.then(() => alive.get(role) === started && alive.delete(role));
+      return started;
+    } catch (thrown) {
+      // It may die while it goes on with what the last one left, before it is ready.
+      if (step === undefined || !/ended with null/.test(String(thrown))) throw thrown;
+      return undefined;
+    }
+  }
+
+  async function live({ role, step, kind }: Life): Promise<boolean> {
+    for (const other of roles) if (other !== role && !alive.has(other)) await start(other);
+    await alive.get(role)?.stop();
+    const doomed = await start(role, step);
+    if (doomed === undefined) return true;
+    const died = doomed.exited.then(() => true);
+    for (let asked = 0; asked < mostRequestsInLife; asked++) {
+      const task = await createTask(world, kind);
+      tasks.push(task);
+      const pursuit = pursue(world, person, task);
+      pursuits.push(pursuit);
+      if (await Promise.race([died, pursuit.then(() => false)])) return true;
+    }
+    await doomed.kill();
+    return false;
+  }
+
+  for (const life of lives) if (!(await live(life))) missed.push(life);
+  for (const role of roles) if (!alive.has(role)) await start(role);
+  await Promise.all(pursuits);
+  await expectNothingLeft(world);
+  for (const task of tasks) await checkTask(world, person, task);
+  const codes = await Promise.all([...alive.values()].map((each) => each.stop()));
+  expect(codes.every((code) => code === 0)).toBe(true);
+  expect(await processesOf(world)).toEqual([]);
+  return missed;
+}
+
+/** No work, no draft, nothing of a call or a job on disk, no half of a journal. */
+export async function expectNothingLeft(world: DraftWorld): Promise<void> {
+  const ledger = await world.ledger();
+  const drafts = join(world.home.workspace, "drafts");
+  await expect
+    .poll(
+      async () => ({
+        turns: await ledger.list("turn", { states: ["running", "parked"] }),
+        messages: await ledger.list("message", { states: ["queued", "taken"] }),
+        notices: await ledger.list("notice", { states: ["due"] }),
+        approvals: await ledger.list("approval", { states: ["open", "approved"] }),
+        drafts: await ledger.list("draft", { states: ["open"] }),
+        open: await readdir(join(drafts, "open")),
+        layers: await jobLayers(join(drafts, "jobs")),
+        undo: await unfinishedEntries(join(drafts, "undo")),
+      }),
+      { timeout: 30_000 },
+    )
+    .toEqual({ turns: [], messages: [], notices: [], approvals: [], drafts: [], open: [], layers: [], undo: [] });
+}
+
+/** Logs of jobs may stay as long as somebody can read them; what they worked on may not. */
+async function jobLayers(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return names.filter((name) => /\/(?:layer|scratch)/.test(name));
+}
+
+async function unfinishedEntries(folder: string): Promise<string[]> {
+  const names = await readdir(folder);
+  const states = await Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(join(folder, name, "entry.json"), "utf8").catch(() => "{}");
+      const inside = await readdir(join(folder, name));
+      const { state } = JSON.parse(text) as { state?: string };
+      return { name, isEnded: state === "done" && !inside.includes("gone") && !inside.includes("after") };
+    }),
+  );
+  return states.flatMap(({ name, isEnded }) => (isEnded ? [] : [name]));
+}
+
+/** Processes that belong to the world: by their environment, their working folder or a file system they have mounted. */
+async function processesOf({ root, home }: DraftWorld): Promise<string[]> {
+  const real = await realpath(root);
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const texts = ["environ", "mounts"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => ""));
+      const [environment = "", mounts = ""] = await Promise.all(texts);
+      return environment.includes(`REMORA_DATA=${home.data}`) || mounts.includes(real) ? [pid] : [];
+    }),
+  );
+  return found.flat();
+}

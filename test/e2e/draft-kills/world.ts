@@ -1,0 +1,80 @@
+/** A home with a configured folder, a model that does what it is told, and the processes that live and die on it. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Ledger } from "../../../src/core/ledger.ts";
+import { silentLog } from "../../../src/core/log.ts";
+import { openLedger } from "../../../src/storage/open-state.ts";
+import { type CallingModel, startCallingModel } from "../../doubles/calling-model.ts";
+import { type RedisServer, startRedisServer } from "../../doubles/redis-server.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../../doubles/remora-process.ts";
+
+export interface DraftWorld {
+  home: RemoraHome;
+  /** Everything that the world keeps on disk, the home too. */
+  root: string;
+  /** The folder that the settings name for the channel `random`. */
+  site: string;
+  /** The own folder of the channel `general`. */
+  own: string;
+  model: CallingModel;
+  redis: RedisServer | undefined;
+  start(env?: Record<string, string>, args?: string[]): Promise<RemoraProcess>;
+  /** Seen from outside. */
+  ledger(): Promise<Ledger>;
+  /** The steps that the processes have recorded so far (test/faults/kill-steps.ts). */
+  steps(): Promise<string[]>;
+  logged(): string;
+  close(): Promise<void>;
+}
+
+const stepsModule = resolve(import.meta.dirname, "../../faults/kill-steps.ts");
+/** The shortest there is, so that nobody waits for long after a death. */
+const lockMs = 1_000;
+const waitMs = 3_000;
+
+export async function createDraftWorld(store: "embedded" | "redis", config: object = {}): Promise<DraftWorld> {
+  const [home, model] = await Promise.all([createHome(), startCallingModel()]);
+  const redis = store === "redis" ? await startRedisServer() : undefined;
+  const root = join(home.workspace, "..");
+  const [site, own] = [join(root, "site"), join(home.workspace, "files", "channel:general")];
+  for (const folder of [site, own]) await mkdir(folder, { recursive: true });
+  const configFile = join(root, "remora.yaml");
+  const settings = { folders: { "local:channel:random": site }, redis: { lockMs, waitMs }, ...config };
+  await writeFile(configFile, JSON.stringify(settings));
+  const stepsFile = join(root, "steps.txt");
+  const env = {
+    REMORA_CONFIG: configFile,
+    ANTHROPIC_API_KEY: "test-key",
+    ANTHROPIC_BASE_URL: model.url,
+    REMORA_PORT_WRAPPERS: stepsModule,
+    REMORA_STEPS_ROOT: root,
+    REMORA_STEPS_FILE: stepsFile,
+    ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+  };
+  let ledger: Promise<Ledger> | undefined;
+  const processes: RemoraProcess[] = [];
+  return {
+    ...{ home, root, site, own, model, redis },
+    async start(more = {}, args = []) {
+      const started = await startRemora(home, { ...env, ...more }, args);
+      processes.push(started);
+      return started;
+    },
+    ledger() {
+      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs };
+      ledger ??= openLedger({ data: home.data, redis: settings, log: silentLog });
+      return ledger;
+    },
+    async steps() {
+      return (await readFile(stepsFile, "utf8").catch(() => "")).split("\n").filter(Boolean);
+    },
+    logged: () => processes.map((each) => each.stderr()).join(""),
+    async close() {
+      await Promise.all(processes.map((each) => each.kill()));
+      await (await ledger)?.close();
+      await model.close();
+      await redis?.dispose();
+      await home.remove();
+    },
+  };
+}
