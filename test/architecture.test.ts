@@ -44,14 +44,12 @@ test.each(files.map((file) => relative(source, file)))(
 );
 
 test("skills use the vocabulary of core and ports and their own folder, nothing else of the source", () => {
+  const shared = [skills, join(source, "core"), join(source, "ports")].map((folder) => folder + sep);
   const foreign = filesIn(skills).flatMap((file) =>
     importsOf(file)
       .filter((name) => name.startsWith("."))
       .map((name) => resolve(dirname(file), name))
-      .filter(
-        (target) =>
-          ![skills, join(source, "core"), join(source, "ports")].some((home) => target.startsWith(home + sep)),
-      ),
+      .filter((target) => !shared.some((folder) => target.startsWith(folder))),
   );
   expect(foreign).toEqual([]);
 });

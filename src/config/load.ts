@@ -266,6 +266,7 @@ function settingsOf(config: Config, configFile: string, env: Environment, root: 
       config.models.openai.apiKey,
       passwordOf(redisUrl),
       ...secretsIn(config.skills.settings),
+      ...secretsIn({ network: { secrets: config.sandbox.network.secrets } }),
       ...secretNames.map((name) => readVariable(env, name)),
     ].filter((secret) => secret !== undefined && secret !== null),
   };

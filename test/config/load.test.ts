@@ -142,6 +142,12 @@ skills:
     expect(secrets).toEqual(["one-two-three", "Bearer four-five-six", "four-five-six"]);
   });
 
+  test("headers that the proxy adds for commands are secrets, whatever they are called", () => {
+    const yaml = 'sandbox: { network: { secrets: { git.example: { Cookie: "session=${GIT_COOKIE}" } } } }';
+    const { secrets } = settingsOf(yaml, { GIT_COOKIE: "one-two-three" });
+    expect(secrets).toEqual(["session=one-two-three"]);
+  });
+
   test("skill folders come after the shipped ones, and those of the environment last", () => {
     const { skillRoots } = settingsOf("skills:\n  folders: [/c, more]\n", {
       REMORA_SKILLS: "/a:/b",

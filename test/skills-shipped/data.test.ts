@@ -75,7 +75,7 @@ test("through the toolbox a file is described, asked and drawn, and others are o
   const chart = await run("data_chart", { files: ["sales.csv"], type: "pie", title: "Shares" });
   expect(chart).toMatchObject({
     isOk: true,
-    files: [{ name: "shares.png", path: join(workingFolder, "charts/shares.png"), mimeType: "image/png" }],
+    files: [{ name: "shares.png", path: join(place.workspace, "outbox", "t1-c1", "1"), mimeType: "image/png" }],
   });
   expect((await readFile(chart.files[0]?.path ?? "")).subarray(1, 4).toString()).toBe("PNG");
   const outside = await run("data_describe", { files: ["../dm-bob/secret.csv"] });

@@ -89,7 +89,7 @@ describe("tools of a server", () => {
     await until("hub_renamed-2");
   });
 
-  test("answer with texts, and with pictures and other bytes as files of the working folder", async () => {
+  test("answer with texts, and with pictures and other bytes as files: in the working folder, and copied for people", async () => {
     const { until, run, place } = await openMcp({ hub: programServer() });
     await until("hub_everything");
     const { isOk, text, files } = await run("hub_everything");
@@ -99,8 +99,10 @@ describe("tools of a server", () => {
     );
     expect(files.map(({ mimeType }) => mimeType)).toEqual(["image/png", "audio/wav", "application/octet-stream"]);
     const [picture] = files;
-    expect(picture?.path).toBe(join(place.workingFolder, picture?.name ?? ""));
-    expect((await readFile(picture?.path ?? "")).subarray(1, 4).toString()).toBe("PNG");
+    expect(picture?.path).toBe(join(place.workspace, "outbox", "t1-c1", "1"));
+    const bytes = await readFile(picture?.path ?? "");
+    expect(bytes.subarray(1, 4).toString()).toBe("PNG");
+    expect(await readFile(join(place.workingFolder, picture?.name ?? ""))).toEqual(bytes);
     expect([...(await readFile(files[2]?.path ?? ""))]).toEqual([0, 1, 2, 3]);
   });
 

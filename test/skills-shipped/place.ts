@@ -4,8 +4,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { silentLog } from "../../src/core/log.ts";
 import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import { findProgram } from "../../src/sandbox/find-program.ts";
+import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
+import type { ToolAttempt } from "../../src/core/tool.ts";
+import type { TurnRecord } from "../../src/core/turn.ts";
+import type { CallFolder } from "../../src/ports/draft.ts";
+import { type Bench, type BenchOptions, type CallOptions, createBench } from "../sandbox/draft/draft-bench.ts";
 
 export const skillsFolder = resolve(import.meta.dirname, "../../skills");
 
@@ -14,11 +17,14 @@ export interface TestPlace {
   root: string;
   workspace: string;
   workingFolder: string;
-  context(
-    skill: string,
-    changes?: { config?: JsonObject; signal?: AbortSignal; conversationId?: string },
-  ): PluginContext;
+  context(skill: string, changes?: ContextChanges): PluginContext;
   remove(): Promise<void>;
+}
+
+export interface ContextChanges {
+  config?: JsonObject;
+  signal?: AbortSignal;
+  conversationId?: string;
 }
 
 export async function makePlace(): Promise<TestPlace> {
@@ -26,35 +32,78 @@ export async function makePlace(): Promise<TestPlace> {
   const workspace = join(root, "workspace");
   const workingFolder = join(workspace, "files", "dm-ann");
   await mkdir(workingFolder, { recursive: true });
+  const context = (skill: string, changes?: ContextChanges) =>
+    contextIn({ root, workspace }, skill, workingFolder, changes);
+  return { root, workspace, workingFolder, context, remove: () => rm(root, { recursive: true, force: true }) };
+}
+
+function contextIn(
+  { root, workspace }: { root: string; workspace: string },
+  skill: string,
+  workingFolder: string,
+  { config = {}, signal = new AbortController().signal, conversationId = "local:dm:ann" }: ContextChanges = {},
+): PluginContext {
   return {
-    root,
     workspace,
     workingFolder,
-    context(skill, { config = {}, signal = new AbortController().signal, conversationId = "local:dm:ann" } = {}) {
-      return {
-        workspace,
-        workingFolder,
-        outputsFolder: join(root, "outputs"),
-        skillFolder: join(skillsFolder, skill),
-        dataFolder: join(root, "data", "skills", skill),
-        log: silentLog,
-        config,
-        scope: "dm:ann",
-        conversationId,
-        turnId: "t1",
-        requester: { id: "ann", name: "Ann", isBot: false, roles: [] },
-        signal,
-      };
-    },
-    remove: () => rm(root, { recursive: true, force: true }),
+    outputsFolder: join(workspace, "outputs"),
+    skillFolder: join(skillsFolder, skill),
+    dataFolder: join(root, "data", "skills", skill),
+    log: silentLog,
+    config,
+    scope: "dm:ann",
+    conversationId,
+    turnId: "t1",
+    requester: { id: "ann", name: "Ann", isBot: false, roles: [] },
+    signal,
   };
 }
 
-/** Why tests that need the sandbox are skipped; false when they are not, and never where nothing may be skipped. */
-export const withoutSandbox: string | false =
-  process.env.CI === "true" || (await findProgram("bwrap")) !== undefined
-    ? false
-    : "bubblewrap is not installed (apt-get install bubblewrap)";
+export interface DraftPlace {
+  bench: Bench;
+  /** The turn whose draft the calls work on. */
+  turn: TurnRecord;
+  /** The real one. */
+  workingFolder: string;
+  /** A call of a plugin over the turn's draft, as the toolbox makes it. */
+  call(
+    plugin: Plugin,
+    skill: string,
+    tool: string,
+    input: JsonObject,
+    more?: CallOptions & { config?: JsonObject; turn?: TurnRecord },
+  ): Promise<{ isOk: boolean; text: string }>;
+  /** The turn ends, and what it changed is kept by the rules or asked about. */
+  end(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** As `makePlace`, with real drafts over a real sandbox. */
+export async function makeDraftPlace(options: BenchOptions = {}): Promise<DraftPlace> {
+  const bench = await createBench(options);
+  const { root, workspace } = bench;
+  const turn = await bench.startTurn();
+  return {
+    bench,
+    turn,
+    workingFolder: bench.folder(),
+    async call(plugin, skill, tool, input, { config = {}, turn: of = turn, ...more } = {}) {
+      const signal = more.signal ?? new AbortController().signal;
+      const work = async (folder: CallFolder): Promise<ToolAttempt> => {
+        const { path, commands, jobs } = folder;
+        const { conversationId } = of;
+        const context = contextIn({ root, workspace }, skill, path, { config, signal, conversationId });
+        const services = { ...(commands && { commands }), ...(jobs && { jobs }) };
+        const result = await plugin.execute(tool, input, { ...context, ...services });
+        return { isOk: isOk(result), isAnswer: true, text: textOf(result), files: [], isRetryable: false };
+      };
+      const attempt = await bench.call(of, work, more);
+      return { isOk: attempt.isOk, text: attempt.text };
+    },
+    end: () => bench.end(turn),
+    remove: () => bench.close(),
+  };
+}
 
 export function textOf(result: PluginResult): string {
   if (typeof result === "string") return result;

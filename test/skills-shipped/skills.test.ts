@@ -1,4 +1,5 @@
 /** The shipped skills as the loader, the gate and the toolbox see them. */
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createEvents } from "../../src/core/events.ts";
@@ -7,7 +8,8 @@ import { createGate } from "../../src/gate/gate.ts";
 import { createSkillLibrary, gateRules } from "../../src/skills/library.ts";
 import { loadSkills } from "../../src/skills/load.ts";
 import { createToolbox } from "../../src/skills/toolbox.ts";
-import { makePlace, skillsFolder } from "./place.ts";
+import { createBench } from "../sandbox/draft/draft-bench.ts";
+import { skillsFolder } from "./place.ts";
 
 /** Others are added beside these; what is said about these must not depend on them. */
 const names = ["code-review", "filesystem", "git", "planning", "shell"];
@@ -105,32 +107,31 @@ test("the shell's schema takes hosts for the network, and a job whose log to rea
 });
 
 test("through the toolbox a command runs, and a bundled file of a skill is read", async () => {
-  const place = await makePlace();
+  const bench = await createBench();
   const library = createSkillLibrary({ roots: [skillsFolder], log: silentLog, events: createEvents() });
   await library.reload();
   const toolbox = createToolbox({
     library,
     log: silentLog,
-    workspace: place.workspace,
-    filesRoot: join(place.workspace, "files"),
-    dataFolder: join(place.root, "data", "skills"),
-    config: { settings: { shell: { sandbox: "auto" } } },
+    workspace: bench.workspace,
+    filesRoot: join(bench.workspace, "files"),
+    dataFolder: join(bench.root, "data", "skills"),
+    config: {},
+    drafts: bench.drafts,
   });
   onTestFinished(async () => {
     await toolbox.close();
     await library.close();
-    await place.remove();
+    await bench.close();
   });
-  const { conversationId, scope, turnId, requester, workingFolder } = place.context("shell");
+  const turn = await bench.startTurn();
+  let calls = 0;
   const run = (name: string, input: { [key: string]: string }) =>
-    toolbox.run(
-      { id: "c1", name, input },
-      { conversationId, scope, turnId, requester, workingFolder },
-      new AbortController().signal,
-    );
+    toolbox.run({ id: `call${++calls}`, name, input }, bench.callOf(turn).scope, new AbortController().signal);
   expect((await run("write_file", { path: "a.txt", content: "from the file tool" })).isOk).toBe(true);
   expect((await run("shell_exec", { command: "cat a.txt" })).text).toBe("from the file tool\n\n(exit code 0)");
   expect(await run("shell_exec", { command: "exit 4" })).toMatchObject({ isOk: false, isRetryable: false });
+  expect(await readdir(bench.folder())).toEqual([]);
   const checklist = await run("load_skill", { name: "code-review", file: "checklist.md" });
   expect(checklist.text).toContain("# Review checklist");
 });

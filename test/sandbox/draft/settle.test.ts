@@ -81,10 +81,7 @@ describe("a turn in a folder that people configured", () => {
     return turn;
   }
   const isUnchanged = async () =>
-    expect([await contentOf("a.txt", given), (await namesIn(given)).toSorted()]).toEqual([
-      "one\n",
-      ["a.txt", "b.txt"],
-    ]);
+    expect([await contentOf("a.txt", given), (await namesIn(given)).toSorted()]).toEqual(["one\n", ["a.txt", "b.txt"]]);
 
   test("asks once, deletions first, and changes nothing before", async () => {
     await changed();
@@ -175,17 +172,20 @@ describe("a turn in a folder that people configured", () => {
     expect(await contentOf("a.txt", given)).toBe("one\ntwo\n");
   });
 
-  test.each(["stopped", "failed"] as const)("that was %s keeps nothing by itself, and offers Keep and Discard", async (how) => {
-    const turn = await bench.startTurn(given);
-    await bench.run(turn, "echo half > a.txt");
-    await bench.end(turn, how);
-    const [item] = bench.shown.at(-1)?.items ?? [];
-    expect(item?.changes?.labels).toEqual({ approve: "Keep", deny: "Discard" });
-    expect(item?.choices).not.toContain("allow");
-    expect(await namesIn(given)).toEqual([]);
-    await bench.click("approve");
-    expect(await contentOf("a.txt", given)).toBe("half\n");
-  });
+  test.each(["stopped", "failed"] as const)(
+    "that was %s keeps nothing by itself, and offers Keep and Discard",
+    async (how) => {
+      const turn = await bench.startTurn(given);
+      await bench.run(turn, "echo half > a.txt");
+      await bench.end(turn, how);
+      const [item] = bench.shown.at(-1)?.items ?? [];
+      expect(item?.changes?.labels).toEqual({ approve: "Keep", deny: "Discard" });
+      expect(item?.choices).not.toContain("allow");
+      expect(await namesIn(given)).toEqual([]);
+      await bench.click("approve");
+      expect(await contentOf("a.txt", given)).toBe("half\n");
+    },
+  );
 
   test("is looked at by somebody else, who can neither answer nor undo", async () => {
     await changed();
