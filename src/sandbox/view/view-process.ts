@@ -100,14 +100,17 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
   };
 }
 
+/** The outer process tells the id, the inner one that it is ready: in either order. */
 async function untilReady(reports: ReportReader, setup: Program): Promise<number> {
   let pid: number | undefined;
+  let isReady = false;
   for (;;) {
     const report = await reports.next();
     if (report === undefined) throw new LauncherFailure("start", "it ended at once");
     if (report.kind === "failed") throw new LauncherFailure(setup.titles()[report.step] ?? "?", report.errorName);
     if (report.kind === "process") pid = report.pid;
-    if (report.kind === "ready" && pid !== undefined) return pid;
+    if (report.kind === "ready") isReady = true;
+    if (isReady && pid !== undefined) return pid;
   }
 }
 

@@ -98,10 +98,13 @@ export async function createView(parts: ViewParts): Promise<StepView> {
       const ended = await process.run(program);
       const status = refusal === undefined ? ended : ({ type: "failed", failure: refusal } as const);
       watch.stop();
-      if (limit === undefined && !wasKilled && status.type === "ended")
-        limit = layerLimit(await layer.check(stopped.signal).catch(() => undefined));
-      // A reader that has turned away ends the output too.
-      await finished(output, { writable: false }).catch(() => undefined);
+      const isUnjudged = limit === undefined && !wasKilled && status.type === "ended";
+      const [exceeded] = await Promise.all([
+        isUnjudged ? layer.check(stopped.signal).catch(() => undefined) : undefined,
+        // A reader that has turned away ends the output too.
+        finished(output, { writable: false }).catch(() => undefined),
+      ]);
+      limit ??= layerLimit(exceeded);
       return commandEnd(status, { limit, wasKilled, limits });
     };
     const kill = () => {
