@@ -101,6 +101,7 @@ export async function createBench(options: BenchOptions = {}) {
     folder: draftsFolder,
     isGiven: (folder) => folder === folders.get(given),
     unconfinedRefusal: options.unconfinedRefusal,
+    environment: {},
     exposed: options.exposed ?? (() => ({ readable: [], mounts: [] })),
     show: async (card) => void shown.push(card),
     isTainted: options.isTainted ?? (() => false),
