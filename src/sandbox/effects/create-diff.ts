@@ -28,7 +28,7 @@ export interface EffectsDiff {
   isCut: boolean;
 }
 
-export const defaultDiffLimits: DiffLimits = {
+const defaultDiffLimits: DiffLimits = {
   maxTextLength: 256 * 1024,
   maxFileLines: 2_000,
   maxLineLength: 1_000,

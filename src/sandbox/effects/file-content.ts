@@ -18,7 +18,7 @@ export interface FileContent {
 }
 
 /** Up to here, files are read at once and can be compared line by line. */
-export const maxTextBytes = 1024 * 1024;
+const maxTextBytes = 1024 * 1024;
 /** How far git looks for a NUL. */
 const binaryProbeBytes = 8_000;
 

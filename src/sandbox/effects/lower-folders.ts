@@ -2,19 +2,18 @@
 import { isWhiteout } from "./entry-state.ts";
 import { type OpenFolder, openChild } from "./open-folder.ts";
 
-/** Undefined where it is not a folder, or hidden. */
+/** Undefined where it is not a folder. */
 export interface LowerFolders {
   layer: OpenFolder | undefined;
   base: OpenFolder | undefined;
 }
 
-/** The same folder in layer and base, as far as it shows through. */
-export function openLower(level: LowerFolders, name: Buffer): LowerFolders {
-  const inLayer = level.layer?.stat(name);
-  const layer = inLayer?.isDirectory() && level.layer ? openChild(level.layer, name) : undefined;
-  const isCovered = inLayer !== undefined && layer === undefined;
-  const isBaseFolder = !isCovered && level.base?.stat(name)?.isDirectory() === true;
-  return { layer, base: isBaseFolder && level.base ? openChild(level.base, name) : undefined };
+/**
+ * The same folder in layer and base, for one that is a folder above them. Base counts even where the layer covers it with a
+ * deletion or a file: once the layer has a folder there, what is in base shows through again unless it is deleted by name.
+ */
+export function openLower({ layer, base }: LowerFolders, name: Buffer): LowerFolders {
+  return { layer: layer && openChild(layer, name), base: base && openChild(base, name) };
 }
 
 /** What layer and base show together in one folder. */

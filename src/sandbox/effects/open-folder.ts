@@ -18,7 +18,7 @@ import { codeOf } from "../../core/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 /** From Linux' fcntl.h; Node does not export it. Opens what may not be read. */
-export const O_PATH = 0o10000000;
+const O_PATH = 0o10000000;
 
 /**
  * Access that a folder may deny its owner. `read` leaves folders as they are; `peek` and `restore` give reading, or reading

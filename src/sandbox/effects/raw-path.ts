@@ -18,7 +18,7 @@ export function encodeBytes(bytes: Buffer): string {
   return bytes.toString("utf8").replace(/[%\p{Cc}]/gu, (character) => percent(Buffer.from(character)));
 }
 
-export function decodeBytes(text: string): Buffer {
+function decodeBytes(text: string): Buffer {
   if (plainName.test(text)) return Buffer.from(text, "latin1");
   const pieces = text.split(/(%[0-9A-F]{2})/).map((piece) => {
     return /^%[0-9A-F]{2}$/.test(piece) ? Buffer.from(piece.slice(1), "hex") : Buffer.from(piece, "utf8");

@@ -50,8 +50,8 @@ export interface UndoJournal {
   prune(now: number): Promise<UndoEntry[]>;
 }
 
-export const defaultUndoAgeMs = 7 * 24 * 60 * 60 * 1_000;
-export const defaultUndoBytes = 1024 ** 3;
+const defaultUndoAgeMs = 7 * 24 * 60 * 60 * 1_000;
+const defaultUndoBytes = 1024 ** 3;
 
 export function createUndoJournal(
   folder: string,

@@ -89,7 +89,11 @@ test("what views showed is what is kept, over several commands, and undo restore
         await draft.remove();
       }
     }),
-    { numRuns: 60 },
+    {
+      numRuns: 40,
+      // An earlier command deleted the folder; its contents came back with it.
+      examples: [[{ setup: "mkdir b; echo 1 > b/a", commands: ["rm -rf b", "mkdir -p b/b/a"] }]],
+    },
   );
 }, 300_000);
 
@@ -115,7 +119,7 @@ test("the next view shows what the last one showed", async () => {
         await draft.remove();
       }
     }),
-    { numRuns: 25 },
+    { numRuns: 15 },
   );
 }, 300_000);
 
@@ -170,6 +174,6 @@ test("a merge that was cut off anywhere is repeated", async () => {
         await draft.remove();
       }
     }),
-    { numRuns: 25 },
+    { numRuns: 15 },
   );
 }, 300_000);

@@ -101,6 +101,18 @@ test("an opaque folder names what it hides, and what it holds", async () => {
   ]);
 });
 
+test.each([
+  ["deleted", "rm -rf d"],
+  ["replaced by a file", "rm -rf d; echo file > d"],
+])("a folder that an earlier command %s does not show its old contents when it is made again", async (_, command) => {
+  const draft = await draftOf(
+    "mkdir -p d/e; echo 1 > d/a; echo 2 > d/e/b",
+    command,
+    "rm -rf d; mkdir -p d/e; echo n > d/n",
+  );
+  expect(await listed(draft)).toEqual(["deleted file d/a", "deleted file d/e/b", "added file d/n"]);
+});
+
 test("files become folders, folders become files and links", async () => {
   const setup = "echo 1 > f; mkdir d d2; echo 2 > d/a; echo 3 > d2/b";
   const draft = await draftOf(setup, "rm f; mkdir f; echo in > f/in; rm -r d d2; echo now > d; ln -s /etc d2");
