@@ -707,7 +707,7 @@ test("a repository made of written files: what git runs because of it stays in t
   const [folder, canary] = [join(outside, "site"), join(outside, "canary.txt")];
   await mkdir(folder);
   const run = `echo ran >> fsmonitor.txt; echo ran >> ${canary}; echo ran >> $HOME/canary.txt; false`;
-  const settings = `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = "${run}"\n`;
+  const settings = `[core]\n\tfsmonitor = "${run}"\n`;
   const files = { HEAD: "ref: refs/heads/main\n", "objects/x": "", "refs/x": "", config: settings };
   const write = (path: string, content: string) => ({
     id: `write ${path}`,
@@ -715,9 +715,9 @@ test("a repository made of written files: what git runs because of it stays in t
     input: { path, content },
   });
   const steps = [
-    calls(...Object.entries(files).map(([name, content]) => write(`sub/${name}`, content))),
+    calls(...Object.entries(files).map(([name, content]) => write(`sub/.git/${name}`, content))),
     calls({ id: "look", name: "shell_exec", input: { command: "cd sub && git status; cat fsmonitor.txt" } }),
-    calls(write("link/.git", "gitdir: ../sub"), write('a"b/.git/config', settings)),
+    calls(write("link/.git", "gitdir: ../sub/.git"), write('a"b/.git/config', settings)),
     says("That is all."),
   ];
   const work = async ({ client, provider, where }: Played) => {

@@ -38,7 +38,17 @@ function mention(text: string): SeenMessage {
 }
 
 function cardIn(where: () => ChannelHandle | undefined): Promise<SeenMessage> {
-  return discord.until(() => own(where()).find(({ buttons }) => buttons.length > 0), 20_000);
+  return discord.until(
+    () => own(where()).find(({ buttons }) => buttons.some(({ label }) => label === "Approve")),
+    20_000,
+  );
+}
+
+/** The card below the answer that says what the turn changed. */
+function reportIn(where: () => ChannelHandle | undefined, words: string): Promise<SeenMessage> {
+  const isReport = ({ buttons, embeds }: SeenMessage) =>
+    buttons.some(({ label }) => label === "Undo") && JSON.stringify(embeds).includes(words);
+  return discord.until(() => own(where()).find(isReport), 20_000);
 }
 
 function answerIn(where: () => ChannelHandle | undefined, wanted: RegExp): Promise<SeenMessage> {
@@ -61,23 +71,35 @@ function fileOf(scope: string, name: string): Promise<string> {
 test("a mention is answered in its thread, and a command runs after a click, by the person who asked", async () => {
   const hello = mention("help");
   await answerIn(() => threadOf(hello), /demo model/);
-  const said = mention("run echo ran >> once.txt && echo finished");
+  const said = mention("run echo ran >> once.txt && echo finished with network example.com");
   const card = await cardIn(() => threadOf(said));
   expect(card.embeds[0]?.description).toContain("echo ran >> once.txt");
   expect(await clicked(card, "Approve", discord.ben)).toContain("not yours to answer");
   expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("");
   expect(await clicked(card, "Approve")).toContain("Approved");
   await answerIn(() => threadOf(said), /finished/);
+  await reportIn(() => threadOf(said), "once.txt");
   expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
   const settled = discord.message(card);
   expect(settled?.buttons).toEqual([]);
   expect(settled?.embeds[0]?.description).toContain("Approved by Ann");
 }, 60_000);
 
+test("a command runs unasked; the card below the answer says what it changed, and Undo takes it back", async () => {
+  const said = mention("run echo one >> kept.txt && echo finished");
+  await answerIn(() => threadOf(said), /finished/);
+  const report = await reportIn(() => threadOf(said), "kept.txt");
+  expect(report.buttons.map(({ label }) => label)).toEqual(["Undo"]);
+  expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("one\n");
+  await clicked(report, "Undo");
+  await discord.until(() => discord.message(report)?.buttons.length === 0, 20_000);
+  expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("");
+}, 60_000);
+
 test("killed while a card is open: after the next start the click counts, once, and what was said meanwhile is answered once", async () => {
   discord.ben.say("help", { in: "dm" });
   await answerIn(() => discord.ben.dm(), /demo model/);
-  const said = mention("run echo ran >> once.txt");
+  const said = mention("run echo ran >> once.txt with network example.com");
   const card = await cardIn(() => threadOf(said));
   await remora.kill();
   const missed = mention("what did I miss?");
@@ -87,6 +109,7 @@ test("killed while a card is open: after the next start the click counts, once, 
   expect(late.state()).not.toBe("answered");
   expect(await clicked(card, "Approve")).toContain("Approved");
   await answerIn(() => threadOf(said), /is done|ran|finished/i);
+  await reportIn(() => threadOf(said), "once.txt");
   expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
   await discord.until(() => own(threadOf(missed)).length > 0 && own(discord.ben.dm()).length > 1, 20_000);
   // Whatever would come twice comes before what is asked for last.
@@ -98,7 +121,7 @@ test("killed while a card is open: after the next start the click counts, once, 
 }, 90_000);
 
 test("a denial in a DM, the commands, and an end that leaves nothing behind", async () => {
-  discord.ann.say("run touch denied.txt", { in: "dm" });
+  discord.ann.say("run touch denied.txt with network example.com", { in: "dm" });
   const card = await cardIn(() => discord.ann.dm());
   expect(await clicked(card, "Deny")).toContain("Denied");
   await answerIn(() => discord.ann.dm(), /denied/i);
@@ -113,7 +136,7 @@ test("a denial in a DM, the commands, and an end that leaves nothing behind", as
 }, 60_000);
 
 test("an edited call runs as it was edited, and what is allowed for a while asks no more until it is taken back", async () => {
-  const said = mention("run echo one >> list.txt");
+  const said = mention("run : npm install && echo one >> list.txt");
   const thread = () => threadOf(said);
   const card = await cardIn(thread);
   const edit = discord.ann.click(card, "Edit…");
@@ -121,17 +144,18 @@ test("an edited call runs as it was edited, and what is allowed for a while asks
   const edited = discord.ann.submit(edit, { "json-0": '{ "command": "echo edited >> list.txt" }' });
   expect(await receiptOf(edited)).toContain("Edited and approved");
   await answerIn(thread, /is done/);
-  discord.ann.say("run echo two >> list.txt", { in: said.id });
+  discord.ann.say("run : npm install && echo two >> list.txt", { in: said.id });
   expect(await clicked(await cardIn(thread), "Allow 30 min here")).toContain("for 30 minutes");
   await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 20_000);
-  discord.ann.say("run echo three >> list.txt", { in: said.id });
+  discord.ann.say("run : npm install && echo three >> list.txt", { in: said.id });
   await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 20_000);
-  expect(await fileOf(`channel:${discord.channel.id}`, "list.txt")).toBe("edited\ntwo\nthree\n");
+  const list = () => fileOf(`channel:${discord.channel.id}`, "list.txt");
+  await expect.poll(list, { timeout: 20_000 }).toBe("edited\ntwo\nthree\n");
   await discord.until(() => discord.commands().length === 1, 20_000);
   const grants = await receiptOf(discord.ann.slash("remora grants", { in: said.id }));
   const [, id = ""] = /`(\w+)`/.exec(grants) ?? [];
   await receiptOf(discord.ann.slash("remora grants", { in: said.id, options: { text: `revoke ${id}` } }));
-  discord.ann.say("run echo four >> list.txt", { in: said.id });
+  discord.ann.say("run : npm install && echo four >> list.txt", { in: said.id });
   const asked = await cardIn(thread);
   discord.ann.say("stop", { in: said.id });
   await discord.until(() => discord.message(asked)?.buttons.length === 0, 20_000);

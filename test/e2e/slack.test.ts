@@ -46,7 +46,17 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   }
 
   const cardIn = (said: Said) =>
-    slack.until(() => agentsIn(said).find((message) => message.buttons.length > 0), 20_000);
+    slack.until(() => agentsIn(said).find(({ buttons }) => buttons.some(({ label }) => label === "Approve")), 20_000);
+
+  /** The card below the answer that says what the turn changed. */
+  const reportIn = (said: Said, words: string) =>
+    slack.until(
+      () =>
+        agentsIn(said).find(
+          ({ buttons, readable }) => buttons.some(({ label }) => label === "Undo") && readable.includes(words),
+        ),
+      20_000,
+    );
 
   /** The finished answer, below the card if there is one. */
   const answerIn = (said: Said, words: string) =>
@@ -73,7 +83,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   });
 
   test("a command runs after a click on Approve; the card shows the outcome, and the result stands below it", async () => {
-    const said = mention("run touch made.txt && echo finished");
+    const said = mention("run touch made.txt && echo finished with network example.com");
     const card = await cardIn(said);
     expect(card.readable).toContain("touch made.txt && echo finished");
     await press(card, "Approve");
@@ -82,11 +92,23 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       agentsIn(said).find((message) => message.ts === card.ts && message.buttons.length === 0),
     );
     expect(settled.readable).toContain("Approved by Ann");
+    await reportIn(said, "made.txt");
     expect(await filesHere()).toContain("made.txt");
   });
 
+  test("a command runs unasked; the card below the answer says what it changed, and Undo takes it back", async () => {
+    const said = mention("run touch hello.txt && echo finished");
+    await answerIn(said, "finished");
+    const report = await reportIn(said, "hello.txt");
+    expect(report.buttons.map(({ label }) => label)).toEqual(["Undo"]);
+    expect(await filesHere()).toEqual(["hello.txt"]);
+    await press(report, "Undo");
+    await slack.until(() => agentsIn(said).find(({ ts, buttons }) => ts === report.ts && buttons.length === 0));
+    expect(await filesHere()).toEqual([]);
+  });
+
   test("a denied command does not run; a stranger's click changes nothing and is answered to them alone", async () => {
-    const said = mention("run touch denied.txt");
+    const said = mention("run touch denied.txt with network example.com");
     const card = await cardIn(said);
     await press(card, "Approve", slack.ben);
     const refusal = await slack.until(() =>
@@ -99,12 +121,13 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   });
 
   test("kill -9 while a card is open: after a new start the click still counts, and the command runs once", async () => {
-    const said = mention("run echo ran >> once.txt");
+    const said = mention("run echo ran >> once.txt with network example.com");
     const card = await cardIn(said);
     await remora.kill();
     await start();
     await press(card, "Approve");
     await answerIn(said, "is done");
+    await reportIn(said, "once.txt");
     const file = join(home.workspace, "files", `channel:${slack.general.id}`, "once.txt");
     expect(await readFile(file, "utf8")).toBe("ran\n");
     const before = agentsIn(said).length;
@@ -168,13 +191,13 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       slack.see({ in: slack.general, as: slack.ann }).find((message) => message.isEphemeral),
     );
     expect(help.readable).toContain("/remora status");
-    const said = mention("run touch one.txt");
+    const said = mention("run : npm install && touch one.txt");
     const card = await cardIn(said);
     await press(card, "Allow 30 min here");
     await answerIn(said, "is done");
-    slack.people.say({ as: slack.ann, in: slack.general, thread: said, text: "run touch two.txt" });
+    slack.people.say({ as: slack.ann, in: slack.general, thread: said, text: "run : npm install && touch two.txt" });
     await expect.poll(filesHere, { timeout: 20_000 }).toEqual(expect.arrayContaining(["one.txt", "two.txt"]));
-    const waiting = mention("run touch three.txt");
+    const waiting = mention("run touch three.txt with network example.com");
     const open = await cardIn(waiting);
     slack.people.say({ as: slack.ann, in: slack.general, thread: waiting, text: "stop" });
     await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 20_000);

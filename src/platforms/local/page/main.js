@@ -214,7 +214,7 @@ function emptyView(name, isDirect) {
   const prefix = isDirect ? "" : "@remora ";
   const tries = [
     ["help", "what it can do"],
-    ["run touch hello.txt", "a command, after you have approved it"],
+    ["run touch hello.txt", "a command; you can undo what it changes"],
   ].map(([text, about]) =>
     element(
       "button",

@@ -1,0 +1,64 @@
+/** Changes to a configured folder, through Discord. */
+import { describe } from "vitest";
+import { createDiscordDouble } from "../doubles/discord/double.ts";
+import type { InteractionHandle } from "../doubles/discord/people-interactions.ts";
+import type { SeenMessage } from "../doubles/discord/view.ts";
+import { type ChangesDriver, tellChanges } from "./changes-story.ts";
+
+const isCard = ({ embeds }: SeenMessage) => embeds.length > 0;
+const cardText = ({ content, embeds }: SeenMessage) =>
+  [content, ...embeds.map(({ title, description }) => `${title ?? ""}\n${description ?? ""}`)]
+    .join("\n")
+    .replaceAll(/\\([^\w\s])/g, "$1");
+
+async function createDriver(): Promise<ChangesDriver> {
+  const discord = await createDiscordDouble({ limits: { global: "none" } });
+  const answered = async (interaction: InteractionHandle) => {
+    await discord.until(() => interaction.state() === "answered", 20_000);
+  };
+  return {
+    conversation: `discord:${discord.guild.id}:${discord.channel.id}`,
+    env: { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
+    connect: async () => {},
+    close: () => discord.stop(),
+    async ask(text) {
+      const said = discord.ann.say(`${discord.bot.mention} ${text}`, { in: discord.channel });
+      const own = () => {
+        const messages =
+          discord.channel
+            .threads()
+            .find(({ id }) => id === said.id)
+            ?.messages() ?? [];
+        return messages.filter(({ author, type }) => author.id === discord.bot.id && type !== 21);
+      };
+      const newest = async () => await discord.until(() => own().findLast(isCard), 20_000);
+      return {
+        async say(more) {
+          discord.ann.say(more, { in: said.id });
+        },
+        answers: async () =>
+          own()
+            .filter((message) => !isCard(message))
+            .map(({ content }) => content)
+            .join("\n"),
+        cards: async () =>
+          own()
+            .filter(isCard)
+            .map((message) => ({ text: cardText(message), buttons: message.buttons.map(({ label }) => label) })),
+        press: async (button, by = "Ann") =>
+          await answered((by === "Ann" ? discord.ann : discord.ben).click(await newest(), button)),
+        async choose(paths) {
+          const click = discord.ann.click(await newest(), "Choose files…");
+          const modal = await discord.until(() => click.modal(), 20_000);
+          const options = modal.menus[0]?.options ?? [];
+          const files = options.filter(({ label }) => paths.includes(label)).map(({ value }) => value);
+          await answered(discord.ann.submit(click, { files }));
+        },
+      };
+    },
+  };
+}
+
+describe("changes on Discord", () => {
+  tellChanges(createDriver);
+});

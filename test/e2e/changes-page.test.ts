@@ -1,0 +1,71 @@
+/** Changes to a configured folder, on the page and in a real browser. */
+import type { Locator, Page } from "playwright-core";
+import { describe } from "vitest";
+import { browserNote, launchBrowser, missingBrowser } from "../doubles/browser.ts";
+import { type ChangesDriver, tellChanges } from "./changes-story.ts";
+
+async function createDriver(): Promise<ChangesDriver> {
+  const browser = await launchBrowser();
+  let tab: Page;
+  const panel = () => tab.getByRole("complementary", { name: "Thread" });
+  const cards = () => panel().getByRole("region", { name: /^(?:Approval needed|Changes)$/ });
+
+  async function say(from: Locator, text: string): Promise<void> {
+    const box = from.getByRole("textbox");
+    await box.fill(text);
+    await box.press("Enter");
+  }
+
+  async function as(person: "Ann" | "Ben"): Promise<void> {
+    await tab.getByRole("radio", { name: person }).click();
+    await tab.getByPlaceholder(`Reply as ${person}`).waitFor();
+  }
+
+  return {
+    conversation: "local:channel:general",
+    env: {},
+    async connect(remora) {
+      tab = await (await browser.newContext({ viewport: { width: 1280, height: 860 } })).newPage();
+      tab.setDefaultTimeout(20_000);
+      await tab.goto(`${remora.url}/?token=${remora.token}`);
+    },
+    close: () => browser.close(),
+    async ask(text) {
+      await say(tab.getByRole("main"), `@remora ${text}`);
+      await panel().getByText(text.slice(0, 30)).first().waitFor();
+      return {
+        say: (more) => say(panel(), more),
+        answers: async () => (await panel().getByRole("article").allInnerTexts()).join("\n"),
+        async cards() {
+          const all = await cards().all();
+          return await Promise.all(
+            all.map(async (card) => ({
+              text: await card.innerText(),
+              buttons: await card.getByRole("button").allTextContents(),
+            })),
+          );
+        },
+        async press(button, by = "Ann") {
+          if (by !== "Ann") await as(by);
+          await cards().last().getByRole("button", { name: button, exact: true }).click();
+          if (by === "Ann") return;
+          await panel()
+            .getByText(/Only Ann|not yours/)
+            .waitFor();
+          await as("Ann");
+        },
+        async choose(paths) {
+          await cards().last().getByRole("button", { name: "Choose files…" }).click();
+          const form = tab.getByRole("dialog");
+          await form.getByRole("checkbox", { name: "All files" }).uncheck();
+          for (const path of paths) await form.getByRole("checkbox", { name: path }).check();
+          await form.getByRole("button", { name: /^Keep \d of/ }).click();
+        },
+      };
+    },
+  };
+}
+
+describe.skipIf(missingBrowser !== undefined)(`changes on the page${browserNote}`, () => {
+  tellChanges(createDriver);
+});

@@ -1,0 +1,208 @@
+/**
+ * What people live through when a turn changes a folder that the configuration names, told once and lived on the page, on
+ * Slack and on Discord: the whole process, a model that calls what it is told to, and real clicks.
+ */
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { processesWith } from "./durability-world.ts";
+
+/** A card about changes, as people see it. */
+export interface SeenCard {
+  text: string;
+  buttons: string[];
+}
+
+/** What a person has asked for, and the thread it is answered in. */
+export interface Thread {
+  /** Says more in it. */
+  say(text: string): Promise<void>;
+  /** Everything that the agent has said in it, cards left out. */
+  answers(): Promise<string>;
+  /** Its cards, oldest first. */
+  cards(): Promise<SeenCard[]>;
+  /** On the newest card. `by` is the one who asked, or somebody who has nothing to say here. */
+  press(button: string, by?: "Ann" | "Ben"): Promise<void>;
+  /** Keeps only these, by the form behind Choose files…. */
+  choose(paths: string[]): Promise<void>;
+}
+
+export interface ChangesDriver {
+  /** The conversation that the folder is for, as `folders` names it. */
+  conversation: string;
+  env: Record<string, string>;
+  connect(remora: RemoraProcess): Promise<void>;
+  /** Ann mentions the agent. */
+  ask(text: string): Promise<Thread>;
+  close(): Promise<void>;
+}
+
+const pollMs = 30_000;
+const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
+const run = (command: string) => call("shell_exec", { command });
+const before = { "a.txt": "one\ntwo\n", "b.txt": "bye\n" };
+const after = { "a.txt": "one\ntwo\nthree\n", "c.txt": "new\n" };
+const edits = [
+  run("rm b.txt && cat a.txt"),
+  call("edit_file", { path: "a.txt", old_text: "two\n", new_text: "two\nthree\n" }),
+  run("echo new | tee c.txt"),
+].join(" then ");
+
+/** Registers the tests; call it inside a `describe`. */
+export function tellChanges(create: () => Promise<ChangesDriver>): void {
+  let home: RemoraHome;
+  let model: CallingModel;
+  let driver: ChangesDriver;
+  let remora: RemoraProcess;
+  let site: string;
+
+  beforeAll(async () => {
+    [home, model, driver] = await Promise.all([createHome(), startCallingModel(), create()]);
+    site = join(dirname(home.data), "site");
+    await mkdir(site);
+    const config = join(dirname(home.data), "remora.yaml");
+    await writeFile(config, JSON.stringify({ folders: { [driver.conversation]: site } }));
+    const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
+    remora = await startRemora(home, { ...driver.env, ...models, REMORA_CONFIG: config });
+    await driver.connect(remora);
+  });
+  afterAll(async () => {
+    await driver.close();
+    await remora.kill();
+    await Promise.all([model.close(), home.remove()]);
+  });
+  beforeEach(async () => {
+    for (const name of await readdir(site)) await rm(join(site, name), { recursive: true });
+    for (const [name, text] of Object.entries(before)) await writeFile(join(site, name), text);
+  });
+
+  async function folder(): Promise<Record<string, string>> {
+    const names = (await readdir(site)).sort();
+    const entries = names.map(async (name) => [name, await readFile(join(site, name), "utf8")] as const);
+    return Object.fromEntries(await Promise.all(entries));
+  }
+
+  const folderIs = (wanted: object) => vi.waitFor(async () => expect(await folder()).toEqual(wanted), pollMs);
+  /** Nothing is left on disk of what was decided. */
+  const noDraftIsLeft = () =>
+    vi.waitFor(async () => expect(await readdir(join(home.workspace, "drafts/open"))).toEqual([]), pollMs);
+
+  /** The newest card, once it says so and has these buttons. */
+  async function card(thread: Thread, says: RegExp, buttons: string[], count = 1): Promise<SeenCard> {
+    return await vi.waitFor(async () => {
+      const cards = await thread.cards();
+      const newest = cards.at(-1);
+      expect(newest?.text).toMatch(says);
+      expect(newest?.buttons).toEqual(expect.arrayContaining(buttons));
+      if (buttons.length === 0) expect(newest?.buttons).toEqual([]);
+      expect(cards).toHaveLength(count);
+      return newest as SeenCard;
+    }, pollMs);
+  }
+
+  async function edited(): Promise<Thread> {
+    const thread = await driver.ask(edits);
+    const { text } = await card(thread, /site: 1 file deleted, 1 changed, 1 added/, [
+      "Approve",
+      "Deny",
+      "Choose files…",
+    ]);
+    expect(await thread.answers()).toContain("Finished. The tool said:");
+    for (const shown of ["b.txt", "a.txt", "c.txt", "+three", "rm b.txt && cat a.txt", "exit code 0"])
+      expect(text).toContain(shown);
+    expect(await folder()).toEqual(before);
+    return thread;
+  }
+
+  /** What the model is shown with the next message of the thread. */
+  async function toldNext(thread: Thread): Promise<string> {
+    const words = `what now ${randomUUID()}`;
+    await thread.say(words);
+    return await vi.waitFor(() => {
+      const request = model.requests.find((sent) => sent.includes(words));
+      expect(request).toBeDefined();
+      return request ?? "";
+    }, pollMs);
+  }
+
+  test("Approve keeps exactly what the card shows, a stranger's click does not, and Undo takes it back", async () => {
+    const thread = await edited();
+    await thread.press("Approve", "Ben");
+    expect(await folder()).toEqual(before);
+    await thread.press("Approve");
+    await card(thread, /Approved by Ann/, ["Undo"]);
+    await folderIs(after);
+    await noDraftIsLeft();
+    expect(await toldNext(thread)).toContain("Ann approved the changes in site, and they were kept.");
+    await thread.press("Undo");
+    await card(thread, /undone by Ann/, []);
+    await folderIs(before);
+  });
+
+  test("Deny discards it, and the model is told", async () => {
+    const thread = await edited();
+    await thread.press("Deny");
+    await card(thread, /Denied by Ann/, []);
+    await noDraftIsLeft();
+    expect(await folder()).toEqual(before);
+    expect(await toldNext(thread)).toMatch(/The changes in site were not kept\. Ann denied the changes/);
+  });
+
+  test("a part is kept, the rest is discarded, and Undo takes back the part", async () => {
+    const thread = await edited();
+    await thread.choose(["a.txt"]);
+    await card(thread, /Kept 1 file/, ["Undo"]);
+    await folderIs({ ...before, "a.txt": after["a.txt"] });
+    await noDraftIsLeft();
+    expect(await toldNext(thread)).toContain("The other files were discarded.");
+    await thread.press("Undo");
+    await folderIs(before);
+  });
+
+  test("when somebody changed the folder meanwhile nothing is kept, and Run again works from the folder as it is", async () => {
+    const thread = await edited();
+    await writeFile(join(site, "a.txt"), "by hand\ntwo\n");
+    await thread.press("Approve");
+    const { text } = await card(thread, /Nothing was kept/, ["Run again"]);
+    expect(text).toContain("a.txt");
+    expect(await folder()).toEqual({ ...before, "a.txt": "by hand\ntwo\n" });
+    await thread.press("Run again");
+    await card(thread, /site: 1 file deleted, 1 changed, 1 added/, ["Approve", "Deny"], 2);
+    expect(await folder()).toEqual({ ...before, "a.txt": "by hand\ntwo\n" });
+    await thread.press("Approve");
+    await folderIs({ ...after, "a.txt": "by hand\ntwo\nthree\n" });
+  });
+
+  test("the next message of the thread goes on with the draft, and one card shows all of it", async () => {
+    const thread = await edited();
+    await thread.say(run("cat a.txt; echo four | tee d.txt"));
+    await card(thread, /site: 1 file deleted, 1 changed, 2 added/, ["Approve"], 2);
+    expect((await thread.cards())[0]?.buttons).toEqual([]);
+    expect((await thread.cards())[0]?.text).toContain("Continued below");
+    expect(await folder()).toEqual(before);
+    await thread.press("Approve");
+    await folderIs({ ...after, "d.txt": "four\n" });
+  });
+
+  test.each([
+    ["Keep", { "a.txt": before["a.txt"] }],
+    ["Discard", before],
+  ])("a turn that is stopped keeps nothing by itself: what it had done is a card, and %s", async (button, wanted) => {
+    const seconds = `2718.${Math.floor(Math.random() * 1e9)}`;
+    const thread = await driver.ask(`${run("rm b.txt")} then ${run(`touch late.txt; sleep ${seconds}`)}`);
+    const running = () => processesWith("cmdline", `sleep ${seconds}`);
+    await vi.waitFor(async () => expect(await running()).not.toEqual([]), pollMs);
+    await thread.say("stop");
+    const { text } = await card(thread, /stopped, so nothing was kept/, ["Keep", "Discard"]);
+    expect(text).toContain("b.txt");
+    expect(text).not.toContain("late.txt");
+    expect([await folder(), await running()]).toEqual([before, []]);
+    await thread.press(button);
+    await card(thread, button === "Keep" ? /Kept 1 file/ : /Denied by Ann/, button === "Keep" ? ["Undo"] : []);
+    await folderIs(wanted);
+    await noDraftIsLeft();
+  });
+}
