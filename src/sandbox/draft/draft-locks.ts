@@ -25,6 +25,7 @@ interface Lock {
 }
 
 const leaseRetryMs = 20;
+const never = new AbortController().signal;
 
 export function lockNameOf(draft: Pick<DraftRecord, "conversationId" | "folder">): string {
   return `draft:${placeOf(draft)}`;
@@ -78,29 +79,30 @@ export function createDraftLocks(leases: Leases): DraftLocks {
     });
   }
 
+  /** Whoever gives up waiting leaves the others their lease. */
   async function hold(name: string, lock: Lock, signal: AbortSignal): Promise<void> {
     if (lock.lease !== undefined) return;
-    lock.acquiring ??= acquire(name, signal).then((lease) => {
-      lock.lease = lease;
-    });
-    await lock.acquiring.finally(() => {
+    lock.acquiring ??= acquire(name, lock).finally(() => {
       lock.acquiring = undefined;
     });
+    await untilAborted(lock.acquiring, signal);
   }
 
-  async function acquire(name: string, signal: AbortSignal): Promise<Lease> {
-    for (;;) {
+  async function acquire(name: string, lock: Lock): Promise<void> {
+    while (isInUse(lock)) {
       const lease = await leases.acquire(name);
-      if (lease !== undefined) return lease;
-      signal.throwIfAborted();
-      await pause(leaseRetryMs, signal);
+      if (lease === undefined) await pause(leaseRetryMs, never);
+      else if (isInUse(lock)) {
+        lock.lease = lease;
+        return;
+      } else await lease.release();
     }
   }
 
   async function leave(name: string, lock: Lock, mode: "shared" | "exclusive"): Promise<void> {
     if (mode === "shared") lock.readers -= 1;
     else lock.writer = false;
-    const isUnused = lock.readers === 0 && !lock.writer && lock.waiting.length === 0;
+    const isUnused = !isInUse(lock) && lock.waiting.length === 0;
     if (isUnused) locks.delete(name);
     if (isUnused && lock.lease !== undefined) await lock.lease.release();
     admitNext(lock);
@@ -118,4 +120,18 @@ export function createDraftLocks(leases: Leases): DraftLocks {
       }
     },
   };
+}
+
+function isInUse({ readers, writer }: Lock): boolean {
+  return readers > 0 || writer;
+}
+
+/** Rejects with the signal's reason when it aborts first. */
+function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }
