@@ -26,7 +26,7 @@ export interface Draft {
 export async function createDraft(setup = "", options: { base?: string } = {}): Promise<Draft> {
   const root = mkdtempSync(join(tmpdir(), "remora-layer-"));
   const [base, layer, journal] = [options.base ?? join(root, "base"), join(root, "layer"), join(root, "journal")];
-  for (const folder of [base, layer, journal]) mkdirSync(folder, { recursive: true });
+  for (const folder of [base, layer, journal, join(root, "outside")]) mkdirSync(folder, { recursive: true });
   await runScript(base, setup);
   let runs = 0;
   return {
