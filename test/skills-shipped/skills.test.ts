@@ -80,26 +80,6 @@ describe("matched to the letter", () => {
   });
 });
 
-describe("facts that a call does not show", () => {
-  test.each([
-    ["shell_exec", { command: "ls" }, "#sandbox:none"],
-    ["shell_exec", { command: "ls" }, "#shell:ask"],
-    ["shell_exec", { command: "ls", network: ["example.com"] }, "#network:requested"],
-    ["write_file", { path: "a", content: "b" }, "#sandbox:none"],
-    ["edit_file", { path: "a", old_text: "b", new_text: "c" }, "#sandbox:none"],
-  ])("%s %j asks with %s, and says why", (tool, args, tag) => {
-    expect(gate.classify(tool, args).class).toBe("safe");
-    const verdict = gate.classify(tool, args, [tag]);
-    expect(verdict).toMatchObject({ class: "confirm", matches: [{ form: "tag", reason: expect.any(String) }] });
-  });
-
-  test("nothing that only reads asks because there is no sandbox", () => {
-    for (const tool of ["read_file", "list_folder", "search_files", "shell_jobs"]) {
-      expect(gate.classify(tool, {}, ["#sandbox:none"]).class).toBe("safe");
-    }
-  });
-});
-
 test("the shell's schema takes hosts for the network, and a job whose log to read", () => {
   const [exec, jobs] = skillOf("shell").tools;
   expect(exec?.parameters).toMatchObject({ properties: { network: { type: "array", items: { type: "string" } } } });

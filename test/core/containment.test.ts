@@ -1,0 +1,76 @@
+/** What a call could do beyond its draft, and what must be asked because of it. */
+import { describe, expect, test } from "vitest";
+import { type ContainmentOptions, createContainment } from "../../src/core/containment.ts";
+import type { ToolSpec } from "../../src/core/tool.ts";
+
+const shell: ToolSpec = {
+  name: "shell_exec",
+  description: "",
+  parameters: { type: "object" },
+  skill: "shell",
+  isReadOnly: false,
+  isIdempotent: false,
+  readsUntrusted: false,
+  isOutward: false,
+  timeoutMs: 1_000,
+  folder: "write",
+  shellParameters: ["command"],
+};
+const writeFile: ToolSpec = { ...shell, name: "write_file", shellParameters: [] };
+const readFile: ToolSpec = { ...writeFile, name: "read_file", folder: "read" };
+const server: ToolSpec = { ...writeFile, name: "hub_open", isOutward: true };
+
+function containment(changes: Partial<ContainmentOptions> = {}) {
+  return createContainment({
+    sandboxHolds: true,
+    asksForCommands: false,
+    freeHosts: [],
+    describeHosts: (hosts) => hosts.map((host) => `${host}, port 443`),
+    changedPaths: async () => [],
+    ...changes,
+  });
+}
+
+describe("what must be asked", () => {
+  test.each([
+    ["a command in a view", shell, { command: "rm -rf build" }, {}, false],
+    ["a file that is written to a draft", writeFile, { path: "a" }, {}, false],
+    ["a command with network access", shell, { command: "curl a.example", network: ["a.example"] }, {}, true],
+    ["a host that is free", shell, { command: "x", network: ["A.example"] }, { freeHosts: ["a.example"] }, false],
+    ["one free host of two", shell, { network: ["a.example", "b.example"] }, { freeHosts: ["a.example"] }, true],
+    ["any command, when the settings say so", shell, { command: "ls" }, { asksForCommands: true }, true],
+    ["a file, when commands are to ask", writeFile, { path: "a" }, { asksForCommands: true }, false],
+    ["any command without a sandbox", shell, { command: "ls" }, { sandboxHolds: false }, true],
+    ["a written file without a sandbox", writeFile, { path: "a" }, { sandboxHolds: false }, true],
+    ["a read file without a sandbox", readFile, { path: "a" }, { sandboxHolds: false }, false],
+    ["an outward tool, whose own rules ask", server, {}, { sandboxHolds: false }, false],
+  ] as const)("%s", (_what, spec, input, changes, asks) => {
+    const reasons = containment(changes).reasons(spec, JSON.parse(JSON.stringify(input)));
+    expect(reasons.length > 0).toBe(asks);
+    // Without a file it is no rule of a skill, so that no grant covers it.
+    for (const { file, reason } of reasons) expect([file, reason]).toEqual(["", expect.stringMatching(/\.$/)]);
+  });
+
+  test("a tool that is not known needs no question: it is refused elsewhere", () => {
+    expect(containment({ sandboxHolds: false }).reasons(undefined, {})).toEqual([]);
+  });
+});
+
+test.each([
+  ["in a view", shell, { command: "x" }, {}, true],
+  ["with network access", shell, { command: "x", network: ["a.example"] }, {}, false],
+  ["in the background", shell, { command: "x", background: true }, {}, false],
+  ["without a sandbox", shell, { command: "x" }, { sandboxHolds: false }, false],
+  ["of an outward tool", server, {}, {}, false],
+  ["that only reads", readFile, {}, {}, false],
+] as const)("a call %s may run again after a crash: %#", (_what, spec, input, changes, may) => {
+  expect(containment(changes).isContained(spec, JSON.parse(JSON.stringify(input)))).toBe(may);
+});
+
+test("the card names hosts, and unapproved changes that a call can take along", async () => {
+  const paths = Array.from({ length: 12 }, (_, index) => `f${index}`);
+  const facts = await containment({ changedPaths: async () => paths }).facts(shell, { network: ["a.example"] }, "c");
+  expect(facts[0]).toBe("Reaches a.example, port 443");
+  expect(facts[1]).toMatch(/^Can read changes that nobody has approved yet: f0, .*f9 and 2 more$/);
+  expect(await containment().facts(shell, { command: "ls" }, "c")).toEqual([]);
+});
