@@ -197,8 +197,10 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     await vi.waitFor(async () => expect(await running()).not.toEqual([]), pollMs);
     await thread.say("stop");
     const { text } = await card(thread, /stopped, so nothing was kept/, ["Keep", "Discard"]);
-    expect(text).toContain("b.txt");
-    expect(text).not.toContain("late.txt");
+    expect(text).toMatch(/site: 1 file deleted$/m);
+    expect(text).toContain(`touch late.txt; sleep ${seconds} — stopped`);
+    // What the queue says of a call that was cut off is no output of a command.
+    expect(text).not.toContain("outcome is unknown");
     expect([await folder(), await running()]).toEqual([before, []]);
     await thread.press(button);
     await card(thread, button === "Keep" ? /Kept 1 file/ : /Denied by Ann/, button === "Keep" ? ["Undo"] : []);

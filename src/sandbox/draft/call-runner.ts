@@ -20,7 +20,7 @@ import { applyMerge } from "../effects/merge-layer.ts";
 import { planMerge } from "../effects/merge-plan.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
 import type { Egress } from "../egress/egress.ts";
-import { noteBase } from "./base-state.ts";
+import { clockOf, noteBase } from "./base-state.ts";
 import { createUnconfinedCommands, createViewCommands, openSession } from "./commands.ts";
 import { type DraftLocks, lockNameOf } from "./draft-locks.ts";
 import type { DraftStore } from "./draft-store.ts";
@@ -60,6 +60,8 @@ export interface Joining {
   /** The layer that the view was opened over, and the folder it was given for what it writes. */
   over: string;
   scratch: string;
+  /** From `clockOf`, before the view was opened. */
+  since: string;
   callKey: string;
   turnId: string;
   attempt: ToolAttempt;
@@ -111,6 +113,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const scratch = join(scratchFolder, keyOf(call));
     await discardLayer(scratch);
     await mkdir(scratch, { recursive: true });
+    const since = await clockOf(scratch);
     await mkdir(layer, { recursive: true });
     const session = await openSession(options.egress, call.network, signal);
     const { readable, mounts } = options.exposed(call.scope.scope);
@@ -125,7 +128,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       const commands = createViewCommands({ view, session, environment: options.environment, startJob, noteEnd });
       const attempt = await work({ path: view.merged, ...(call.use === "write" ? { commands } : {}) });
       if (call.use === "read" || wasCutOff(attempt, commandEnd) || signal.aborted) return attempt;
-      return await joined(call, draft, { view, over: layer, scratch }, attempt, signal);
+      return await joined(call, draft, { view, over: layer, scratch, since }, attempt, signal);
     } finally {
       await session?.close();
       await view.close();
@@ -137,7 +140,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
   async function joined(
     call: FolderCall,
     draft: DraftRecord,
-    opened: Pick<Joining, "view" | "over" | "scratch">,
+    opened: Pick<Joining, "view" | "over" | "scratch" | "since">,
     attempt: ToolAttempt,
     signal: AbortSignal,
   ): Promise<ToolAttempt> {
@@ -152,14 +155,14 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
   }
 
   async function joinDraft(joining: Joining, signal: AbortSignal): Promise<DraftRecord | undefined> {
-    const { draft, view, over, callKey, turnId, attempt } = joining;
+    const { draft, view, over, since, callKey, turnId, attempt } = joining;
     // The view's path ends in a link of the system's, and a folder is never opened through a link.
     const folders = { merged: `${view.merged}/.`, upper: view.upper, base: draft.folder, layer: over };
     const plan = await planMerge(folders, signal);
     if (plan.type === "too-large") throw tooLarge(plan.paths);
     if (plan.entries.length === 0) return undefined;
     const result = withIgnored({ ...attempt, text: options.redact(attempt.text) }, plan.ignored.length);
-    const call = { attempt: result, turnId, joinedAt: Date.now() };
+    const call = { attempt: result, turnId, since, joinedAt: Date.now() };
     await store.keepJoined(draft.id, callKey, { ...call, plan, from: view.upper ?? join(joining.scratch, "copy") });
     return await apply(draft, callKey);
   }
@@ -174,7 +177,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     }));
     if (touched === undefined) return undefined;
     const { layer } = store.places(draft.id);
-    await noteBase(store.places(draft.id).base, draft.folder, call.plan);
+    await noteBase(store.places(draft.id).base, draft.folder, call.plan, call.since);
     await applyMerge(call.plan, { from: call.from, base: draft.folder, layer });
     const { plan: _plan, from: _from, ...rest } = call;
     await store.keepJoined(draft.id, callKey, rest);

@@ -36,6 +36,8 @@ export interface JoinedCall {
   /** With `plan`: the folder that the files are taken from. */
   from?: string;
   turnId: string;
+  /** From `clockOf`, before the call's view was opened. */
+  since: string;
   joinedAt: number;
 }
 

@@ -82,12 +82,15 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     },
     start: startJob,
     log,
-    async join({ call, draft, view, over, scratch, jobId }) {
+    async join({ call, draft, view, over, scratch, since, jobId }) {
       await locks.use(lockNameOf(draft), "exclusive", never, async () => {
         const current = (await store.active(draft.conversationId, draft.folder)) ?? store.plan(draft);
         const { turnId } = call.scope;
         const attempt = { isOk: true, text: "", files: [], isRetryable: false };
-        await runner.join({ draft: current, view, over, scratch, callKey: jobCallKey(jobId), turnId, attempt }, never);
+        await runner.join(
+          { draft: current, view, over, scratch, since, callKey: jobCallKey(jobId), turnId, attempt },
+          never,
+        );
       });
       wake(draft.conversationId, call.scope.turnId);
     },

@@ -13,6 +13,7 @@ import type { DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../port
 import type { CommandEnd, RunningCommand, View } from "../../ports/sandbox.ts";
 import { removeTree } from "../effects/remove-tree.ts";
 import { snapshotLayer } from "../effects/snapshot-layer.ts";
+import { clockOf } from "./base-state.ts";
 
 export interface JobsOptions {
   /** This process's alone: each job has a folder of its own below it. */
@@ -34,6 +35,8 @@ export interface JobToJoin {
   /** The snapshot that the view was opened over, and the folder it was given for what it writes. */
   over: string;
   scratch: string;
+  /** From `clockOf`, before the view was opened. */
+  since: string;
 }
 
 export interface JobStart {
@@ -67,6 +70,7 @@ interface Job {
   command: string;
   logFile: string;
   startedAt: number;
+  since: string;
   started: StartedJob;
   ending: string | undefined;
   /** Nothing of it is to be kept. */
@@ -134,11 +138,12 @@ export function createJobs(options: JobsOptions): Jobs {
     const home = join(options.folder, id);
     const [snapshot, scratch] = [join(home, "layer"), join(home, "scratch")];
     await mkdir(scratch, { recursive: true });
+    const since = await clockOf(scratch);
     if (layer === undefined) await mkdir(snapshot);
     else await snapshotLayer(layer, snapshot, never);
     const started = await options.start({ call, draft, text, layer: snapshot, scratch });
     const job: Job = {
-      ...{ id, call, command: text, logFile: join(home, "log"), startedAt: Date.now(), started },
+      ...{ id, call, command: text, logFile: join(home, "log"), startedAt: Date.now(), since, started },
       ...{ ending: undefined, isStopped: false, ended: Promise.resolve() },
     };
     jobs.set(id, job);
@@ -158,7 +163,7 @@ export function createJobs(options: JobsOptions): Jobs {
       const { view } = started;
       if (view === undefined || draft === undefined || job.isStopped || end.exitCode === undefined) return;
       const scratch = join(options.folder, job.id, "scratch");
-      await options.join({ call: job.call, draft, view, over, scratch, jobId: job.id });
+      await options.join({ call: job.call, draft, view, over, scratch, since: job.since, jobId: job.id });
     } finally {
       await started.close();
       for (const part of ["layer", "scratch"]) await removeTree(join(options.folder, job.id, part));

@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { maxShownFiles, type ShownChange, type ShownChanges } from "../../core/approval.ts";
 import type { Ledger } from "../../core/ledger.ts";
 import { sizeText } from "../../core/size-text.ts";
+import type { ToolResult } from "../../core/tool.ts";
 import { callsOf } from "../../core/turn.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
@@ -115,18 +116,20 @@ async function commandsOf(
     .flatMap(({ call, result }) => {
       const text = call?.input.command;
       const hasRun = result !== undefined && !["invalid", "denied", "blocked"].includes(result.status);
-      return typeof text === "string" && hasRun ? [{ text: cut(text, maxCommandCharacters), result: result.text }] : [];
+      return typeof text === "string" && hasRun ? [{ text: cut(text, maxCommandCharacters), result }] : [];
     });
   const commands = ran.slice(-maxShownCommands).map(({ text, result }) => ({ text, outcome: outcomeOf(result) }));
-  const output = ran.at(-1)?.result.replace(outcomeLine, "").trim();
+  const last = ran.at(-1)?.result;
+  // The text of a call that was cut off is the queue's and not the command's.
+  const output = last?.status === "interrupted" ? undefined : last?.text.replace(outcomeLine, "").trim();
   return { commands, ...(output ? { lastOutput: lastOf(output, maxOutputCharacters) } : {}) };
 }
 
 /** The last line that the shell skill writes: `(exit code 1, no output)`. */
 const outcomeLine = /\s*\((exit code \d+|ended by [^()]*|stopped[^()]*)(?:, no output)?\)\s*$/;
 
-function outcomeOf(result: string): string {
-  return outcomeLine.exec(result)?.[1] ?? "ended";
+function outcomeOf({ status, text }: ToolResult): string {
+  return status === "interrupted" ? "stopped" : (outcomeLine.exec(text)?.[1] ?? "ended");
 }
 
 function cut(text: string, max: number): string {

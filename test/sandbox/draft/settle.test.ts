@@ -49,6 +49,26 @@ describe("a turn in the conversation's own folder", () => {
     expect(await outcomeNow()).toBe("Kept, and undone by Ann.");
   });
 
+  test("that overwrites what somebody else wrote while its command ran asks", async () => {
+    await bench.write("a.txt", "one\n");
+    await bench.write("b.txt", "one\n");
+    const turn = await bench.startTurn();
+    const { signal } = new AbortController();
+    await bench.call(turn, async ({ commands }) => {
+      const running = await commands?.run("echo two >> a.txt; echo two >> b.txt", signal);
+      running?.output.resume();
+      await running?.ended;
+      await bench.write("a.txt", "by hand\n");
+      return { isOk: true, text: "", files: [], isRetryable: false };
+    });
+    await bench.end(turn);
+    expect(await contentOf("a.txt")).toBe("by hand\n");
+    const [item] = bench.shown.at(-1)?.items ?? [];
+    expect(item?.changes?.summary).toMatch(/^Somebody else changed a\.txt in the meantime\./);
+    await bench.click("approve");
+    expect([await contentOf("a.txt"), await contentOf("b.txt")]).toEqual(["one\ntwo\n", "one\ntwo\n"]);
+  });
+
   test("that deletes more than half of the folder asks", async () => {
     for (const name of ["a", "b", "c"]) await bench.write(name, name);
     const turn = await bench.startTurn();
