@@ -132,7 +132,9 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     } finally {
       await session?.close();
       await view.close();
-      await discardLayer(scratch);
+      // What has joined only in part is still taken from there, by whoever uses the draft next.
+      const isPending = (await store.joined(draft.id, keyOf(call)))?.plan !== undefined;
+      if (!isPending) await discardLayer(scratch);
       if ((await store.active(draft.conversationId, draft.folder))?.id !== draft.id) await store.remove(draft.id);
     }
   }
@@ -147,7 +149,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const { turnId } = call.scope;
     try {
       await joinDraft({ draft, ...opened, callKey: keyOf(call), turnId, attempt }, signal);
-      return attempt;
+      return (await store.joined(draft.id, keyOf(call)))?.attempt ?? attempt;
     } catch (thrown) {
       if (!(thrown instanceof RemoraError) || thrown.code !== "draft.too-large") throw thrown;
       return { ...attempt, isOk: false, isAnswer: true, text: `${attempt.text}\n\n${thrown.message}` };

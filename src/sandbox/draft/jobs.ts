@@ -157,16 +157,20 @@ export function createJobs(options: JobsOptions): Jobs {
 
   async function follow(job: Job, draft: DraftRecord | undefined, over: string): Promise<void> {
     const { started } = job;
+    let isJoining = false;
     try {
       const end = await writeLog(job);
       job.ending = endingOf(end, job.isStopped);
       const { view } = started;
       if (view === undefined || draft === undefined || job.isStopped || end.exitCode === undefined) return;
       const scratch = join(options.folder, job.id, "scratch");
+      isJoining = true;
       await options.join({ call: job.call, draft, view, over, scratch, since: job.since, jobId: job.id });
+      isJoining = false;
     } finally {
       await started.close();
-      for (const part of ["layer", "scratch"]) await removeTree(join(options.folder, job.id, part));
+      // What has joined only in part is still taken from there.
+      for (const part of isJoining ? [] : ["layer", "scratch"]) await removeTree(join(options.folder, job.id, part));
     }
   }
 
