@@ -5,18 +5,25 @@ import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync } 
 /** A line for each file, by its path as raw bytes (latin1). */
 export type FolderState = ReadonlyMap<string, string>;
 
-/** `content: false` for large folders: the times of change tell of every change. */
-export function readFolderState(
-  folder: string,
-  { content = true, depth = Number.POSITIVE_INFINITY } = {},
-): FolderState {
+export interface StateOptions {
+  /** Without it files are not opened; the times of change tell of every change. */
+  content?: boolean;
+  depth?: number;
+  /** The name of what is left out. */
+  without?: string;
+}
+
+export function readFolderState(folder: string, options: StateOptions = {}): FolderState {
+  const { content = true, depth = Number.POSITIVE_INFINITY, without } = options;
   const state = new Map<string, string>();
   const read = (path: Buffer, left: number) => {
     const stats = lstatSync(path, { bigint: true });
     state.set(path.toString("latin1"), describeFile(path, stats, content));
     if (!stats.isDirectory() || left === 0) return;
-    for (const name of readdirSync(path, { encoding: "buffer" }))
-      read(Buffer.concat([path, Buffer.from("/"), name]), left - 1);
+    for (const name of readdirSync(path, { encoding: "buffer" })) {
+      if (without === undefined || !name.equals(Buffer.from(without)))
+        read(Buffer.concat([path, Buffer.from("/"), name]), left - 1);
+    }
   };
   read(Buffer.from(folder), depth);
   return state;

@@ -31,8 +31,12 @@ export function createInspector({ places, canaries, listeners, model, remora }: 
   const shipped = ["brain/prefrontal", "skills"]
     .map((name) => join(WORKSPACE, name))
     .filter((path) => existsSync(path));
-  const watched = [FOLDER, OUTSIDE, HOME, CONFIG, ...shipped];
-  const folders = () => watched.map((folder) => readFolderState(folder));
+  // Secrets are not opened here: the time of the last access tells whether somebody else did.
+  const closed = { content: false, without: ".debug" };
+  const folders = () => [
+    readFolderState(FOLDER),
+    ...[OUTSIDE, HOME, CONFIG, ...shipped].map((folder) => readFolderState(folder, closed)),
+  ];
   const [foldersBefore, machineBefore] = [folders(), readMachineState()];
   const marked = [...markedFolders, PROJECT, WORKSPACE, DATA, join(WORKSPACE, "files/channel:general")];
   const ownProcesses = new Set(descendantsOf(remora.pid).map(({ pid }) => pid));

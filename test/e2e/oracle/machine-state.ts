@@ -27,7 +27,7 @@ function timesOnly(state: FolderState): FolderState {
 
 /** Counters and random values change by themselves. */
 const livelySetting =
-  /random|-nr|-state|ns_last_pid|cpu|sched|pty|netdev_rss|hung|tainted|nf_conntrack|lease|cookie|inotify|rmem|wmem|mem$/;
+  /random|-nr|-state|ns_last_pid|cpu|sched|pty|netdev_rss|hung|tainted|nf_conntrack|lease|cookie|inotify|quota|rmem|wmem|mem$/;
 
 function* kernelSettings(folder = "/proc/sys"): Generator<[string, string]> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -48,6 +48,8 @@ function textOf(path: string): string | undefined {
     return undefined;
   }
 }
+
+const ticksPerSecond = 100;
 
 export interface ProcessSeen {
   pid: number;
@@ -86,4 +88,11 @@ function workingFolderOf(pid: number): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Of a process and of everything that it has waited for: what its work has cost, however busy the machine is. */
+export function processorSecondsOf(pid: number): number {
+  const stat = textOf(`/proc/${pid}/stat`) ?? "";
+  const times = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 16);
+  return times.reduce((sum, ticks) => sum + Number(ticks), 0) / ticksPerSecond;
 }

@@ -10,6 +10,7 @@ import { leftToSandbox } from "../../gate/tables/shipped.ts";
 import { generateCalls } from "./commands/generate.ts";
 import { watchHealth } from "./health-watch.ts";
 import { createInspector, type Inspector } from "./inspect.ts";
+import { processorSecondsOf } from "./machine-state.ts";
 import { type CallOutcome, runCalls } from "./run-calls.ts";
 import { vectors } from "./vectors.ts";
 import { createOracleWorld, type OracleWorld } from "./world.ts";
@@ -44,7 +45,7 @@ test(`${count} generated commands have no effect that nobody approved`, { timeou
   const calls = generateCalls(seed, count);
   const health = watchHealth(world.remora.url);
   const outcomes: CallOutcome[] = [];
-  const began = Date.now();
+  const [began, processorBefore] = [Date.now(), processorSecondsOf(world.remora.pid)];
   for (let from = 0; from < count; from += callsBetweenInspections) {
     outcomes.push(...(await runCalls(world, calls.slice(from, from + callsBetweenInspections))));
     expect(inspector.violations(), `after command ${from + callsBetweenInspections} of seed ${seed}`).toEqual([]);
@@ -52,6 +53,7 @@ test(`${count} generated commands have no effect that nobody approved`, { timeou
   const { asked, slowestMs, late } = await health.stop();
   const report = {
     ...{ seed, commands: outcomes.length, ...countFates(outcomes), seconds: Math.round((Date.now() - began) / 1_000) },
+    processorSeconds: Math.round(processorSecondsOf(world.remora.pid) - processorBefore),
     unaskedEffects: inspector.violations().length,
     health: { asked, slowestMs, late: late.length },
   };

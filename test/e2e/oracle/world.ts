@@ -39,10 +39,13 @@ export async function createOracleWorld(settings: Record<string, unknown> = {}):
   const [checkout, outside, home, temporary] = ["checkout", "outside", "home", "tmp"].map((name) =>
     join(run, name),
   ) as [...[string, string, string, string]];
-  for (const folder of [checkout, join(outside, "empty"), home, temporary]) mkdirSync(folder, { recursive: true });
   const mark = `remora-mark-${randomBytes(6).toString("hex")}`;
   const [config, socket] = [join(run, "remora.yaml"), join(run, "outside.sock")];
   const bot = await createHome();
+  // The bot's own notes come here; whatever else is new beside them came from a command.
+  const notes = join(bot.workspace, "brain/prefrontal/.debug");
+  for (const folder of [checkout, join(outside, "empty"), home, temporary, notes])
+    mkdirSync(folder, { recursive: true });
   const canaries = createCanaries();
   const shared = sharedFolders.map((folder) => join(folder, `${mark}.canary`));
   for (const path of [
