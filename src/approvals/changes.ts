@@ -27,11 +27,18 @@ export const keepChangesTool = "keep_changes";
 /** Stands for a SKILL.md in the record of what asked; changes are no pattern of any skill. */
 const changesSource = "changes";
 
+const continuedBelow = "Continued below.";
+
 type OpenedChanges = { card: ApprovalCard; approvalId: string; state: "open" | "approved" | "denied" | "consumed" };
 
 export async function openChanges(context: ApprovalsContext, request: ChangesRequest): Promise<OpenedChanges> {
   const { turnId, changes, target } = request;
-  const known = (await context.ledger.list("approval", { group: turnId })).find(({ body }) => isSame(body, changes));
+  const ofTurn = await context.ledger.list("approval", { group: turnId });
+  const known = ofTurn.find(({ body }) => isSame(body, changes));
+  // Before a crash it was asked about as it was then; the folder has changed since.
+  for (const { id, body } of ofTurn)
+    if (body.changes?.draftId === changes.draftId && id !== known?.id)
+      await replaceChanges(context, id, continuedBelow);
   const row = known ?? (await create(context, request));
   const card = (await cardsOf(context, row.body.cardId)).find((one) => one.target.turnId === target.turnId);
   if (card === undefined) throw new TypeError(`card ${row.body.cardId} was written and is not there`);

@@ -38,6 +38,8 @@ export interface DraftRecord {
   toldIn?: string;
   /** With `kept`: the entry of the undo journal. */
   undoId?: string;
+  /** Somebody is taking it back; a crash may have come before the card says so. */
+  undoing?: { approvalId: string; by: string };
 }
 
 /** What a call may do with the working folder: nothing, read it, or change it. */

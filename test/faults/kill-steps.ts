@@ -5,6 +5,7 @@
  *   REMORA_STEPS_ROOT   the folder whose files are watched; labels name paths below it, with ids replaced by `*`
  *   REMORA_STEPS_FILE   every label is appended to it, a line each
  *   REMORA_KILL_STEP    `<number>`: before that step of the process; `<count>:<label>`: before the count-th step of that label
+ *   REMORA_STEPS_ARMED  steps count once there is this file; absent: from the start on
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -12,16 +13,23 @@ import { relative, resolve } from "node:path";
 import type { PortWrappers } from "../../src/ports/port-wrappers.ts";
 import { die } from "./die.ts";
 
-const { REMORA_STEPS_ROOT: root = "", REMORA_STEPS_FILE: file, REMORA_KILL_STEP: spec = "" } = process.env;
+const {
+  REMORA_STEPS_ROOT: root = "",
+  REMORA_STEPS_FILE: file,
+  REMORA_KILL_STEP: spec = "",
+  REMORA_STEPS_ARMED: armed,
+} = process.env;
 const appendFileSync = fs.appendFileSync;
-const readlinkSync = fs.readlinkSync;
+const { existsSync, readlinkSync } = fs;
 
 const [, countText = "", label] = /^(\d+)(?::(.*))?$/s.exec(spec) ?? [];
 const count = Number(countText);
 let passed = 0;
+let isArmed = armed === undefined;
 
 function step(here: string): void {
-  if (count > 0 && (label === undefined || label === here) && ++passed === count) {
+  isArmed ||= existsSync(armed ?? "");
+  if (isArmed && count > 0 && (label === undefined || label === here) && ++passed === count) {
     if (file !== undefined) appendFileSync(file, `died before ${here}\n`);
     die();
   }

@@ -136,7 +136,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     show: options.show,
     isTainted: options.isTainted,
   });
-  const takeBack = createUndo({ ledger, undo, keepLock, approvals });
+  const takeBack = createUndo({ ledger, undo, keepLock, endKept, approvals });
 
   function wake(conversationId: string, turnId: string): void {
     bus.publish({ type: "work", conversationId, turnId });
@@ -146,6 +146,16 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     await locks.use(lockNameOf(draft), "exclusive", never, async () => {
       const now = await store.active(draft.conversationId, draft.folder);
       if (now !== undefined) await work(now);
+    });
+  }
+
+  async function endKept(draftId: string, undoId: string): Promise<void> {
+    const draft = await ledger.get("draft", draftId);
+    if (draft?.state !== "open") return;
+    await settleLocked(draft.body, async (now) => {
+      if (now.id !== draftId) return;
+      await store.end(draftId, "kept", (body) => ({ ...body, undoId }));
+      await store.remove(draftId);
     });
   }
 
@@ -232,6 +242,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
       for (const found of await keepLock(() => recoverKeeps(undoFolder))) {
         if (found.outcome !== "completed") log.error({ ...found }, "changes that were being kept were cut off");
       }
+      await takeBack.recover();
     },
     async close() {
       await jobs.close();
@@ -247,8 +258,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
       return { accepted: false, text: "The request is not on record any more. Ask again." };
     const draft = record.changes === undefined ? undefined : await ledger.get("draft", record.changes.draftId);
     if (draft?.state === "open") await settleLocked(draft.body, (now) => settler.discard(now, undefined));
-    const { result } = record.changes ?? {};
-    await approvals.finishChanges(approvalId, { result: `${result ?? ""} ${by.name} had it run again.`.trim() });
+    // The message's id is the same each time: after a crash the button may be used again.
     await options
       .accept({
         ...first,
@@ -262,6 +272,8 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
         log.error({ approvalId, error: messageOf(thrown) }, "a request could not be run again");
         throw thrown;
       });
+    const { result } = record.changes ?? {};
+    await approvals.finishChanges(approvalId, { result: `${result ?? ""} ${by.name} had it run again.`.trim() });
     return { accepted: true, text: "Working on it again." };
   }
 }

@@ -107,8 +107,9 @@ export function createSettler(options: SettlerOptions): Settler {
       expiresAt: null,
     });
     await replaceOlder(draft, "Continued below.");
-    await store.end(draft.id, "kept", (body) => ({ ...body, ...undone }));
+    // Before the ledger says that it is done: after a crash in between nobody would show it any more.
     await show(card, draft);
+    await store.end(draft.id, "kept", (body) => ({ ...body, ...undone }));
     await store.remove(draft.id);
   }
 
@@ -138,8 +139,8 @@ export function createSettler(options: SettlerOptions): Settler {
     });
     if (draft.approvalId !== opened.approvalId) await replaceOlder(draft, "Continued below.");
     const { approvalId } = opened;
-    const asked = await store.touch(draft, (body) => ({ ...body, approvalId, askedAt: draft.changedAt }));
     await show(opened.card, draft);
+    const asked = await store.touch(draft, (body) => ({ ...body, approvalId, askedAt: draft.changedAt }));
     if (opened.state !== "open") await decided(asked ?? { ...draft, approvalId });
   }
 

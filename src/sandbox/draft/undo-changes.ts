@@ -1,8 +1,9 @@
 /** Taking back changes that were kept: from the card's button, or the newest ones of a conversation by command. */
-import type { ChangeApprovals } from "../../core/approval.ts";
-import type { Ledger } from "../../core/ledger.ts";
+import type { ChangeApprovals, ChangesRecord } from "../../core/approval.ts";
+import type { Ledger, LedgerEntry } from "../../core/ledger.ts";
 import type { AnswerReceipt, Author, Scope } from "../../core/message.ts";
-import type { UndoJournal } from "../effects/undo-journal.ts";
+import type { DraftRecord } from "../../ports/draft.ts";
+import type { UndoJournal, UndoResult } from "../effects/undo-journal.ts";
 import type { KeepLock } from "./settle.ts";
 import { filesText, folderName } from "./shown-changes.ts";
 
@@ -10,6 +11,8 @@ export interface UndoOptions {
   ledger: Ledger;
   undo: UndoJournal;
   keepLock: KeepLock;
+  /** The draft counts as kept from now on, also where a crash came right after its files were kept. */
+  endKept(draftId: string, undoId: string): Promise<void>;
   approvals: ChangeApprovals;
 }
 
@@ -17,6 +20,8 @@ export interface UndoChanges {
   /** The approval whose changes were kept last in conversations of this scope and may still be undone. */
   newest(scope: Scope): Promise<string | undefined>;
   undo(approvalId: string, by: Author): Promise<AnswerReceipt>;
+  /** At the start: the cards of what was being undone when a process died say what became of it. */
+  recover(): Promise<void>;
   prune(now: number): Promise<void>;
 }
 
@@ -24,8 +29,38 @@ const never = new AbortController().signal;
 const pruneEveryMs = 60 * 60 * 1_000;
 const maxNamedFiles = 5;
 
-export function createUndo({ ledger, undo, keepLock, approvals }: UndoOptions): UndoChanges {
+export function createUndo({ ledger, undo, keepLock, endKept, approvals }: UndoOptions): UndoChanges {
   let nextPruneAt = 0;
+
+  async function change(
+    draftId: string,
+    change: (draft: DraftRecord) => DraftRecord,
+  ): Promise<LedgerEntry<"draft"> | undefined> {
+    return await ledger.transition("draft", draftId, ["kept"], "kept", change);
+  }
+
+  /** Before the first file is touched, the ledger says whose undoing it is. */
+  async function undoNoted(approvalId: string, changes: ChangesRecord, by: Author): Promise<AnswerReceipt> {
+    const { undoId = "", draftId } = changes;
+    await change(draftId, (draft) => ({ ...draft, undoing: { approvalId, by: by.name } }));
+    const undone = await undo.undo(undoId, never);
+    if (undone.type === "undone") await finish(approvalId, draftId, by.name);
+    else await change(draftId, withoutUndoing);
+    return receiptOf(undone);
+  }
+
+  async function finish(approvalId: string, draftId: string, by: string): Promise<void> {
+    const changes = (await ledger.get("approval", approvalId))?.body.changes;
+    if (changes?.undoId !== undefined) {
+      const result = `${(changes.result ?? "Kept").replace(/\.$/, "")}, and undone by ${by}.`;
+      await approvals.finishChanges(approvalId, { result });
+    }
+    await change(draftId, ({ toldIn: _told, ...draft }) => ({
+      ...withoutUndoing(draft),
+      ending: `${by} undid the changes of an earlier turn in ${folderName(draft)}.`,
+    }));
+  }
+
   return {
     async newest(scope) {
       const drafts = await ledger.list("draft", { states: ["kept"] });
@@ -42,35 +77,22 @@ export function createUndo({ ledger, undo, keepLock, approvals }: UndoOptions): 
       return undefined;
     },
     async undo(approvalId, by) {
-      const row = await ledger.get("approval", approvalId);
-      const { undoId, draftId = "", result = "Kept" } = row?.body.changes ?? {};
-      if (undoId === undefined)
+      const changes = (await ledger.get("approval", approvalId))?.body.changes;
+      if (changes?.undoId === undefined)
         return { accepted: false, text: "This was undone already, or can't be undone any more." };
-      const undone = await keepLock(() => undo.undo(undoId, never));
-      switch (undone.type) {
-        case "undone": {
-          await approvals.finishChanges(approvalId, {
-            result: `${result.replace(/\.$/, "")}, and undone by ${by.name}.`,
-          });
-          await tell(draftId, `${by.name} undid the changes of an earlier turn`);
-          return { accepted: true, text: `Undone: ${filesText(undone.entry.paths)} restored.` };
-        }
-        case "changed-since": {
-          const named = undone.paths.slice(0, maxNamedFiles).join(", ");
-          return {
-            accepted: false,
-            text: `Nothing was undone: ${named} changed since. Undo the newer changes first, or change the files by hand.`,
-          };
-        }
-        case "failed":
-          return {
-            accepted: false,
-            text: `Nothing was undone: ${undone.path} could not be restored (${undone.reason}).`,
-          };
-        case "unknown":
-          return { accepted: false, text: "This can't be undone any more: undo data is kept for 7 days." };
-        default:
-          return undone satisfies never;
+      await endKept(changes.draftId, changes.undoId);
+      return await keepLock(() => undoNoted(approvalId, changes, by));
+    },
+    async recover() {
+      const kept = await ledger.list("draft", { states: ["kept"] });
+      for (const { id } of kept.filter(({ body }) => body.undoing !== undefined)) {
+        await keepLock(async () => {
+          const { undoing, undoId } = (await ledger.get("draft", id))?.body ?? {};
+          if (undoing === undefined) return;
+          const isThere = (await undo.list()).some((entry) => entry.id === undoId);
+          if (isThere) await change(id, withoutUndoing);
+          else await finish(undoing.approvalId, id, undoing.by);
+        });
       }
     },
     async prune(now) {
@@ -79,11 +101,28 @@ export function createUndo({ ledger, undo, keepLock, approvals }: UndoOptions): 
       await keepLock(() => undo.prune(now));
     },
   };
+}
 
-  async function tell(draftId: string, sentence: string): Promise<void> {
-    await ledger.transition("draft", draftId, ["kept"], "kept", ({ toldIn: _told, ...draft }) => ({
-      ...draft,
-      ending: `${sentence} in ${folderName(draft)}.`,
-    }));
+function withoutUndoing({ undoing: _undoing, ...draft }: DraftRecord): DraftRecord {
+  return draft;
+}
+
+function receiptOf(undone: UndoResult): AnswerReceipt {
+  switch (undone.type) {
+    case "undone":
+      return { accepted: true, text: `Undone: ${filesText(undone.entry.paths)} restored.` };
+    case "changed-since": {
+      const named = undone.paths.slice(0, maxNamedFiles).join(", ");
+      const text = `Nothing was undone: ${named} changed since. Undo the newer changes first, or change the files by hand.`;
+      return { accepted: false, text };
+    }
+    case "failed": {
+      const { path, reason } = undone;
+      return { accepted: false, text: `Nothing was undone: ${path} could not be restored (${reason}).` };
+    }
+    case "unknown":
+      return { accepted: false, text: "This can't be undone any more: undo data is kept for 7 days." };
+    default:
+      return undone satisfies never;
   }
 }

@@ -2,7 +2,7 @@
  * One process after the other on the same home, each of which dies at its step, while a person asks for things and answers
  * cards. Each new process finds what the last one left. At the end everything must have come to its end, once.
  */
-import { readdir, readFile, realpath } from "node:fs/promises";
+import { readdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
@@ -18,6 +18,8 @@ export interface Life {
   role: Role;
   step: string;
   kind: Kind;
+  /** Steps count from the start on, so that it may die while it goes on with what the last one left. */
+  fromStart?: true;
 }
 
 const lookMs = 25;
@@ -54,26 +56,28 @@ export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readon
     }
   });
 
-  async function start(role: Role, step?: string): Promise<RemoraProcess | undefined> {
-    const env: Record<string, string> = step === undefined ? {} : { REMORA_KILL_STEP: step };
+  async function start(role: Role, fault?: Record<string, string>): Promise<RemoraProcess | undefined> {
     try {
-      const started = await world.start(env, role === "all" ? [] : ["--role", role]);
+      const started = await world.start(fault, role === "all" ? [] : ["--role", role]);
       alive.set(role, started);
       void started.exited.then(() => alive.get(role) === started && alive.delete(role));
       return started;
     } catch (thrown) {
       // It may die while it goes on with what the last one left, before it is ready.
-      if (step === undefined || !/ended with null/.test(String(thrown))) throw thrown;
+      if (fault === undefined || !/ended with null/.test(String(thrown))) throw thrown;
       return undefined;
     }
   }
 
-  async function live({ role, step, kind }: Life): Promise<boolean> {
+  async function live({ role, step, kind, fromStart }: Life, armed: string): Promise<boolean> {
     for (const other of roles) if (other !== role && !alive.has(other)) await start(other);
     await alive.get(role)?.stop();
-    const doomed = await start(role, step);
+    const doomed = await start(role, { REMORA_KILL_STEP: step, ...(fromStart ? {} : { REMORA_STEPS_ARMED: armed }) });
     if (doomed === undefined) return true;
     const died = doomed.exited.then(() => true);
+    // A call that is cut off again and again ends as unknown, so each is cut off by one of these alone.
+    if (!fromStart) await Promise.all(pursuits);
+    await writeFile(armed, "");
     for (let asked = 0; asked < mostRequestsInLife; asked++) {
       const task = await createTask(world, kind);
       tasks.push(task);
@@ -85,7 +89,8 @@ export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readon
     return false;
   }
 
-  for (const life of lives) if (!(await live(life))) missed.push(life);
+  for (const [index, life] of lives.entries())
+    if (!(await live(life, join(world.root, `armed-${index}`)))) missed.push(life);
   for (const role of roles) if (!alive.has(role)) await start(role);
   await Promise.all(pursuits);
   await expectNothingLeft(world);
