@@ -1,0 +1,113 @@
+/** Servers on loopback addresses that no program takes for the view itself, and a process whose commands may ask for them. */
+import { execFileSync } from "node:child_process";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { join } from "node:path";
+import { createAuthority } from "../../src/sandbox/egress/certificates.ts";
+import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { gitHost } from "../sandbox/egress/origins.ts";
+import { listening } from "../sandbox/egress/servers.ts";
+
+export interface Origin {
+  /** As calls name it. */
+  host: string;
+  /** Method and path, in the order they came. */
+  requests: string[];
+  connections(): number;
+}
+
+export interface NetworkWorld {
+  home: RemoraHome;
+  model: CallingModel;
+  /** For what servers and tests keep on disk. */
+  folder(name: string): Promise<string>;
+  serve(address: string, answer: RequestListener): Promise<Origin>;
+  /** With a certificate that `start` has the process trust. */
+  serveTls(address: string, answer: RequestListener): Promise<Origin>;
+  /** The channel `random` works in a checkout of the project that `git` serves. */
+  checkout: string;
+  git: Origin & { bare: string };
+  /** `network`: settings below `sandbox.network` besides `allow`. */
+  start(network?: object, env?: Record<string, string>): Promise<RemoraProcess>;
+  /** Every file of the home and its workspace that holds the text. */
+  filesWith(text: string): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export async function createNetworkWorld(): Promise<NetworkWorld> {
+  const [home, model] = await Promise.all([createHome(), startCallingModel()]);
+  const root = join(home.workspace, "..");
+  const closing: (() => void)[] = [];
+  const authority = await createAuthority();
+  const [certificateFile, configFile] = [join(root, "authority.pem"), join(root, "remora.yaml")];
+  await writeFile(certificateFile, authority.certificate);
+  const processes: RemoraProcess[] = [];
+
+  async function folder(name: string): Promise<string> {
+    await mkdir(join(root, "served", name), { recursive: true });
+    return join(root, "served", name);
+  }
+
+  async function serveWith(server: Server, address: string): Promise<Origin> {
+    const { port, close } = await listening(server, address);
+    closing.push(close);
+    let connections = 0;
+    const requests: string[] = [];
+    server.on("connection", () => {
+      connections += 1;
+    });
+    server.on("request", ({ method, url }) => requests.push(`${method} ${url}`));
+    return { host: `${address}:${port}`, requests, connections: () => connections };
+  }
+  const serve = (address: string, answer: RequestListener) => serveWith(createServer(answer), address);
+
+  const repositories = await folder("git");
+  const git = { ...(await serve("127.0.0.2", gitHost(repositories))), bare: join(repositories, "project.git") };
+  const checkout = join(root, "checkout");
+  execFileSync("git", ["clone", "-q", git.bare, checkout]);
+  execFileSync("git", ["-C", checkout, "remote", "set-url", "origin", `http://${git.host}/project.git`]);
+
+  return {
+    ...{ home, model, folder, serve, checkout, git },
+    async serveTls(address, answer) {
+      const credentials = await authority.credentialsFor(address);
+      return await serveWith(createTlsServer(credentials, answer) as unknown as Server, address);
+    },
+    async start(network = {}, env = {}) {
+      const sandbox = { network: { allow: ["127.0.0.0/8"], ...network } };
+      await writeFile(configFile, JSON.stringify({ folders: { "local:channel:random": checkout }, sandbox }));
+      const started = await startRemora(home, {
+        REMORA_CONFIG: configFile,
+        ANTHROPIC_API_KEY: "test-key",
+        ANTHROPIC_BASE_URL: model.url,
+        NODE_EXTRA_CA_CERTS: certificateFile,
+        LOG_LEVEL: "info",
+        ...env,
+      });
+      processes.push(started);
+      return started;
+    },
+    async filesWith(text) {
+      const entries = await readdir(root, { recursive: true, withFileTypes: true });
+      const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+      const found = await Promise.all(
+        files.map(async (file) => (await readFile(file).catch(goneMeanwhile)).includes(text)),
+      );
+      return files.filter((_file, index) => found[index]);
+    },
+    async close() {
+      await Promise.all(processes.map((each) => each.kill()));
+      for (const close of closing) close();
+      await model.close();
+      await home.remove();
+    },
+  };
+}
+
+/** Drafts that are settled are deleted while somebody looks. */
+function goneMeanwhile(thrown: NodeJS.ErrnoException): string {
+  if (thrown.code === "ENOENT") return "";
+  throw thrown;
+}
