@@ -23,7 +23,7 @@ import { createApprovalId } from "./hash.ts";
 import { problemWithVotes } from "./redeem.ts";
 
 /** What the rules for tools call it: `safety.tools.keep_changes` names its own approvers. */
-export const keepChangesTool = "keep_changes";
+const keepChangesTool = "keep_changes";
 /** Stands for a SKILL.md in the record of what asked; changes are no pattern of any skill. */
 const changesSource = "changes";
 

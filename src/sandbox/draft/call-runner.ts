@@ -202,7 +202,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
 }
 
 /** A job id is safe as a file name only in parts. */
-export function keyOf({ callId, scope }: FolderCall): string {
+function keyOf({ callId, scope }: FolderCall): string {
   return encodeURIComponent(`${scope.turnId}-${callId}`).replace(/^\.+/, "_");
 }
 

@@ -80,9 +80,9 @@ interface Job {
 
 const never = new AbortController().signal;
 
-export const maxJobsPerConversation = 3;
-export const maxJobsPerPerson = 4;
-export const maxJobs = 16;
+const maxJobsPerConversation = 3;
+const maxJobsPerPerson = 4;
+const maxJobs = 16;
 /** Ended jobs that `list` still knows; their logs stay as long. */
 const maxRememberedJobs = 50;
 const maxLogBytes = 16 * 1024 * 1024;

@@ -58,7 +58,7 @@ export function folderName({ kind, folder }: Pick<DraftRecord, "kind" | "folder"
 }
 
 /** `1 file deleted, 2 changed`. */
-export function countsText({ totals }: Pick<Effects, "totals">): string {
+function countsText({ totals }: Pick<Effects, "totals">): string {
   const counts = [
     [totals.deleted, "deleted"],
     [totals.changed, "changed"],
