@@ -98,6 +98,7 @@ const turns = z
     overlap: z.enum(["queue", "steer", "interrupt"]).default("queue"),
     concurrency: count.max(10_000).default(100),
     steps: count.max(50).default(8),
+    callsPerStep: count.max(1_000).default(32),
     refusals: count.max(50).default(3),
     messageCharacters: count.max(2_000_000).default(100_000),
   })

@@ -15,7 +15,15 @@ import type { ModelEvent, ModelRequest } from "./provider.ts";
 import { runCalls } from "./run-calls.ts";
 import type { TurnLimits, TurnStages } from "./stages.ts";
 import type { ToolSpec } from "./tool.ts";
-import { callsOf, openSegment, type ParsedCall, type ReadAnswer, type TurnRecord, textOf } from "./turn.ts";
+import {
+  type CallRecord,
+  callsOf,
+  openSegment,
+  type ParsedCall,
+  type ReadAnswer,
+  type TurnRecord,
+  textOf,
+} from "./turn.ts";
 import type { Permit } from "./usage.ts";
 
 /** How a run came to its end; `suspended` leaves the turn running in the ledger, for whoever takes it up next. */
@@ -153,7 +161,7 @@ async function askAdmitted(
     durationMs: Date.now() - began,
   });
   await permit.count({ model, usage, addedMs });
-  const calls = tools.length === 0 ? [] : answer.calls.map(journalled);
+  const calls = tools.length === 0 ? [] : journalled(answer.calls, stages.limits.callsPerStep);
   const requestedModel = built.request.preferredModel ?? stages.provider.model;
   const seenMessages = turn.messages.length;
   const kept = carry === undefined || calls.length === 0 ? {} : { carry };
@@ -162,20 +170,18 @@ async function askAdmitted(
   return undefined;
 }
 
-function journalled(parsed: ParsedCall) {
-  const { raw } = parsed;
-  if ("call" in parsed) return { raw, call: parsed.call };
+/** Calls beyond `most`, and those that could not be read, are answered at once with what is wrong. */
+function journalled(calls: readonly ParsedCall[], most: number): CallRecord[] {
+  const tooMany = `Too many tool calls in one step: ${calls.length} were asked for and at most ${most} run. Ask for the rest in the next step.`;
+  return calls.map((parsed, index) => {
+    if (index >= most) return invalid(parsed.raw, tooMany);
+    return "call" in parsed ? { raw: parsed.raw, call: parsed.call } : invalid(parsed.raw, parsed.problem);
+  });
+}
+
+function invalid(raw: ParsedCall["raw"], text: string): CallRecord {
   const { id: callId, name } = raw;
-  const result = {
-    callId,
-    name,
-    status: "invalid" as const,
-    text: parsed.problem,
-    attempts: 0,
-    durationMs: 0,
-    files: [],
-  };
-  return { raw, result };
+  return { raw, result: { callId, name, status: "invalid", text, attempts: 0, durationMs: 0, files: [] } };
 }
 
 /** The tools of the next step; none, with the reason for the model, when they are used up. */

@@ -44,6 +44,8 @@ export interface Delivery {
 export interface TurnLimits {
   /** Model calls with tools in one turn; one more without tools follows. */
   steps: number;
+  /** Calls of one step that run; the others are answered without running. */
+  callsPerStep: number;
   /** Denied or blocked calls after which the tools are taken away. */
   refusals: number;
   /** Characters of one message that are read; longer ones are refused with a reason. */

@@ -113,6 +113,26 @@ describe("tool calls", () => {
     expect(doubles.reply.segments.at(-1)).toContain("That is how far I got.");
   });
 
+  test("beyond 32 in one step are not run, and the model is told to ask for them in the next step", async () => {
+    const asked = Array.from({ length: 40 }, (_, index) => calls({ id: `c${index}`, name: "act" }));
+    const oneStep = [
+      ...asked.flatMap((events) => events.filter(({ type }) => type === "tool-call")),
+      ...calls({ id: "last", name: "act" }).filter(({ type }) => type === "end"),
+    ];
+    const { turn } = await run({ tools, steps: [oneStep, says("The first ones are done.")] });
+    expect(doubles.ran).toHaveLength(32);
+    const results = turn.steps[0]?.calls.map(({ result }) => result);
+    expect(results?.slice(0, 32).every((result) => result?.status === "ok")).toBe(true);
+    expect(results?.slice(32)).toEqual(
+      Array.from({ length: 8 }, () =>
+        expect.objectContaining({
+          status: "invalid",
+          text: "Too many tool calls in one step: 40 were asked for and at most 32 run. Ask for the rest in the next step.",
+        }),
+      ),
+    );
+  });
+
   test("that the model makes although it has no tools any more are not run", async () => {
     await run({
       tools,

@@ -105,7 +105,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       log: silentLog,
     }),
     takeSteering: options.takeSteering ?? (async () => []),
-    limits: { steps: 8, refusals: 3, messageCharacters: 1_000, ...options.limits },
+    limits: { steps: 8, callsPerStep: 32, refusals: 3, messageCharacters: 1_000, ...options.limits },
     log: silentLog,
   };
   return { stages, ledger, provider, reply, events: heard, ran, episodes, feedback, close: () => ledger.close() };
