@@ -1,10 +1,14 @@
 /**
  * The gate: classification of 300 patterns × 1 KB against a plain loop of regular expressions in the same run, all forms
- * on the table of shell commands, and the slowest of inputs of 1 MB. Prints one JSON line.
+ * on the table of shell commands, the slowest of inputs of 1 MB, and files of prose. Prints one JSON line.
  */
+import { fileURLToPath } from "node:url";
 import { createGate } from "../src/gate/gate.ts";
+import { gateRules } from "../src/skills/library.ts";
+import { loadSkills } from "../src/skills/load.ts";
 import { dangerous } from "../test/gate/tables/dangerous.ts";
 import { askedByTag, looking, working } from "../test/gate/tables/harmless.ts";
+import { prose } from "../test/gate/tables/prose.ts";
 import { referenceRules, shellTool } from "../test/gate/tables/reference-rules.ts";
 import { largeInputs, manyPatterns, rulesOf, slowPatterns } from "../test/gate/tables/slow.ts";
 import { percentile } from "./statistics.ts";
@@ -82,6 +86,27 @@ function largest() {
   return { slowestMs: rounded(Math.max(...results)), medianMs: rounded(percentile(results, 0.5)) };
 }
 
+/** A file of 1 MB of ordinary text for each of many scripts, with the shipped skills. */
+async function proseFiles() {
+  const skills = await loadSkills([fileURLToPath(new URL("../skills", import.meta.url))]);
+  const gate = createGate({ rules: gateRules(skills), matching: "extended" });
+  gate.warmUp();
+  const files = prose().map(({ name, text }) => {
+    const args = { path: "notes.md", content: text };
+    const times = timesOf(5, () => void gate.classify("write_file", args));
+    return { name, ms: percentile(times, 0.5), isSafe: gate.classify("write_file", args).class === "safe" };
+  });
+  const slowest = files.reduce((one, other) => (other.ms > one.ms ? other : one));
+  const notSafe = files.filter(({ isSafe }) => !isSafe).map(({ name }) => name);
+  return { files: files.length, slowestMs: rounded(slowest.ms), slowest: slowest.name, notSafe };
+}
+
 console.log(
-  JSON.stringify({ bench: "gate", patterns300: againstLoop(), shell: shellCommands(), oneMegabyte: largest() }),
+  JSON.stringify({
+    bench: "gate",
+    patterns300: againstLoop(),
+    shell: shellCommands(),
+    oneMegabyte: largest(),
+    prose: await proseFiles(),
+  }),
 );

@@ -1,7 +1,8 @@
 /**
  * The gate port: block, confirm or safe, from the patterns of SKILL.md files and nothing else.
  *
- * `classify` is synchronous, total (never throws, whatever it is given) and bounded in time.
+ * `classify` is synchronous, total (never throws, whatever it is given) and bounded in time: what can't be checked in time
+ * asks.
  * Block beats confirm beats safe, over all patterns of all skills.
  */
 import type { JsonObject } from "./message.ts";

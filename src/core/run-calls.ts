@@ -7,6 +7,7 @@
  *
  * Everything is journalled before the next thing happens, and every part may be repeated after a crash.
  */
+import { setImmediate } from "node:timers/promises";
 import { abortCauseOf } from "./abort.ts";
 import { messageOf } from "./errors.ts";
 import type { GateMatch, Verdict } from "./gate.ts";
@@ -49,6 +50,8 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
       stages.gate.classify(call.name, call.input, taintOf(run, call.name)),
       stages.containment.reasons(spec, call.input),
     );
+    // Many calls with long arguments together must not hold up everybody else.
+    await setImmediate();
     // From here on the call is what was judged: the same bytes are shown, hashed, queued and executed.
     if (verdict.input !== undefined) record.call = { ...call, input: verdict.input };
     record.verdict = { class: verdict.class, matches: verdict.matches, tags: verdict.tags };

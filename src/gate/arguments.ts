@@ -11,17 +11,20 @@ import type { JsonObject } from "../core/message.ts";
 /** In UTF-8 bytes of the JSON text. */
 const largestArguments = 1_048_576;
 const deepestArguments = 1_000;
+/** Values in them, on all levels together: each costs time, however short the text is. */
+const mostValues = 50_000;
 
 export type ReadArguments =
   | { type: "ok"; text: string; input: JsonObject }
   | {
       type: "refused";
       text: string;
-      why: "unserialisable-args" | "args-too-large" | "args-too-deep" | "args-not-an-object";
+      why: "unserialisable-args" | "args-too-large" | "args-too-deep" | "args-too-many" | "args-not-an-object";
     };
 
 export function readArguments(args: unknown): ReadArguments {
   const text = serialise(args);
+  if (text === "too-many") return { type: "refused", text: "", why: "args-too-many" };
   if (text === undefined) return { type: "refused", text: "", why: "unserialisable-args" };
   if (text.length > largestArguments || Buffer.byteLength(text) > largestArguments) {
     return { type: "refused", text, why: "args-too-large" };
@@ -31,12 +34,18 @@ export function readArguments(args: unknown): ReadArguments {
   return freezeDeeply(input) ? { type: "ok", text, input } : { type: "refused", text, why: "args-too-deep" };
 }
 
-function serialise(args: unknown): string | undefined {
+/** No JSON text is `too-many`: a string has quotes. */
+function serialise(args: unknown): string | "too-many" | undefined {
+  let left = mostValues;
   try {
-    const text: unknown = JSON.stringify(args);
+    const text: unknown = JSON.stringify(args, (_key, value: unknown) => {
+      left -= 1;
+      if (left < 0) throw new RangeError("too many values");
+      return value;
+    });
     return typeof text === "string" ? text : undefined;
   } catch {
-    return undefined;
+    return left < 0 ? "too-many" : undefined;
   }
 }
 
@@ -62,14 +71,28 @@ function freezeDeeply(root: object): boolean {
 /** All strings in a JSON value, in the order they are written. */
 export function stringsIn(root: unknown): string[] {
   const strings: string[] = [];
+  visit(root, (value) => {
+    if (typeof value === "string") strings.push(value);
+  });
+  return strings;
+}
+
+/** The keys of all objects in a JSON value. */
+export function keysIn(root: unknown): string[] {
+  const keys: string[] = [];
+  visit(root, (value) => {
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) keys.push(...Object.keys(value));
+  });
+  return keys;
+}
+
+function visit(root: unknown, look: (value: unknown) => void): void {
   const open: unknown[] = [root];
   while (open.length > 0) {
     const value = open.pop();
-    if (typeof value === "string") strings.push(value);
-    else if (typeof value === "object" && value !== null) {
-      const children = Object.values(value);
-      for (let index = children.length - 1; index >= 0; index -= 1) open.push(children[index]);
-    }
+    look(value);
+    if (typeof value !== "object" || value === null) continue;
+    const children: unknown[] = Array.isArray(value) ? value : Object.values(value);
+    for (let index = children.length - 1; index >= 0; index -= 1) open.push(children[index]);
   }
-  return strings;
 }

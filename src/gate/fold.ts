@@ -1,15 +1,15 @@
 /**
  * Folding: NFKC, without invisible characters, with one kind of blank, so that look-alikes of a text become that text.
  *
- * Most characters fold to themselves or to a text that does not depend on their neighbours: those are looked up. Only
- * what combines with its neighbours is normalised, so that a megabyte of prose in any script takes milliseconds.
+ * Most characters fold to themselves, or to a text that does not depend on their neighbours: those are looked up. Only parts
+ * with other characters are normalised, with the steps that they need, so that a megabyte of prose takes milliseconds.
  */
 import type { Deadline } from "./deadline.ts";
 
 /** Characters of a folded text (folding can make one 18 of one). */
 const maxFolded = 2_097_152;
 /** Characters that are folded before the deadline is looked at again. */
-const foldedAtOnce = 32_768;
+const foldedAtOnce = 16_384;
 
 /** Runs of white space that are not one blank. */
 const spaces = / \s+|[^\S ]\s*/g;
@@ -19,31 +19,45 @@ const invisible =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
   /[\p{Cf}\p{Default_Ignorable_Code_Point}\x00-\x08\x0e-\x1f\x7f-\x9f]+/gu;
 // Normalising sorts runs of combining marks in quadratic time; Unicode's stream-safe format allows 30 of them.
+const maxMarkRun = 30;
 const longMarkRun = /(\p{M}{30})\p{M}+/gu;
 const plain = /^[\x20-\x7e\t\n\r]*$/;
 const otherSpaces = /[^\S\n\r\t ]/g;
-/** Marks, the letters of which Hangul syllables are made, and halves of characters: what they fold to depends on neighbours. */
-const combining = /[\p{M}\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\ud800-\udfff]/u;
+/** Marks, and the letters of which Hangul syllables are made: what they fold to depends on their neighbours. */
+const combining = /[\p{M}\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]/u;
 
-const kinds = { unknown: 0, itself: 1, other: 2, combining: 3 } as const;
+const kinds = {
+  unknown: 0,
+  itself: 1,
+  /** Folds to another text, whatever is beside it. */
+  other: 2,
+  combining: 3,
+  unseen: 4,
+  /** Half of a character. */
+  half: 5,
+} as const;
 /** By code unit. Filled as characters turn up. */
 const kindOf = new Uint8Array(65_536);
-/** What those fold to that fold to another text, whatever is beside them. */
 const otherTexts = new Map<number, string>();
 
-/** With every run of white space as one blank. Undefined when the text would be too long, or the time is over. */
-export function fold(text: string, deadline: Deadline): string | undefined {
-  return foldCharacters(text, deadline)?.replace(spaces, " ");
+/** Nothing in it folds to anything else. */
+export function isPlain(text: string): boolean {
+  return plain.test(text);
 }
 
-/** Keeps line ends and runs of blanks, which mean something in a shell. */
+/** Every run of white space as one blank. */
+export function withSingleBlanks(text: string): string {
+  return text.replace(spaces, " ");
+}
+
+/** Keeps line ends and runs of blanks. Undefined when the folded text would be too long, or the time is over. */
 export function foldCharacters(text: string, deadline: Deadline): string | undefined {
-  if (plain.test(text)) return text;
+  if (isPlain(text)) return text;
   let folded = "";
   for (let start = 0; start < text.length; ) {
     if (deadline.left() <= 0 || folded.length > maxFolded) return undefined;
     const end = cutBefore(text, start + foldedAtOnce);
-    folded += foldPart(text, start, end);
+    folded += foldPart(text.slice(start, end));
     start = end;
   }
   return folded.length > maxFolded ? undefined : folded;
@@ -55,39 +69,58 @@ function cutBefore(text: string, at: number): number {
   return code >= 0xdc00 && code <= 0xdfff ? at + 1 : Math.min(at, text.length);
 }
 
-function foldPart(text: string, start: number, end: number): string {
-  let folded = "";
-  let done = start;
-  for (let at = start; at < end; at += 1) {
-    const code = text.charCodeAt(at);
-    const kind = kindOf[code] || learn(code);
+function foldPart(part: string): string {
+  const found = { others: 0, combining: 0, unseen: 0, halves: 0, longestRun: 0 };
+  let run = 0;
+  for (let at = 0; at < part.length; at += 1) {
+    const kind = kindAt(part, at);
+    run = kind > kinds.other ? run + 1 : 0;
     if (kind === kinds.itself) continue;
-    let to = at + 1;
-    while (to < end && (kindOf[text.charCodeAt(to)] || learn(text.charCodeAt(to))) === kinds.combining) to += 1;
-    if (kind === kinds.other && to === at + 1) {
-      folded += text.slice(done, at) + otherTexts.get(code);
-    } else {
-      // With the character that it combines with.
-      const from = kind === kinds.other ? at : Math.max(done, at - 1);
-      folded += text.slice(done, from) + normalised(text.slice(from, to));
-    }
-    done = to;
-    at = to - 1;
+    if (run > found.longestRun) found.longestRun = run;
+    if (kind === kinds.other) found.others += 1;
+    else if (kind === kinds.combining) found.combining += 1;
+    else if (kind === kinds.unseen) found.unseen += 1;
+    else found.halves += 1;
   }
-  return folded + text.slice(done, end);
+  if (found.longestRun === 0) return found.others === 0 ? part : withOthers(part);
+  const seen = found.unseen + found.halves === 0 ? part : part.replace(invisible, "");
+  const visible = found.longestRun <= maxMarkRun ? seen : seen.replace(longMarkRun, "$1");
+  const normal = visible.normalize("NFKC");
+  return found.others + found.halves === 0 ? normal : withoutInvisible(normal);
+}
+
+function withOthers(part: string): string {
+  let folded = "";
+  let done = 0;
+  for (let at = 0; at < part.length; at += 1) {
+    if (kindAt(part, at) !== kinds.other) continue;
+    folded += part.slice(done, at) + otherTexts.get(part.charCodeAt(at));
+    done = at + 1;
+  }
+  return folded + part.slice(done);
+}
+
+function kindAt(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return kindOf[code] || learn(code);
 }
 
 function learn(code: number): number {
   const character = String.fromCharCode(code);
-  const folded = normalised(character);
-  const isCombining = folded === "" || combining.test(character) || combining.test(folded);
-  const kind = isCombining ? kinds.combining : folded === character ? kinds.itself : kinds.other;
+  const folded = withoutInvisible(character.replace(invisible, "").normalize("NFKC"));
+  const kind = kindFor(code, character, folded);
   kindOf[code] = kind;
   if (kind === kinds.other) otherTexts.set(code, folded);
   return kind;
 }
 
-function normalised(text: string): string {
-  const visible = text.replace(invisible, "").replace(longMarkRun, "$1");
-  return visible.normalize("NFKC").replace(invisible, "").replace(otherSpaces, " ");
+function kindFor(code: number, character: string, folded: string): number {
+  if (code >= 0xd800 && code <= 0xdfff) return kinds.half;
+  if (folded === "") return kinds.unseen;
+  if (combining.test(character) || combining.test(folded)) return kinds.combining;
+  return folded === character ? kinds.itself : kinds.other;
+}
+
+function withoutInvisible(text: string): string {
+  return text.replace(invisible, "").replace(otherSpaces, " ");
 }

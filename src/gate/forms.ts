@@ -6,9 +6,10 @@
  *
  * Forms only add texts; they never replace the exact one.
  */
-import { stringsIn } from "./arguments.ts";
+import type { Json, JsonObject } from "../core/message.ts";
+import { keysIn, stringsIn } from "./arguments.ts";
 import type { Deadline } from "./deadline.ts";
-import { fold } from "./fold.ts";
+import { foldCharacters, isPlain, withSingleBlanks } from "./fold.ts";
 
 /** A text to try the patterns on, and the name it goes by in a match. */
 export interface Form {
@@ -25,11 +26,10 @@ const maxJoinedValue = 65_536;
 export function formsOf(
   tool: string,
   exact: string,
-  input: unknown,
+  input: JsonObject,
   deadline: Deadline,
 ): { forms: Form[]; isComplete: boolean } {
   const strings = stringsIn(input);
-  const values = [...new Set(strings)];
   const forms: Form[] = [];
   const seen = new Set([exact]);
   const add = (text: string, name: Form["name"]) => {
@@ -37,14 +37,37 @@ export function formsOf(
     seen.add(text);
     forms.push({ text, name });
   };
-  const joined = strings.length === 1 ? strings : strings.filter((value) => value.length <= maxJoinedValue);
-  add(`${tool} ${joined.join(" ")}`, "decoded");
-  for (const value of values.slice(0, maxSeparateValues)) add(`${tool} ${value}`, "decoded");
-  if (values.length > maxSeparateValues) add(`${tool} ${values.slice(maxSeparateValues).join("\n")}`, "decoded");
-  for (const text of [...seen]) {
-    const folded = fold(text, deadline);
+  for (const text of decodedTexts(strings)) add(`${tool} ${text}`, "decoded");
+  // Each text is folded once, however many forms it is in.
+  const folds = new Map<string, string>();
+  for (const text of new Set(strings)) {
+    const folded = foldCharacters(text, deadline);
     if (folded === undefined) return { forms, isComplete: false };
-    add(folded, "folded");
+    folds.set(text, folded);
   }
+  const foldOf = (text: string) => folds.get(text) ?? text;
+  const json = foldedJson(exact.slice(tool.length + 1), input, foldOf, deadline);
+  if (json === undefined) return { forms, isComplete: false };
+  add(withSingleBlanks(`${tool} ${json}`), "folded");
+  for (const text of decodedTexts(strings.map(foldOf))) add(withSingleBlanks(`${tool} ${text}`), "folded");
   return { forms, isComplete: true };
+}
+
+/** All values in one line, each by itself, and what is beyond that together. */
+function decodedTexts(strings: readonly string[]): string[] {
+  const values = [...new Set(strings)];
+  const joined = strings.length === 1 ? strings : strings.filter((value) => value.length <= maxJoinedValue);
+  const rest = values.slice(maxSeparateValues);
+  return [joined.join(" "), ...values.slice(0, maxSeparateValues), ...(rest.length === 0 ? [] : [rest.join("\n")])];
+}
+
+/** The JSON text with its strings folded. Undefined when the time is over. */
+function foldedJson(
+  json: string,
+  input: JsonObject,
+  foldOf: (text: string) => string,
+  deadline: Deadline,
+): string | undefined {
+  if (!keysIn(input).every(isPlain)) return foldCharacters(json, deadline);
+  return JSON.stringify(input, (_key, value: Json) => (typeof value === "string" ? foldOf(value) : value));
 }

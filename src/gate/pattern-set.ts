@@ -6,16 +6,18 @@
  *   3. what RE2 can't express runs as a JavaScript regular expression with a limit of 50 ms; one that does not end by then
  *      counts as a match
  *
- * Everything on a long text runs under a time limit, because states that multiply can make even a linear engine slow. RE2's
- * automata may be stopped at any point: all that they keep is caches, and an entry is put in when it is complete.
+ * What has loops runs under a time limit on a long text, because states that multiply can make even a linear engine slow.
+ * RE2's automata may be stopped at any point: all that they keep is caches, and an entry is put in when it is complete.
  *
  * A pattern is reported once, for the first text that it matches.
  */
-import { RE2JS, RE2JSException, RE2Set } from "re2js";
+import type { RE2Set } from "re2js";
+import { createAtomFinder } from "./atoms.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import type { Readings } from "./dialect.ts";
 import { readPattern } from "./dialect.ts";
 import { atomsOf } from "./prefilter.ts";
+import { compileSet, setsOf } from "./re2-sets.ts";
 import { runUntil, runWithin } from "./timed.ts";
 
 export interface PatternHits {
@@ -49,6 +51,8 @@ interface Entry {
 
 /** Characters that even the worst pattern reads in tens of milliseconds; beyond, the reading is timed. */
 const maxUntimedCharacters = 2_048;
+/** Matches depend on where in the text it is, which finding atoms does not look at closely. */
+const isAboutPlace = /[$^]|\\b/i;
 /** Of one JavaScript expression, over all texts. */
 const expressionLimitMs = 50;
 
@@ -57,7 +61,7 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
   const entries = patterns.flatMap((pattern, index) =>
     pattern === undefined ? [] : [entryOf(pattern, index, atomNumbers)],
   );
-  const atomSets = setsOf([...atomNumbers.keys()]);
+  const findAtoms = createAtomFinder([...atomNumbers.keys()]);
   const together = entries.filter(({ re2, atoms }) => re2 !== undefined && atoms === undefined);
   const togetherSets = setsOf(together.map(({ re2 }) => re2 ?? ""));
   const expressions = entries.filter(({ expression }) => expression !== undefined);
@@ -68,7 +72,7 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
       if (text.length > maxUntimedCharacters) return runUntil(deadline, work);
       return deadline.left() > 0 ? { value: work() } : undefined;
     };
-    const found = within(() => new Set(atomSets.match(text)))?.value;
+    const found = findAtoms(text, deadline);
     if (found === undefined) return undefined;
     const candidates = entries.filter(
       (entry) =>
@@ -79,6 +83,7 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
     const hit = (entry: Entry | undefined) => {
       if (entry !== undefined && !hits.has(entry.index)) hits.set(entry.index, position);
     };
+    if (candidates.length + together.length === 0) return found;
     const tried = within(() => {
       for (const entry of candidates) if (entry.isAtom || (entry.set?.match(text).length ?? 0) > 0) hit(entry);
       for (const number of togetherSets.match(text)) hit(together[number]);
@@ -108,10 +113,8 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
 
 function entryOf({ re2, javascript, source }: Readings, index: number, atomNumbers: Map<string, number>): Entry {
   const isBoth = re2 !== undefined && javascript !== undefined;
-  const written = isBoth ? undefined : atomsOf(source, javascript !== undefined);
-  // Atoms are written in the dialect of the pattern, and RE2 finds them all or the prefilter is of no use.
-  const atoms = written?.map((branch) => branch.map((atom) => readPattern(atom)?.re2));
-  const isUsable = atoms?.every((branch) => branch.every((atom) => atom !== undefined)) === true;
+  const atoms = isBoth ? undefined : atomsOf(source, javascript !== undefined);
+  const isUsable = atoms?.every((branch) => branch.every((atom) => readPattern(atom)?.re2 !== undefined)) === true;
   const numberOf = (atom: string) => {
     const number = atomNumbers.get(atom) ?? atomNumbers.size;
     atomNumbers.set(atom, number);
@@ -121,38 +124,15 @@ function entryOf({ re2, javascript, source }: Readings, index: number, atomNumbe
     index,
     re2,
     expression: javascript === undefined ? undefined : new RegExp(javascript, "i"),
-    atoms: isUsable ? atoms?.map((branch) => branch.map((atom) => numberOf(atom ?? ""))) : undefined,
-    isAtom: isUsable && atoms?.length === 1 && atoms[0]?.length === 1 && atoms[0][0] === re2,
+    atoms: isUsable ? atoms?.map((branch) => branch.map(numberOf)) : undefined,
+    isAtom:
+      isUsable && atoms?.length === 1 && atoms[0]?.length === 1 && atoms[0][0] === source && !isAboutPlace.test(source),
     set: undefined,
   };
 }
 
 function canMatch({ atoms }: Entry, found: ReadonlySet<number>): boolean {
   return atoms === undefined || atoms.some((branch) => branch.every((atom) => found.has(atom)));
-}
-
-/** One set as a rule; as many as it takes when the patterns are too large for one. */
-function setsOf(sources: string[]): { match(text: string): number[] } {
-  const sets = compiledParts(sources, 0);
-  return { match: (text) => sets.flatMap(({ set, start }) => set.match(text).map((position) => start + position)) };
-}
-
-function compiledParts(sources: string[], start: number): { set: RE2Set; start: number }[] {
-  if (sources.length === 0) return [];
-  try {
-    return [{ set: compileSet(sources), start }];
-  } catch (thrown) {
-    if (!(thrown instanceof RE2JSException) || sources.length === 1) throw thrown;
-    const half = Math.ceil(sources.length / 2);
-    return [...compiledParts(sources.slice(0, half), start), ...compiledParts(sources.slice(half), start + half)];
-  }
-}
-
-function compileSet(sources: string[]): RE2Set {
-  const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE);
-  for (const source of sources) set.add(source);
-  set.compile();
-  return set;
 }
 
 /** One after the other under one limit; false when the deadline came before all had been tried. */
@@ -163,10 +143,11 @@ function matchExpressions(
   first: Map<number, number>,
 ): boolean {
   let next = 0;
-  let own = createDeadline(expressionLimitMs);
+  /** Of the one at `next`, over all times that it was begun. */
+  let own = { of: -1, time: createDeadline(expressionLimitMs) };
   const run = () => {
     for (; next < open.length; next += 1) {
-      own = createDeadline(expressionLimitMs);
+      if (own.of !== next) own = { of: next, time: createDeadline(expressionLimitMs) };
       const [entry, positions] = open[next] ?? [];
       const position = positions?.find((one) => entry?.expression?.test(texts[one] ?? ""));
       if (entry !== undefined && position !== undefined) first.set(entry.index, position);
@@ -179,7 +160,7 @@ function matchExpressions(
     const [entry, positions] = open[next] ?? [];
     // It is to blame only when it had nearly all of the time for itself: others may have come before, and a busy machine may
     // have let the process stand still.
-    if (own.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
+    if (own.time.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
     first.set(entry.index, positions?.[0] ?? 0);
     next += 1;
   }
