@@ -2,6 +2,7 @@
 import { constants, existsSync, readFileSync } from "node:fs";
 import { access, lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { release } from "node:os";
+import { join } from "node:path";
 import type { SystemFolder } from "./mounts.ts";
 
 /** Everything else of the machine's file system does not exist in a view. */
@@ -39,11 +40,12 @@ export async function systemFolders(): Promise<SystemFolder[]> {
 
 /** What a view must not show of /proc. Asked for each view: modules add names. */
 export async function maskedProcNames(): Promise<{ maskedFiles: string[]; maskedFolders: string[] }> {
-  const entries = await readdir("/proc", { withFileTypes: true });
-  const masked = entries.filter(({ name }) => !/^\d+$/.test(name) && !shownInProc.has(name));
+  // Without types: where a process ends meanwhile, Node would look its folder up and fail.
+  const names = (await readdir("/proc")).filter((name) => !/^\d+$/.test(name) && !shownInProc.has(name));
+  const found = await Promise.all(names.map((name) => lstat(join("/proc", name)).catch(() => undefined)));
   return {
-    maskedFiles: masked.filter((entry) => entry.isFile()).map(({ name }) => name),
-    maskedFolders: masked.filter((entry) => entry.isDirectory()).map(({ name }) => name),
+    maskedFiles: names.filter((_name, index) => found[index]?.isFile()),
+    maskedFolders: names.filter((_name, index) => found[index]?.isDirectory()),
   };
 }
 
