@@ -75,6 +75,7 @@ import { byAnyName } from "./skills/precedence.ts";
 import { createToolbox } from "./skills/toolbox.ts";
 import { makeFolders } from "./storage/folders.ts";
 import { type DurableState, openState } from "./storage/open-state.ts";
+import { pruneFiles } from "./storage/prune-files.ts";
 import { mountDashboard } from "./web/dashboard.ts";
 import { createMetrics } from "./web/metrics.ts";
 import { createWebServer } from "./web/server.ts";
@@ -121,6 +122,9 @@ const { version } = createRequire(import.meta.url)("../package.json") as { versi
 const weekMs = 7 * 86_400_000;
 /** After the start, in milliseconds. */
 const gateWarmUpMs = 1_000;
+/** Copies of files that went out are sent again only by a turn that was cut off. */
+const outboxKeptMs = weekMs;
+const outputsKeptMs = 30 * 86_400_000;
 /** Of a person's memory, where a platform has a place to show it. */
 const homeEntries = 5;
 
@@ -449,6 +453,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       eventLog.prune,
       () => doWhenDue(store, { name: "consolidation", everyMs: weekMs, work: memory.consolidate }),
       usage.prune,
+      () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxKeptMs),
+      () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsKeptMs),
     ],
     log,
   });

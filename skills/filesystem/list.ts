@@ -3,16 +3,17 @@ import { lstat, readlink } from "node:fs/promises";
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
 import { sizeText } from "../../src/core/size-text.ts";
-import { atPlace, openForReading } from "../../src/core/working-folder.ts";
+import { openForReading } from "../../src/core/working-folder.ts";
+import { atReadable } from "./outputs.ts";
 import { type Entry, walk } from "./walk.ts";
 
 const mostEntries = 1_000;
 const deepest = 6;
 
-export function listFolder(input: JsonObject, { workingFolder }: PluginContext): Promise<string> {
+export function listFolder(input: JsonObject, context: PluginContext): Promise<string> {
   const path = typeof input.path === "string" ? input.path : ".";
   const depth = typeof input.depth === "number" ? Math.min(Math.max(1, Math.floor(input.depth)), deepest) : 1;
-  return atPlace({ workingFolder, path }, async (place) => {
+  return atReadable(path, context, async (place) => {
     await using handle = await openForReading(place, "folder");
     const lines: string[] = [];
     const entries = walk(handle, place.path, {

@@ -1,15 +1,16 @@
 /** `read_file`: some lines of a text file, and which lines of how many they are. */
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
-import { atPlace, fileProblem, openForReading } from "../../src/core/working-folder.ts";
+import { fileProblem, openForReading } from "../../src/core/working-folder.ts";
+import { atReadable } from "./outputs.ts";
 import { readText, textIn } from "./text.ts";
 
 const usualLines = 2_000;
 /** Characters of one answer; a single line may be longer than that and is cut. */
 const mostCharacters = 200_000;
 
-export function readFileText(input: JsonObject, { workingFolder }: PluginContext): Promise<string> {
-  return atPlace({ workingFolder, path: textIn(input.path, "path") }, async (place) => {
+export function readFileText(input: JsonObject, context: PluginContext): Promise<string> {
+  return atReadable(textIn(input.path, "path"), context, async (place) => {
     await using handle = await openForReading(place, "file");
     const text = await readText(handle, place.shown);
     if (text === "") return `(${place.shown} is empty)`;

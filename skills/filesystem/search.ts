@@ -9,8 +9,9 @@ import { RE2JS } from "re2js";
 import { codeOf, messageOf } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
-import { atPlace, fileProblem, openForReading } from "../../src/core/working-folder.ts";
+import { fileProblem, openForReading } from "../../src/core/working-folder.ts";
 import { isBulk } from "./list.ts";
+import { atReadable } from "./outputs.ts";
 import { isBinary } from "./text.ts";
 import { walk } from "./walk.ts";
 
@@ -24,12 +25,13 @@ const mostShownOfLine = 300;
 
 type Matcher = (line: string) => boolean;
 
-export function searchFiles(input: JsonObject, { workingFolder, signal }: PluginContext): Promise<string> {
+export function searchFiles(input: JsonObject, context: PluginContext): Promise<string> {
+  const { signal } = context;
   const path = typeof input.path === "string" ? input.path : ".";
   const isNamed = nameMatcher(input.glob);
   const isHit = lineMatcher(input);
   const limit = typeof input.limit === "number" ? Math.min(Math.max(1, Math.floor(input.limit)), mostHits) : usualHits;
-  return atPlace({ workingFolder, path }, async (place) => {
+  return atReadable(path, context, async (place) => {
     await using handle = await openForReading(place, "folder");
     const prefix = place.shown === "." ? "" : `${place.shown}/`;
     const hits: string[] = [];

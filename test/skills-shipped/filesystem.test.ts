@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import plugin from "../../skills/filesystem/plugin.ts";
 import type { JsonObject } from "../../src/core/message.ts";
-import { isOk, makePlace, type TestPlace, textOf } from "./place.ts";
+import { isOk, makeDraftPlace, makePlace, type TestPlace, textOf } from "./place.ts";
 
 let place: TestPlace;
 beforeEach(async () => {
@@ -395,5 +395,93 @@ describe("any path at all", () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe("/outputs", () => {
+  const outputs = () => join(place.workspace, "outputs");
+
+  test("is read, listed and searched like the working folder, and shown by its own name", async () => {
+    await mkdir(outputs());
+    await writeFile(join(outputs(), "t1-c1.txt"), "one\ntwo\nthree\n");
+    expect((await call("read_file", { path: "/outputs/t1-c1.txt", offset: 2 })).text).toBe(
+      "(/outputs/t1-c1.txt, lines 2 to 3 of 3)\ntwo\nthree",
+    );
+    expect((await call("list_folder", { path: "/outputs" })).text).toContain("t1-c1.txt");
+    expect((await call("search_files", { path: "/outputs", text: "two" })).text).toBe("/outputs/t1-c1.txt:2: two");
+  });
+
+  test("that nothing was kept in yet does not exist", async () => {
+    expect(await call("read_file", { path: "/outputs/x.txt" })).toEqual({
+      isOk: false,
+      text: expect.stringContaining("does not exist"),
+    });
+  });
+
+  test("can't be written to, and leads nowhere else", async () => {
+    await mkdir(outputs());
+    await writeFile(join(outputs(), "a.txt"), "one");
+    await writeFile(join(place.workspace, "secret.txt"), "canary");
+    await symlink(join(place.workspace, "secret.txt"), join(outputs(), "link"));
+    const before = await outside();
+    expect((await call("write_file", { path: "/outputs/a.txt", content: "two" })).isOk).toBe(false);
+    expect((await call("edit_file", { path: "/outputs/a.txt", old_text: "one", new_text: "two" })).isOk).toBe(false);
+    for (const path of ["/outputs/../secret.txt", "/outputs/link", "/outputsecret.txt", "/outputs//../../secret.txt"])
+      expect((await call("read_file", { path })).text).not.toContain("canary");
+    expect(await outside()).toEqual(before);
+  });
+
+  test("is no part of a folder of that name", async () => {
+    await mkdir(fileIn("outputs"));
+    await writeFile(fileIn("outputs", "a.txt"), "mine");
+    expect((await call("read_file", { path: "outputs/a.txt" })).text).toBe("mine");
+  });
+});
+
+describe("over a draft", () => {
+  test("every tool works on the draft, and the real folder changes when the turn ends", async () => {
+    const draft = await makeDraftPlace();
+    try {
+      const tool = (name: string, input: JsonObject, use: "read" | "write" = "write") =>
+        draft.call(plugin, "filesystem", name, input, { use });
+      await writeFile(join(draft.workingFolder, "a.txt"), "one\ntwo\n");
+      expect((await tool("edit_file", { path: "a.txt", old_text: "two", new_text: "2" })).isOk).toBe(true);
+      expect((await tool("write_file", { path: "sub/b.txt", content: "new 2\n" })).text).toBe(
+        "Created sub/b.txt (6 B).",
+      );
+      expect((await tool("read_file", { path: "a.txt" }, "read")).text).toBe("one\n2");
+      expect((await tool("read_file", { path: join(draft.workingFolder, "a.txt") }, "read")).text).toBe("one\n2");
+      expect((await tool("search_files", { text: "2" }, "read")).text).toBe("a.txt:2: 2\nsub/b.txt:1: new 2");
+      expect((await tool("list_folder", { depth: 2 }, "read")).text).toMatch(/^a\.txt {2}.*\nsub\/\nsub\/b\.txt/);
+      expect(await readdir(draft.workingFolder)).toEqual(["a.txt"]);
+      await draft.end();
+      expect(await readFile(join(draft.workingFolder, "a.txt"), "utf8")).toBe("one\n2\n");
+      expect(await readFile(join(draft.workingFolder, "sub", "b.txt"), "utf8")).toBe("new 2\n");
+    } finally {
+      await draft.remove();
+    }
+  });
+
+  test("a link that a command made leads none of them out of the folder", async () => {
+    const draft = await makeDraftPlace();
+    try {
+      const { bench, turn } = draft;
+      await writeFile(join(bench.root, "secret.txt"), "canary");
+      await bench.run(turn, `ln -s ${bench.root} out; ln -s ${bench.root}/secret.txt file; ln -s / root; ln -s .. up`);
+      for (const path of ["out/secret.txt", "file", `root${bench.root}/secret.txt`, "up/../../secret.txt"]) {
+        for (const [tool, input] of [
+          ["read_file", { path }],
+          ["write_file", { path, content: "changed" }],
+          ["edit_file", { path, old_text: "canary", new_text: "changed" }],
+        ] as const) {
+          const { text } = await draft.call(plugin, "filesystem", tool, input);
+          expect(text).not.toContain("canary");
+        }
+      }
+      await draft.end();
+      expect(await readFile(join(bench.root, "secret.txt"), "utf8")).toBe("canary");
+    } finally {
+      await draft.remove();
+    }
   });
 });

@@ -1,0 +1,19 @@
+/** Results that were too long for the model are files in `/outputs`, for these tools as for commands; nothing is written there. */
+import type { PluginContext } from "../../src/core/plugin.ts";
+import { atPlace, type Place } from "../../src/core/working-folder.ts";
+
+const outputsPath = "/outputs";
+
+/** As `atPlace`, for reading: paths below `/outputs` lead to the scope's outputs, all others into the working folder. */
+export function atReadable<T>(
+  path: string,
+  { workingFolder, outputsFolder }: Pick<PluginContext, "workingFolder" | "outputsFolder">,
+  work: (place: Place) => Promise<T>,
+): Promise<T> {
+  const [, inside] = /^\/outputs(?:\/+(.*))?$/s.exec(path) ?? [];
+  if (inside === undefined && path !== outputsPath) return atPlace({ workingFolder, path }, work);
+  return atPlace({ workingFolder: outputsFolder, path: inside || "." }, (place) => {
+    const shown = place.shown === "." ? outputsPath : `${outputsPath}/${place.shown}`;
+    return work({ ...place, shown });
+  });
+}
