@@ -1,7 +1,7 @@
 /** Removing trees that may be large, deep or unreadable: in a child process, after they were renamed aside. */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { rmdirSync } from "node:fs";
+import { opendirSync, rmdirSync } from "node:fs";
 import { readdir, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -40,12 +40,47 @@ export async function removeTree(path: string): Promise<void> {
   await run("rm", ["-rf", "--one-file-system", "--", path]);
 }
 
-/** Without a child process where there is nothing, or an empty folder. */
-function isRemoved(path: string): boolean {
+/** What a view leaves that wrote nothing: a folder of empty folders. */
+const maxEmptyDepth = 2;
+const maxEmptyFolders = 8;
+
+/** Without a child process where there is nothing, or nothing but a few empty folders. Removes no file. */
+function isRemoved(path: string, depth = maxEmptyDepth): boolean {
+  try {
+    if (isFolderGone(path)) return true;
+    if (depth === 0) return false;
+    const names = fewNames(path);
+    return (
+      names.length <= maxEmptyFolders &&
+      names.every((name) => isRemoved(join(path, name), depth - 1)) &&
+      isFolderGone(path)
+    );
+  } catch {
+    // A file, or a folder that denies it.
+    return false;
+  }
+}
+
+function isFolderGone(path: string): boolean {
   try {
     rmdirSync(path);
     return true;
   } catch (thrown) {
-    return codeOf(thrown) === "ENOENT";
+    if (codeOf(thrown) === "ENOENT") return true;
+    if (codeOf(thrown) === "ENOTEMPTY") return false;
+    throw thrown;
+  }
+}
+
+/** No more than one above the limit, however many there are. */
+function fewNames(path: string): string[] {
+  const folder = opendirSync(path);
+  try {
+    const names: string[] = [];
+    for (let entry = folder.readSync(); entry !== null && names.length <= maxEmptyFolders; entry = folder.readSync())
+      names.push(entry.name);
+    return names;
+  } finally {
+    folder.closeSync();
   }
 }

