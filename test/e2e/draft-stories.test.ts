@@ -9,7 +9,7 @@ import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/
 import { createDraftWorld, type DraftWorld } from "./draft-kills/world.ts";
 
 const run = promisify(execFile);
-const testMs = 240_000;
+const testMs = 90_000;
 const dayMs = 86_400_000;
 
 let world: DraftWorld;

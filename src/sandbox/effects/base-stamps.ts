@@ -9,8 +9,8 @@ import { decodePath, type RawPath } from "./raw-path.ts";
 export type BaseStamps = { path: RawPath; stamp: EntryStamp | null }[];
 
 /**
- * The state of these paths now. A folder counts only as being one, with its mode. A `keepEffects` that was rolled back can
- * leave files with a new time of change: take the stamps again after it.
+ * The state of these paths now. A folder counts only as being one, with its mode. The time of change (ctime) does not count: a
+ * keep that was cut off, or a backup, changes it by linking the file.
  */
 export async function stampBase(base: string, paths: readonly RawPath[], signal: AbortSignal): Promise<BaseStamps> {
   const pace = createPace(signal);
@@ -39,6 +39,6 @@ export async function findChangedBase(base: string, stamps: BaseStamps, signal: 
 
 /** What is put into a folder changes its times; that is no change of the folder. */
 function entryStamp(stat: BigIntStats): EntryStamp {
-  const stamp = stampOf(stat);
-  return stat.isDirectory() ? { inode: "folder", mode: stamp.mode, bytes: 0, mtimeNs: "0", ctimeNs: "0" } : stamp;
+  const stamp = { ...stampOf(stat), ctimeNs: "0" };
+  return stat.isDirectory() ? { ...stamp, inode: "folder", bytes: 0, mtimeNs: "0" } : stamp;
 }

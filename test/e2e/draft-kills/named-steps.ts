@@ -58,16 +58,16 @@ export const namedSteps: Record<Kind, string[]> = {
     "1:ledger: turn running to done",
   ],
   undo: [
-    "4:rename workspace/drafts/undo/*/entry.json", // the click has come
-    "5:rename workspace/drafts/undo/*/entry.json", // staged
+    "1:rename workspace/drafts/undo/*.undo/entry.json", // the click has come
+    "2:rename workspace/drafts/undo/*.undo/entry.json", // staged
     "1:rmdir site/*/new", // half of it is undone
-    "6:rename workspace/drafts/undo/*/entry.json", // all of it is
+    "3:rename workspace/drafts/undo/*.undo/entry.json", // all of it is
     "2:ledger: approval consumed to consumed", // the journal has forgotten it
   ],
   "own undo": [
-    "5:rename workspace/drafts/undo/*/entry.json",
+    "2:rename workspace/drafts/undo/*.undo/entry.json",
     "1:rmdir workspace/files/channel:general/*/new",
-    "6:rename workspace/drafts/undo/*/entry.json",
+    "3:rename workspace/drafts/undo/*.undo/entry.json",
     "1:ledger: approval consumed to consumed",
   ],
   job: [
