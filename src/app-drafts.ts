@@ -70,6 +70,7 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
   const { network, readable } = config.sandbox;
   const egress = createEgress({
     allow: network.allow,
+    always: network.always,
     secrets: network.secrets,
     log: (connection) => log.info({ ...connection }, "a command reached the network"),
   });
@@ -113,7 +114,7 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
   const containment = createContainment({
     sandboxHolds: report.holds,
     asksForCommands: config.safety.shell === "ask",
-    freeHosts: network.always,
+    isFreeHost: (host) => egress.isFree(host),
     describeHosts(hosts) {
       const parsed = parseHosts(hosts);
       return parsed.type === "hosts" ? egress.describe(parsed.hosts) : [...hosts];

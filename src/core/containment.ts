@@ -11,8 +11,8 @@ export interface ContainmentOptions {
   sandboxHolds: boolean;
   /** `safety.shell: ask`: every command asks first. */
   asksForCommands: boolean;
-  /** Hosts that never ask, as the settings name them. */
-  freeHosts: readonly string[];
+  /** Whether the settings let every command reach this host, written as in a call. */
+  isFreeHost(host: string): boolean;
   /** A line for people about hosts, with ports and secrets. */
   describeHosts(hosts: readonly string[]): string[];
   /** Files that the conversation's draft has changed. */
@@ -31,12 +31,7 @@ export interface Containment {
 const maxNamedPaths = 10;
 
 export function createContainment(options: ContainmentOptions): Containment {
-  const { sandboxHolds, asksForCommands, freeHosts } = options;
-  const free = new Set(freeHosts.map((host) => host.toLowerCase()));
-
-  function hostsToAsk(spec: ToolSpec, input: JsonObject): string[] {
-    return networkOf(spec, input).filter((host) => !free.has(host.toLowerCase()));
-  }
+  const { sandboxHolds, asksForCommands, isFreeHost } = options;
 
   return {
     isContained(spec, input) {
@@ -48,7 +43,7 @@ export function createContainment(options: ContainmentOptions): Containment {
       const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
       if (!sandboxHolds && isOwnWork)
         return [reason("No sandbox works on this machine, so this changes files at once and nothing limits it.")];
-      if (hostsToAsk(spec, input).length > 0)
+      if (!networkOf(spec, input).every(isFreeHost))
         return [reason("It reaches the network, and what it does there can't be undone.")];
       if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command is to be approved here.")];
       return [];

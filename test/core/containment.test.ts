@@ -24,20 +24,22 @@ function containment(changes: Partial<ContainmentOptions> = {}) {
   return createContainment({
     sandboxHolds: true,
     asksForCommands: false,
-    freeHosts: [],
+    isFreeHost: () => false,
     describeHosts: (hosts) => hosts.map((host) => `${host}, port 443`),
     changedPaths: async () => [],
     ...changes,
   });
 }
 
+const onlyFirstFree = { isFreeHost: (host: string) => host === "a.example" };
+
 describe("what must be asked", () => {
   test.each([
     ["a command in a view", shell, { command: "rm -rf build" }, {}, false],
     ["a file that is written to a draft", writeFile, { path: "a" }, {}, false],
     ["a command with network access", shell, { command: "curl a.example", network: ["a.example"] }, {}, true],
-    ["a host that is free", shell, { command: "x", network: ["A.example"] }, { freeHosts: ["a.example"] }, false],
-    ["one free host of two", shell, { network: ["a.example", "b.example"] }, { freeHosts: ["a.example"] }, true],
+    ["a host that is free", shell, { command: "x", network: ["a.example"] }, onlyFirstFree, false],
+    ["one free host of two", shell, { network: ["a.example", "b.example"] }, onlyFirstFree, true],
     ["any command, when the settings say so", shell, { command: "ls" }, { asksForCommands: true }, true],
     ["a file, when commands are to ask", writeFile, { path: "a" }, { asksForCommands: true }, false],
     ["any command without a sandbox", shell, { command: "ls" }, { sandboxHolds: false }, true],

@@ -34,7 +34,7 @@ beforeAll(async () => {
     response.end(headers.authorization === `Bearer ${secret}` ? "welcome" : "who are you?");
   });
   const network = {
-    always: [free.host],
+    always: [free.host, "named.test"],
     secrets: { [guarded.host]: { Authorization: "Bearer ${API_TOKEN}" } },
   };
   remora = await world.start(network, { API_TOKEN: secret });
@@ -143,6 +143,11 @@ test("a host of sandbox.network.always never asks; another beside it does", asyn
   expect(asksIn(said)).toEqual([]);
   expect(free.requests).toEqual(["GET /"]);
   await expect.poll(() => connectionsLogged(free)).toHaveLength(1);
+
+  // The settings name a host without ports, which means 443 and 80.
+  const named = await say("echo unasked", ["Named.test:443", "named.test"]);
+  expect((await ann.answerTo(named)).text).toContain("unasked");
+  expect(asksIn(named)).toEqual([]);
 
   const both = await say(`curl -sS http://${free.host}/`, [free.host, web.host]);
   const card = await ann.cardFor(both);

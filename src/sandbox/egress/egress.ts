@@ -19,7 +19,7 @@ import type { CertificateAuthority } from "./certificates.ts";
 import { createConnectionRecords, type EgressConnection } from "./connections.ts";
 import { createDial, type Dial, type Resolve } from "./dial.ts";
 import { proxyEnvironment } from "./environment.ts";
-import { type ApprovedHost, hostLine } from "./hosts.ts";
+import { type ApprovedHost, hostLine, isApproved, parseHosts } from "./hosts.ts";
 import { maxConnections, maxSessionBytes } from "./limits.ts";
 import { openListener } from "./listener.ts";
 import { createProxy } from "./proxy.ts";
@@ -29,6 +29,8 @@ import { type EgressSecret, type EgressSecretSettings, readSecrets, secretsFor }
 export interface EgressOptions {
   /** `sandbox.network.allow`: hosts, addresses and networks that may be reached although they are not public. */
   allow: readonly string[];
+  /** `sandbox.network.always`: hosts that every command may reach, written as in a call. Default: none. */
+  always?: readonly string[];
   /** `sandbox.network.secrets`, with the environment's values filled in. */
   secrets: EgressSecretSettings;
   /** Called once for each connection, at its end. Must not throw. Host names in it are the command's choice: escape them. */
@@ -40,6 +42,8 @@ export interface EgressOptions {
 }
 
 export interface Egress {
+  /** Whether a host, written as in a call, is one of `always` on every port that it means. False for what can't be read. */
+  isFree(host: string): boolean;
   /** Lines of plain text for a card: each host with its ports, and the secret that its requests will carry. */
   describe(hosts: readonly ApprovedHost[]): string[];
   open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;
@@ -65,11 +69,17 @@ export interface EgressSession {
 /** Throws a RemoraError for an operator when a setting can't be read. */
 export function createEgress(options: EgressOptions): Egress {
   const secrets = readSecrets(options.secrets);
+  const free = (options.always ?? []).flatMap(readFree);
   const dial = createDial(options.allow.map(readAllowed), options.resolve);
   const roots = createRoots(options.roots ?? []);
   const sessions = new Set<EgressSession>();
 
   return {
+    isFree(host) {
+      const parsed = parseHosts([host]);
+      if (parsed.type === "refused") return false;
+      return parsed.hosts.every(({ host: name, ports }) => ports.every((port) => isApproved(free, name, port)));
+    },
     describe(hosts) {
       return hosts.map((host) => [hostLine(host), ...secretNames(secretsFor(secrets, [host]))].join("; "));
     },
@@ -189,6 +199,12 @@ async function writeBundle(certificates: readonly string[]): Promise<string> {
 function secretNames(secrets: readonly EgressSecret[]): string[] {
   const names = new Set(secrets.flatMap(({ headers }) => headers.map(({ name }) => name)));
   return names.size === 0 ? [] : [`requests carry this installation's ${[...names].join(", ")}`];
+}
+
+function readFree(written: string): ApprovedHost[] {
+  const parsed = parseHosts([written]);
+  if (parsed.type === "hosts") return parsed.hosts;
+  throw new RemoraError({ code: "sandbox.network", place: "sandbox.network.always", message: parsed.message });
 }
 
 function readAllowed(written: string): AddressRule {

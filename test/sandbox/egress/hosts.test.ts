@@ -1,6 +1,7 @@
 /** What a call may name, and how it stands on a card. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { hostLine, isApproved, parseAuthority, parseHosts } from "../../../src/sandbox/egress/hosts.ts";
 
 const hostsOf = (...list: string[]) => {
@@ -91,4 +92,14 @@ test("whatever is written, a host on the list is plain ASCII, and is read the sa
     }),
     { numRuns: 2_000 },
   );
+});
+
+test("a host that never asks is recognised in every spelling, on the ports that the settings mean", () => {
+  const settings = { allow: [], secrets: {}, log: () => {} };
+  const { isFree } = createEgress({ ...settings, always: ["Web.example", "api.example:8443", "[2001:DB8::1]:443"] });
+  const free = ["web.example", "WEB.example.", "web.example:443", "web.example:80", "api.example:8443"];
+  for (const host of [...free, "[2001:db8:0::1]:443"]) expect([host, isFree(host)]).toEqual([host, true]);
+  const asking = ["web.example:8080", "api.example", "a.web.example", "2001:db8::1", "https://web.example", "*", ""];
+  for (const host of asking) expect([host, isFree(host)]).toEqual([host, false]);
+  expect(() => createEgress({ ...settings, always: ["*.example"] })).toThrow("[sandbox.network.always]");
 });
