@@ -12,7 +12,7 @@ import type { ApprovalDesk, ApprovalRecord } from "../core/approval.ts";
 import { answerCard } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
-import { escapeHidden } from "./card-text.ts";
+import { escapeHiddenLines } from "./card-text.ts";
 import { finishChanges, mayTakeBack, openChanges, redeemChanges, replaceChanges } from "./changes.ts";
 import {
   type ApprovalsContext,
@@ -145,7 +145,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       const row = (await ledger.get("approval", id)) ?? (await rowsOf(ledger, id))?.rows[0];
       if (row?.body.changes === undefined) return undefined;
       const text = await options.changes?.diff(row.body);
-      return text === undefined ? undefined : options.redact(text).split("\n").map(escapeHidden).join("\n");
+      return text === undefined ? undefined : escapeHiddenLines(options.redact(text));
     },
     listGrants: grants.list,
     async revokeGrant(grantId, conversationId, by = operator) {

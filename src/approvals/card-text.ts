@@ -25,6 +25,14 @@ export function escapeHidden(text: string): string {
   return text.replace(escaped, (found) => (found.startsWith("\\") ? found + found : escapeOf(found)));
 }
 
+/** Many lines of plain text, such as a diff: line ends and tabs stay, everything else that can't be seen is escaped. */
+export function escapeHiddenLines(text: string): string {
+  return text
+    .split(/([\n\t])/)
+    .map((part, index) => (index % 2 === 1 ? part : escapeHidden(part)))
+    .join("");
+}
+
 function escapeOf(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`;
 }

@@ -2,7 +2,7 @@
 import type { ApprovalRecord, ApprovalState, ChangesRecord, ShownChanges } from "../core/approval.ts";
 import type { AnswerChoice } from "../core/message.ts";
 import type { Redact } from "../core/redact.ts";
-import { escapeHidden } from "./card-text.ts";
+import { escapeHidden, escapeHiddenLines } from "./card-text.ts";
 import { grantableRules } from "./grants.ts";
 
 /** While the changes wait for an answer. */
@@ -29,7 +29,7 @@ export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState
         .trim()
         .replace(/\s*\n\s*/g, " "),
     );
-  const lines = (text: string) => redact(text).split("\n").map(escapeHidden).join("\n");
+  const lines = (text: string) => escapeHiddenLines(redact(text));
   const isOpen = state === "open";
   return {
     title: line(shown.title),
