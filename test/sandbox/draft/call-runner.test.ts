@@ -217,6 +217,7 @@ describe("a crash", () => {
       sandbox: bench.sandbox,
       isGiven: () => false,
       unconfinedRefusal: undefined,
+      environment: {},
       exposed: () => ({ readable: [], mounts: [] }),
       egress: createEgress({ allow: [], secrets: {}, log: () => {} }),
       startJob: () => Promise.reject(new Error("there are no jobs here")),
