@@ -1,0 +1,488 @@
+/** Approvals of changes to a folder: who decides, once, and what the card says. */
+import { describe, expect, test } from "vitest";
+import type { ApprovalPolicy } from "../../src/approvals/authority.ts";
+import type { ApprovalRecord, ChangesRecord, ChangesRequest, ShownChanges } from "../../src/core/approval.ts";
+import type { AnswerChoice, Author, InboundAnswer } from "../../src/core/message.ts";
+import { ann, ben, click, hour, person, setUp, target } from "./approvals-fixture.ts";
+
+const website = "/srv/website";
+const carl = person("carl");
+
+function shownWith(changes: Partial<ShownChanges> = {}): ShownChanges {
+  return {
+    title: "website: 1 file deleted, 1 changed",
+    summary: "Nothing in website changes until somebody approves.",
+    files: [
+      { path: "old.html", action: "deleted", detail: "2 kB" },
+      { path: "app.css", action: "changed", detail: "+1 −1" },
+    ],
+    moreFiles: 0,
+    commands: [{ text: "npm test", outcome: "exit code 0" }],
+    lastOutput: "12 passed",
+    diff: "-old\n+new",
+    labels: { approve: "Approve", deny: "Deny" },
+    ...changes,
+  };
+}
+
+function changesWith(changes: Partial<ChangesRecord> = {}): ChangesRecord {
+  return { draftId: "d1", kind: "ask", hash: "hash-1", shown: shownWith(), paths: ["old.html", "app.css"], ...changes };
+}
+
+const grantOf = (kind: string) => ({ pattern: `${kind} ${website}`, reason: `${kind} in website` });
+const grant = grantOf("keep changes without deletions");
+
+function openDesk(policy: ApprovalPolicy = {}) {
+  const undone: string[] = [];
+  const again: string[] = [];
+  let diff: string | undefined = "--- a/app.css\n+hunter2secret\u202e";
+  const desk = setUp({
+    policy,
+    changes: {
+      diff: async () => diff,
+      undo: async (_record: ApprovalRecord, id: string, by: Author) => {
+        undone.push(`${id} by ${by.id}`);
+        return { accepted: true, text: "Undone." };
+      },
+      runAgain: async (_record: ApprovalRecord, id: string, by: Author) => {
+        again.push(`${id} by ${by.id}`);
+        return { accepted: true, text: "Working on it again." };
+      },
+    },
+  });
+  const requestFor = (turnId: string, more: Partial<ChangesRequest> = {}): ChangesRequest => ({
+    turnId,
+    target: target(turnId),
+    scope: "dm:ann",
+    requester: ann,
+    workingFolder: website,
+    changes: changesWith(),
+    expiresAt: desk.clock.now + 24 * hour,
+    ...more,
+  });
+  return {
+    ...desk,
+    undone,
+    again,
+    loseDiff: () => {
+      diff = undefined;
+    },
+    ask: (turnId = "t1", more: Partial<ChangesRequest> = {}) => desk.approvals.openChanges(requestFor(turnId, more)),
+    press: (id: string, choice: AnswerChoice, by = ann, more: Partial<InboundAnswer> = {}) =>
+      desk.approvals.answer(click(id, { choice, by, ...more })),
+    async itemOf(cardId: string) {
+      const item = (await desk.approvals.card(cardId))?.items[0];
+      if (item === undefined) throw new Error("there is no such card");
+      return item;
+    },
+  };
+}
+
+describe("asking", () => {
+  test("the same changes again, as after a crash, are the same card and record", async () => {
+    const { ask, ledger } = openDesk();
+    const first = await ask();
+    expect(await ask()).toEqual(first);
+    expect(await ledger.list("approval", {})).toHaveLength(1);
+    const other = await ask("t1", { changes: changesWith({ hash: "hash-2" }) });
+    expect(other.approvalId).not.toBe(first.approvalId);
+  });
+
+  test("nobody is woken by the answer, and nothing is kept before there is one", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    expect(await desk.approvals.redeemChanges(approvalId)).toEqual({ type: "waiting" });
+    await desk.press(approvalId, "approve");
+    expect(await desk.approvals.redeemChanges(approvalId)).toEqual({ type: "keep", by: ann, hash: "hash-1" });
+  });
+
+  test("what nobody may approve is denied at once, with the reason", async () => {
+    const desk = openDesk({ approvers: [] });
+    const { state, approvalId } = await desk.ask();
+    expect(state).toBe("denied");
+    expect(await desk.approvals.redeemChanges(approvalId)).toMatchObject({
+      type: "discard",
+      sentence: expect.stringContaining("names no approvers"),
+    });
+  });
+
+  test("keep_changes has approvers of its own where the settings say so", async () => {
+    const desk = openDesk({ tools: { keep_changes: { approvers: ["user:ben"] } } });
+    const { approvalId } = await desk.ask();
+    expect((await desk.press(approvalId, "approve", ann)).accepted).toBe(false);
+    expect((await desk.press(approvalId, "approve", ben)).accepted).toBe(true);
+  });
+});
+
+describe("answering", () => {
+  test("an approval is redeemed for the same hash as often as a crash makes it ask", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    await desk.press(approvalId, "approve");
+    const outcome = { type: "keep", by: ann, hash: "hash-1" };
+    expect(await desk.approvals.redeemChanges(approvalId)).toEqual(outcome);
+    expect(await desk.stateOf(approvalId)).toBe("consumed");
+    expect(await desk.approvals.redeemChanges(approvalId)).toEqual(outcome);
+  });
+
+  test("denied says by whom and why", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    await desk.press(approvalId, "deny", ann, { reason: "not today." });
+    expect(await desk.approvals.redeemChanges(approvalId)).toEqual({
+      type: "discard",
+      sentence: "Ann denied the changes: not today. They were discarded.",
+    });
+  });
+
+  test("a stranger decides nothing and is told who may", async () => {
+    const desk = openDesk();
+    const { approvalId, card } = await desk.ask();
+    for (const choice of ["approve", "deny", "part", "allow"] as const) {
+      const receipt = await desk.press(approvalId, choice, ben, { parts: [0] });
+      expect(receipt).toMatchObject({ accepted: false, text: expect.stringContaining("Ann") });
+    }
+    expect((await desk.press(approvalId, "approve", ann, { conversationId: "test:C2" })).accepted).toBe(false);
+    expect((await desk.press(approvalId, "approve", person("ann", { isBot: true }))).accepted).toBe(false);
+    expect((await desk.itemOf(card.id)).state).toBe("open");
+  });
+
+  test("a double click decides once, and the second one is told how", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    const receipts = await Promise.all([desk.press(approvalId, "approve"), desk.press(approvalId, "deny")]);
+    expect(receipts.filter(({ accepted }) => accepted)).toHaveLength(1);
+    expect(await desk.press(approvalId, "deny")).toMatchObject({
+      accepted: false,
+      text: expect.stringContaining("Nothing left to answer"),
+    });
+    expect(desk.names().filter((name) => name === "safety.approved" || name === "safety.denied")).toHaveLength(1);
+  });
+
+  test("with a quorum of two nothing is kept before both agreed, and one person alone can choose nothing", async () => {
+    const desk = openDesk({ quorum: 2, approvers: ["requester", "user:ben", "user:carl"] });
+    const { approvalId, card } = await desk.ask("t1", { grant });
+    expect(card.items[0]?.choices.toSorted()).toEqual(["approve", "deny"]);
+    expect((await desk.press(approvalId, "part", ann, { parts: [0] })).accepted).toBe(false);
+    expect((await desk.press(approvalId, "allow", ann)).accepted).toBe(false);
+    await desk.press(approvalId, "approve", ann);
+    expect((await desk.press(approvalId, "approve", ann)).accepted).toBe(false);
+    expect(await desk.approvals.redeemChanges(approvalId)).toEqual({ type: "waiting" });
+    expect((await desk.itemOf(card.id)).progress).toContain("1 of 2");
+    await desk.press(approvalId, "approve", carl);
+    expect(await desk.approvals.redeemChanges(approvalId)).toMatchObject({ type: "keep", by: carl });
+  });
+
+  test("with not_requester the one who asked, and who asked along, may deny and not approve", async () => {
+    const desk = openDesk({ notRequester: true, approvers: ["requester", "user:ben", "user:carl"] });
+    const { approvalId } = await desk.ask("t1", { alsoAsked: ["carl"] });
+    expect((await desk.press(approvalId, "approve", ann)).accepted).toBe(false);
+    expect((await desk.press(approvalId, "part", ann, { parts: [0] })).accepted).toBe(false);
+    expect((await desk.press(approvalId, "approve", carl)).accepted).toBe(false);
+    expect((await desk.press(approvalId, "deny", ann)).accepted).toBe(true);
+  });
+
+  test("an approval counts only while its giver may still give it", async () => {
+    let isMember = true;
+    const desk = setUp({
+      policy: { approvers: ["role:team"] },
+      authority: async (by) => (isMember ? by : { ...by, roles: [] }),
+    });
+    const member = person("ben", { roles: ["team"] });
+    const { approvalId } = await desk.approvals.openChanges({
+      ...{ turnId: "t1", target: target("t1"), scope: "dm:ann", requester: ann, workingFolder: website },
+      ...{ changes: changesWith(), expiresAt: null },
+    });
+    await desk.approvals.answer(click(approvalId, { by: member }));
+    isMember = false;
+    expect(await desk.approvals.redeemChanges(approvalId)).toMatchObject({
+      type: "discard",
+      sentence: expect.stringContaining("no longer counts"),
+    });
+    expect(await desk.stateOf(approvalId)).toBe("cancelled");
+  });
+
+  test("the operator approves, denies and keeps a part", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    const decision = { cardOrApprovalId: approvalId, choice: "part" as const, parts: [0] };
+    expect((await desk.approvals.decide(decision)).accepted).toBe(true);
+    expect(await desk.approvals.redeemChanges(approvalId)).toMatchObject({ type: "keep", paths: ["old.html"] });
+  });
+});
+
+describe("expiry", () => {
+  test("in the very millisecond an answer is too late, and the changes are discarded", async () => {
+    const desk = openDesk();
+    const { approvalId, card } = await desk.ask();
+    desk.clock.now += 24 * hour;
+    expect((await desk.press(approvalId, "approve")).accepted).toBe(false);
+    expect(await desk.approvals.redeemChanges(approvalId)).toMatchObject({
+      type: "discard",
+      sentence: expect.stringContaining("Nobody answered in time"),
+    });
+    expect((await desk.itemOf(card.id)).choices).toEqual([]);
+  });
+
+  test("nobody need click: looking at it, or the sweep, expires it", async () => {
+    const desk = openDesk();
+    const [one, other] = [await desk.ask("t1"), await desk.ask("t2")];
+    desk.clock.now += 24 * hour;
+    expect(await desk.approvals.redeemChanges(one.approvalId)).toMatchObject({ type: "discard" });
+    await desk.approvals.sweep(desk.clock.now);
+    expect(await desk.stateOf(other.approvalId)).toBe("expired");
+  });
+
+  test("null is never", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask("t1", { expiresAt: null });
+    desk.clock.now += 1_000 * 24 * hour;
+    expect((await desk.press(approvalId, "approve")).accepted).toBe(true);
+  });
+});
+
+describe("a part", () => {
+  test("keeps the chosen paths; all of them are no part", async () => {
+    const desk = openDesk();
+    const [some, all] = [await desk.ask("t1"), await desk.ask("t2")];
+    await desk.press(some.approvalId, "part", ann, { parts: [1, 1] });
+    expect(await desk.approvals.redeemChanges(some.approvalId)).toMatchObject({ type: "keep", paths: ["app.css"] });
+    await desk.press(all.approvalId, "part", ann, { parts: [1, 0] });
+    expect(await desk.approvals.redeemChanges(all.approvalId)).not.toHaveProperty("paths");
+  });
+
+  test.each([[[]], [undefined], [[7]], [[-1]], [[0.5]]])("of %j decides nothing", async (parts) => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    const receipt = await desk.press(approvalId, "part", ann, parts === undefined ? {} : { parts });
+    expect(receipt.accepted).toBe(false);
+    expect(await desk.stateOf(approvalId)).toBe("open");
+  });
+
+  test("is not offered for one file, nor where not every file is listed", async () => {
+    const desk = openDesk();
+    const one = await desk.ask("t1", { changes: changesWith({ paths: ["a"] }) });
+    const many = await desk.ask("t2", { changes: changesWith({ shown: shownWith({ moreFiles: 1 }) }) });
+    for (const { approvalId, card } of [one, many]) {
+      expect(card.items[0]?.choices).not.toContain("part");
+      expect((await desk.press(approvalId, "part", ann, { parts: [0] })).accepted).toBe(false);
+    }
+  });
+});
+
+describe("a grant", () => {
+  test("is offered only with one, so never while untrusted content is in the prompt", async () => {
+    const desk = openDesk();
+    const { approvalId, card } = await desk.ask();
+    expect(card.items[0]?.choices).not.toContain("allow");
+    expect((await desk.press(approvalId, "allow")).accepted).toBe(false);
+    expect(await desk.stateOf(approvalId)).toBe("open");
+  });
+
+  test("keeps the same kind of change in the same folder for the same person, until it runs out or is revoked", async () => {
+    const desk = openDesk();
+    const first = await desk.ask("t1", { grant });
+    expect(first.card.items[0]?.grantText).toContain("when Ann asks for it");
+    expect((await desk.press(first.approvalId, "allow")).accepted).toBe(true);
+    const second = await desk.ask("t2", { grant });
+    expect(second.state).toBe("approved");
+    expect(await desk.approvals.redeemChanges(second.approvalId)).toMatchObject({ type: "keep", by: ann });
+    const deletes = { grant: grantOf("keep changes with deletions") };
+    expect((await desk.ask("t3", deletes)).state).toBe("open");
+    const elsewhere = { grant: { ...grant, pattern: "keep changes without deletions /srv/other" } };
+    expect((await desk.ask("t4", elsewhere)).state).toBe("open");
+    // Tainted: the request brings no grant.
+    expect((await desk.ask("t5")).state).toBe("open");
+    const [given] = await desk.approvals.listGrants();
+    const late = await desk.ask("t6", { grant });
+    await desk.approvals.revokeGrant(given?.id ?? "");
+    expect(await desk.approvals.redeemChanges(late.approvalId)).toMatchObject({ type: "discard" });
+    expect((await desk.ask("t7", { grant })).state).toBe("open");
+  });
+
+  test("holds for the person alone who made the request", async () => {
+    const desk = openDesk({ approvers: ["requester", "user:ann", "user:ben"] });
+    const first = await desk.ask("t1", { grant });
+    await desk.press(first.approvalId, "allow", ben);
+    expect((await desk.ask("t2", { grant })).state).toBe("approved");
+    expect((await desk.ask("t3", { grant, requester: carl })).state).toBe("open");
+    expect((await desk.ask("t4", { grant, requester: ben })).state).toBe("open");
+  });
+
+  test("runs out", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask("t1", { grant });
+    await desk.press(approvalId, "allow");
+    desk.clock.now += 30 * 60 * 1_000;
+    expect((await desk.ask("t2", { grant })).state).toBe("open");
+  });
+});
+
+describe("the diff", () => {
+  const long = () => {
+    const { diff: _diff, ...shown } = shownWith();
+    return changesWith({ shown });
+  };
+
+  test("is for everyone who sees the card, as a file, without secrets", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask("t1", { changes: long() });
+    const receipt = await desk.press(approvalId, "diff", ben);
+    expect(receipt).toMatchObject({ accepted: true, file: { name: "changes.diff" } });
+    expect(receipt.file?.text).toContain("[redacted]");
+    expect(await desk.approvals.diffOf(approvalId)).toBe("--- a/app.css\n+[redacted]\\u{202E}");
+  });
+
+  test("is not offered where the card shows it, and says so once it is gone", async () => {
+    const desk = openDesk();
+    const shown = await desk.ask("t1");
+    expect((await desk.press(shown.approvalId, "diff")).accepted).toBe(false);
+    const { approvalId } = await desk.ask("t2", { changes: long() });
+    desk.loseDiff();
+    expect(await desk.press(approvalId, "diff")).toMatchObject({
+      accepted: false,
+      text: expect.stringContaining("no diff any more"),
+    });
+  });
+});
+
+describe("once it was decided", () => {
+  async function kept(policy: ApprovalPolicy = {}) {
+    const desk = openDesk(policy);
+    const { approvalId, card } = await desk.ask();
+    await desk.approvals.decide({ cardOrApprovalId: approvalId, choice: "approve" });
+    await desk.approvals.redeemChanges(approvalId);
+    await desk.approvals.finishChanges(approvalId, { result: "Kept 2 files.", undoId: "u1" });
+    await desk.approvals.whenIdle();
+    return { ...desk, approvalId, cardId: card.id };
+  }
+
+  test("the card shrinks to title, outcome, files and Undo", async () => {
+    const { itemOf, cardId, shown } = await kept();
+    const item = await itemOf(cardId);
+    expect(item).toMatchObject({ choices: ["undo"], outcome: "Approved by the operator. Kept 2 files." });
+    expect(item.changes).toMatchObject({ title: shownWith().title, summary: "", commands: [] });
+    expect(item.changes).not.toHaveProperty("diff");
+    expect(item.changes).not.toHaveProperty("lastOutput");
+    expect(shown.at(-1)?.items[0]?.outcome).toBe(item.outcome);
+  });
+
+  test("whoever asked, whoever may approve and the operator may undo; others not", async () => {
+    const desk = await kept({ approvers: ["user:ben"] });
+    expect(await desk.press(desk.approvalId, "undo", carl)).toMatchObject({ accepted: false });
+    expect(await desk.press(desk.approvalId, "undo", person("ann", { isBot: true }))).toMatchObject({
+      accepted: false,
+    });
+    expect(desk.undone).toEqual([]);
+    expect(await desk.approvals.mayTakeBack(desk.approvalId, carl)).toBe(false);
+    for (const by of [ann, ben]) {
+      expect(await desk.approvals.mayTakeBack(desk.approvalId, by)).toBe(true);
+      expect(await desk.press(desk.approvalId, "undo", by)).toMatchObject({ accepted: true });
+    }
+    expect(desk.undone).toEqual([`${desk.approvalId} by ann`, `${desk.approvalId} by ben`]);
+  });
+
+  test("what was undone has no Undo any more, and a late click is told", async () => {
+    const { approvals, itemOf, press, approvalId, cardId, undone } = await kept();
+    await approvals.finishChanges(approvalId, { result: "Kept 2 files, and undone by Ann." });
+    expect(await itemOf(cardId)).toMatchObject({ choices: [], outcome: expect.stringContaining("undone by Ann") });
+    expect((await press(approvalId, "undo")).accepted).toBe(false);
+    expect(undone).toEqual([]);
+  });
+
+  test("what could not be kept offers Run again to the same people", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    await desk.press(approvalId, "approve");
+    await desk.approvals.redeemChanges(approvalId);
+    await desk.approvals.finishChanges(approvalId, { result: "Nothing was kept.", mayRunAgain: true });
+    expect((await desk.press(approvalId, "again", ben)).accepted).toBe(false);
+    expect((await desk.press(approvalId, "again")).accepted).toBe(true);
+    expect(desk.again).toEqual([`${approvalId} by ann`]);
+  });
+
+  test.each(["undo", "again"] as const)("%s is nothing that an open card takes", async (choice) => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    expect((await desk.press(approvalId, choice)).accepted).toBe(false);
+    expect(desk.undone.concat(desk.again)).toEqual([]);
+  });
+});
+
+describe("a card that another one replaced", () => {
+  test.each(["open", "approved"] as const)("can't be answered or redeemed any more, when it was %s", async (state) => {
+    const desk = openDesk();
+    const { approvalId, card } = await desk.ask();
+    if (state === "approved") await desk.press(approvalId, "approve");
+    await desk.approvals.replaceChanges(approvalId, "Continued below.");
+    expect((await desk.press(approvalId, "approve")).accepted).toBe(false);
+    expect(await desk.approvals.redeemChanges(approvalId)).toEqual({ type: "discard", sentence: "Continued below." });
+    expect(await desk.itemOf(card.id)).toMatchObject({ outcome: "Continued below.", choices: [] });
+  });
+
+  test("keeps its outcome when it was decided before", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask();
+    await desk.press(approvalId, "deny");
+    await desk.approvals.replaceChanges(approvalId, "Continued below.");
+    expect(await desk.stateOf(approvalId)).toBe("denied");
+  });
+});
+
+describe("a report", () => {
+  const report = () => changesWith({ kind: "report", result: "Kept", undoId: "u1" });
+
+  test("asks nothing, decides nothing and is no decision of anybody", async () => {
+    const desk = openDesk();
+    const { state, approvalId, card } = await desk.ask("t1", { changes: report(), expiresAt: null });
+    await desk.approvals.whenIdle();
+    await desk.approvals.sweep(desk.clock.now);
+    await desk.approvals.whenIdle();
+    expect(state).toBe("consumed");
+    expect(card.items[0]).toMatchObject({ outcome: "Kept", choices: ["undo"] });
+    expect(await desk.approvals.redeemChanges(approvalId)).toEqual({ type: "waiting" });
+    expect((await desk.press(approvalId, "approve")).accepted).toBe(false);
+    expect(desk.names()).toEqual([]);
+    expect(desk.remembered).toEqual([]);
+    expect(await desk.approvals.listOpen()).toEqual([]);
+  });
+
+  test("is made where nobody may approve, too: Undo is for the one who asked", async () => {
+    const desk = openDesk({ approvers: [] });
+    const { state, approvalId } = await desk.ask("t1", { changes: report() });
+    expect(state).toBe("consumed");
+    expect((await desk.press(approvalId, "undo")).accepted).toBe(true);
+  });
+});
+
+test("texts of the card hide nothing: line ends, right-to-left marks, backticks and secrets", async () => {
+  const bad = "x\u202Ey\u200Bz\n```hunter2secret";
+  const escaped = "x\\u{202E}y\\u{200B}z ``\\u{60}[redacted]";
+  const desk = openDesk();
+  const { card } = await desk.ask("t1", {
+    requester: person("ann", { name: bad }),
+    changes: changesWith({
+      shown: shownWith({
+        title: bad,
+        summary: bad,
+        files: [{ path: bad, action: "deleted", detail: bad }],
+        commands: [{ text: bad, outcome: bad }],
+        lastOutput: bad,
+        diff: bad,
+      }),
+    }),
+  });
+  const lines = "x\\u{202E}y\\u{200B}z\n``\\u{60}[redacted]";
+  expect(card.requesterName).toBe(escaped);
+  expect(card.items[0]).toMatchObject({ callText: "", reasons: [] });
+  expect(card.items[0]?.changes).toEqual({
+    title: escaped,
+    summary: escaped,
+    files: [{ path: escaped, action: "deleted", detail: escaped }],
+    moreFiles: 0,
+    commands: [{ text: escaped, outcome: escaped }],
+    lastOutput: lines,
+    diff: lines,
+    labels: { approve: "Approve", deny: "Deny" },
+  });
+});
