@@ -47,7 +47,7 @@ function cardIn(where: () => ChannelHandle | undefined): Promise<SeenMessage> {
 /** The card below the answer that says what the turn changed. */
 function reportIn(where: () => ChannelHandle | undefined, words: string): Promise<SeenMessage> {
   const isReport = ({ buttons, embeds }: SeenMessage) =>
-    buttons.some(({ label }) => label === "Undo") && JSON.stringify(embeds).includes(words);
+    buttons.some(({ label }) => label === "Undo") && JSON.stringify(embeds).replaceAll("\\", "").includes(words);
   return discord.until(() => own(where()).find(isReport), 20_000);
 }
 
