@@ -10,7 +10,7 @@ import { atomsOf } from "./prefilter.ts";
 import { setsOf } from "./re2-sets.ts";
 
 /** Characters that are read before the deadline is looked at again. */
-const readAtOnce = 65_536;
+const readAtOnce = 16_384;
 /** Atoms that JavaScript's engine looks for one by one; with more of them one automaton is faster. */
 const maxNativeAtoms = 128;
 /** Characters of a text from which on that is worth it. */

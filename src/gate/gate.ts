@@ -54,8 +54,15 @@ export function createGate(options: GateOptions): RuleGate {
 
   /** When they are needed: hundreds of patterns take longer to compile than a process to start. */
   function compiledRules(): CompiledRules {
-    compiled ??= compileRules(rules);
+    compiled ??= warmed(compileRules(rules));
     return compiled;
+  }
+
+  /** Automata are built as texts need them, and the first call would seem to take too long to be checked. */
+  function warmed(fresh: CompiledRules): CompiledRules {
+    fresh.patterns.compileAll();
+    fresh.patterns.match([everyPair()], createDeadline(timeLimitMs));
+    return fresh;
   }
 
   return {
@@ -82,10 +89,7 @@ export function createGate(options: GateOptions): RuleGate {
       compiled = undefined;
     },
     diagnostics: () => [...compiledRules().diagnostics],
-    warmUp() {
-      // Automata are built as texts need them: the first long one would wait for it.
-      compiledRules().patterns.match([everyPair()], createDeadline(timeLimitMs));
-    },
+    warmUp: () => void compiledRules(),
   };
 }
 

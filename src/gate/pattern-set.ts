@@ -28,6 +28,8 @@ export interface PatternHits {
 }
 
 export interface PatternSet {
+  /** Compiles now what is otherwise compiled when a text needs it. */
+  compileAll(): void;
   /** `earlier`: what the texts before `start` have already matched; those are not tried again. */
   match(
     texts: readonly string[],
@@ -69,7 +71,8 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
   /** The numbers of the atoms in the text; undefined when it could not be tried whole. */
   function matchText(text: string, position: number, hits: Map<number, number>, deadline: Deadline) {
     const within = <T>(work: () => T): { value: T } | undefined => {
-      if (text.length > maxUntimedCharacters) return runUntil(deadline, work);
+      if (text.length > maxUntimedCharacters && candidates.length + together.length > 0)
+        return runUntil(deadline, work);
       return deadline.left() > 0 ? { value: work() } : undefined;
     };
     const found = findAtoms(text, deadline);
@@ -79,19 +82,26 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
         entry.re2 !== undefined && entry.atoms !== undefined && !hits.has(entry.index) && canMatch(entry, found),
     );
     // Not under the limit: what the library builds for all its patterns must not be left half built.
-    for (const entry of candidates) if (!entry.isAtom) entry.set ??= compileSet([entry.re2 ?? ""]);
+    candidates.forEach(compileEntry);
     const hit = (entry: Entry | undefined) => {
       if (entry !== undefined && !hits.has(entry.index)) hits.set(entry.index, position);
     };
-    if (candidates.length + together.length === 0) return found;
+    // What was tried is not tried again when the work is begun anew.
+    let next = 0;
     const tried = within(() => {
-      for (const entry of candidates) if (entry.isAtom || (entry.set?.match(text).length ?? 0) > 0) hit(entry);
-      for (const number of togetherSets.match(text)) hit(together[number]);
+      for (; next < candidates.length; next += 1) {
+        const entry = candidates[next];
+        if (entry?.isAtom || (entry?.set?.match(text).length ?? 0) > 0) hit(entry);
+      }
+      for (const number of together.length === 0 ? [] : togetherSets.match(text)) hit(together[number]);
     });
     return tried === undefined ? undefined : found;
   }
 
   return {
+    compileAll() {
+      entries.forEach(compileEntry);
+    },
     match(texts, deadline, earlier = { hits: new Map(), start: 0 }) {
       const first = new Map(earlier.hits);
       let isComplete = true;
@@ -129,6 +139,10 @@ function entryOf({ re2, javascript, source }: Readings, index: number, atomNumbe
       isUsable && atoms?.length === 1 && atoms[0]?.length === 1 && atoms[0][0] === source && !isAboutPlace.test(source),
     set: undefined,
   };
+}
+
+function compileEntry(entry: Entry): void {
+  if (entry.re2 !== undefined && entry.atoms !== undefined && !entry.isAtom) entry.set ??= compileSet([entry.re2]);
 }
 
 function canMatch({ atoms }: Entry, found: ReadonlySet<number>): boolean {
