@@ -58,6 +58,7 @@ function changesWith(changes: Partial<ShownChanges> = {}): ShownChanges {
   };
 }
 
+const grantText = "For 30 minutes, in this conversation: keep changes in website without asking, when Ann asks for it.";
 const allOfAsking: AnswerChoice[] = ["approve", "deny", "part", "diff", "allow"];
 
 /** A card that asks; `changes` of the item override that. */
@@ -69,7 +70,7 @@ function changesCard(
   const changes = changesWith(shown);
   return createCard(message, {
     ...{ tool: "changes", callText: "", reasons: [], choices: allOfAsking, changes },
-    grantText: "changes in this folder are kept for 30 minutes",
+    grantText,
     ...item,
   });
 }
@@ -115,10 +116,21 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
       return card;
     }
 
-    /** The card and what stands beside it. */
+    /** The card alone, also where a file with what it has no room for stands below it. */
+    async function theCard(): Promise<ShownMessage> {
+      const [card] = await agentsMessages();
+      if (card === undefined) throw new Error("no card is shown");
+      return card;
+    }
+
+    /**
+     * The card and what stands beside it. A service whose code blocks can't hold three backticks breaks them up by a
+     * character without width.
+     */
     async function seen(): Promise<string> {
       const shown = await agentsMessages();
-      return shown.flatMap(({ text, files }) => [text, ...files.map(({ content }) => content)]).join("\n");
+      const texts = shown.flatMap(({ text, files }) => [text, ...files.map(({ content }) => content)]);
+      return texts.join("\n").replaceAll("\u200b", "");
     }
 
     describe("a card about changes", () => {
@@ -126,11 +138,10 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         await asked({ moreFiles: 7 });
         const card = await onlyMessage();
         const { title, summary, files, commands } = changesWith();
-        for (const part of [title, summary, "Ann may answer", "changes in this folder are kept for 30 minutes"])
-          expect(card.text).toContain(part);
+        for (const part of [title, summary, "Ann may answer", grantText]) expect(card.text).toContain(part);
         for (const { path, detail } of files) expectInOrder(card.text, [path, detail]);
         expectInOrder(card.text, ["deleted", ...files.map(({ path }) => path)]);
-        expect(card.text).toMatch(/and 7 more files/);
+        expect(card.text).toMatch(/and 7 more files/i);
         for (const { text, outcome } of commands) expectInOrder(card.text, [text, outcome]);
         expectInOrder(card.text, ["npm run build", "npm test", "1 test failed"]);
         expect(card.choices.toSorted()).toEqual(allOfAsking.toSorted());
@@ -172,7 +183,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         await asked({ files, moreFiles: 375 });
         const { text } = await onlyMessage();
         const listed = new Set(text.match(/file-\d{3}/g)).size;
-        const counted = [...text.matchAll(/and ([\d,]+) more files/g)].map(([, count = ""]) =>
+        const counted = [...text.matchAll(/and ([\d,]+) more files/gi)].map(([, count = ""]) =>
           count.replaceAll(",", ""),
         );
         expect(listed + counted.reduce((sum, count) => sum + Number(count), 0)).toBe(400);
@@ -199,16 +210,16 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
           },
           { facts: [`sends ${bad}`] },
         );
-        const card = await onlyMessage();
-        for (const before of ["folder", "Because", "dir/", "link to", "echo", "killed", "sends"])
-          expectInOrder(card.text, [before, bad]);
-        expect(await seen()).toContain(`+${bad}`);
-        expect(card.effects ?? []).toEqual([]);
+        const text = await seen();
+        for (const before of ["folder ", "Because ", "dir/", "link to ", "sends ", "+"])
+          expect(text).toContain(`${before}${bad}`);
+        for (const before of ["echo", "killed"]) expect(text).toContain(`${before} ${bad.slice(0, 10)}`);
+        for (const { effects } of await agentsMessages()) expect(effects ?? []).toEqual([]);
         const outcome = `Nothing was kept: ${bad} changed in the meantime`;
         await reply.settle(
           changesCard(message, { title: `folder ${bad}` }, { state: "cancelled", choices: ["again"], outcome }),
         );
-        const settledCard = await onlyMessage();
+        const settledCard = await theCard();
         expect(settledCard.text).toContain(outcome);
         expect(settledCard.effects ?? []).toEqual([]);
       });

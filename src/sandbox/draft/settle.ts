@@ -7,8 +7,9 @@
  *
  * Every step may be repeated after a crash: applying has an id, and what it has done is found again by it.
  */
+import { stat } from "node:fs/promises";
 import type { ApprovalCard, ChangeApprovals, ChangesRecord } from "../../core/approval.ts";
-import { messageOf } from "../../core/errors.ts";
+import { codeOf, messageOf } from "../../core/errors.ts";
 import type { Ledger } from "../../core/ledger.ts";
 import type { Log } from "../../core/log.ts";
 import { alsoAskedBy, requesterOf, type TurnRecord } from "../../core/turn.ts";
@@ -53,6 +54,9 @@ export interface Settler {
 const draftLifetimeMs = 24 * 60 * 60 * 1_000;
 const maxCardDiffCharacters = 1_800;
 const maxNamedFiles = 5;
+
+type Kept = KeepResult | { type: "gone" };
+const folderGone: Kept = { type: "gone" };
 
 const never = new AbortController().signal;
 
@@ -169,12 +173,13 @@ export function createSettler(options: SettlerOptions): Settler {
     await store.remove(draft.id);
   }
 
-  async function keep(draft: DraftRecord, expectedHash: string, paths?: string[]): Promise<KeepResult> {
+  async function keep(draft: DraftRecord, expectedHash: string, paths?: string[]): Promise<Kept> {
     const { layer } = store.places(draft.id);
     const id = keepIdOf(draft);
     const part = paths === undefined ? {} : { paths };
     const folders = { base: draft.folder, layer, undoFolder: options.undoFolder };
     const stamps = await readStamps(store.places(draft.id).base);
+    if (!(await isThere(draft.folder))) return folderGone;
     return await options.keepLock(() => keepEffects({ ...folders, expectedHash, stamps, ...part, id }, never));
   }
 
@@ -211,8 +216,20 @@ function pathsOf(effects: Effects): string[] {
   return shownEffects(effects).map(({ raw }) => raw);
 }
 
-function problemText(result: Exclude<KeepResult, { type: "kept" }>): string {
+async function isThere(folder: string): Promise<boolean> {
+  return await stat(folder).then(
+    (found) => found.isDirectory(),
+    (thrown) => {
+      if (codeOf(thrown) === "ENOENT") return false;
+      throw thrown;
+    },
+  );
+}
+
+function problemText(result: Exclude<Kept, { type: "kept" }>): string {
   switch (result.type) {
+    case "gone":
+      return "Nothing was kept: the folder is not there any more.";
     case "failed":
       return `Nothing was kept: ${result.path} could not be written (${result.reason}).`;
     case "too-large":

@@ -8,10 +8,7 @@ import { decodePath, type RawPath } from "./raw-path.ts";
 /** Plain JSON; null where there was nothing. */
 export type BaseStamps = { path: RawPath; stamp: EntryStamp | null }[];
 
-/**
- * The state of these paths now. A folder counts only as being one, with its mode. The time of change (ctime) does not count: a
- * keep that was cut off, or a backup, changes it by linking the file.
- */
+/** The state of these paths now. A folder counts only as being one, with its mode. */
 export async function stampBase(base: string, paths: readonly RawPath[], signal: AbortSignal): Promise<BaseStamps> {
   const pace = createPace(signal);
   const stamps: BaseStamps = [];
@@ -30,15 +27,22 @@ export async function stampBase(base: string, paths: readonly RawPath[], signal:
   return stamps;
 }
 
-/** The paths that differ from when the stamps were taken. */
+/**
+ * The paths that differ from when the stamps were taken. The time of change (ctime) does not count: a keep that was cut off, or
+ * a backup, changes it by linking the file.
+ */
 export async function findChangedBase(base: string, stamps: BaseStamps, signal: AbortSignal): Promise<RawPath[]> {
   const paths = stamps.map(({ path }) => path);
   const now = await stampBase(base, paths, signal);
-  return paths.filter((_, at) => !isSameStamp(stamps[at]?.stamp ?? undefined, now[at]?.stamp ?? undefined));
+  return paths.filter((_, at) => !isSameStamp(comparable(stamps[at]), comparable(now[at])));
+}
+
+function comparable(stamp: BaseStamps[number] | undefined): EntryStamp | undefined {
+  return stamp?.stamp ? { ...stamp.stamp, ctimeNs: "0" } : undefined;
 }
 
 /** What is put into a folder changes its times; that is no change of the folder. */
 function entryStamp(stat: BigIntStats): EntryStamp {
-  const stamp = { ...stampOf(stat), ctimeNs: "0" };
-  return stat.isDirectory() ? { ...stamp, inode: "folder", bytes: 0, mtimeNs: "0" } : stamp;
+  const stamp = stampOf(stat);
+  return stat.isDirectory() ? { inode: "folder", mode: stamp.mode, bytes: 0, mtimeNs: "0", ctimeNs: "0" } : stamp;
 }

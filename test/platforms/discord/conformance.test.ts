@@ -1,18 +1,21 @@
 import type { AnswerChoice } from "../../../src/core/message.ts";
 import type { Platform } from "../../../src/core/platform.ts";
 import { type ButtonMeaning, formatButtonId, parseButtonId } from "../../../src/platforms/discord/custom-id.ts";
-import { describePlatform, type PlatformWorld, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
 import type { Person } from "../../doubles/discord/people.ts";
+import type { InteractionHandle } from "../../doubles/discord/people-interactions.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
-import { markdown, rendered } from "./rendering.ts";
+import { rendered } from "./rendering.ts";
 
 const eyes = "👀";
 
 describePlatform("discord", async () => createWorld(await openDiscordBot({ ackReaction: eyes })));
+describePlatformChanges("discord", async () => createWorld(await openDiscordBot({ ackReaction: eyes })));
 
-function createWorld(bot: DiscordBot): PlatformWorld {
+function createWorld(bot: DiscordBot): ChangesWorld {
   const { discord } = bot;
   const people = new Map<string, Person>([["Ann", discord.ann]]);
   const passed = new Set<string>();
@@ -85,18 +88,42 @@ function createWorld(bot: DiscordBot): PlatformWorld {
       isAgents: message.author.id === discord.bot.id,
       text,
       choices: message.buttons.flatMap(({ customId = "" }) => choiceOf(customId) ?? []),
+      labels: message.buttons.flatMap(({ customId = "", label }) => (choiceOf(customId) === undefined ? [] : [label])),
       options: message.buttons.flatMap(({ customId = "", label }) => (isOption(customId) ? [label] : [])),
       files: message.files.map((file) => ({ name: file.name, content: file.text })),
       effects,
     };
   }
 
-  async function press(title: string, meaning: ButtonMeaning, id: string, as = "Ann"): Promise<string> {
-    const card = conversation().find(({ embeds }) => embeds.some((embed) => embed.title?.startsWith(title)));
+  function cardWith(id: string, title: string): SeenMessage {
+    const ofAgent = conversation().filter(({ author }) => author.id === discord.bot.id);
+    const isFor = ({ customId = "" }: { customId?: string }) => parseButtonId(customId)?.id === id;
+    const card =
+      ofAgent.find(({ buttons }) => buttons.some(isFor)) ??
+      ofAgent.find(({ embeds }) => embeds.some((embed) => embed.title?.startsWith(title))) ??
+      ofAgent.findLast(({ embeds }) => embeds.length > 0);
     if (card === undefined) throw new Error(`no ${title} is shown`);
-    const click = personOf(as).press(card, formatButtonId({ meaning, thread: null, id }));
+    return card;
+  }
+
+  function press(title: string, meaning: ButtonMeaning, id: string, as = "Ann"): InteractionHandle {
+    return personOf(as).press(cardWith(id, title), formatButtonId({ meaning, thread: null, id }));
+  }
+
+  /** What they are told, with the files that only they see. */
+  async function told(click: InteractionHandle): Promise<string> {
     await discord.until(() => click.state() === "answered");
-    return markdown(click.reply()?.content ?? "").text;
+    const replies = click.replies();
+    const files = replies.flatMap((reply) => reply.files.map((file) => file.text));
+    return [...replies.map((reply) => rendered(reply).text), ...files].join("\n");
+  }
+
+  async function choose(approvalId: string, parts: number[], as = "Ann"): Promise<string> {
+    const click = press("Approval", { type: "answer", choice: "part" }, approvalId, as);
+    await discord.until(() => click.modal());
+    // The client does not send a form without a file; a made-up press on it does.
+    if (parts.length === 0) return await told(press("Approval", { type: "chosen" }, approvalId, as));
+    return await told(personOf(as).submit(click, { files: parts.map(String) }));
   }
 
   return {
@@ -119,8 +146,9 @@ function createWorld(bot: DiscordBot): PlatformWorld {
     },
     say,
     repeat,
-    click: (id, choice, as) => press("Approval", { type: "answer", choice }, id, as),
-    pick: (id, option, as) => press("Question", { type: "pick", option }, id, as),
+    click: (id, choice, as) => told(press("Approval", { type: "answer", choice }, id, as)),
+    choose,
+    pick: (id, option, as) => told(press("Question", { type: "pick", option }, id, as)),
     shown: async () => conversation().map(shown),
     restart: () => bot.restart(),
     close: bot.close,

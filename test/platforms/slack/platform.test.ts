@@ -1,17 +1,21 @@
 import type { AnswerChoice } from "../../../src/core/message.ts";
 import { choiceActions } from "../../../src/platforms/slack/card-buttons.ts";
 import { pickAction } from "../../../src/platforms/slack/question-blocks.ts";
-import { describePlatform, type PlatformWorld, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
 import type { Effect } from "../../doubles/slack/markup.ts";
 import type { Said } from "../../doubles/slack/people.ts";
-import type { SeenMessage } from "../../doubles/slack/see.ts";
-import type { Channel, Person } from "../../doubles/slack/state.ts";
+import { readableView, type SeenMessage } from "../../doubles/slack/see.ts";
+import type { Channel, Person, StoredView } from "../../doubles/slack/state.ts";
+import { type JsonObject, objectsIn } from "../../doubles/slack/wire.ts";
 import { createSlackWorld, type WorldOptions } from "./world.ts";
 
 describePlatform("Slack, Socket Mode, native streams", () => createWorld({ transport: "socket" }));
 describePlatform("Slack, HTTP, edits", () => createWorld({ transport: "http", changes: { streaming: "edits" } }));
+describePlatformChanges("Slack, Socket Mode", () => createWorld({ transport: "socket" }));
+describePlatformChanges("Slack, HTTP", () => createWorld({ transport: "http", changes: { streaming: "edits" } }));
 
-async function createWorld(options: WorldOptions): Promise<PlatformWorld> {
+async function createWorld(options: WorldOptions): Promise<ChangesWorld> {
   const world = await createSlackWorld(options);
   const { slack } = world;
   // Slack's own second try would come in between the tests' steps.
@@ -54,13 +58,34 @@ async function createWorld(options: WorldOptions): Promise<PlatformWorld> {
     return shown === "" ? [] : [{ isAgents: true, text: shown, choices: [], files: [] }];
   }
 
-  async function press(kind: "card:" | "question:", actionId: string, value: string, as = "Ann"): Promise<string> {
-    const person = personOf(as);
+  function press(kind: "card:" | "question:", actionId: string, value: string, person: Person): void {
     const message = slack.see(place).find((each) => keyOf(each).startsWith(kind));
     if (message === undefined) throw new Error(`there is no ${kind} to click on`);
     const forged = { actionId, value, blockId: "card-0-2" };
     slack.interactions.click({ as: person, on: { channel: place.in, ts: message.ts }, forged });
+  }
+
+  async function receipt(person: Person): Promise<string> {
     return await slack.until(() => receiptFor(person));
+  }
+
+  /** In a modal, or beside it as a file in the person's DM. */
+  async function diffFor(person: Person): Promise<string> {
+    const shownText = await slack.until(() => receiptFor(person) ?? modalText(topView(person)));
+    const files = slack.see({ in: slack.workspace.direct(person) }).flatMap((message) => message.files);
+    return [shownText, ...files.map(({ content }) => content)].join("\n");
+  }
+
+  function topView(person: Person): StoredView | undefined {
+    return slack.views.stack(person).at(-1);
+  }
+
+  async function choose(approvalId: string, parts: number[], as = "Ann"): Promise<string> {
+    const person = personOf(as);
+    press("card:", choiceActions.part, approvalId, person);
+    const view = await slack.until(() => topView(person));
+    slack.interactions.submit({ as: person, view, values: ticked(view, parts) });
+    return await slack.until(() => receiptFor(person) ?? (Object.values(view.errors).join("\n") || undefined));
   }
 
   /** What only the person sees, each once. */
@@ -79,8 +104,17 @@ async function createWorld(options: WorldOptions): Promise<PlatformWorld> {
       const again = (last?.deliveries ?? []).map((delivery) => slack.repeat(delivery));
       await Promise.all(again.map((delivery) => delivery.firstAttempt()));
     },
-    click: (approvalId, choice, as) => press("card:", choiceActions[choice], approvalId, as),
-    pick: (questionId, option, as) => press("question:", `${pickAction}${option}`, questionId, as),
+    async click(approvalId, choice, as = "Ann") {
+      const person = personOf(as);
+      press("card:", choiceActions[choice], approvalId, person);
+      return choice === "diff" ? await diffFor(person) : await receipt(person);
+    },
+    choose,
+    async pick(questionId, option, as = "Ann") {
+      const person = personOf(as);
+      press("question:", `${pickAction}${option}`, questionId, person);
+      return await receipt(person);
+    },
     async shown() {
       return [...slack.see(place).map(shown), ...status()];
     },
@@ -100,10 +134,28 @@ function shown(message: SeenMessage): ShownMessage {
     isAgents: message.isAgents,
     text: message.readable.replaceAll("&lt;", "<"),
     choices: message.buttons.flatMap(({ actionId }) => choices.get(actionId) ?? []),
+    labels: message.buttons.flatMap(({ actionId, label }) => (choices.has(actionId) ? [label] : [])),
     options: message.buttons.flatMap(({ actionId, label }) => (actionId.startsWith(pickAction) ? [label] : [])),
     files: message.files.map(({ name, content }) => ({ name, content })),
     effects: message.effects.filter(isHarmful).map((effect) => JSON.stringify(effect)),
   };
+}
+
+/** Once it shows more than that it waits. */
+function modalText(view: StoredView | undefined): string | undefined {
+  const text = view === undefined ? "" : readableView(view.view);
+  return text === "" || text.startsWith("One moment") ? undefined : text;
+}
+
+/** Exactly these files, as the client sends it. */
+function ticked(view: StoredView, parts: number[]): Record<string, JsonObject> {
+  const groups = objectsIn(view.view.blocks).filter((block) => block.type === "input");
+  const entries = groups.map(({ element }) => {
+    const { action_id: id, options } = element as JsonObject;
+    const chosen = objectsIn(options).filter((option) => parts.includes(Number(option.value)));
+    return [String(id), { type: "checkboxes", selected_options: chosen }] as const;
+  });
+  return Object.fromEntries(entries);
 }
 
 /** An address that shows itself as a link hides nothing and reaches nobody. */

@@ -1,5 +1,5 @@
 /** From the first command to keeping: what becomes of a draft when its turn ends and when people answer. */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ann, type Bench, ben, createBench, given, own } from "./draft-bench.ts";
@@ -316,13 +316,14 @@ describe("undo by command", () => {
 });
 
 describe("a folder that is gone", () => {
-  test("when the draft is decided is not made again, and nothing is thrown away silently", async () => {
+  test("when the draft is decided is not made again; the card says so, and the draft stays for a day", async () => {
     const turn = await bench.startTurn(given);
     await bench.run(turn, "echo new > c.txt");
     await bench.end(turn);
     await rm(bench.folder(given), { recursive: true });
-    await bench.click("approve").catch(() => {});
-    await mkdir(bench.folder(given));
+    await bench.click("approve");
+    expect(await outcomeNow()).toContain("Nothing was kept: the folder is not there any more.");
+    await expect(readdir(bench.folder(given))).rejects.toThrow("ENOENT");
     expect(await bench.openDraft(given)).toBeDefined();
   });
 });
