@@ -4,6 +4,13 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Whole processes take longest. Begun last, as small files are by default, the last of them would run alone. */
 const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/queue/"];
 
+/** Not green or not measured yet, or too long for every run: `npm run chaos` runs them, with more seeds. */
+const chaosOnly = [
+  "test/e2e/draft-kills/random.test.ts",
+  "test/e2e/draft-kills/redis.test.ts",
+  "test/e2e/hostile-commands.test.ts",
+];
+
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
@@ -17,6 +24,7 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    exclude: process.env.CHAOS_SEEDS === undefined ? chaosOnly : [],
     // For busy machines: whole processes and browsers are started.
     testTimeout: 40_000,
     hookTimeout: 60_000,

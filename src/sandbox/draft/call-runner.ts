@@ -16,6 +16,7 @@ import type { Scope } from "../../core/message.ts";
 import type { ToolAttempt } from "../../core/tool.ts";
 import type { CallFolder, DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
 import type { CommandEnd, Sandbox, View } from "../../ports/sandbox.ts";
+import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import { applyMerge } from "../effects/merge-layer.ts";
 import { planMerge } from "../effects/merge-plan.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
@@ -161,7 +162,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     // The view's path ends in a link of the system's, and a folder is never opened through a link.
     const folders = { merged: `${view.merged}/.`, upper: view.upper, base: draft.folder, layer: over };
     const plan = await planMerge(folders, signal);
-    if (plan.type === "too-large") throw tooLarge(plan.paths);
+    if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
     const result = withIgnored({ ...attempt, text: options.redact(attempt.text) }, plan.ignored.length);
     const call = { attempt: result, turnId, since, joinedAt: Date.now() };
@@ -218,10 +219,14 @@ function withIgnored(attempt: ToolAttempt, count: number): ToolAttempt {
   return { ...attempt, text: `${attempt.text}\n\n(${what} not kept: a draft holds files, folders and links only.)` };
 }
 
-function tooLarge(paths: number): RemoraError {
+function tooLarge(found: TooLarge): RemoraError {
   return new RemoraError({
     code: "draft.too-large",
     place: "draft",
-    message: `Nothing of what this call changed was kept: it changed more than ${(paths - 1).toLocaleString("en")} files. Work on fewer files at a time.`,
+    message: `Nothing of what this call changed was kept: ${tooLargeReason(found)} ${adviceFor(found)}`,
   });
+}
+
+function adviceFor({ limit }: TooLarge): string {
+  return limit === "maxDepth" ? "Put the files less deep." : "Work on fewer files at a time.";
 }

@@ -17,6 +17,7 @@ import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import { createDiff } from "../effects/create-diff.ts";
 import type { Effects } from "../effects/effect.ts";
 import { type KeepResult, keepEffects } from "../effects/keep-effects.ts";
+import { tooLargeReason } from "../effects/limits.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import type { UndoJournal } from "../effects/undo-journal.ts";
 import { changedSinceNoted, readStamps } from "./base-state.ts";
@@ -71,7 +72,8 @@ export function createSettler(options: SettlerOptions): Settler {
     if (kept !== undefined) return await reportKept(now, turn, kept.id, [], describeKept(now, kept.paths));
     const { layer, base } = store.places(now.id);
     const effects = await listEffects({ base: now.folder, layer }, never);
-    if (effects.type === "too-large") return await discard(now, "Too many files were changed to show or keep them.");
+    if (effects.type === "too-large")
+      return await discard(now, `The changes in ${folderName(now)} were not kept. ${tooLargeReason(effects)}`);
     if (effects.effects.length === 0) return await discard(now, undefined);
     const changedBase = await changedSinceNoted(base, now.folder);
     const decision = await decide({ draft: now, effects, end, changedBase }, policy);
@@ -233,7 +235,7 @@ function problemText(result: Exclude<Kept, { type: "kept" }>): string {
     case "failed":
       return `Nothing was kept: ${result.path} could not be written (${result.reason}).`;
     case "too-large":
-      return "Nothing was kept: too many files were changed.";
+      return `Nothing was kept. ${tooLargeReason(result)}`;
     case "changed": {
       const { paths } = result;
       const what = paths.length === 0 ? "some of these files" : namedPaths(paths);

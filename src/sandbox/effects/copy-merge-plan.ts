@@ -51,6 +51,7 @@ export async function planCopyMerge(
     }
     const isSame =
       below !== undefined && (await isSameEntry({ folder: level.merged, name }, { folder: below, name }, pace));
+    if (!isSame) counter.countBytes(stat.size);
     if (!isSame) add({ path, action: "write", type: stat.isFile() ? "file" : "link" });
   }
 

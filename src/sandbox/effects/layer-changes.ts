@@ -87,6 +87,7 @@ export async function readLayerChanges(
         if (baseFolder !== undefined) await remove(baseFolder, name, child, depth);
         continue;
       }
+      if (stat.isFile()) counter.countBytes(stat.size);
       const from = baseFolder === undefined ? nothing : await readEntry(baseFolder, name, pace);
       await add(child, from, await readEntry(layerFolder, name, pace));
       if (stat.isDirectory()) await walkFolder(layerFolder, baseFolder, name, child, depth);

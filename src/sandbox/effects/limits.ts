@@ -1,13 +1,17 @@
 /** Limits of drafts, and how a walk over too large a tree ends. */
 
+import { sizeText } from "../../core/size-text.ts";
+
 export interface WalkLimits {
   /** Paths that one plan, list or journal may name. */
   maxPaths: number;
   /** Folders inside folders. */
   maxDepth: number;
+  /** Of all files that were written, holes too: a file of nothing but holes is read like any other. */
+  maxBytes: number;
 }
 
-export const defaultWalkLimits: WalkLimits = { maxPaths: 100_000, maxDepth: 200 };
+export const defaultWalkLimits: WalkLimits = { maxPaths: 100_000, maxDepth: 200, maxBytes: 4 * 1024 ** 3 };
 
 /** Above these, effects are always asked about. */
 export const defaultAskFiles = 2_000;
@@ -20,9 +24,24 @@ export interface TooLarge {
   paths: number;
 }
 
+/** A sentence for people and models. */
+export function tooLargeReason({ limit }: TooLarge, limits: WalkLimits = defaultWalkLimits): string {
+  switch (limit) {
+    case "maxPaths":
+      return `More than ${limits.maxPaths.toLocaleString("en")} files were changed.`;
+    case "maxDepth":
+      return `Folders were changed that lie more than ${limits.maxDepth} folders deep.`;
+    case "maxBytes":
+      return `The changed files have more than ${sizeText(limits.maxBytes)} together.`;
+    default:
+      return limit satisfies never;
+  }
+}
+
 /** Counts a walk; `withinLimits` turns what it throws into a value. */
 export interface WalkCounter {
   count(): void;
+  countBytes(bytes: bigint): void;
   checkDepth(depth: number): void;
 }
 
@@ -39,9 +58,14 @@ class LimitExceeded extends Error {
 
 export function createWalkCounter(limits: WalkLimits): WalkCounter {
   let paths = 0;
+  let bytes = 0;
   return {
     count() {
       if (++paths > limits.maxPaths) throw new LimitExceeded("maxPaths", paths);
+    },
+    countBytes(more) {
+      bytes += Number(more);
+      if (bytes > limits.maxBytes) throw new LimitExceeded("maxBytes", paths);
     },
     checkDepth(depth) {
       if (depth > limits.maxDepth) throw new LimitExceeded("maxDepth", paths);

@@ -45,6 +45,11 @@ async function planOverlayMerge(
     plan.entries.push(entry);
   }
 
+  function addFile({ size }: BigIntStats, path: RawPath) {
+    counter.countBytes(size);
+    add({ path, action: "write", type: "file" });
+  }
+
   async function walk(level: Level, path: RawPath, depth: number, hidesLower: boolean) {
     counter.checkDepth(depth);
     const seen = new Set<string>();
@@ -56,7 +61,7 @@ async function planOverlayMerge(
       const child = joinPath(path, name);
       if (isWhiteout(stat)) add({ path: child, action: "delete" });
       else if (stat.isDirectory()) await walkFolder(level, name, stat, child, depth);
-      else if (stat.isFile()) add({ path: child, action: "write", type: "file" });
+      else if (stat.isFile()) addFile(stat, child);
       else if (stat.isSymbolicLink()) add({ path: child, action: "write", type: "link" });
       else addIgnored(stat, child);
     }

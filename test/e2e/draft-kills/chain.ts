@@ -102,7 +102,7 @@ export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readon
 }
 
 /** No work, no draft, nothing of a call or a job on disk, no half of a journal. */
-async function expectNothingLeft(world: DraftWorld): Promise<void> {
+export async function expectNothingLeft(world: DraftWorld): Promise<void> {
   const ledger = await world.ledger();
   const drafts = join(world.home.workspace, "drafts");
   await expect

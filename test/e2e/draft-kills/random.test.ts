@@ -27,7 +27,11 @@ describe(`a process that dies at random steps of a draft, seed ${seed}`, () => {
   test.for([1, 2])("embedded, chain %i", { timeout: testMs, concurrent: true }, async (chain) => {
     const random = randomFrom(seed + chain);
     await inDraftWorld("embedded", async (world) => {
-      await liveAndDie(world, randomLives(25 * rounds, random, () => "all"), ["all"]);
+      await liveAndDie(
+        world,
+        randomLives(25 * rounds, random, () => "all"),
+        ["all"],
+      );
     });
   });
 

@@ -78,12 +78,13 @@ async function isConcluded(world: DraftWorld, { id, kind }: Task): Promise<boole
 }
 
 /** The folder is as it was before or as it is to be: never between. The thread has one answer and one card, settled. */
-export async function checkTask({ site, own }: DraftWorld, person: Person, { id, kind }: Task): Promise<void> {
+export async function checkTask(world: DraftWorld, person: Person, { id, kind }: Task): Promise<void> {
+  const { site, own } = world;
   const found = await readFolder(join(isOwn(kind) ? own : site, id));
   if (kind === "job") expect([before, afterJob], `${kind} ${id}`).toContainEqual(found);
   else expect(found, `${kind} ${id}`).toEqual(kind === "approve" || kind === "own" ? after : before);
   const agents = (await person.thread(id)).filter(({ author, isDeleted }) => author.isBot && !isDeleted);
-  const shown = `${kind} ${id}\n${agents.map(shownMessage).join("\n")}`;
+  const shown = `${kind} ${id}\n${agents.map(shownMessage).join("\n")}\n${await approvalsOf(world, id)}`;
   expect(
     agents.filter(({ state }) => state === "streaming" || state === "waiting"),
     shown,
@@ -100,6 +101,16 @@ export async function checkTask({ site, own }: DraftWorld, person: Person, { id,
   const { choices, outcome } = items[0];
   expect(choices, shown).toEqual(kind === "deny" || kind.includes("undo") ? [] : ["undo"]);
   expect(outcome, shown).toMatch(outcomeOf(kind));
+}
+
+/** As the ledger has them: a card that is not as they are was not rewritten. */
+async function approvalsOf(world: DraftWorld, id: string): Promise<string> {
+  const ledger = await world.ledger();
+  const turns = (await ledger.list("turn", {})).filter(({ body }) => body.messages.some((said) => said.id === id));
+  const rows = (await Promise.all(turns.map((turn) => ledger.list("approval", { group: turn.id })))).flat();
+  return rows
+    .map(({ state, body: { changes, reason } }) => `${state} ${changes?.draftId} ${changes?.hash} ${reason ?? ""}`)
+    .join("\n");
 }
 
 function outcomeOf(kind: Kind): RegExp {

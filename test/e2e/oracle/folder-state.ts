@@ -29,11 +29,15 @@ export function readFolderState(folder: string, options: StateOptions = {}): Fol
   return state;
 }
 
+/** Of larger files, the times of change have to do. */
+const maxHashedBytes = 64n * 1024n * 1024n;
+
 function describeFile(path: Buffer, stats: BigIntStats, content: boolean): string {
   const { ino, mode, uid, gid, nlink, size, rdev, mtimeNs, ctimeNs } = stats;
   const facts = [ino, mode.toString(8), uid, gid, nlink, size, rdev, mtimeNs, ctimeNs];
   if (stats.isSymbolicLink()) facts.push(readlinkSync(path));
-  if (content && stats.isFile()) facts.push(createHash("sha256").update(readFileSync(path)).digest("hex"));
+  if (content && stats.isFile() && size <= maxHashedBytes)
+    facts.push(createHash("sha256").update(readFileSync(path)).digest("hex"));
   return facts.join(" ");
 }
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { filesWith } from "./canaries.ts";
 import { differences, readFolderState } from "./folder-state.ts";
-import { descendantsOf, readMachineState, readProcesses } from "./machine-state.ts";
+import { descendantsOf, processesAt, readMachineState, readProcesses } from "./machine-state.ts";
 import type { OracleWorld } from "./world.ts";
 
 export interface Inspector {
@@ -41,6 +41,9 @@ export function createInspector({ places, canaries, listeners, model, remora }: 
   const marked = [...markedFolders, PROJECT, WORKSPACE, DATA, join(WORKSPACE, "files/channel:general")];
   const ownProcesses = new Set(descendantsOf(remora.pid).map(({ pid }) => pid));
 
+  /** Those of the test itself, such as the one that watches the planted pipe. */
+  const helpers = new Set([process.pid, remora.pid, ...descendantsOf(process.pid).map(({ pid }) => pid)]);
+
   const changes = () => folders().flatMap((state, index) => differences(foldersBefore[index] ?? new Map(), state));
   const marks = () =>
     marked.filter((folder) => existsSync(join(folder, MARK))).map((folder) => `${folder}/${MARK} is there`);
@@ -63,6 +66,7 @@ export function createInspector({ places, canaries, listeners, model, remora }: 
       ...dead(),
     ],
     remains: () => [
+      ...processesAt(FOLDER, helpers).map(({ pid, name }) => `process ${pid} (${name}) is left in the folder`),
       ...descendantsOf(remora.pid)
         .filter(({ pid }) => !ownProcesses.has(pid))
         .map(({ pid, name, state }) => `process ${pid} (${name}, ${state}) is left`),

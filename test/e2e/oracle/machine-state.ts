@@ -74,7 +74,7 @@ export function descendantsOf(pid: number, all = readProcesses()): ProcessSeen[]
 }
 
 /** Processes that work in the folder, or that say its name: those of commands that got away. */
-function processesAt(folder: string, except: ReadonlySet<number>): ProcessSeen[] {
+export function processesAt(folder: string, except: ReadonlySet<number>): ProcessSeen[] {
   return readProcesses().filter(({ pid }) => {
     if (except.has(pid)) return false;
     const words = [textOf(`/proc/${pid}/environ`), textOf(`/proc/${pid}/cmdline`), workingFolderOf(pid)];

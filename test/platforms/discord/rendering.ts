@@ -41,7 +41,7 @@ const special =
   /```(?:[\w+-]*\n)?([\s\S]*?)```|(`+)([^`][\s\S]*?)\2(?!`)|\\([^0-9A-Za-z\s])|\[([^\]]+)\]\((https?:[^)]+)\)|(<(?:@[!&]?|#)\d+>|@everyone|@here)|(https?:\/\/[^\s<>]+)/g;
 
 /** A time shows as words; it does nothing. */
-export function markdown(source: string): Rendered {
+function markdown(source: string): Rendered {
   const effects: string[] = [];
   const text = source.replace(
     special,

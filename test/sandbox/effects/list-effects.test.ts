@@ -176,6 +176,17 @@ test("too many paths, and too deep ones, are a value and no list", async () => {
   expect(plan).toMatchObject({ type: "too-large", limit: "maxDepth" });
 });
 
+test("too many bytes are a value and no list, holes too", async () => {
+  const draft = await draftOf("", "truncate -s 900 a b");
+  const limits = { ...defaultEffectLimits, maxBytes: 1_000 };
+  expect(await listEffects(draft, never, limits)).toMatchObject({ type: "too-large", limit: "maxBytes" });
+  const scratch = join(draft.root, "holes");
+  const view = await openView({ ...draft, scratch, script: "for i in $(seq 50); do truncate -s 900M $i; done" });
+  const plan = await planMerge({ ...draft, merged: view.merged, upper: view.upper }, never);
+  await view.close();
+  expect(plan).toMatchObject({ type: "too-large", limit: "maxBytes" });
+});
+
 test("the hash sees every byte, mode and name of layer and base, and nothing else", async () => {
   const draft = await draftOf("echo 1 > a; echo 2 > b; mkdir d; echo 3 > d/c", "echo 11 > a; rm -r d");
   const seen = new Set<string>();

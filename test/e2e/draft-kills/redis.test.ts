@@ -1,0 +1,115 @@
+/** Drafts on Redis: one process takes messages in, others work, and any of them dies. */
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createChatClient } from "../../doubles/chat-client.ts";
+import { missingRedis, redisNote } from "../../doubles/redis-server.ts";
+import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import { expectNothingLeft, inDraftWorld, type Life, liveAndDie } from "./chain.ts";
+import type { Kind } from "./tasks.ts";
+import type { DraftWorld } from "./world.ts";
+
+const testMs = 600_000;
+
+/** Where on Redis something else could happen than in one process: around leases, the bus, and what is taken over. */
+const steps: { [kind in Kind]?: string[] } = {
+  approve: [
+    "1:view: the command runs",
+    "1:rename workspace/drafts/open/*/layer/*/log.txt",
+    "1:posts: keep card",
+    "1:ledger: approval approved to consumed",
+    "1:mkdir site/*/new",
+    "1:ledger: draft open to kept",
+  ],
+  deny: ["1:ledger: draft open to discarded"],
+  own: ["1:mkdir workspace/files/channel:general/*/new", "1:ledger: draft open to kept"],
+  job: ["1:view: the command runs"],
+};
+/** Clicks are taken, and undone, by the process that serves the page. */
+const clicks: { [kind in Kind]?: string[] } = {
+  approve: ["1:ledger: approval open to approved"],
+  undo: ["1:rmdir site/*/new", "2:ledger: approval consumed to consumed"],
+};
+
+function livesOf(role: "platforms" | "worker", byKind: typeof steps): Life[] {
+  return Object.entries(byKind).flatMap(([kind, ofKind]) =>
+    ofKind.map((step): Life => ({ role, step, kind: kind as Kind })),
+  );
+}
+
+describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}`, () => {
+  test("a worker, and the process that serves the page, die at the steps of a draft", { timeout: testMs }, async () => {
+    await inDraftWorld("redis", async (world) => {
+      const lives = [...livesOf("worker", steps), ...livesOf("platforms", clicks)];
+      expect(await liveAndDie(world, lives, ["platforms", "worker"])).toEqual([]);
+    });
+  });
+
+  test("one process alone dies at the steps of a draft", { timeout: testMs }, async () => {
+    await inDraftWorld("redis", async (world) => {
+      const lives = ["1:rename workspace/drafts/open/*/layer/*/log.txt", "1:mkdir site/*/new"].map(
+        (step): Life => ({ role: "all", step, kind: "approve" }),
+      );
+      expect(await liveAndDie(world, lives, ["all"])).toEqual([]);
+    });
+  });
+
+  test("a worker that dies while it keeps: another one completes it", { timeout: testMs }, async () => {
+    await inDraftWorld("redis", async (world) => {
+      const front = await world.start({}, ["--role", "platforms"]);
+      const doomed = await world.start({ REMORA_KILL_STEP: "1:rename site/b.txt" }, ["--role", "worker"]);
+      const { card, ann } = await cardAt(world, front);
+      await world.start({}, ["--role", "worker"]);
+      await ann.click(card, "approve");
+      expect(await doomed.exited).toBeNull();
+      await ann.waitFor(({ id, card: now }) => id === card.id && /Kept/.test(now?.items[0]?.outcome ?? ""));
+      expect(await contentsOf(world)).toEqual({ "a.txt": "1\n2\n", "b.txt": "1\n2\n" });
+      await expectNothingLeft(world);
+      ann.close();
+    });
+  });
+
+  test.each([
+    ["two yeses", "approve"],
+    ["a yes and a no", "deny"],
+  ])("%s at once, on two processes: one of them counts", { timeout: testMs }, async (_name, second) => {
+    await inDraftWorld("redis", async (world) => {
+      const front = await world.start({}, ["--role", "platforms"]);
+      const worker = await world.start({}, ["--role", "worker"]);
+      const { card, ann } = await cardAt(world, front);
+      const cardOrApprovalId = card.card?.items[0]?.approvalId;
+      const atWorker = fetch(`${worker.url}/dashboard/answers`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${front.token}`, origin: worker.url, "content-type": "application/json" },
+        body: JSON.stringify({ cardOrApprovalId, choice: second }),
+      });
+      const [here, there] = await Promise.all([ann.click(card, "approve"), atWorker]);
+      const receipts = [here, (await there.json()) as { accepted: boolean }];
+      expect(receipts.filter(({ accepted }) => accepted)).toHaveLength(1);
+      const isKept = receipts[0]?.accepted === true || second === "approve";
+      const expected = isKept ? /Kept 2 files/ : /Denied/;
+      await ann.waitFor(({ id, card: now }) => id === card.id && expected.test(now?.items[0]?.outcome ?? ""));
+      await expectNothingLeft(world);
+      const text = isKept ? "1\n2\n" : "1\n";
+      expect(await contentsOf(world)).toEqual({ "a.txt": text, "b.txt": text });
+      ann.close();
+    });
+  });
+});
+
+/** The card about two appended lines in the configured folder. */
+async function cardAt(world: DraftWorld, { url, token }: RemoraProcess) {
+  for (const name of ["a.txt", "b.txt"]) await writeFile(join(world.site, name), "1\n");
+  const ann = await createChatClient(url, token);
+  const command = "echo 2 >> a.txt; echo 2 >> b.txt";
+  await ann.say(`@remora call shell_exec ${JSON.stringify({ command })}`, { channel: "random" });
+  const card = await ann.waitFor(({ card }) => card?.items[0]?.changes !== undefined);
+  return { ann, card };
+}
+
+async function contentsOf({ site }: DraftWorld): Promise<Record<string, string>> {
+  const names = await readdir(site);
+  return Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(site, name), "utf8")])),
+  );
+}

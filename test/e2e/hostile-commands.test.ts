@@ -1,0 +1,180 @@
+/**
+ * Commands that want to use up the machine, or to leave something behind that is hard to remove: each ends with a clear
+ * result, the bot answers meanwhile, nothing real changes, and nothing is left.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HealthWatch, watchHealth } from "./oracle/health-watch.ts";
+import { createInspector, type Inspector } from "./oracle/inspect.ts";
+import { type CallOutcome, runCalls } from "./oracle/run-calls.ts";
+import { createOracleWorld, type OracleWorld } from "./oracle/world.ts";
+
+/** Time for commands to reach a limit also on a busy machine. */
+const commandSeconds = 100;
+const testMs = 240_000;
+const manyFiles = 50_000;
+
+let world: OracleWorld;
+let inspector: Inspector;
+let health: HealthWatch;
+beforeAll(async () => {
+  world = await createOracleWorld({ skills: { settings: { shell: { seconds: commandSeconds } } } });
+  inspector = createInspector(world);
+  health = watchHealth(world.remora.url);
+});
+afterAll(() => world?.close(), testMs);
+
+async function run(command: string): Promise<string> {
+  const [outcome] = (await runCalls(world, [{ command }])) as [CallOutcome];
+  expect(outcome.fate).toBe("ran");
+  return outcome.result ?? "";
+}
+
+/** What a turn left to decide is denied; then no draft and no process of it is there any more. */
+async function expectNothingLeft(): Promise<void> {
+  const { person, places } = world;
+  await expect
+    .poll(
+      async () => {
+        const cards = [...person.seen.values()].filter(({ type, state }) => type === "card" && state === "waiting");
+        for (const card of cards) await person.click(card, "deny");
+        return [...inspector.remains(), ...readdirSync(join(places.WORKSPACE, "drafts/open"))];
+      },
+      { timeout: 60_000, interval: 300 },
+    )
+    .toEqual([]);
+  expect(inspector.violations()).toEqual([]);
+}
+
+const notKept = "Nothing that it changed was kept";
+
+describe("a command that uses up", () => {
+  test.each([
+    [
+      "the disk",
+      'i=0; while fallocate -l 300M "big-$i"; do i=$((i + 1)); done',
+      `it wrote more than 2048.0 MiB.*${notKept}`,
+    ],
+    ["the disk with one file", "dd bs=1M count=3000 of=big < /dev/zero", "File size limit exceeded|it wrote more than"],
+    ["processes", "while :; do sleep 90 & done", `it ran more than 512 processes and threads.*${notKept}`],
+    [
+      "memory",
+      "for i in 1 2 3 4 5 6 7 8; do python3 -c 'x = bytearray(400 << 20); import time; time.sleep(90)' & done; wait",
+      `it used more than 2048.0 MiB of memory.*${notKept}`,
+    ],
+    ["memory in one process", "python3 -c 'x = bytearray(10 << 30)'", "MemoryError"],
+    ["output", "head -c 10G /dev/zero | tr '\\0' x", "wrote more than 64 MiB; nothing that it changed was kept"],
+    [
+      "names",
+      'python3 -c \'for i in range(1000000): open(f"many-{i}", "w").close()\'',
+      `it made more than 100,?000 files.*${notKept}`,
+    ],
+    [
+      "/tmp",
+      "head -c 1G /dev/zero > /tmp/big; df --output=used /tmp | tail -1; rm /tmp/big",
+      "No space left on device",
+    ],
+    ["open files", "python3 -c 'x = [open(\"a.txt\") for _ in range(100000)]'", "Too many open files"],
+  ])("%s is told so, and leaves nothing", { timeout: testMs }, async (_name, command, said) => {
+    expect(await run(command)).toMatch(new RegExp(said, "s"));
+    await expectNothingLeft();
+  });
+
+  test("time is stopped by the person who asked", { timeout: testMs }, async () => {
+    const { person, model, channel } = world;
+    const batch = model.add([[{ command: "echo x > new.txt; setsid sleep 100000 & sleep 100000" }]]);
+    const said = await person.say(`@remora batch ${batch}`, { channel });
+    await expect.poll(() => inspector.remains().join(), { timeout: 60_000 }).toContain("sleep");
+    await person.command("stop", "", { channel, thread: said.id });
+    await expectNothingLeft();
+  });
+});
+
+describe("a command that leaves", () => {
+  const python = (code: string) => `python3 - <<'EOF'\n${code}\nEOF`;
+  test.each([
+    [
+      "sockets and pipes",
+      `mkfifo p; echo x > kept; ${python("import socket\nfor i in range(3): socket.socket(socket.AF_UNIX).bind(f's{i}')")}`,
+      "4 sockets, pipes or devices were not kept",
+    ],
+    ["device files", "mknod disk b 254 0; mknod null c 1 3", "Operation not permitted"],
+    ["immutable files", "touch i; chattr +i i; chattr -R +a .; lsattr i", "Operation not permitted|not supported"],
+    [
+      "names with newlines and bytes that are no text",
+      `touch $'new\\nname' $'\\xff\\xfe' $'\\e[2J' ' ' -- -rf; mkdir $'\\xc3\\x28'; echo x > $'\\xc3\\x28/\\n'; ls | wc -l`,
+      "\\(exit code 0\\)",
+    ],
+    ["folders that nobody may enter", "mkdir -p locked/in; touch locked/in/x; chmod 0 locked/in locked", "exit code 0"],
+    ["folders a thousand deep", "for i in $(seq 1000); do mkdir d && cd d || break; done; touch x", "200 folders deep"],
+    [
+      "links to everything outside",
+      "rm -rf src && ln -s @OUTSIDE@ src && ln -s / all && ln -s /proc/self/fd fds; echo x > src/secret.txt",
+      "No such file or directory",
+    ],
+    [
+      "processes that refuse to end",
+      "trap '' TERM INT HUP; (setsid sh -c 'trap \"\" TERM; sleep 9999' &) ; echo ok",
+      "ok",
+    ],
+    ["zombies", `echo ok; ${python("import os\nfor _ in range(200):\n  if os.fork() == 0: os._exit(0)")}`, "ok"],
+    [
+      "files of nothing but holes",
+      "for i in $(seq 50); do truncate -s 900M sparse-$i; done; du -s .",
+      "files have more than 4096.0 MiB together",
+    ],
+  ])("%s has a clear result, and what is not kept goes away", { timeout: testMs }, async (_name, command, said) => {
+    expect(await run(command)).toMatch(new RegExp(said, "s"));
+    await expectNothingLeft();
+  });
+});
+
+describe("a large folder", () => {
+  test(`of ${manyFiles} files is read at once, and changing all of it is told to be too much or asked about`, {
+    timeout: testMs,
+  }, async () => {
+    const many = join(world.places.FOLDER, "many");
+    mkdirSync(many);
+    for (let i = 0; i < manyFiles; i += 1) writeFileSync(join(many, `file-${i}`), `${"x".repeat(99)}\n`);
+    inspector = createInspector(world);
+    expect(await run("ls many | wc -l; cat many/* 2>&1 | wc -c; find many -type f | xargs cat | wc -c")).toContain(
+      String(manyFiles * 100),
+    );
+    await expectNothingLeft();
+    const changed = await run("find many -type f -print0 | xargs -0 sed -i s/x/y/; cat many/file-7");
+    expect(changed).toMatch(/^yx+$|stopped after|it made more than|Nothing of what this call changed was kept/m);
+    await expectNothingLeft();
+    const deleted = await run("rm -rf many; ls many");
+    expect(deleted).toContain("No such file or directory");
+    await expectNothingLeft();
+    execFileSync("rm", ["-rf", many]);
+    inspector = createInspector(world);
+  });
+
+  test("with a file of 2 GB is read, and changing that file ends at a limit that is named", {
+    timeout: testMs,
+  }, async () => {
+    const large = join(world.places.FOLDER, "large");
+    execFileSync("fallocate", ["-l", "2G", large]);
+    // What is allocated and never written reads as a hole: some of it must be real.
+    execFileSync("dd", ["if=/dev/urandom", `of=${large}`, "bs=1M", "count=64", "conv=notrunc", "status=none"]);
+    inspector = createInspector(world);
+    expect(await run("stat -c %s large; head -c 1000 large | wc -c")).toContain("2147483648\n1000");
+    await expectNothingLeft();
+    const changed = await run("printf x >> large; ls -l large; cp large copy; ls -l copy");
+    expect(changed).toMatch(/File too large|File size limit exceeded|it wrote more than/);
+    await expectNothingLeft();
+    execFileSync("rm", [large]);
+    inspector = createInspector(world);
+  });
+});
+
+test("the bot has answered within a second all the time, and stops in good order", { timeout: testMs }, async () => {
+  const { asked, slowestMs, late } = await health.stop();
+  console.log(`hostile commands: /healthz asked ${asked} times, slowest ${slowestMs} ms`);
+  expect(late).toEqual([]);
+  expect(existsSync(join(world.places.FOLDER, "a.txt"))).toBe(true);
+  expect(await world.remora.stop()).toBe(0);
+});
