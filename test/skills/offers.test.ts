@@ -16,6 +16,7 @@ describe("tools that a plugin offers while it runs", () => {
       description: "What hub/search does",
       parameters: { type: "object", properties: {} },
       skill: "hub",
+      folder: "write",
       isReadOnly: false,
       isIdempotent: false,
       readsUntrusted: true,

@@ -319,6 +319,7 @@ describe("tools", () => {
         name: "run",
         description: "Runs",
         skill: "demo",
+        folder: "none",
         isReadOnly: true,
         isIdempotent: true,
         readsUntrusted: false,

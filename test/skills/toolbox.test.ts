@@ -72,6 +72,7 @@ describe("routing", () => {
       rest: {
         workspace: home,
         skillFolder: join(root, "demo"),
+        outputsFolder: expect.stringMatching(/\/outputs$/),
         dataFolder: join(home, "data", "demo"),
         config: { key: "value" },
         workingFolder: join(home, "files", "channel:general"),
@@ -299,7 +300,9 @@ describe("plugins that misbehave", () => {
     await mkdir(scope.workingFolder, { recursive: true });
     await symlink("/etc/hostname", join(scope.workingFolder, "link"));
     const { files, text } = await run("act");
-    expect(files).toEqual([{ name: "Plot.png", path: join(scope.workingFolder, "plot.png"), mimeType: "image/png" }]);
+    expect(files).toEqual([
+      { name: "Plot.png", path: expect.stringMatching(/\/outbox\/turn-1-call-1\/1$/), mimeType: "image/png" },
+    ]);
     expect(text).toMatch(/^drawn\n\n.*passwd.*left out.*\n\n.*link.*left out.*\n\n.*no path/);
   });
 });
