@@ -113,8 +113,13 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
 
   const containment = createContainment({
     sandboxHolds: report.holds,
+    fits: (folder) => sandbox.fits(withoutLinks(folder)),
     asksForCommands: config.safety.shell === "ask",
     isFreeHost: (host) => egress.isFree(host),
+    problemWithHosts(hosts) {
+      const parsed = parseHosts(hosts);
+      return parsed.type === "refused" ? parsed.message : undefined;
+    },
     describeHosts(hosts) {
       const parsed = parseHosts(hosts);
       return parsed.type === "hosts" ? egress.describe(parsed.hosts) : [...hosts];
@@ -152,6 +157,7 @@ function switchedOff(): Sandbox {
   const detail = "switched off by safety.sandbox: every command asks, and only owners may approve";
   return {
     probe: async () => ({ holds: false, layers: "overlay", detail }),
+    fits: async () => false,
     open: () => Promise.reject(new Error("the sandbox is switched off")),
     close: async () => {},
   };

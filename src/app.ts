@@ -265,7 +265,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     gate,
     policy: {
       ...approvalPolicy(settings),
-      ownersOnly: (tool) => !sandbox.holds && gateRules(library.current()).shellParameters.has(tool),
+      ownersOnly: (tool) =>
+        (!sandbox.holds || sandbox.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
     },
     changes: drafts,
     wake: (turnId) => void conversations.wake(turnId),

@@ -169,7 +169,7 @@ export function outcomeText({ body, state }: ApprovalRow): string {
       if (body.grantIds.length > 0) return `Allowed by a grant of ${namesOf(body)}`;
       return `${body.original === undefined ? "Approved" : "Edited and approved"} by ${namesOf(body)}`;
     case "denied":
-      return `Denied${body.decidedBy === undefined ? "" : ` by ${body.decidedBy.name}`}${why}`;
+      return `${deniedWord(body)}${body.decidedBy === undefined ? "" : ` by ${body.decidedBy.name}`}${why}`;
     case "expired":
       return body.votes.length >= body.quorum ? "Expired before it ran" : "Expired: nobody answered in time";
     case "cancelled":
@@ -177,6 +177,11 @@ export function outcomeText({ body, state }: ApprovalRow): string {
     default:
       return state satisfies never;
   }
+}
+
+/** As the button was called that said no. */
+function deniedWord({ changes }: ApprovalRecord): string {
+  return changes?.shown.labels.deny === "Discard" ? "Discarded" : "Denied";
 }
 
 function namesOf({ votes, decidedBy }: ApprovalRecord): string {

@@ -9,10 +9,14 @@ import { networkOf, type ToolSpec } from "./tool.ts";
 export interface ContainmentOptions {
   /** Commands run in views. */
   sandboxHolds: boolean;
+  /** Whether a view can be made over this folder. */
+  fits(folder: string): Promise<boolean>;
   /** `safety.shell: ask`: every command asks first. */
   asksForCommands: boolean;
   /** Whether the settings let every command reach this host, written as in a call. */
   isFreeHost(host: string): boolean;
+  /** Why these hosts can't be asked for, in a sentence for the model. */
+  problemWithHosts(hosts: readonly string[]): string | undefined;
   /** A line for people about hosts, with ports and secrets. */
   describeHosts(hosts: readonly string[]): string[];
   /** Files that the conversation's draft has changed. */
@@ -20,29 +24,42 @@ export interface ContainmentOptions {
 }
 
 export interface Containment {
-  /** It changes nothing but its draft: after a crash it can simply run again. */
+  /** In a view it changes nothing but its draft: after a crash it can simply run again. */
   isContained(spec: ToolSpec | undefined, input: JsonObject): boolean;
+  /** It would work on the real folder, because no view can be made over it. */
+  isUnconfined(spec: ToolSpec | undefined, folder: string): Promise<boolean>;
+  /** Why the call can't run whatever people answer, in a sentence for the model: then nobody is asked. */
+  problem(spec: ToolSpec | undefined, input: JsonObject): string | undefined;
   /** Why a person must be asked, besides what the rules of skills say. */
-  reasons(spec: ToolSpec | undefined, input: JsonObject): GateMatch[];
+  reasons(spec: ToolSpec | undefined, input: JsonObject, isUnconfined: boolean): GateMatch[];
   /** What leaves the draft with the call, a line each. */
   facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
 }
 
 const maxNamedPaths = 10;
+const noSandbox = "No sandbox works on this machine, so this changes files at once and nothing limits it.";
+const tooLargeToCopy =
+  "This folder is too large for the sandbox of this machine, so this changes files at once and nothing limits it.";
 
 export function createContainment(options: ContainmentOptions): Containment {
   const { sandboxHolds, asksForCommands, isFreeHost } = options;
 
   return {
-    isContained(spec, input) {
-      const isInView = spec?.folder === "write" && sandboxHolds;
-      return isInView && networkOf(spec, input).length === 0 && input.background !== true && !spec.isOutward;
+    async isUnconfined(spec, folder) {
+      return spec?.folder === "write" && (!sandboxHolds || !(await options.fits(folder)));
     },
-    reasons(spec, input) {
+    isContained(spec, input) {
+      if (spec === undefined || spec.folder !== "write" || spec.isOutward) return false;
+      return networkOf(spec, input).length === 0 && input.background !== true;
+    },
+    problem(spec, input) {
+      const hosts = spec === undefined ? [] : networkOf(spec, input);
+      return hosts.length === 0 ? undefined : options.problemWithHosts(hosts);
+    },
+    reasons(spec, input, isUnconfined) {
       if (spec === undefined || spec.folder !== "write") return [];
       const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
-      if (!sandboxHolds && isOwnWork)
-        return [reason("No sandbox works on this machine, so this changes files at once and nothing limits it.")];
+      if (isOwnWork && isUnconfined) return [reason(sandboxHolds ? tooLargeToCopy : noSandbox)];
       if (!networkOf(spec, input).every(isFreeHost))
         return [reason("It reaches the network, and what it does there can't be undone.")];
       if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command is to be approved here.")];

@@ -46,15 +46,22 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
     }
     const wasJudged = record.verdict !== undefined;
     const spec = specs.find(({ name }) => name === call.name);
+    // Asked about as such: a folder that grows later does not take a call out of its view.
+    record.isUnconfined = await stages.containment.isUnconfined(spec, run.turn.workingFolder);
     const verdict = asking(
       stages.gate.classify(call.name, call.input, taintOf(run, call.name)),
-      stages.containment.reasons(spec, call.input),
+      stages.containment.reasons(spec, call.input, record.isUnconfined),
     );
     // Many calls with long arguments together must not hold up everybody else.
     await setImmediate();
     // From here on the call is what was judged: the same bytes are shown, hashed, queued and executed.
     if (verdict.input !== undefined) record.call = { ...call, input: verdict.input };
     record.verdict = { class: verdict.class, matches: verdict.matches, tags: verdict.tags };
+    const problem = verdict.class === "block" ? undefined : stages.containment.problem(spec, call.input);
+    if (problem !== undefined) {
+      refuse(record, "invalid", `Not run: ${problem}`);
+      continue;
+    }
     const at = { ...fields, callId: call.id, tool: call.name };
     if (verdict.class === "safe" && !wasJudged) stages.events.emit("safety.allowed", at);
     if (verdict.class === "block") {
@@ -203,7 +210,7 @@ async function execute(run: TurnRun, record: CallRecord): Promise<void> {
     stages.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "a task file could not be written");
   });
   delivery.activity(`Running \`${call.name}\` …`);
-  const result = await stages.queue.run(jobOf(run, call), run.signal);
+  const result = await stages.queue.run(jobOf(run, record), run.signal);
   await shown;
   if (delivery.takeAsked()) record.hasAsked = true;
   // What ends with the process is asked for again after the next start: the queue knows how far it came.
@@ -217,16 +224,19 @@ async function execute(run: TurnRun, record: CallRecord): Promise<void> {
   await recordFeedback(run, record, record.result.status);
 }
 
-function jobOf(run: TurnRun, call: ToolCall): ToolJob {
+function jobOf(run: TurnRun, record: CallRecord): ToolJob {
   const { turn, stages } = run;
+  const call = parsedCall(record);
   const spec = stages.toolbox.specs(turn.conversationId).find((tool) => tool.name === call.name);
   const { id: turnId, conversationId, scope, workingFolder } = turn;
+  const isUnconfined = record.isUnconfined === true;
+  const isContained = !isUnconfined && stages.containment.isContained(spec, call.input);
   return {
     id: `${turnId}-${call.id}`,
     call,
-    scope: { turnId, conversationId, scope, requester: requesterOf(turn), workingFolder },
+    scope: { turnId, conversationId, scope, requester: requesterOf(turn), workingFolder, isUnconfined },
     // A tool that has gone since it was asked for fails in the toolbox, with a reason.
-    isIdempotent: spec?.isIdempotent === true || stages.containment.isContained(spec, call.input),
+    isIdempotent: spec?.isIdempotent === true || isContained,
     timeoutMs: spec?.timeoutMs ?? 120_000,
   };
 }

@@ -49,6 +49,8 @@ export interface ToolScope {
   requester: Author;
   /** Absolute path; relative paths of shell and file tools start here. */
   workingFolder: string;
+  /** A person has approved that the call works on the real folder, without a sandbox. */
+  isUnconfined?: boolean;
 }
 
 /** A file that a tool produced for people to see. */

@@ -21,6 +21,8 @@ export interface CallRecord {
   /** Parsed and checked; absent when it could not be, and then `result` says why. */
   call?: ToolCall;
   verdict?: { class: VerdictClass; matches: GateMatch[]; tags: string[] };
+  /** No view could be made over the folder, and people were asked about that. */
+  isUnconfined?: boolean;
   approvalId?: string;
   cardId?: string;
   /** The tool asked the person something meanwhile: what is said after it stands below the question. */

@@ -20,6 +20,8 @@ export interface SandboxReport {
 export interface Sandbox {
   /** Never rejects; tries once and remembers the answer. */
   probe(): Promise<SandboxReport>;
+  /** False when the folder would have to be copied and is over the limit for that. Never rejects. */
+  fits(folder: string): Promise<boolean>;
   /**
    * Makes a view. Rejects with code `sandbox.missing` where none can be made, `sandbox.folder-too-large` where the folder
    * must be copied and is over the limit, and with Node's own error when the folder does not exist.

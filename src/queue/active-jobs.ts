@@ -6,7 +6,7 @@ import { TurnAbort } from "../core/abort.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { ToolJob, ToolResult } from "../core/tool.ts";
-import { textOf, unstarted } from "./outcome.ts";
+import { cutOffText, textOf, unstarted } from "./outcome.ts";
 
 export interface ActiveJob {
   job: ToolJob;
@@ -40,7 +40,7 @@ export function createActiveJobs(work: (active: ActiveJob) => Promise<ToolResult
       .catch((thrown) => {
         log.error({ jobId: job.id, error: messageOf(thrown) }, "the state of a tool call could not be kept");
         return active.hasRun
-          ? unstarted(job, "interrupted", `${textOf.unknown} ${messageOf(thrown)}`)
+          ? unstarted(job, "interrupted", `${cutOffText(job)} ${messageOf(thrown)}`)
           : unstarted(job, "failed", textOf.unkept(messageOf(thrown)));
       })
       .finally(() => activeJobs.delete(job.id));

@@ -12,7 +12,7 @@ import type { Backlog } from "./bull-backlog.ts";
 import type { Runner } from "./bull-runner.ts";
 import type { CallRecord, CallRecordEntry } from "./call-record.ts";
 import type { CallSteps } from "./call-steps.ts";
-import { firstLine, resultOf, suspended, textOf, unstarted } from "./outcome.ts";
+import { cutOffText, firstLine, resultOf, suspended, textOf, unstarted } from "./outcome.ts";
 
 export interface FollowOptions {
   record: CallRecord;
@@ -122,7 +122,7 @@ export function createFollower({ job, controller }: ActiveJob, options: FollowOp
   async function step(): Promise<ToolResult | undefined> {
     const { entry } = follower;
     if (entry?.state === "done" || entry?.state === "unknown") {
-      return entry.body.result ?? resultOf(job, entry, "interrupted", textOf.unknown);
+      return entry.body.result ?? resultOf(job, entry, "interrupted", cutOffText(job));
     }
     if (refused !== undefined) throw refused.thrown;
     if (options.isClosing() && !isHere()) controller.abort(new TurnAbort("shutdown"));

@@ -13,7 +13,7 @@ import type { Backoff } from "../core/retry.ts";
 import type { Toolbox, ToolJob, ToolResult } from "../core/tool.ts";
 import { runAttempt } from "./attempt.ts";
 import type { CallRecord, CallRecordEntry, SeenCall } from "./call-record.ts";
-import { type AfterAttempt, afterAttempt, fieldsOf, firstLine, resultOf, textOf } from "./outcome.ts";
+import { type AfterAttempt, afterAttempt, cutOffText, fieldsOf, firstLine, resultOf, textOf } from "./outcome.ts";
 import { limitOutput } from "./output.ts";
 
 export interface CallStepsOptions {
@@ -131,7 +131,7 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
     async giveUp(job, entry) {
       const { state, body } = entry;
       if (state === "started") {
-        return await finish(job, entry, "unknown", resultOf(job, entry, "interrupted", textOf.unknown));
+        return await finish(job, entry, "unknown", resultOf(job, entry, "interrupted", cutOffText(job)));
       }
       const text = textOf.notRun(false, body.failure);
       return await finish(job, entry, "done", resultOf(job, entry, "interrupted", text));

@@ -19,7 +19,7 @@ import type { ToolQueue, ToolResult } from "../core/tool.ts";
 import { type ActiveJob, createActiveJobs } from "./active-jobs.ts";
 import { type CallRecordEntry, createCallRecord } from "./call-record.ts";
 import { type CallStepsOptions, createCallSteps } from "./call-steps.ts";
-import { resultOf, suspended, textOf } from "./outcome.ts";
+import { cutOffText, resultOf, suspended } from "./outcome.ts";
 
 export interface EmbeddedQueueOptions extends CallStepsOptions {
   ledger: Ledger;
@@ -39,7 +39,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
     for (let entry = found; ; ) {
       const { state, body } = entry;
       if (state === "done" || state === "unknown") {
-        return body.result ?? resultOf(job, entry, "interrupted", textOf.unknown);
+        return body.result ?? resultOf(job, entry, "interrupted", cutOffText(job));
       }
       if (activeJobs.isClosing()) controller.abort(new TurnAbort("shutdown"));
       if (controller.signal.aborted && abortCauseOf(controller.signal) === "shutdown") return suspended(job, entry);

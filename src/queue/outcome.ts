@@ -19,6 +19,7 @@ const longestWaitMs = 120_000;
 export const textOf = {
   unknown:
     "Interrupted: this call was started and then cut off, so its outcome is unknown; it may have taken effect, in part or whole. Check before you do it again.",
+  harmless: "Interrupted: this call was stopped before it had ended. It may be made again.",
   notRun(isShutdown: boolean, failure?: string): string {
     const why = isShutdown ? "Remora is shutting down" : "it was stopped first";
     return failure === undefined
@@ -29,19 +30,25 @@ export const textOf = {
   unqueued: (reason: string) => `Not run: the call could not be put into the queue. ${reason}`,
   outOfReach:
     "Interrupted: it was stopped while the queue was out of reach, so its outcome is unknown; it may have run, or still run. Check before you do it again.",
-  timedOut(timeoutMs: number, hasEnded: boolean): string {
+  timedOut({ timeoutMs, isIdempotent }: ToolJob, hasEnded: boolean): string {
     const seconds = Number((timeoutMs / 1000).toFixed(1));
+    if (isIdempotent && hasEnded) return `The tool timed out after ${seconds} s and was ended.`;
     const rest = hasEnded ? "It was ended" : "It was told to end and did not, so it may still be running";
     return `The tool timed out after ${seconds} s. ${rest}; what it did until then may have taken effect.`;
   },
 };
 
+/** For a call whose end nobody saw. */
+export function cutOffText({ isIdempotent }: ToolJob): string {
+  return isIdempotent ? textOf.harmless : textOf.unknown;
+}
+
 export function afterAttempt(job: ToolJob, end: AttemptEnd, attempts: number, backoff: Backoff): AfterAttempt {
   switch (end.type) {
     case "aborted":
-      return { type: "end", status: "interrupted", text: textOf.unknown, files: [] };
+      return { type: "end", status: "interrupted", text: cutOffText(job), files: [] };
     case "timed-out": {
-      const text = textOf.timedOut(job.timeoutMs, end.hasEnded);
+      const text = textOf.timedOut(job, end.hasEnded);
       return afterFailure({ isOk: false, text, files: [], isRetryable: job.isIdempotent }, attempts, backoff);
     }
     case "ended": {

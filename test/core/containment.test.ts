@@ -24,13 +24,16 @@ function containment(changes: Partial<ContainmentOptions> = {}) {
   return createContainment({
     sandboxHolds: true,
     asksForCommands: false,
+    fits: async () => true,
     isFreeHost: () => false,
+    problemWithHosts: (hosts) => (hosts.includes("*") ? "it is a wildcard" : undefined),
     describeHosts: (hosts) => hosts.map((host) => `${host}, port 443`),
     changedPaths: async () => [],
     ...changes,
   });
 }
 
+const nothingFits: Partial<ContainmentOptions> = { fits: async () => false };
 const onlyFirstFree = { isFreeHost: (host: string) => host === "a.example" };
 
 describe("what must be asked", () => {
@@ -45,28 +48,38 @@ describe("what must be asked", () => {
     ["any command without a sandbox", shell, { command: "ls" }, { sandboxHolds: false }, true],
     ["a written file without a sandbox", writeFile, { path: "a" }, { sandboxHolds: false }, true],
     ["a read file without a sandbox", readFile, { path: "a" }, { sandboxHolds: false }, false],
+    ["any command in a folder that can't be copied", shell, { command: "ls" }, nothingFits, true],
+    ["a file written there", writeFile, { path: "a" }, nothingFits, true],
     ["an outward tool, whose own rules ask", server, {}, { sandboxHolds: false }, false],
-  ] as const)("%s", (_what, spec, input, changes, asks) => {
-    const reasons = containment(changes).reasons(spec, JSON.parse(JSON.stringify(input)));
+  ] as const)("%s", async (_what, spec, input, changes, asks) => {
+    const { isUnconfined, reasons: reasonsOf } = containment(changes);
+    const reasons = reasonsOf(spec, JSON.parse(JSON.stringify(input)), await isUnconfined(spec, "/srv/site"));
     expect(reasons.length > 0).toBe(asks);
     // Without a file it is no rule of a skill, so that no grant covers it.
     for (const { file, reason } of reasons) expect([file, reason]).toEqual(["", expect.stringMatching(/\.$/)]);
   });
 
+  test("hosts that can't be read are no question for people: the model is told", () => {
+    const { problem } = containment();
+    expect(problem(shell, { command: "curl a.example", network: ["*"] })).toBe("it is a wildcard");
+    expect(problem(shell, { command: "curl a.example", network: ["a.example"] })).toBeUndefined();
+    expect(problem(shell, { command: "ls" })).toBeUndefined();
+    expect(problem(undefined, { network: ["*"] })).toBeUndefined();
+  });
+
   test("a tool that is not known needs no question: it is refused elsewhere", () => {
-    expect(containment({ sandboxHolds: false }).reasons(undefined, {})).toEqual([]);
+    expect(containment({ sandboxHolds: false }).reasons(undefined, {}, false)).toEqual([]);
   });
 });
 
 test.each([
-  ["in a view", shell, { command: "x" }, {}, true],
-  ["with network access", shell, { command: "x", network: ["a.example"] }, {}, false],
-  ["in the background", shell, { command: "x", background: true }, {}, false],
-  ["without a sandbox", shell, { command: "x" }, { sandboxHolds: false }, false],
-  ["of an outward tool", server, {}, {}, false],
-  ["that only reads", readFile, {}, {}, false],
-] as const)("a call %s may run again after a crash: %#", (_what, spec, input, changes, may) => {
-  expect(containment(changes).isContained(spec, JSON.parse(JSON.stringify(input)))).toBe(may);
+  ["in a view", shell, { command: "x" }, true],
+  ["with network access", shell, { command: "x", network: ["a.example"] }, false],
+  ["in the background", shell, { command: "x", background: true }, false],
+  ["of an outward tool", server, {}, false],
+  ["that only reads", readFile, {}, false],
+] as const)("a call %s may run again after a crash: %#", (_what, spec, input, may) => {
+  expect(containment().isContained(spec, JSON.parse(JSON.stringify(input)))).toBe(may);
 });
 
 test("the card names hosts, and unapproved changes that a call can take along", async () => {

@@ -73,6 +73,8 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     approvals: { ...refusingApprovals, ...options.approvals },
     containment: {
       isContained: () => false,
+      isUnconfined: async () => false,
+      problem: () => undefined,
       reasons: () => [],
       facts: async () => [],
     },

@@ -137,6 +137,12 @@ test("a denied command connects to nothing and changes nothing", async () => {
   expect(await readdir(own())).not.toContain("denied.txt");
 });
 
+test("hosts that can't be read are no question for people: the model is told what is wrong", async () => {
+  const said = await say("curl -sS https://example.com", ["https://example.com", "*.example.com"]);
+  expect((await ann.answerTo(said)).text).toContain('"https://example.com" is a URL: name only its host');
+  expect(asksIn(said)).toEqual([]);
+});
+
 test("a host of sandbox.network.always never asks; another beside it does", async () => {
   const said = await say(`curl -sS http://${free.host}/`, [free.host]);
   expect((await ann.answerTo(said)).text).toContain("never asks");

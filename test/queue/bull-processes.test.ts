@@ -58,13 +58,14 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     return jobOf(callId, more, { name, input: { file: fileOf(callId), ms } });
   }
 
-  /** The worker that has begun the job: the one that has told of it. */
+  /** The worker that has told of the job, once its tool is at work. */
   async function runnerOf(callId: string): Promise<QueueProcess> {
-    return await vi.waitFor(() => {
+    return await vi.waitFor(async () => {
       const runner = workers.find((one) => eventsOf(one.events, "tool.called").some((of) => of.callId === callId));
-      if (runner === undefined) throw new Error("nobody has begun it yet");
+      if (runner === undefined || !(await written(callId)).startsWith("begin"))
+        throw new Error("nobody has begun it yet");
       return runner;
-    }, 5_000);
+    }, 15_000);
   }
 
   /** How often BullMQ has given the job to a worker, and has taken it away from one because its lock had run out. */
@@ -102,7 +103,7 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     const stop = new AbortController();
     const calls = Array.from({ length: 9 }, (_, index) => `c${index}`);
     const asked = calls.map((id) => asker.queue.run(job(id, "hang"), stop.signal));
-    await vi.waitFor(() => expect(told("tool.called")).toHaveLength(8), 5_000);
+    await vi.waitFor(() => expect(told("tool.called")).toHaveLength(8), 15_000);
     for (const one of workers) expect(eventsOf(one.events, "tool.called")).toHaveLength(4);
     await vi.waitFor(() => expect(asker.queue.counts()).toEqual({ waiting: 1, running: 8 }));
     stop.abort(new TurnAbort("stopped"));
@@ -125,7 +126,7 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     const stop = new AbortController();
     const asked = asker.queue.run(job("c1", "hang", { isIdempotent: true }), stop.signal);
     await (await runnerOf("c1")).kill();
-    await vi.waitFor(async () => expect(await written("c1")).toBe("begin\nbegin\n"), 5_000);
+    await vi.waitFor(async () => expect(await written("c1")).toBe("begin\nbegin\n"), 15_000);
     stop.abort();
     expect(await asked).toMatchObject({ status: "interrupted", attempts: 2 });
     await vi.waitFor(async () => expect(await written("c1")).toBe("begin\nbegin\nstopped\n"));
@@ -152,7 +153,7 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     const asked = asker.queue.run(job("c1", "flaky", {}, 1_000), never);
     await runnerOf("c1");
     expect(await asker.queue.run(job("c2", "block", {}, 500), never)).toMatchObject({ status: "ok" });
-    await vi.waitFor(async () => expect((await seenByBullMq("c1")).given).toBeGreaterThan(1), 5_000);
+    await vi.waitFor(async () => expect((await seenByBullMq("c1")).given).toBeGreaterThan(1), 15_000);
     expect(await asked).toMatchObject({ status: "ok", attempts: 2 });
     expect(await written("c1")).toBe("begin\n503\nbegin\nwritten\n");
   });
@@ -163,7 +164,7 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     await runnerOf("c1");
     await Promise.all((await server.client.keys(`${prefix}bull:*`)).map((key) => server.client.del(key)));
     // The asker adds it again, and it is given to a worker.
-    await vi.waitFor(async () => expect((await seenByBullMq("c1")).given).toBeGreaterThan(0), 5_000);
+    await vi.waitFor(async () => expect((await seenByBullMq("c1")).given).toBeGreaterThan(0), 15_000);
     expect(await asked).toMatchObject({ status: "ok", text: "written", attempts: 1 });
     expect(await written("c1")).toBe("begin\nwritten\n");
   });
@@ -262,7 +263,7 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     await startWorkers(1, slow);
     const stop = new AbortController();
     const again = asker.queue.run(wanted, stop.signal);
-    await vi.waitFor(async () => expect(await written("c1")).toBe("begin\nshutdown\nbegin\n"), 5_000);
+    await vi.waitFor(async () => expect(await written("c1")).toBe("begin\nshutdown\nbegin\n"), 15_000);
     stop.abort();
     expect(await again).toMatchObject({ attempts: 2 });
   });

@@ -80,7 +80,9 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const jobs = options.jobsFor(call);
     if (use === "none") return await work({ path: scope.workingFolder, jobs });
     const folder = await realpath(scope.workingFolder);
-    if (!(await sandbox.probe()).holds) {
+    if (scope.isUnconfined === true || !(await sandbox.probe()).holds) {
+      // Judged when there was a sandbox, as before a restart: nobody was asked.
+      if (use === "write" && scope.isUnconfined !== true) return sandboxGone;
       const startJob = (text: string) => options.startJob(call, undefined, text);
       const commands = createUnconfinedCommands(folder, startJob, options.unconfinedRefusal);
       return await work({ path: folder, jobs, ...(use === "write" ? { commands } : {}) });
@@ -201,6 +203,14 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
 
   return { run, join: joinDraft, finishPending };
 }
+
+const sandboxGone: ToolAttempt = {
+  isOk: false,
+  isAnswer: true,
+  text: "Not run: the sandbox does not work any more. Make the call again, and a person will be asked.",
+  files: [],
+  isRetryable: false,
+};
 
 /** A job id is safe as a file name only in parts. */
 function keyOf({ callId, scope }: FolderCall): string {

@@ -31,7 +31,7 @@ export async function describeChanges(
   return {
     title: `${folderName(draft)}: ${countsText(effects)}`,
     summary,
-    files: shownEffects(effects).map(describeEffect),
+    files: shownEffects(effects).map((effect) => describeEffect(effect, startersIn(effects))),
     moreFiles: outermost(effects).length - shownEffects(effects).length,
     commands,
     ...(lastOutput === undefined ? {} : { lastOutput }),
@@ -78,20 +78,42 @@ export function filesText(count: number): string {
 
 /** What a card lists: a folder that is deleted or added stands for everything in it. */
 export function shownEffects(effects: Pick<Effects, "effects">): Effect[] {
-  return outermost(effects).slice(0, maxShownFiles);
+  const starters = startersIn(effects);
+  const rank = (effect: Effect) =>
+    effect.action === "deleted" ? 0 : holdsOneOf(starters, effect.path) ? 1 : effect.action === "changed" ? 2 : 3;
+  return outermost(effects)
+    .toSorted((one, other) => rank(one) - rank(other))
+    .slice(0, maxShownFiles);
 }
 
 function outermost({ effects }: Pick<Effects, "effects">): Effect[] {
   return effects.filter(({ within }) => within === undefined);
 }
 
-function describeEffect(effect: Effect): ShownChange {
-  const { path, action, type } = effect;
-  return { path: type === "folder" ? `${path}/` : path, action, detail: detailOf(effect) };
+function describeEffect(effect: Effect, starters: readonly string[]): ShownChange {
+  const { path, action, type, notes } = effect;
+  const isFolder = type === "folder";
+  const warning = isFolder
+    ? "holds files that run by themselves outside the sandbox"
+    : "runs by itself outside the sandbox";
+  const detail = [sizeDetail(effect), ...notes, holdsOneOf(starters, path) ? warning : ""];
+  return {
+    path: isFolder ? `${path}/` : path,
+    action,
+    detail: detail.filter((part) => part !== "").join(", "),
+  };
 }
 
-function detailOf(effect: Effect): string {
-  return [sizeDetail(effect), ...effect.notes].filter((part) => part !== "").join(", ");
+/** What git, a CI service, a shell or an editor starts without being told to, once the file is in the real folder. */
+const startsByItself =
+  /(?:^|\/)(?:\.git\/(?:hooks\/(?!.*\.sample$).|config$)|\.gitmodules$|\.husky\/|\.github\/workflows\/|\.gitlab-ci\.yml$|\.circleci\/|\.envrc$|\.vscode\/(?:tasks|settings)\.json$)/;
+
+function startersIn({ effects }: Pick<Effects, "effects">): string[] {
+  return effects.flatMap(({ path, action }) => (action !== "deleted" && startsByItself.test(path) ? [path] : []));
+}
+
+function holdsOneOf(paths: readonly string[], place: string): boolean {
+  return paths.some((path) => path === place || path.startsWith(`${place}/`));
 }
 
 function sizeDetail(effect: Effect): string {

@@ -107,10 +107,15 @@ function withoutUndoing({ undoing: _undoing, ...draft }: DraftRecord): DraftReco
   return draft;
 }
 
+/** A file that was added is gone again, so none is "restored". */
+function undoneText(count: number): string {
+  return `Undone: ${filesText(count)} ${count === 1 ? "is as it was" : "are as they were"} before.`;
+}
+
 function receiptOf(undone: UndoResult): AnswerReceipt {
   switch (undone.type) {
     case "undone":
-      return { accepted: true, text: `Undone: ${filesText(undone.entry.paths)} restored.` };
+      return { accepted: true, text: undoneText(undone.entry.paths) };
     case "changed-since": {
       const named = undone.paths.slice(0, maxNamedFiles).join(", ");
       const text = `Nothing was undone: ${named} changed since. Undo the newer changes first, or change the files by hand.`;

@@ -17,6 +17,13 @@ export interface CopyLimits {
 
 const run = promisify(execFile);
 
+/** Whether the folder alone is within the limits; what can't be read is found out when it is copied. */
+export async function isCopyable(folder: string, limits: CopyLimits, signal: AbortSignal): Promise<boolean> {
+  const total = { files: 0, bytes: 0 };
+  await measure(Buffer.from(folder), total, limits, signal).catch(() => undefined);
+  return !isOver(total, limits);
+}
+
 /** Layers topmost first. Rejects with code `sandbox.folder-too-large`, or with Node's own error. */
 export async function copyFolder(
   source: { folder: string; layers: readonly string[] },

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { messageOf, RemoraError } from "../../core/errors.ts";
 import { type Log, silentLog } from "../../core/log.ts";
 import type { Sandbox, SandboxReport, ViewLimits, ViewOptions } from "../../ports/sandbox.ts";
-import { type CopyLimits, copyFolder } from "./copy-folder.ts";
+import { type CopyLimits, copyFolder, isCopyable } from "./copy-folder.ts";
 import { explainFailure } from "./explain-failure.ts";
 import {
   defaultViewLimits,
@@ -59,6 +59,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const limits: ViewLimits = { ...defaultViewLimits, ...options.limits };
   const copyLimits: CopyLimits = { maxCopiedFiles, maxCopiedBytes, ...options.copyLimits };
   const views = new Set<StepView>();
+  /** No layer can lie over these, as on some network file systems. */
+  const unlayered = new Set<string>();
   const closed = new AbortController();
   const watchdog = createWatchdog({ intervalMs: watchIntervalMs, minFreeMemoryBytes });
   let machine: Promise<Machine> | undefined;
@@ -114,9 +116,10 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const signal = AbortSignal.any([given, closed.signal]);
     signal.throwIfAborted();
     try {
-      if (canLayer) return await openWith(view, () => layerOver(view), signal);
+      if (canLayer && !unlayered.has(view.folder)) return await openWith(view, () => layerOver(view), signal);
     } catch (thrown) {
       if (!isOverlayRefused(thrown)) throw thrown;
+      unlayered.add(view.folder);
       log.info({ folder: view.folder, reason: messageOf(thrown) }, "No layer can lie over this folder: it is copied");
     }
     return openWith(view, () => copyOf(view, copyLimits, signal), signal);
@@ -145,6 +148,10 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     probe() {
       report ??= probe();
       return report;
+    },
+    async fits(folder) {
+      if (canLayer && !unlayered.has(folder)) return true;
+      return await isCopyable(folder, copyLimits, closed.signal);
     },
     open,
     async close() {

@@ -177,6 +177,19 @@ describe("without a sandbox", () => {
     await bench.end(turn);
     expect(bench.shown).toEqual([]);
   });
+
+  test("a call that was judged while there was one is not run: nobody was asked", async () => {
+    await open({ sandbox: noSandbox() });
+    const { isOk, text } = await bench.run(await bench.startTurn(), "echo hi > a.txt", { isUnconfined: false });
+    expect([isOk, text]).toEqual([false, expect.stringContaining("a person will be asked")]);
+    expect(await readdir(bench.folder())).toEqual([]);
+  });
+
+  test("a call that was approved for a folder that is too large to copy works on the real one", async () => {
+    await open();
+    await bench.run(await bench.startTurn(), "echo hi > a.txt", { isUnconfined: true });
+    expect(await readFile(join(bench.folder(), "a.txt"), "utf8")).toBe("hi\n");
+  });
 });
 
 describe("a crash", () => {

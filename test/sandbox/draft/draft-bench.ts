@@ -41,6 +41,8 @@ export interface CallOptions {
   network?: string[];
   by?: Author;
   callId?: string;
+  /** Whether people were asked about working without a sandbox; as the sandbox is, unless given. */
+  isUnconfined?: boolean;
   signal?: AbortSignal;
 }
 
@@ -50,6 +52,7 @@ export type Bench = Awaited<ReturnType<typeof createBench>>;
 export function noSandbox(): Sandbox {
   return {
     probe: async () => ({ holds: false, layers: "overlay", detail: "switched off by the test" }),
+    fits: async () => false,
     open: () => Promise.reject(new Error("there is no sandbox")),
     close: async () => {},
   };
@@ -109,6 +112,7 @@ export async function createBench(options: BenchOptions = {}) {
     redact: options.redact ?? ((content) => content),
   });
 
+  const isUnconfinedHere = !(await sandbox.probe()).holds;
   let turns = 0;
   let calls = 0;
 
@@ -124,13 +128,16 @@ export async function createBench(options: BenchOptions = {}) {
     return turn;
   }
 
-  function callOf(turn: TurnRecord, { use = "write", network = [], by = ann, callId }: CallOptions = {}): FolderCall {
+  function callOf(
+    turn: TurnRecord,
+    { use = "write", network = [], by = ann, callId, isUnconfined = isUnconfinedHere }: CallOptions = {},
+  ): FolderCall {
     calls += 1;
     const { id: turnId, conversationId, scope, workingFolder } = turn;
     return {
       callId: callId ?? `c${calls}`,
       tool: "shell_exec",
-      scope: { turnId, conversationId, scope, requester: by, workingFolder },
+      scope: { turnId, conversationId, scope, requester: by, workingFolder, isUnconfined },
       ...{ use, network },
     };
   }

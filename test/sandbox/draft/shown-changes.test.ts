@@ -56,6 +56,20 @@ test("deletions come first, then changes, then additions, each with what happene
   });
 });
 
+test("files that start by themselves outside the sandbox stand out, however many others there are", async () => {
+  const { files } = await shownAfter(
+    "mkdir -p .git/hooks; echo x > .envrc; echo x > gone.txt",
+    "seq 40 | xargs -I@ sh -c 'echo x > @.txt'; echo id > .git/hooks/post-checkout; echo s > .git/hooks/zz.sample; echo y > .envrc; mkdir -p .github/workflows; echo z > .github/workflows/ci.yml; rm gone.txt",
+  );
+  expect(files.slice(0, 5).map(({ path, detail }) => [path, detail.replace(/^[^,]*, /, "")])).toEqual([
+    ["gone.txt", "2 B"],
+    [".envrc", "runs by itself outside the sandbox"],
+    [".git/hooks/post-checkout", "runs by itself outside the sandbox"],
+    [".github/", "holds files that run by themselves outside the sandbox"],
+    [".git/hooks/zz.sample", "2 B"],
+  ]);
+});
+
 const rank = (action: "deleted" | "changed" | "added") => ["deleted", "changed", "added"].indexOf(action);
 
 test("the commands that ran are there with how they ended, and the end of the last output", async () => {

@@ -45,12 +45,15 @@ test("layers are applied to it: changes, deletions, a folder for a file and a fi
   expect(lstatSync(join(folder, "a")).isDirectory()).toBe(true);
 });
 
-test("a folder above the limit is refused", async () => {
-  const { folder, open } = createWorkbench({
+test("a folder above the limit is refused, and known not to fit before", async () => {
+  const { folder, open, sandbox } = createWorkbench({
     forceCopy: true,
     copyLimits: { maxCopiedFiles: 10, maxCopiedBytes: 1_000 },
   });
+  expect(await sandbox.fits(folder)).toBe(true);
   for (let index = 0; index < 11; index += 1) writeFileSync(join(folder, `f${index}`), "");
+  expect(await sandbox.fits(folder)).toBe(false);
+  expect(await createWorkbench().sandbox.fits(folder)).toBe(true);
   await expect(open()).rejects.toMatchObject({ code: "sandbox.folder-too-large" });
   const large = createWorkbench({ forceCopy: true, copyLimits: { maxCopiedFiles: 10, maxCopiedBytes: 1_000 } });
   writeFileSync(join(large.folder, "large"), "x".repeat(1_001));

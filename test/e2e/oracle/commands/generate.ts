@@ -16,6 +16,8 @@ export interface ShellCall {
 
 const networkShare = 0.015;
 const backgroundShare = 0.02;
+/** A job may run for as long as it likes, and some of these commands wait for ever. */
+const jobSeconds = 30;
 /** What no interpreter must stumble over. */
 const oddTexts: readonly string[] = [
   "((",
@@ -57,5 +59,9 @@ function generateCall(random: Random, attack: () => string): ShellCall {
   const command = random.chance(0.45) ? inOtherForm(one(), random, one) : one();
   if (random.chance(networkShare))
     return { command, network: [random.pick(["@ADDRESS@", "example.com", "127.0.0.1"])] };
-  return random.chance(backgroundShare) ? { command, background: true } : { command };
+  return random.chance(backgroundShare) ? { command: endingInTime(command), background: true } : { command };
+}
+
+function endingInTime(command: string): string {
+  return `timeout -k 1 ${jobSeconds} bash -c '${command.replaceAll("'", `'\\''`)}'`;
 }
