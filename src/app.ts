@@ -7,6 +7,7 @@
  *   work       providers, queue, approvals, conversations
  *   people     platforms, commands, the web server
  */
+import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createDraftParts } from "./app-drafts.ts";
@@ -370,6 +371,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         history: context.forget,
         tasks: taskFiles.forget,
         snapshots: forgetShown,
+        outputs: (scope) => rm(outputsFolder(scope), { recursive: true, force: true }),
         isOwner,
       }),
     ],

@@ -3,7 +3,7 @@
  * same rules, with quorum, expiry, grants and audit. What differs:
  *
  *   - the hash is over the files that were shown, not over a call
- *   - no turn waits for them: whoever looks after drafts keeps or discards the files once they are decided
+ *   - no turn waits for them: the drafts keep or discard the files once people have decided
  *   - a record may only report what the rules have kept, so that it can be undone
  */
 import type {
@@ -198,7 +198,7 @@ export async function replaceChanges(context: ApprovalsContext, approvalId: stri
   );
 }
 
-/** The one who asked, and whoever may approve, may also take back. */
+/** Undo is for the person who asked and for everybody who may approve. */
 export function mayTakeBack(record: ApprovalRecord, by: Author, isOperator: boolean): boolean {
   if (isOperator) return true;
   const requester = requesterOf(record);

@@ -282,7 +282,7 @@ export interface ChangeApprovals {
   replaceChanges(approvalId: string, reason: string): Promise<void>;
 }
 
-/** What can be done with changes besides deciding about them; asked of whoever looks after drafts. */
+/** What people can do with changes besides deciding about them. The drafts implement it. */
 export interface ChangesActions {
   /** The whole diff; undefined once there is none any more. */
   diff(record: ApprovalRecord): Promise<string | undefined>;

@@ -22,6 +22,8 @@ export interface ForgetOptions {
   tasks(isTheirs: (task: { conversationId: string; requesterId: string }) => boolean): Promise<number>;
   /** Snapshots of turns that happened in these scopes; returns how many. */
   snapshots(scopes: ReadonlySet<Scope>): Promise<number>;
+  /** Outputs of calls that were too long for the model. */
+  outputs(scope: Scope): Promise<void>;
   isOwner(platform: string, by: Author): boolean;
 }
 
@@ -40,6 +42,7 @@ export function forgetCommand(options: ForgetOptions): CommandHandler {
     const theirs = (await conversations.list()).filter(({ userIds }) => userIds.includes(by.id));
     const forgotten = await options.memory({ userId: by.id });
     for (const { id } of theirs) await options.history(id, { platform, userId: by.id });
+    await options.outputs(`dm:${by.id}`);
     // Where the person spoke, others' prompts may have shown it as well.
     const scopes = new Set<Scope>([`dm:${by.id}`, ...theirs.map(({ scope }) => scope)]);
     const tasks = await options.tasks((task) => task.requesterId === by.id);
@@ -51,6 +54,7 @@ export function forgetCommand(options: ForgetOptions): CommandHandler {
     const ids = new Set([conversationId, ...known.map(({ id }) => id)]);
     const forgotten = await options.memory({ scope });
     for (const id of ids) await options.history(id);
+    await options.outputs(scope);
     const tasks = await options.tasks((task) => ids.has(task.conversationId));
     return { ...forgotten, histories: known.length, tasks, snapshots: await options.snapshots(new Set([scope])) };
   }
@@ -81,7 +85,7 @@ const askHereText =
   "This removes everything that is remembered in this place, notes too, with its history, task files and prompt snapshots. It can't be undone. To do it: `/remora forget here yes`";
 
 const staysText =
-  "Not removed: messages on the platform itself, files in working folders, the event log and the journal of turns and approvals (kept for a while, for recovery and audit), and the figures of `/remora usage`. What is running now is remembered when it ends.";
+  "Not removed: messages on the platform itself, files in working folders and what Undo keeps of them, changes that wait for an answer, the event log and the journal of turns and approvals (kept for a while, for recovery and audit), and the figures of `/remora usage`. What is running now is remembered when it ends.";
 
 const staysOfPersonText = `${staysText} Notes of channels, shared notes, and what others said about you stay as well.`;
 

@@ -1,6 +1,6 @@
 /** Memory as people meet it, with the real process: what is private stays so wherever it could come out, and forgetting forgets. */
 import { execFile } from "node:child_process";
-import { readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -162,11 +162,16 @@ test("forgetting a person takes a second word, removes what is theirs everywhere
 test("a channel's memory is not one member's to remove; a DM's is", async () => {
   await ask(ann, "@remora the canaryword of all");
   await ask(ann, "the canaryword of one", dm);
+  for (const scope of ["dm:ann", "channel:general"]) {
+    await mkdir(join(home.workspace, "outputs", scope), { recursive: true });
+    await writeFile(join(home.workspace, "outputs", scope, "long.txt"), "what a call had to say");
+  }
   expect(await command(ann, "forget", "here yes")).toContain("safety.owners");
   expect(await command(ann, "forget", "here", dm)).toContain("`/remora forget here yes`");
   expect(await command(ann, "forget", "here yes", dm)).toContain("Removed: 1 memory file,");
   expect(await textsIn("brain/hippocampus")).toContain("canaryword of all");
   expect(await textsIn("brain/hippocampus")).not.toContain("canaryword of one");
+  expect(await readdir(join(home.workspace, "outputs"))).toEqual(["channel:general"]);
 }, 60_000);
 
 test("a note is kept, shown, replaced, exported, and removed only after a click", async () => {

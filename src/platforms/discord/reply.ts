@@ -177,8 +177,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   }
 
   /**
-   * A row that is settled never opens again. Of two cards with as many open rows the noted one is newer: what happens to the card
-   * after it was noted is written by whoever does it. So what was undone does not look kept again.
+   * A row that is settled never opens again, so the card with fewer open rows is the newer one. With as many open rows it is the
+   * noted one. Otherwise changes that were undone could be shown as kept.
    */
   async function newerOf(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);
