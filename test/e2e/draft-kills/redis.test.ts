@@ -5,11 +5,13 @@ import { describe, expect, test } from "vitest";
 import { createChatClient } from "../../doubles/chat-client.ts";
 import { missingRedis, redisNote } from "../../doubles/redis-server.ts";
 import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import { shareNote, shareOf } from "../../faults/share.ts";
 import { expectNothingLeft, inDraftWorld, type Life, liveAndDie } from "./chain.ts";
 import type { Kind } from "./tasks.ts";
 import type { DraftWorld } from "./world.ts";
 
 const testMs = 600_000;
+const sharesOfSteps = 3;
 
 /** Where on Redis something else could happen than in one process: around leases, the bus, and what is taken over. */
 const steps: { [kind in Kind]?: string[] } = {
@@ -33,11 +35,11 @@ const clicks: { [kind in Kind]?: string[] } = {
 
 function livesOf(role: "platforms" | "worker", byKind: typeof steps): Life[] {
   return Object.entries(byKind).flatMap(([kind, ofKind]) =>
-    ofKind.map((step): Life => ({ role, step, kind: kind as Kind })),
+    shareOf(ofKind, sharesOfSteps).map((step): Life => ({ role, step, kind: kind as Kind })),
   );
 }
 
-describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}`, () => {
+describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}${shareNote}`, () => {
   test("a worker, and the process that serves the page, die at the steps of a draft", { timeout: testMs }, async () => {
     await inDraftWorld("redis", async (world) => {
       const lives = [...livesOf("worker", steps), ...livesOf("platforms", clicks)];
