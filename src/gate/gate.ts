@@ -31,7 +31,7 @@ export interface RuleGate extends Gate {
   replace(rules: GateRules): void;
   /** What is wrong with the patterns in force. */
   diagnostics(): GateDiagnostic[];
-  /** Compiles the rules now, and builds what most texts need, instead of with the next calls. */
+  /** Compiles the rules now, instead of with the next call. */
   warmUp(): void;
 }
 
@@ -54,14 +54,11 @@ export function createGate(options: GateOptions): RuleGate {
 
   /** When they are needed: hundreds of patterns take longer to compile than a process to start. */
   function compiledRules(): CompiledRules {
-    compiled ??= warmed(compileRules(rules));
-    return compiled;
-  }
-
-  /** Automata are built as texts need them, and the first call would seem to take too long to be checked. */
-  function warmed(fresh: CompiledRules): CompiledRules {
+    if (compiled !== undefined) return compiled;
+    const fresh = compileRules(rules);
+    // With the first text that needs it, a pattern would be compiled in the time of that call.
     fresh.patterns.compileAll();
-    fresh.patterns.match([everyPair()], createDeadline(timeLimitMs));
+    compiled = fresh;
     return fresh;
   }
 
@@ -91,12 +88,6 @@ export function createGate(options: GateOptions): RuleGate {
     diagnostics: () => [...compiledRules().diagnostics],
     warmUp: () => void compiledRules(),
   };
-}
-
-/** Every printable character of ASCII behind every other. */
-function everyPair(): string {
-  const printable = Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index));
-  return printable.flatMap((one) => printable.map((other) => one + other)).join("");
 }
 
 /** Lists that are changed later change nothing here. */

@@ -91,7 +91,7 @@ test("what views showed is what is kept, over several commands, and undo restore
       }
     }),
     {
-      numRuns: 40,
+      numRuns: 20,
       // An earlier command deleted the folder; its contents came back with it.
       examples: [[{ setup: "mkdir b; echo 1 > b/a", commands: ["rm -rf b", "mkdir -p b/b/a"] }]],
     },
@@ -146,7 +146,7 @@ test("copied folders merge to the same drafts", async () => {
         await draft.remove();
       }
     }),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
 }, 300_000);
 
