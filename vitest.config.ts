@@ -4,12 +4,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Whole processes take longest. Begun last, as small files are by default, the last of them would run alone. */
 const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/queue/"];
 
-/** Not green or not measured yet, or too long for every run: `npm run chaos` runs them, with more seeds. */
-const chaosOnly = [
-  "test/e2e/draft-kills/random.test.ts",
-  "test/e2e/draft-kills/redis.test.ts",
-  "test/e2e/hostile-commands.test.ts",
-];
+/** Too long for every run: `npm run chaos` runs it, with more seeds. */
+const chaosOnly = ["test/e2e/draft-kills/random.test.ts"];
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
