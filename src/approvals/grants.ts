@@ -1,8 +1,8 @@
 /**
  * Grants: a standing yes for what one pattern of one skill asks about, in one conversation, for a while.
  *
- * A grant is the answer of the person who gave it, in advance: it covers a call only where that person's click would
- * count, and only when every pattern that asks is covered. What the gate asks about by itself is never covered.
+ * A grant is the answer of the person who gave it, in advance. It covers calls for the person whose request it was given
+ * for, and for nobody else: only where the giver's click would count, and only when every pattern that asks is covered. What the gate asks about by itself is never covered.
  */
 import { randomBytes } from "node:crypto";
 import type { GrantRecord } from "../core/approval.ts";
@@ -43,7 +43,7 @@ interface GrantWanted {
 export interface Grants {
   /** Grants in force that together cover the call, all of one person; undefined when it must be asked for. */
   covering(wanted: GrantWanted): Promise<GrantRecord[] | undefined>;
-  /** A grant that the same person already gave for the same is prolonged. */
+  /** A grant that the same person already gave for the same, to the same person, is prolonged. */
   give(
     place: Pick<GrantRecord, "platform" | "conversationId" | "by">,
     rule: GrantRule,
@@ -68,9 +68,12 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
     list,
     async covering({ platform, conversationId, matches, requester, rule }) {
       const rules = grantableRules(matches);
-      if (rules === undefined || rule.quorum > 1) return undefined;
+      if (rules === undefined || rule.quorum > 1 || (requester.alsoAsked ?? []).length > 0) return undefined;
       const usable = (await list(conversationId)).filter(
-        (grant) => grant.platform === platform && fits(rule, { platform, by: grant.by }, requester, "approve"),
+        (grant) =>
+          grant.platform === platform &&
+          grant.origin.userId === requester.by.id &&
+          fits(rule, { platform, by: grant.by }, requester, "approve"),
       );
       for (const giver of new Set(usable.map((grant) => grant.by.id))) {
         const given = usable.filter((grant) => grant.by.id === giver);
@@ -82,7 +85,11 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
     async give(place, rule, expiresAt, origin) {
       const givenAt = now();
       for (const grant of await list(place.conversationId)) {
-        const isSame = isFor(grant, rule) && grant.by.id === place.by.id && grant.platform === place.platform;
+        const isSame =
+          isFor(grant, rule) &&
+          grant.by.id === place.by.id &&
+          grant.platform === place.platform &&
+          grant.origin.userId === origin.userId;
         if (!isSame) continue;
         const longer = await ledger.transition("grant", grant.id, ["active"], "active", (body) => ({
           ...body,

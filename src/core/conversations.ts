@@ -22,9 +22,12 @@ import type { InboundMessage, Scope } from "./message.ts";
 import { consistsOf, createMessageQueue } from "./message-queue.ts";
 import { createNewTurns, type NewTurnsOptions } from "./new-turns.ts";
 import { createEnding, type EndingOptions, isStillWaiting, turnsOf } from "./open-turns.ts";
-import type { TurnRecord } from "./turn.ts";
+import { requesterOf, type TurnRecord } from "./turn.ts";
 
-/** What happens to a message that comes while a turn runs: the next turn, the running turn's next step, or instead of it. */
+/**
+ * What happens to a message that comes while a turn of the same person runs: the next turn, the running turn's next step, or
+ * instead of it. What others say becomes a turn of its own afterwards.
+ */
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
@@ -49,7 +52,7 @@ export interface ConversationsStatus {
 export interface Conversations {
   /** Resolves when the message is durably kept. The same message again changes nothing. */
   accept(message: InboundMessage): Promise<void>;
-  /** With `overlap: steer`: takes what was said meanwhile into the running turn. */
+  /** With `overlap: steer`: takes what the person who asked has said meanwhile into the running turn. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   wake(turnId: string): Promise<void>;
   /** Returns how many turns it ended. */
@@ -171,15 +174,19 @@ export function createConversations(options: ConversationsOptions): Conversation
         const running = await turnsOf(ledger, conversationId, ["running"]);
         // Another process may have been quick: a turn that has read the message is not in its way.
         const others = running.filter((turn) => turn.messages.every(({ id }) => id !== message.id));
-        await endAll(others, "interrupted");
+        const own = others.filter((turn) => requesterOf(turn).id === message.author.id);
+        await endAll(own, "interrupted");
       }
       bus.publish({ type: "work", conversationId });
     },
     async takeSteering(turnId, conversationId) {
       if (options.overlap !== "steer") return [];
-      const said = await messages.queued(conversationId);
-      const owner = lanes.running(conversationId)?.turn.owner;
-      if (said.length === 0 || owner === undefined) return [];
+      const { turn: running } = lanes.running(conversationId) ?? {};
+      if (running?.owner === undefined) return [];
+      const { owner } = running;
+      const asker = requesterOf(running);
+      const said = (await messages.queued(conversationId)).filter(({ author }) => author.id === asker.id);
+      if (said.length === 0) return [];
       const kept = await ledger.transition("turn", turnId, ["running"], "running", (turn) =>
         turn.owner === owner ? { ...turn, messages: [...turn.messages, ...said] } : undefined,
       );

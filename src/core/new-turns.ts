@@ -2,7 +2,7 @@
 import type { Events } from "./events.ts";
 import { fieldsOf, owned } from "./journal.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Scope } from "./message.ts";
+import type { Author, InboundMessage, Scope } from "./message.ts";
 import { type MessageQueue, turnIdFor } from "./message-queue.ts";
 import type { TurnRecord } from "./turn.ts";
 
@@ -18,20 +18,22 @@ export type NextNew = (conversationId: string) => Promise<TurnRecord | undefined
 
 export function createNewTurns({ ledger, messages, events, workingFolder }: NewTurnsOptions): NextNew {
   /**
-   * Everything that waits in the conversation becomes one turn. The turn is written before its messages are taken: a crash
+   * What one person said in a row becomes one turn; what the next person said waits for the turn after it, so that nobody's
+   * rights count for what somebody else asked. The turn is written before its messages are taken: a crash
    * in between loses nothing, and makes no second turn of them, because the first message gives the turn its id.
    */
   async function next(conversationId: string): Promise<TurnRecord | undefined> {
     const waiting = await messages.queued(conversationId);
     const [first] = waiting;
-    const newest = waiting.at(-1);
-    if (first === undefined || newest === undefined) return undefined;
+    if (first === undefined) return undefined;
+    const said = saidInARow(waiting, first.author);
+    const newest = said.at(-1) ?? first;
     const id = turnIdFor(first);
     const planned: TurnRecord = {
       id,
       conversationId,
       scope: newest.scope,
-      messages: waiting,
+      messages: said,
       target: { platform: newest.platform, conversationId, turnId: id, messageId: newest.id },
       workingFolder: workingFolder(conversationId, newest.scope),
       steps: [],
@@ -59,4 +61,9 @@ export function createNewTurns({ ledger, messages, events, workingFolder }: NewT
   }
 
   return next;
+}
+
+function saidInARow(waiting: InboundMessage[], by: Author): InboundMessage[] {
+  const end = waiting.findIndex(({ author }) => author.id !== by.id);
+  return end < 0 ? waiting : waiting.slice(0, end);
 }

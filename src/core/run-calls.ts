@@ -14,7 +14,7 @@ import type { GateMatch, Verdict } from "./gate.ts";
 import type { TurnRun } from "./journal.ts";
 import { taintTags } from "./taint.ts";
 import type { ToolCall, ToolJob, ToolStatus } from "./tool.ts";
-import { alsoAskedBy, type CallRecord, requesterOf, type StepRecord } from "./turn.ts";
+import { type CallRecord, requesterOf, type StepRecord } from "./turn.ts";
 
 export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" | "parked"> {
   await judge(run, step);
@@ -102,7 +102,6 @@ async function ask(run: TurnRun, step: StepRecord): Promise<void> {
       target: turn.target,
       scope: turn.scope,
       requester: requesterOf(turn),
-      alsoAsked: alsoAskedBy(turn),
       workingFolder: turn.workingFolder,
       calls: await Promise.all(
         asked.map(async (record) => ({

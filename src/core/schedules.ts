@@ -3,7 +3,7 @@
  *
  *   add     kept in the ledger, with the time it is due next
  *   sweep   what is due becomes a message of its owner in the conversation it was made in, and a turn like any other: with
- *           the owner's rights, and with approvals that go to the owner
+ *           the rights that the owner has then, and with approvals that go to the owner
  *
  * The message's id is made of the schedule and the time it was due, so that it is said once, however many processes sweep
  * and wherever one of them dies. What was due while nothing ran is said once at the next start, not once for each time missed.
@@ -57,6 +57,8 @@ export interface SchedulesOptions {
   ledger: Ledger;
   /** Resolves when the message is durably kept; the same one again changes nothing. */
   accept(message: InboundMessage): Promise<unknown>;
+  /** The owner as the service knows them now, with today's roles; undefined when they are not there any more. */
+  ownerNow(schedule: Pick<ScheduleRecord, "platform" | "conversationId" | "owner">): Promise<Author | undefined>;
   log: Log;
   now?: () => number;
 }
@@ -66,7 +68,7 @@ const longestText = 4_000;
 /** Repeated model turns cost money: nothing recurs more often than this. */
 const leastPeriodMs = 5 * 60_000;
 
-export function createSchedules({ ledger, accept, log, now = Date.now }: SchedulesOptions): Schedules {
+export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now }: SchedulesOptions): Schedules {
   async function active(scope: Scope, owner: Pick<Author, "id">): Promise<LedgerEntry<"schedule">[]> {
     const entries = await ledger.list("schedule", { states: ["active"], group: scope });
     return entries.filter((entry) => entry.body.owner.id === owner.id);
@@ -74,12 +76,20 @@ export function createSchedules({ ledger, accept, log, now = Date.now }: Schedul
 
   async function sayIfDue({ id, body }: LedgerEntry<"schedule">, at: number): Promise<void> {
     if (body.nextAt > at) return;
-    await accept(messageFor(id, body));
+    const owner = await ownerNow(body);
+    if (owner === undefined) return await end(id, body);
+    await accept(messageFor(id, { ...body, owner }));
     const next = nextAfter(body.time, at);
     // Only if it is still the same time that was due: another process may have been faster.
     await ledger.transition("schedule", id, ["active"], next === undefined ? "ended" : "active", (stored) =>
       stored.nextAt === body.nextAt ? { ...stored, nextAt: next ?? stored.nextAt } : undefined,
     );
+  }
+
+  /** Whoever has left does nothing here any more. */
+  async function end(id: string, { conversationId, owner }: ScheduleRecord): Promise<void> {
+    await ledger.transition("schedule", id, ["active"], "ended");
+    log.info({ schedule: id, conversationId, owner: owner.id }, "a schedule has ended, because its owner has left");
   }
 
   return {

@@ -53,7 +53,7 @@ export interface TurnRecord {
   id: string;
   conversationId: string;
   scope: Scope;
-  /** One or more, oldest first: what was said while another turn ran is merged into the next. */
+  /** One or more, oldest first, all of one person: what that person said while another turn ran is merged into the next. */
   messages: InboundMessage[];
   target: ReplyTarget;
   workingFolder: string;
@@ -74,7 +74,7 @@ export interface TurnRecord {
   failure?: string;
 }
 
-/** The person a turn is run for: the author of its newest message. */
+/** The person a turn is run for: the author of its messages. Nobody else's rights count in it. */
 export function requesterOf(turn: TurnRecord) {
   const newest = turn.messages.at(-1);
   if (newest === undefined) throw new TypeError(`turn ${turn.id} has no message`);

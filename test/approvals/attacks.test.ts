@@ -481,7 +481,7 @@ describe("grants", () => {
     const desk = setUp();
     const { card, cardId, approvalId } = await desk.ask();
     expect(card.items[0]?.grantText).toBe(
-      "For 30 minutes, in this conversation: calls that ask only because of “removes files” (shell/SKILL.md:12) run without asking.",
+      "For 30 minutes, in this conversation: calls that ask only because of “removes files” (shell/SKILL.md:12) run without asking, when Ann asks for it.",
     );
     expect((await desk.approvals.answer(click(cardId, allow))).text).toContain("30 minutes");
     expect(await desk.stateOf(approvalId)).toBe("approved");
@@ -512,12 +512,14 @@ describe("grants", () => {
     expect(asked.map(({ card }) => card.items[0]?.state)).toEqual(["open", "open", "open", "open"]);
   });
 
-  test("a grant of a listed approver covers everybody's calls in that conversation, for as long as they are listed", async () => {
+  test("a grant of a listed approver holds for the person it was given for, for as long as the giver is listed", async () => {
     const policy = { approvers: ["user:ben"] };
     const desk = setUp({ policy });
     await desk.approvals.answer(click((await desk.ask()).cardId, { ...allow, by: ben }));
     const covered = await desk.ask("t2");
     expect(covered.card.items[0]?.state).toBe("approved");
+    const bens = await desk.ask("t2b", call("c9"), { requester: person("cy") });
+    expect(bens.card.items[0]?.state).toBe("open");
     policy.approvers = ["user:cleo"];
     expect((await desk.ask("t3")).card.items[0]?.state).toBe("open");
     expect(await desk.approvals.redeem(covered.approvalId, call("c1"), folder)).toMatchObject({ type: "refused" });
@@ -584,7 +586,7 @@ describe("grants", () => {
   });
 });
 
-describe("a turn that answers several people", () => {
+describe("changes that several people asked for", () => {
   test("with notRequester none of them may approve: nobody becomes a second pair of eyes by speaking last", async () => {
     const desk = setUp({ policy: { approvers: ["user:ann", "user:ben", "user:cy"], notRequester: true } });
     const { approvalId, cardId } = await desk.ask("t1", call("c1"), { alsoAsked: ["ben"] });
@@ -595,7 +597,7 @@ describe("a turn that answers several people", () => {
     expect(await desk.approvals.redeem(approvalId, call("c1"), folder)).toMatchObject({ type: "approved" });
   });
 
-  test("and no grant of one of them covers its calls", async () => {
+  test("and no grant of one of them covers them", async () => {
     const desk = setUp({ policy: { approvers: ["user:ann", "user:ben"], notRequester: true } });
     const first = await desk.ask("t1");
     expect(await desk.approvals.answer(click(first.cardId, { by: ben, choice: "allow" }))).toMatchObject({

@@ -8,7 +8,7 @@ import { saveTurn } from "../../src/core/journal.ts";
 import type { Ledger } from "../../src/core/ledger.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { TurnEnd } from "../../src/core/run-turn.ts";
-import type { TurnRecord } from "../../src/core/turn.ts";
+import { requesterOf, type TurnRecord } from "../../src/core/turn.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 
@@ -58,6 +58,8 @@ async function endNoting(turn: TurnRecord, ran: string[][]): Promise<TurnEnd> {
   return await endTurn(turn, "done");
 }
 
+const messageOf = (id: string, text: string) =>
+  inboundMessage({ id: text, text, author: { id, name: id, isBot: false, roles: [] } });
 const textsOf = (turn: TurnRecord) => turn.messages.map((message) => message.text);
 
 describe("accepting", () => {
@@ -90,6 +92,31 @@ describe("accepting", () => {
     latch.open();
     await conversations.whenIdle();
     expect(ran).toEqual([["one"], ["two", "three"]]);
+  });
+
+  test("what several people say becomes a turn of each, in order: nobody's rights count for another's request", async () => {
+    const ran: [string, string[]][] = [];
+    const latch = createLatch();
+    const conversations = create({
+      async run(turn) {
+        ran.push([requesterOf(turn).id, textsOf(turn)]);
+        if (ran.length === 1) await latch.opened;
+        return endTurn(turn, "done");
+      },
+    });
+    await conversations.accept(inboundMessage({ id: "1", text: "one" }));
+    await expect.poll(() => ran.length).toBe(1);
+    const said = ["ann", "ben", "ben", "ann", "carl"];
+    for (const [index, id] of said.entries()) await conversations.accept(messageOf(id, `${index + 2}`));
+    latch.open();
+    await conversations.whenIdle();
+    expect(ran).toEqual([
+      ["ann", ["one"]],
+      ["ann", ["2"]],
+      ["ben", ["3", "4"]],
+      ["ann", ["5"]],
+      ["carl", ["6"]],
+    ]);
   });
 
   test("a message that comes just as its conversation runs dry is not left lying", async () => {
@@ -367,6 +394,34 @@ describe("overlap", () => {
     await conversations.accept(inboundMessage({ id: "2", text: "two" }));
     await conversations.whenIdle();
     expect([ran, causes]).toEqual([["one", "two"], ["interrupted"]]);
+  });
+
+  test("interrupt leaves the turn of somebody else alone, and steer takes nothing of what others say", async () => {
+    for (const overlap of ["interrupt", "steer"] as const) {
+      const latch = createLatch();
+      const ran: string[][] = [];
+      const steered: string[] = [];
+      const conversationId = `test:${overlap}`;
+      const conversations: Conversations = create({
+        overlap,
+        async run(turn, signal) {
+          ran.push(textsOf(turn));
+          if (ran.length === 1) await latch.opened;
+          steered.push(...(await conversations.takeSteering(turn.id, conversationId)).map(({ text }) => text));
+          return endTurn(turn, signal.aborted ? "stopped" : "done");
+        },
+      });
+      const say = (by: string, text: string) =>
+        conversations.accept({ ...messageOf(by, text), id: `${overlap}${text}`, conversationId });
+      await say("ann", "one");
+      await expect.poll(() => ran.length).toBe(1);
+      await say("ben", "two");
+      if (overlap === "steer") await say("ann", "three");
+      latch.open();
+      await conversations.whenIdle();
+      expect([overlap, ran, steered]).toEqual([overlap, [["one"], ["two"]], overlap === "steer" ? ["three"] : []]);
+      expect(await ledger.list("turn", { states: ["stopped"] })).toEqual([]);
+    }
   });
 
   test("interrupt does not end the turn that the message itself has begun meanwhile in another process", async () => {

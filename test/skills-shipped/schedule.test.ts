@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import plugin from "../../skills/schedule/plugin.ts";
 import { readTime } from "../../skills/schedule/time.ts";
 import { silentLog } from "../../src/core/log.ts";
-import type { InboundMessage, JsonObject } from "../../src/core/message.ts";
+import type { Author, InboundMessage, JsonObject } from "../../src/core/message.ts";
 import type { PluginContext } from "../../src/core/plugin.ts";
 import { createSchedules } from "../../src/core/schedules.ts";
 import { createGate } from "../../src/gate/gate.ts";
@@ -103,7 +103,13 @@ describe("the tools", () => {
     const place = await makePlace();
     const ledger = createSqliteLedger({ path: ":memory:" });
     const accepted: InboundMessage[] = [];
-    const schedules = createSchedules({ ledger, accept: async (message) => accepted.push(message), log: silentLog });
+    let ownerNow = async (owner: Author): Promise<Author | undefined> => owner;
+    const schedules = createSchedules({
+      ledger,
+      accept: async (message) => accepted.push(message),
+      ownerNow: ({ owner }) => ownerNow(owner),
+      log: silentLog,
+    });
     onTestFinished(async () => {
       await ledger.close();
       await place.remove();
@@ -123,7 +129,10 @@ describe("the tools", () => {
     };
     const run = async (tool: string, input: JsonObject, person = "ann") =>
       await plugin.execute(tool, input, contextOf(person));
-    return { run, schedules, accepted };
+    const ownerBecomes = (owner: Author | undefined) => {
+      ownerNow = async () => owner;
+    };
+    return { run, schedules, accepted, ownerBecomes };
   }
 
   test("a reminder is listed, said when it is due, and gone then", async () => {
@@ -137,6 +146,19 @@ describe("the tools", () => {
     await schedules.sweep(Date.now() + 21 * 60_000);
     expect(accepted).toMatchObject([{ author: { id: "ann" }, conversationId: "local:dm:ann", isAddressed: true }]);
     expect(accepted[0]?.text).toContain("Call the dentist");
+    expect(textOf(await run("schedule_list", {}))).toContain("Nothing is scheduled");
+  });
+
+  test("what is due has the rights that its owner has then, and nothing is done for one who has left", async () => {
+    const { run, schedules, accepted, ownerBecomes } = await open();
+    for (const when of ["in 10 minutes", "in 30 minutes"]) await run("schedule_add", { text: "x", when, kind: "do" });
+    const now = { id: "ann", name: "Ann", isBot: false, roles: ["guest"] };
+    ownerBecomes(now);
+    await schedules.sweep(Date.now() + 11 * 60_000);
+    expect(accepted.map(({ author }) => author)).toEqual([now]);
+    ownerBecomes(undefined);
+    await schedules.sweep(Date.now() + 31 * 60_000);
+    expect(accepted).toHaveLength(1);
     expect(textOf(await run("schedule_list", {}))).toContain("Nothing is scheduled");
   });
 

@@ -12,7 +12,7 @@ import type { ApprovalCard, ChangeApprovals, ChangesRecord } from "../../core/ap
 import { codeOf, messageOf } from "../../core/errors.ts";
 import type { Ledger } from "../../core/ledger.ts";
 import type { Log } from "../../core/log.ts";
-import { alsoAskedBy, requesterOf, type TurnRecord } from "../../core/turn.ts";
+import { requesterOf, type TurnRecord } from "../../core/turn.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import { createDiff } from "../effects/create-diff.ts";
 import type { Effects } from "../effects/effect.ts";
@@ -81,6 +81,16 @@ export function createSettler(options: SettlerOptions): Settler {
     await ask(now, turn, effects, end, decision.why);
   }
 
+  /** Changes of earlier turns are in the draft as well: their askers have asked for what the card shows too. */
+  async function requestOf(draft: DraftRecord, turn: TurnRecord) {
+    const { id: turnId, target, scope } = turn;
+    const requester = requesterOf(turn);
+    const turns = await Promise.all(draft.turnIds.map((id) => ledger.get("turn", id)));
+    const askers = turns.flatMap((entry) => (entry === undefined ? [] : [requesterOf(entry.body).id]));
+    const alsoAsked = [...new Set(askers)].filter((id) => id !== requester.id);
+    return { turnId, target, scope, requester, alsoAsked };
+  }
+
   async function keepByRules(draft: DraftRecord, turn: TurnRecord, effects: Effects): Promise<void> {
     const shown = await describeChanges(ledger, { draft, effects, end: "done", summary: "", diff: undefined });
     const result = await keep(draft, effects.hash);
@@ -107,7 +117,7 @@ export function createSettler(options: SettlerOptions): Settler {
       ...undone,
     };
     const { card } = await approvals.openChanges({
-      ...requestOf(turn),
+      ...(await requestOf(draft, turn)),
       workingFolder: folder,
       changes,
       expiresAt: null,
@@ -135,7 +145,7 @@ export function createSettler(options: SettlerOptions): Settler {
     const isGrantable = end === "done" && !options.isTainted(turn);
     const kind = effects.totals.deleted > 0 ? "keep changes with deletions" : "keep changes without deletions";
     const opened = await approvals.openChanges({
-      ...requestOf(turn),
+      ...(await requestOf(draft, turn)),
       workingFolder: draft.folder,
       changes,
       expiresAt: Date.now() + draftLifetimeMs,
@@ -206,11 +216,6 @@ export function createSettler(options: SettlerOptions): Settler {
 /** Of one state of the draft: the same after a crash, another once a call has joined it. */
 function keepIdOf({ id, changedAt }: DraftRecord): string {
   return `${id}-${changedAt.toString(36)}`;
-}
-
-function requestOf(turn: TurnRecord) {
-  const { id: turnId, target, scope } = turn;
-  return { turnId, target, scope, requester: requesterOf(turn), alsoAsked: alsoAskedBy(turn) };
 }
 
 /** In the order in which the card shows them. */

@@ -24,7 +24,7 @@ function randomLives(count: number, random: () => number, roleOf: (random: () =>
 }
 
 describe(`a process that dies at random steps of a draft, seed ${seed}`, () => {
-  test.for([1, 2])("embedded, chain %i", { timeout: testMs, concurrent: true }, async (chain) => {
+  test.for([1, 2])("embedded, chain %i", { timeout: testMs }, async (chain) => {
     const random = randomFrom(seed + chain);
     await inDraftWorld("embedded", async (world) => {
       await liveAndDie(

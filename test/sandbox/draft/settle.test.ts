@@ -182,6 +182,17 @@ describe("a turn in a folder that people configured", () => {
     expect(await contentOf("a.txt", given)).toBe("one\ntwo\nthree\n");
   });
 
+  test("of two people's turns is asked for by both: no grant of one covers it, and neither is a second pair of eyes", async () => {
+    await changed();
+    const turn = await bench.startTurn(given, ben);
+    await bench.run(turn, "echo three >> a.txt");
+    await bench.end(turn);
+    const { id = "" } = bench.shown.at(-1) ?? {};
+    const rows = await bench.ledger.list("approval", { states: ["open"] });
+    const row = rows.find(({ body }) => body.cardId === id);
+    expect(row?.body).toMatchObject({ requester: { id: "ben" }, alsoAsked: ["ann"] });
+  });
+
   test("whose next turn only looks around keeps its card", async () => {
     await changed();
     const turn = await bench.startTurn(given);

@@ -1,0 +1,110 @@
+/** One person's rights in each turn: on the page and on Slack, with the real process, while several people talk at once. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
+import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+
+const call = (command: string) => `call shell_exec ${JSON.stringify({ command })}`;
+
+let home: RemoraHome;
+let model: CallingModel;
+let remora: RemoraProcess;
+async function start(env: Record<string, string> = {}): Promise<void> {
+  [home, model] = await Promise.all([createHome(), startCallingModel()]);
+  remora = await startRemora(home, { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, ...env });
+}
+afterAll(async () => {
+  await remora?.kill();
+  await model?.close();
+  await home?.remove();
+});
+
+describe("on the page", () => {
+  let people: Record<"ann" | "ben", ChatClient>;
+  let gate: string;
+  beforeAll(async () => {
+    const readable = await createHome();
+    gate = readable.workspace;
+    const config = join(gate, "remora.yaml");
+    await writeFile(config, JSON.stringify({ sandbox: { readable: [gate] } }));
+    await start({ REMORA_CONFIG: config });
+    const [ann, ben] = await Promise.all(
+      ["ann", "ben"].map((name) => createChatClient(remora.url, remora.token, name)),
+    );
+    if (ann === undefined || ben === undefined) throw new Error("nobody is there");
+    people = { ann, ben };
+    return async () => {
+      for (const person of Object.values(people)) person.close();
+      await remora.kill();
+      await model.close();
+      await home.remove();
+      await readable.remove();
+    };
+  });
+
+  test("an allowance for one person's requests does not hold for another's, also when both speak at once", async () => {
+    const { ann, ben } = people;
+    const asked = await ann.say(`@remora ${call("docker rm one")}`, { channel: "general" });
+    expect(await ann.click(await ann.cardFor(asked), "allow")).toMatchObject({ accepted: true });
+    await ann.answerTo(asked);
+    const thread = asked.id;
+    const again = await ann.say(`@remora ${call("docker rm two")}`, { channel: "general", thread });
+    await ann.answerTo(again);
+
+    // While one turn runs, Ben asks for what only Ann may do unasked, and Ann says thanks.
+    const slow = await ann.say(`@remora ${call(`until [ -e ${gate}/go ]; do sleep 0.05; done`)}`, {
+      channel: "general",
+      thread,
+    });
+    await expect.poll(() => model.requests.some((body) => body.includes("until [ -e"))).toBe(true);
+    const bens = await ben.say(`@remora ${call("docker rm three")}`, { channel: "general", thread });
+    await ann.say("@remora thanks", { channel: "general", thread });
+    await writeFile(join(gate, "go"), "");
+    await ann.answerTo(slow);
+    const card = await ben.cardFor(bens);
+    expect(card.card?.items[0]?.callText).toContain("docker rm three");
+    expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
+    expect(await ben.click(card, "deny")).toMatchObject({ accepted: true });
+  });
+});
+
+describe("on Slack", () => {
+  let slack: SlackDouble;
+  beforeAll(async () => {
+    slack = await createSlackDouble();
+    await start({ SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, SLACK_APP_TOKEN: slack.appToken });
+    return () => slack.stop();
+  });
+
+  test("a private channel is not read to somebody who is not in it because a member says thanks", async () => {
+    const hidden = slack.workspace.addChannel({ name: "hidden", isPrivate: true, members: [slack.ann] });
+    slack.people.say({ as: slack.ann, in: hidden, text: "the merger is on friday" });
+    const begin = slack.people.say({
+      as: slack.ann,
+      in: slack.general,
+      text: `@Remora ${call("sleep 3")}`,
+    });
+    await expect.poll(() => model.requests.length).toBeGreaterThan(0);
+    const inThread = (as: typeof slack.ann, text: string) =>
+      slack.people.say({ as, in: slack.general, thread: begin.ts, text: `@Remora ${text}` });
+    inThread(slack.ben, `call chat_history {"channel":"${hidden.id}"}`);
+    inThread(slack.ann, "thanks");
+    const answers = () =>
+      slack
+        .see({ in: slack.general, thread: begin.ts })
+        .filter(({ isAgents, streaming }) => isAgents && streaming !== "in_progress");
+    await slack.until(() => answers().length >= 3, 30_000);
+    for (const { readable } of answers()) expect(readable).not.toContain("merger");
+    expect(model.requests.join()).not.toContain("merger");
+    // A member, in a place that nobody else sees, is answered.
+    const dm = slack.workspace.direct(slack.ann);
+    slack.people.say({ as: slack.ann, in: dm, text: `call chat_history {"channel":"${hidden.id}"}` });
+    await slack.until(
+      () => slack.see({ in: dm }).some(({ isAgents, readable }) => isAgents && readable.includes("merger")),
+      20_000,
+    );
+  });
+});
