@@ -1,6 +1,6 @@
 /**
  * A model that does what it is told: `call TOOL {json} then call TOOL {json}` in the newest message becomes these tool calls, one
- * a step, and what the last tool said is the answer. Speaks Anthropic's protocol, streamed in small pieces.
+ * a step (with `20 times` behind it, that often in its step), and what the last tool said is the answer. Speaks Anthropic's protocol, streamed in small pieces.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -52,10 +52,14 @@ function answer(response: ServerResponse, { messages }: z.infer<typeof request>)
   const start = contents.findLastIndex(({ role, blocks }) => role === "user" && !blocks.some(isResult));
   const said = (contents[start]?.blocks ?? []).map((each) => each.text ?? "").join("\n");
   const results = contents.slice(start + 1).flatMap(({ blocks }) => blocks.filter(isResult));
-  const [, tool, json] = [...said.matchAll(/\bcall (\w+) (\{.*?\})(?= then call |\s*$)/gm)][results.length] ?? [];
+  const steps = [...said.matchAll(/\bcall (\w+) (\{.*?\})(?: (\d+) times)?(?= then call |\s*$)/gm)];
+  const calls = steps.flatMap(([, tool = "", json = "", times = "1"], step) =>
+    Array.from({ length: Number(times) }, () => ({ tool, json, step })),
+  );
+  const next = calls[results.length]?.step;
   const stream = startStream(response);
-  if (tool !== undefined && json !== undefined) {
-    stream.call(tool, json);
+  if (next !== undefined) {
+    for (const { tool, json, step } of calls) if (step === next) stream.call(tool, json);
     stream.end("tool_use");
     return;
   }
@@ -82,10 +86,12 @@ function startStream(response: ServerResponse) {
   const usage = { input_tokens: 1, output_tokens: 1 };
   const head = { id: "m", type: "message", role: "assistant", model: "calling", content: [] };
   send("message_start", { message: { ...head, stop_reason: null, stop_sequence: null, usage } });
+  let index = 0;
   const inBlock = (start: object, deltas: object[]) => {
-    send("content_block_start", { index: 0, content_block: start });
-    for (const delta of deltas) send("content_block_delta", { index: 0, delta });
-    send("content_block_stop", { index: 0 });
+    send("content_block_start", { index, content_block: start });
+    for (const delta of deltas) send("content_block_delta", { index, delta });
+    send("content_block_stop", { index });
+    index += 1;
   };
   return {
     text(whole: string) {
