@@ -31,13 +31,20 @@ export async function openNamespace(mounts: readonly { from: string; at: string 
   ]);
   const pid = Number(readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, "utf8").trim().split(" ")[0]);
 
+  const groups = new Set<ChildProcess>();
+
   function start(command: string, env: Record<string, string> = {}): ChildProcess {
     const into = ["--target", String(pid), "--user", "--net", "--mount", "--preserve-credentials"];
     const { PATH = "", HOME = "" } = process.env;
-    return spawn("nsenter", [...into, "sh", "-c", `exec 2>&1; ${command}`], {
+    const child = spawn("nsenter", [...into, "sh", "-c", `exec 2>&1; ${command}`], {
       stdio: ["pipe", "pipe", "ignore"],
       env: { PATH, HOME, ...env },
+      // A group of its own, so that what the shell has started ends with it.
+      detached: true,
     });
+    groups.add(child);
+    child.once("close", () => groups.delete(child));
+    return child;
   }
 
   return {
@@ -51,11 +58,20 @@ export async function openNamespace(mounts: readonly { from: string; at: string 
       return { code, output };
     },
     async close() {
+      for (const { pid: group } of groups) endGroup(group);
       if (outer.exitCode !== null || outer.signalCode !== null) return;
       outer.kill("SIGKILL");
       await once(outer, "exit");
     },
   };
+}
+
+function endGroup(group: number | undefined): void {
+  try {
+    if (group !== undefined) process.kill(-group, "SIGKILL");
+  } catch {
+    // All of it has ended by itself.
+  }
 }
 
 export interface OpenedEgress extends Namespace {
