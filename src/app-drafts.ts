@@ -15,6 +15,7 @@ import type { PortWrappers } from "./ports/port-wrappers.ts";
 import type { Sandbox, SandboxReport } from "./ports/sandbox.ts";
 import { draftsFolderOf } from "./sandbox/draft/draft-diff.ts";
 import { createDrafts, makeDraftFolders } from "./sandbox/draft/drafts.ts";
+import { problemOfGivenFolder } from "./sandbox/draft/given-folders.ts";
 import { createEgress } from "./sandbox/egress/egress.ts";
 import { parseHosts } from "./sandbox/egress/hosts.ts";
 import { createSandbox } from "./sandbox/view/sandbox.ts";
@@ -77,6 +78,10 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
   const workingFolder = (conversationId: string, scope: Scope) =>
     folderFor(config.folders, conversationId) ?? join(workspace, "files", folderNameOf(scope));
   const outputsFolder = (scope: Scope) => join(workspace, "outputs", folderNameOf(scope));
+  for (const folder of new Set(Object.values(config.folders))) {
+    const problem = await problemOfGivenFolder(folder);
+    if (problem !== undefined) log.warn({ problem }, "a folder of the configuration can't be worked on as it is");
+  }
   const given = new Set(Object.values(config.folders).map(withoutLinks));
 
   const drafts = createDrafts({

@@ -9,6 +9,7 @@ import { type Environment, formatProblems, loadSettings, type Settings } from ".
 import { messageOf } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
 import { createProviders } from "../providers/select.ts";
+import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skills/load.ts";
 import { openLedger } from "../storage/open-state.ts";
@@ -46,6 +47,7 @@ async function runChecks(env: Environment, root: string): Promise<Check[]> {
     ...(await checkModels(settings)),
     ...(await checkPlatforms(settings)),
     await checkSandbox(settings),
+    ...(await checkGivenFolders(settings)),
   ];
 }
 
@@ -64,6 +66,16 @@ async function checkFolder(name: string, folder: string): Promise<Check> {
       detail: `${folder} can't be written: ${messageOf(thrown)}. Check its owner, its permissions and the disk`,
     };
   }
+}
+
+async function checkGivenFolders({ config }: Settings): Promise<Check[]> {
+  const folders = [...new Set(Object.values(config.folders))];
+  return await Promise.all(
+    folders.map(async (folder): Promise<Check> => {
+      const problem = await problemOfGivenFolder(folder);
+      return { name: "folders", state: problem === undefined ? "ok" : "failed", detail: problem ?? folder };
+    }),
+  );
 }
 
 const platformPatienceMs = 20_000;
