@@ -3,7 +3,7 @@
  * (settle.ts). Everything that changes or decides a draft holds its lock (draft-locks.ts).
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, realpath } from "node:fs/promises";
+import { chmod, mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { ApprovalCard, ApprovalRecord, ChangeApprovals, ChangesActions } from "../../core/approval.ts";
 import type { Bus, Lease, Leases } from "../../core/coordination.ts";
@@ -278,6 +278,12 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   }
 }
 
+/**
+ * For nobody else on the machine: a layer holds what a command wrote, with setuid bits, and belongs to the user that Remora
+ * runs as.
+ */
 export async function makeDraftFolders(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
   for (const name of ["open", "undo", "jobs"]) await mkdir(join(folder, name), { recursive: true });
 }

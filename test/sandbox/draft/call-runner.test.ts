@@ -1,6 +1,7 @@
 /** One call over a draft: what it sees, what joins, and what a crash at each step leaves. */
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSoleLeases } from "../../../src/core/coordination.ts";
 import { silentLog } from "../../../src/core/log.ts";
@@ -165,6 +166,27 @@ describe("what is kept on disk of a call", () => {
     expect(kept.join()).not.toContain("hunter2");
   });
 });
+
+test.runIf(process.geteuid?.() === 0)(
+  "nobody else on the machine gets at a setuid program that a command has made",
+  async () => {
+    await open();
+    const turn = await bench.startTurn();
+    await bench.run(turn, "cp /bin/sh x; chmod 6755 x");
+    const program = join(openDraftsFolder(bench.draftsFolder), (await bench.openDraft())?.id ?? "", "layer", "x");
+    expect((await stat(program)).mode & 0o6000).toBe(0o6000);
+    // setpriv itself keeps its rights until it has begun the shell.
+    const nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", '"$0" -c "id -u"'];
+    const asNobody = (file: string) => spawnSync("setpriv", [...nobody, file], { encoding: "utf8" });
+    expect(asNobody("/bin/sh").stdout).toBe("65534\n");
+    // The same in a place that everybody may enter, but for the folder of drafts itself.
+    await chmod(dirname(bench.draftsFolder), 0o755);
+    await chmod(dirname(dirname(bench.draftsFolder)), 0o755);
+    expect(asNobody(program)).toMatchObject({ stdout: "", status: 126 });
+    await bench.end(turn);
+    expect((await stat(join(bench.folder(), "x"))).mode & 0o7777).toBe(0o755);
+  },
+);
 
 describe("without a sandbox", () => {
   test("a call that writes gets the real folder and commands; one that reads gets no commands", async () => {
