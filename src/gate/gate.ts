@@ -37,6 +37,18 @@ export interface RuleGate extends Gate {
 
 const defaultTimeLimitMs = 90;
 
+/** Reaches most of what judges commands. */
+const warmUpInput = {
+  command: `cd /srv && npm install "x y" | tee -a log; rm -rf ./build $(git push) <<< 'ｃｕｒｌ' & sudo -u a sh -c 'ls'`,
+};
+const warmUpCall: CallToJudge = {
+  tool: "shell_exec",
+  argsJson: JSON.stringify(warmUpInput),
+  input: warmUpInput,
+  extraTags: [],
+};
+const warmUpLimitMs = 1_000;
+
 const failClosedReasons = {
   "unserialisable-args": "the arguments can't be written as JSON",
   "args-too-large": "the arguments are larger than 1 MiB",
@@ -56,8 +68,9 @@ export function createGate(options: GateOptions): RuleGate {
   function compiledRules(): CompiledRules {
     if (compiled !== undefined) return compiled;
     const fresh = compileRules(rules);
-    // With the first text that needs it, a pattern would be compiled in the time of that call.
+    // The first call would be timed with code and patterns that are still being compiled.
     fresh.patterns.compileAll();
+    judge(fresh, options.matching, warmUpCall, createDeadline(warmUpLimitMs));
     compiled = fresh;
     return fresh;
   }
