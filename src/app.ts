@@ -47,7 +47,7 @@ import { createPosts } from "./core/posts.ts";
 import type { Provider } from "./core/provider.ts";
 import { createQuestions } from "./core/questions.ts";
 import { createHandlers } from "./core/receive.ts";
-import type { Redact } from "./core/redact.ts";
+import { createMasker, type Redact } from "./core/redact.ts";
 import { runTurn } from "./core/run-turn.ts";
 import { skillCommand } from "./core/said-by-command.ts";
 import { createSchedules } from "./core/schedules.ts";
@@ -139,10 +139,17 @@ export async function createApp(options: AppOptions): Promise<App> {
   const ledger = wrap.ledger?.(state.ledger) ?? state.ledger;
   const ended = new AbortController();
   const isOwner = createOwnerCheck(config.safety.owners);
+  const mask = createMasker([...settings.secrets, { name: "token of the page", value: token }]);
 
   const events = createEvents((thrown) => log.error({ error: messageOf(thrown) }, "a listener of events failed"));
   const corpus = join(workspace, "brain", "corpus");
-  const eventLog = createEventLog({ events, folder: corpus, retentionDays: config.events.retentionDays, redact, log });
+  const eventLog = createEventLog({
+    events,
+    folder: corpus,
+    retentionDays: config.events.retentionDays,
+    redact: mask,
+    log,
+  });
   const metrics = createMetrics(events);
 
   const library = createSkillLibrary({ roots: settings.skillRoots, log, events });
@@ -285,7 +292,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),
     skillFile: (tool) => contentOf(library.current(), tool),
     authority: (person, { platform, conversationId }) => personNow(person, platform, conversationId),
-    redact,
+    mask,
     log,
   });
 

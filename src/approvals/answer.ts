@@ -10,10 +10,11 @@
  */
 import type { ApprovalRecord, ApprovalVote } from "../core/approval.ts";
 import type { AnswerChoice, AnswerReceipt, Author } from "../core/message.ts";
-import { approversText, fits, requesterOf, ruleFor } from "./authority.ts";
+import { approversText, fits, requesterOf } from "./authority.ts";
 import { type ApprovalRow, choicesOf, cleaner, groupsOf, minutesText, outcomeText, progressText } from "./card.ts";
+import { escapeHiddenLines } from "./card-text.ts";
 import { mayTakeBack } from "./changes.ts";
-import { type ApprovalsContext, type CardRows, expireDue, isExpired, rowsOf, settle } from "./context.ts";
+import { type ApprovalsContext, type CardRows, expireDue, isExpired, rowsOf, ruleNow, settle } from "./context.ts";
 import { editRows } from "./edit.ts";
 import { grantableRules } from "./grants.ts";
 import { granted } from "./record.ts";
@@ -93,8 +94,8 @@ async function answerRows(
 }
 
 /** Both the rule at the time of asking and the one in force now must be met. */
-function may({ policy }: ApprovalsContext, { body }: ApprovalRow, { by, isOperator, choice }: Click): boolean {
-  const rule = ruleFor(policy, body.call.name);
+function may(context: ApprovalsContext, { body }: ApprovalRow, { by, isOperator, choice }: Click): boolean {
+  const rule = ruleNow(context, body);
   if (isOperator) return body.approvers.length > 0 && rule.approvers.length > 0;
   const requester = requesterOf(body);
   const person = { platform: requester.platform, by };
@@ -118,12 +119,10 @@ async function approve(
   if (approved.length > 0) return accepted(`Approved${countText(approved)}.`);
   const [counted] = changed;
   if (counted !== undefined)
-    return accepted(cleaner(context.redact)(`Your approval counts. ${progressText(counted.body)}.`));
+    return accepted(cleaner(context.mask)(`Your approval counts. ${progressText(counted.body)}.`));
   const repeated = rows.find((row) => hasVoted(row, click));
   if (repeated === undefined) return refused(await lateText(context, rows));
-  return refused(
-    cleaner(context.redact)(`You have approved already; others must too. ${progressText(repeated.body)}.`),
-  );
+  return refused(cleaner(context.mask)(`You have approved already; others must too. ${progressText(repeated.body)}.`));
 }
 
 function isAction(choice: AnswerChoice): choice is "diff" | "undo" | "again" {
@@ -134,12 +133,15 @@ function isAction(choice: AnswerChoice): choice is "diff" | "undo" | "again" {
 async function act(context: ApprovalsContext, row: ApprovalRow, click: Click): Promise<AnswerReceipt> {
   const { changes } = context;
   const { choice, by, isOperator } = click;
-  if (changes === undefined || !choicesOf(row, context.redact).includes(choice))
+  if (changes === undefined || !choicesOf(row, context.mask).includes(choice))
     return refused(await lateText(context, [row]));
   if (choice === "diff") {
     const text = await changes.diff(row.body);
     if (text === undefined) return refused("There is no diff any more: the changes were kept or discarded.");
-    return { ...accepted("The whole diff:"), file: { name: "changes.diff", text: context.redact(text) } };
+    return {
+      ...accepted("The whole diff:"),
+      file: { name: "changes.diff", text: escapeHiddenLines(context.mask(text)) },
+    };
   }
   if (!mayTakeBack(row.body, by, isOperator)) return refused(strangerText(context, [row], click));
   return choice === "undo" ? await changes.undo(row.body, row.id, by) : await changes.runAgain(row.body, row.id, by);
@@ -153,7 +155,7 @@ async function keepPart(
   click: Click,
 ): Promise<AnswerReceipt> {
   const [row] = rows;
-  if (row === undefined || !choicesOf(row, context.redact).includes("part"))
+  if (row === undefined || !choicesOf(row, context.mask).includes("part"))
     return refused("The files of this card can't be chosen one by one. Approve or deny it.");
   const paths = row.body.changes?.paths ?? [];
   const chosen = [...new Set(click.parts ?? [])].flatMap((index) => paths[index] ?? []);
@@ -225,7 +227,7 @@ async function allow(
   rows: ApprovalRow[],
   click: Click,
 ): Promise<AnswerReceipt> {
-  const isOffered = !click.isOperator && rows.every((row) => choicesOf(row, context.redact).includes("allow"));
+  const isOffered = !click.isOperator && rows.every((row) => choicesOf(row, context.mask).includes("allow"));
   if (!isOffered) return refused("This can't be allowed in advance. Approve or deny it.");
   const receipt = await approve(context, cardId, rows, click, (row) => giveGrants(context, row, click.by));
   if (!receipt.accepted) return receipt;
@@ -250,11 +252,11 @@ async function edit(
   click: Click,
 ): Promise<AnswerReceipt> {
   if (groupsOf(rows).length > 1) return refused("Several different calls are on this card: edit one of them.");
-  if (!rows.every((row) => choicesOf(row, context.redact).includes("edit"))) {
+  if (!rows.every((row) => choicesOf(row, context.mask).includes("edit"))) {
     return refused("This call can't be edited here. Deny it, say what should be different, and ask again.");
   }
   const edited = await editRows(context, rows, click);
-  if (edited.type === "refused") return refused(cleaner(context.redact)(edited.text));
+  if (edited.type === "refused") return refused(cleaner(context.mask)(edited.text));
   if (edited.type === "same") return await approve(context, cardId, rows, click);
   const changed = await change(context, cardId, rows, edited.settle);
   return changed.length > 0
@@ -286,14 +288,14 @@ function turnsOf(rows: ApprovalRow[]): string[] {
 async function lateText(context: ApprovalsContext, rows: ApprovalRow[]): Promise<string> {
   const now = await Promise.all(rows.map((row) => context.ledger.get("approval", row.id)));
   const outcomes = new Set(now.flatMap((row) => (row === undefined ? [] : outcomeText(row))));
-  return cleaner(context.redact)(`Nothing left to answer. ${[...outcomes].join("; ")}.`);
+  return cleaner(context.mask)(`Nothing left to answer. ${[...outcomes].join("; ")}.`);
 }
 
 function strangerText(context: ApprovalsContext, rows: ApprovalRow[], click: Click): string {
   const texts = new Set(rows.map(({ body }) => approversText(body, body.requester.name)));
   const isAsker = rows.some(({ body }) => body.notRequester && body.requester.id === click.by.id);
   const why = isAsker ? "You asked for this, so somebody else must approve it." : "This is not yours to answer.";
-  return cleaner(context.redact)(`${why} Who may: ${[...texts].join(" · ")}.`);
+  return cleaner(context.mask)(`${why} Who may: ${[...texts].join(" · ")}.`);
 }
 
 function countText(rows: ApprovalRow[]): string {

@@ -145,7 +145,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       const row = (await ledger.get("approval", id)) ?? (await rowsOf(ledger, id))?.rows[0];
       if (row?.body.changes === undefined) return undefined;
       const text = await options.changes?.diff(row.body);
-      return text === undefined ? undefined : escapeHiddenLines(options.redact(text));
+      return text === undefined ? undefined : escapeHiddenLines(options.mask(text));
     },
     listGrants: grants.list,
     async revokeGrant(grantId, conversationId, by = operator) {

@@ -30,14 +30,28 @@ export interface ApprovalPolicy extends Partial<AnswerRule> {
   grantMs?: number;
 }
 
-export function ruleFor(policy: ApprovalPolicy, tool: string): AnswerRule {
+/**
+ * The machine itself: the command line, or the dashboard with the page's token. Nobody in a chat fits it. It stands in a rule
+ * where owners are needed and none are configured.
+ */
+const atTheMachine = "operator";
+
+/** `isMasked`: people do not see all of the call, so only somebody who runs the agent may approve it. */
+export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false): AnswerRule {
   const own = policy.tools !== undefined && Object.hasOwn(policy.tools, tool) ? policy.tools[tool] : undefined;
   const rule = {
     approvers: own?.approvers ?? policy.approvers ?? ["requester"],
     quorum: own?.quorum ?? policy.quorum ?? 1,
     notRequester: own?.notRequester ?? policy.notRequester ?? false,
   };
-  return policy.ownersOnly?.(tool) === true ? { ...rule, approvers: policy.owners ?? [] } : rule;
+  const owners = policy.owners ?? [];
+  if (policy.ownersOnly?.(tool) === true) return { ...rule, approvers: owners };
+  // Where nobody may approve the tool at all, nobody may approve it masked.
+  if (!isMasked || rule.approvers.length === 0) return rule;
+  const named = owners.filter((entry) => entry !== "requester");
+  return named.length === 0
+    ? { approvers: [atTheMachine], quorum: 1, notRequester: false }
+    : { ...rule, approvers: named };
 }
 
 const defaultExpiryMs = 60 * 60 * 1000;
@@ -117,6 +131,7 @@ export function approversText(rule: AnswerRule, requesterName: string): string {
     .filter((entry) => entry !== "requester" || !rule.notRequester)
     .map((entry) => {
       if (entry === "requester") return `${requesterName} (who asked)`;
+      if (entry === atTheMachine) return "the operator, on the dashboard or the command line";
       return entry.startsWith("role:") ? `anyone with role ${entry.slice(5)}` : `user ${entry.replace(/^user:/, "")}`;
     });
   const who = people.length === 0 ? "nobody" : people.join(", ");

@@ -5,11 +5,12 @@
  *   callTextOf     tool and arguments, one or more lines each; a value can't pretend to be another argument
  *   editJsonOf     the arguments for editing, where invisible characters are JSON escapes and come back as they were
  *   warningOf      the line that says that the text does not read as it looks
+ *   isMasked       whether a configured secret stands in it, and people see its name instead
  *
  * Escaping is one-to-one: two different calls never give the same text. Nothing is cut here.
  */
 import type { Json, JsonObject } from "../core/message.ts";
-import type { Redact } from "../core/redact.ts";
+import type { Mask } from "../core/redact.ts";
 import type { ToolCall } from "../core/tool.ts";
 import { canonicalJson } from "./hash.ts";
 
@@ -38,16 +39,20 @@ function escapeOf(character: string): string {
 }
 
 /** Secrets are taken out of the values before they are escaped, and of the whole again, in case two parts make one. */
-export function callTextOf(call: ToolCall, redact: Redact): string {
-  const lines = Object.entries(call.input).map(([key, value]) => argumentText(key, value, redact));
+export function callTextOf(call: ToolCall, mask: Mask): string {
+  const lines = Object.entries(call.input).map(([key, value]) => argumentText(key, value, mask));
   const text = [escapeHidden(call.name), ...(lines.length === 0 ? ["(no arguments)"] : lines)].join("\n");
-  return redact(text);
+  return mask(text);
 }
 
-function argumentText(key: string, value: Json, redact: Redact): string {
+export function isMasked(call: ToolCall, mask: Mask): boolean {
+  return callTextOf(call, mask) !== callTextOf(call, (text) => text);
+}
+
+function argumentText(key: string, value: Json, mask: Mask): string {
   const name = plainKey.test(key) ? key : escapeHidden(JSON.stringify(key));
-  if (typeof value !== "string") return `${name}: ${escapeHidden(redact(canonicalJson(value)))}`;
-  const clean = redact(value);
+  if (typeof value !== "string") return `${name}: ${escapeHidden(mask(canonicalJson(value)))}`;
+  const clean = mask(value);
   if (!clean.includes("\n")) return `${name}: "${escapeHidden(clean)}"`;
   // Every line of a value begins with the bar, so that no line of it reads as an argument or as the end of the call.
   const lines = clean.split("\n").map((line) => `  | ${escapeHidden(line)}`);
@@ -58,11 +63,11 @@ function argumentText(key: string, value: Json, redact: Redact): string {
 const longestEdit = 20_000;
 
 /** Undefined when it is too long, or when a secret would have to be shown or would come back as its mark. */
-export function editJsonOf(call: ToolCall, redact: Redact): string | undefined {
+export function editJsonOf(call: ToolCall, mask: Mask): string | undefined {
   const members = Object.entries(call.input).map(([key, value]) => `  ${JSON.stringify(key)}: ${canonicalJson(value)}`);
   const json = members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
   if (json.length > longestEdit) return undefined;
-  const hidesNothing = redact(json) === json && callTextOf(call, redact) === callTextOf(call, (text) => text);
+  const hidesNothing = mask(json) === json && !isMasked(call, mask);
   return hidesNothing ? withoutHidden(json) : undefined;
 }
 

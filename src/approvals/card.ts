@@ -1,5 +1,6 @@
 /**
- * Approval cards, made from records alone: nothing a model said is on them, and every text is escaped and redacted.
+ * Approval cards, made from records alone: nothing a model said is on them, and every text is escaped. Configured
+ * secrets are masked by their names; nothing is masked by its looks.
  *
  * Identical calls are one row: its id answers for all of them. A row shows the whole call, why it asks, what may be
  * chosen now, and, once settled, what became of it.
@@ -10,10 +11,10 @@ import type { GateMatch } from "../core/gate.ts";
 import type { LedgerEntry } from "../core/ledger.ts";
 import type { AnswerChoice } from "../core/message.ts";
 import type { ReplyTarget } from "../core/platform.ts";
-import type { Redact } from "../core/redact.ts";
+import type { Mask } from "../core/redact.ts";
 import { ruleText, shownPattern } from "../core/rule-text.ts";
 import { approversText } from "./authority.ts";
-import { callTextOf, editJsonOf, escapeHidden, warningOf } from "./card-text.ts";
+import { callTextOf, editJsonOf, escapeHidden, isMasked, warningOf } from "./card-text.ts";
 import { changesText, choicesAfter, choicesOfChanges } from "./changes-card.ts";
 import { grantableRules } from "./grants.ts";
 
@@ -21,7 +22,7 @@ import { grantableRules } from "./grants.ts";
 export type ApprovalRow = LedgerEntry<"approval">;
 
 export interface CardView {
-  redact: Redact;
+  mask: Mask;
   /** How long a grant would last, in milliseconds. */
   grantMs: number;
 }
@@ -30,7 +31,7 @@ export interface CardView {
 export function buildCard(id: string, rows: ApprovalRow[], target: ReplyTarget, view: CardView): ApprovalCard {
   const first = rows.find((row) => row.state === "open") ?? rows[0];
   if (first === undefined) throw new TypeError(`card ${id} has no row`);
-  const clean = cleaner(view.redact);
+  const clean = cleaner(view.mask);
   return {
     id,
     target,
@@ -76,41 +77,61 @@ const weight: Record<ApprovalState, number> = {
 };
 
 function itemOf(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardItem {
-  const { redact, grantMs } = view;
-  const clean = cleaner(redact);
+  const { mask, grantMs } = view;
+  const clean = cleaner(mask);
   const shown = group.reduce((best, row) => (weight[row.state] < weight[best.state] ? row : best));
   const { body, state } = shown;
   const warning = warningOf(body.call);
-  const choices = choicesOf(shown, redact);
-  const editJson = choices.includes("edit") ? editJsonOf(body.call, redact) : undefined;
-  const { changes, facts = [] } = body;
+  const choices = choicesOf(shown, mask);
+  const editJson = choices.includes("edit") ? editJsonOf(body.call, mask) : undefined;
+  const { changes } = body;
+  const facts = [...maskedFacts(body, mask), ...(body.facts ?? []).map(clean)];
   return {
     approvalId: group[0].id,
     tool: clean(body.call.name),
-    callText: changes === undefined ? callTextOf(body.call, redact) : "",
+    callText: changes === undefined ? callTextOf(body.call, mask) : "",
     reasons: changes === undefined ? reasonsOf(body.matches).map(clean) : [],
-    ...(facts.length === 0 ? {} : { facts: facts.map(clean) }),
-    ...(changes === undefined ? {} : { changes: changesText(changes, state, redact) }),
+    ...(facts.length === 0 ? {} : { facts }),
+    ...(changes === undefined ? {} : { changes: changesText(changes, state, mask) }),
     ...(warning === undefined ? {} : { warning }),
     times: group.length,
     state,
     choices,
     ...(editJson === undefined ? {} : { editJson }),
     ...(choices.includes("allow") ? { grantText: clean(grantTextOf(body, grantMs)) } : {}),
-    ...(body.original === undefined ? {} : { editedFrom: callTextOf(body.original, redact) }),
+    ...(body.original === undefined ? {} : { editedFrom: callTextOf(body.original, mask) }),
     ...(state === "open" && body.votes.length > 0 ? { progress: clean(progressText(body)) } : {}),
     ...(state === "open" ? {} : { outcome: clean(outcomeText(shown)) }),
   };
 }
 
+/** Whether people see names of secrets where the call or the changes hold the secrets themselves. */
+export function hidesSecrets(
+  { changes, call, facts = [], isMasked: wasMasked }: Pick<ApprovalRecord, "changes" | "call" | "facts" | "isMasked">,
+  mask: Mask,
+): boolean {
+  if (wasMasked === true) return true;
+  return changes === undefined && (isMasked(call, mask) || facts.some((fact) => mask(fact) !== fact));
+}
+
+function maskedFacts(body: ApprovalRecord, mask: Mask): string[] {
+  if (!hidesSecrets(body, mask)) return [];
+  const what = body.changes === undefined ? "this call" : "these changes";
+  return [
+    `Secrets of the configuration in ${what} are shown by name and length only, so only an owner may approve it.`,
+  ];
+}
+
 /** What the card offers for a row, and what `answer` accepts. */
-export function choicesOf(row: ApprovalRow, redact: Redact): AnswerChoice[] {
+export function choicesOf(row: ApprovalRow, mask: Mask): AnswerChoice[] {
   if (row.state !== "open") return row.body.changes === undefined ? [] : choicesAfter(row.body.changes);
   if (row.body.changes !== undefined) return choicesOfChanges(row.body, row.body.changes);
+  // Nobody agrees in advance, or in other words, to what they do not see.
+  if (hidesSecrets(row.body, mask)) return ["approve", "deny"];
   const choices: AnswerChoice[] = ["approve", "deny"];
   // One person can neither change a call that others must agree to, nor agree for them in advance.
   if (row.body.quorum > 1) return choices;
-  if (editJsonOf(row.body.call, redact) !== undefined) choices.push("edit");
+  if (editJsonOf(row.body.call, mask) !== undefined) choices.push("edit");
   if (grantableRules(row.body.matches) !== undefined) choices.push("allow");
   return choices;
 }
@@ -190,10 +211,10 @@ function namesOf({ votes, decidedBy }: ApprovalRecord): string {
 }
 
 /** For texts of one line; what people write may have more. */
-export function cleaner(redact: Redact): (text: string) => string {
+export function cleaner(mask: Mask): (text: string) => string {
   return (text) =>
     escapeHidden(
-      redact(text)
+      mask(text)
         .trim()
         .replace(/\s*\n\s*/g, " "),
     );

@@ -1,7 +1,7 @@
 /** The part of a card that shows changes to a folder: texts escaped like every text of a card, and what may be chosen. */
 import type { ApprovalRecord, ApprovalState, ChangesRecord, ShownChanges } from "../core/approval.ts";
 import type { AnswerChoice } from "../core/message.ts";
-import type { Redact } from "../core/redact.ts";
+import type { Mask } from "../core/redact.ts";
 import { escapeHidden, escapeHiddenLines } from "./card-text.ts";
 import { grantableRules } from "./grants.ts";
 
@@ -11,7 +11,7 @@ export function choicesOfChanges(body: ApprovalRecord, changes: ChangesRecord): 
   // One person can neither choose nor agree in advance for others who must agree too.
   const isOnesOwn = body.quorum <= 1;
   if (isOnesOwn && changes.paths.length > 1 && changes.shown.moreFiles === 0) choices.push("part");
-  if (isOnesOwn && grantableRules(body.matches) !== undefined) choices.push("allow");
+  if (isOnesOwn && body.isMasked !== true && grantableRules(body.matches) !== undefined) choices.push("allow");
   if (changes.shown.diff === undefined) choices.push("diff");
   return choices;
 }
@@ -22,14 +22,14 @@ export function choicesAfter({ undoId, mayRunAgain }: ChangesRecord): AnswerChoi
 }
 
 /** A card that was decided shrinks: the diff, the commands and their output were there to decide by. */
-export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState, redact: Redact): ShownChanges {
+export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState, mask: Mask): ShownChanges {
   const line = (text: string) =>
     escapeHidden(
-      redact(text)
+      mask(text)
         .trim()
         .replace(/\s*\n\s*/g, " "),
     );
-  const lines = (text: string) => escapeHiddenLines(redact(text));
+  const lines = (text: string) => escapeHiddenLines(mask(text));
   const isOpen = state === "open";
   return {
     title: line(shown.title),
@@ -41,4 +41,11 @@ export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState
     ...(isOpen && shown.diff !== undefined ? { diff: lines(shown.diff) } : {}),
     labels: shown.labels,
   };
+}
+
+/** `diff`: the whole one, which may be longer than what the card shows of it. */
+export function areChangesMasked(changes: ChangesRecord, diff: string | undefined, mask: Mask): boolean {
+  const shown = JSON.stringify(changesText(changes, "open", mask));
+  if (shown !== JSON.stringify(changesText(changes, "open", (text) => text))) return true;
+  return diff !== undefined && mask(diff) !== diff;
 }

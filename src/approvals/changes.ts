@@ -18,6 +18,7 @@ import type { GateMatch } from "../core/gate.ts";
 import type { Author } from "../core/message.ts";
 import { fits, impossibilityOf, requesterOf, ruleFor } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
+import { areChangesMasked } from "./changes-card.ts";
 import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
 import { problemWithVotes } from "./redeem.ts";
@@ -76,7 +77,8 @@ function stateOf({ reason, grantIds }: ApprovalRecord): ApprovalState {
 
 async function recordOf(context: ApprovalsContext, request: ChangesRequest, cardId: string): Promise<ApprovalRecord> {
   const { turnId, target, scope, requester, alsoAsked = [], workingFolder, changes, grant, expiresAt } = request;
-  const rule = ruleFor(context.policy, keepChangesTool);
+  const isMasked = changes.kind === "ask" && (await isHidingSecrets(context, request));
+  const rule = ruleFor(context.policy, keepChangesTool, isMasked);
   const createdAt = context.now();
   const matches: GateMatch[] =
     grant === undefined
@@ -85,13 +87,24 @@ async function recordOf(context: ApprovalsContext, request: ChangesRequest, card
   const record: ApprovalRecord = {
     ...{ id: createApprovalId(), cardId, turnId, conversationId: target.conversationId, scope, target },
     ...{ requester, alsoAsked, workingFolder, matches, changes, ...rule, createdAt, expiresAt },
+    ...(isMasked ? { isMasked } : {}),
     call: { id: `changes:${changes.draftId}`, name: keepChangesTool, input: { changes: changes.shown.title } },
     ...{ callHash: changes.hash, requestedHash: changes.hash, extraTags: [], votes: [], grantIds: [] },
   };
   if (changes.kind === "report") return record;
   const impossibility = impossibilityOf(rule);
   if (impossibility !== undefined) return { ...record, reason: impossibility };
-  return await withGrants(context, record);
+  return isMasked ? record : await withGrants(context, record);
+}
+
+/** Of a long diff the card shows nothing, and people read it before they decide: it counts whole. */
+async function isHidingSecrets(
+  { mask, changes: actions }: ApprovalsContext,
+  request: ChangesRequest,
+): Promise<boolean> {
+  const { changes } = request;
+  const diff = changes.shown.diff ?? (await actions?.diff(request));
+  return areChangesMasked(changes, diff, mask);
 }
 
 async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Promise<ApprovalRecord> {

@@ -7,10 +7,10 @@ import type { Log } from "../core/log.ts";
 import type { Feedback } from "../core/memory.ts";
 import type { Author, JsonObject } from "../core/message.ts";
 import type { ReplyTarget } from "../core/platform.ts";
-import type { Redact } from "../core/redact.ts";
+import type { Mask } from "../core/redact.ts";
 import type { ToolCall } from "../core/tool.ts";
-import type { ApprovalPolicy } from "./authority.ts";
-import { type ApprovalRow, buildCard } from "./card.ts";
+import { type AnswerRule, type ApprovalPolicy, ruleFor } from "./authority.ts";
+import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
 import type { Grants } from "./grants.ts";
 import { hashOf } from "./hash.ts";
 import type { Notices } from "./notices.ts";
@@ -31,7 +31,8 @@ export interface ApprovalsOptions {
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
   /** A line of preference history for every decision; resolves when it, and the events before it, are on disk. */
   remember(feedback: Feedback): Promise<void>;
-  redact: Redact;
+  /** For every text that people decide on. */
+  mask: Mask;
   log: Log;
   now?: () => number;
   /** Looks a person up again, right before a call runs; undefined: no longer there. Absent: they are as they were. */
@@ -56,6 +57,11 @@ export interface ApprovalsContext extends ApprovalsOptions {
 /** Also in the very millisecond. */
 export function isExpired(record: ApprovalRecord, at: number): boolean {
   return record.expiresAt !== null && at >= record.expiresAt;
+}
+
+/** Who may answer it by the settings in force now. */
+export function ruleNow({ policy, mask }: ApprovalsContext, record: ApprovalRecord): AnswerRule {
+  return ruleFor(policy, record.call.name, hidesSecrets(record, mask));
 }
 
 export function hashOfCall(

@@ -6,7 +6,9 @@ import type { GateMatch } from "../core/gate.ts";
 import type { JsonObject } from "../core/message.ts";
 import { shownPattern } from "../core/rule-text.ts";
 import type { Click } from "./answer.ts";
+import { fits, requesterOf, ruleFor } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
+import { isMasked } from "./card-text.ts";
 import { type ApprovalsContext, hashOfCall, settle } from "./context.ts";
 
 export type EditResult =
@@ -31,19 +33,29 @@ export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], c
     return { type: "refused", text: `The edited call is blocked by the safety rules (${why}). Nothing was changed.` };
   }
   if (hashOfCall(context, { name: call.name, input }, workingFolder) === callHash) return { type: "same" };
-  const at = context.now();
   const { by, isOperator } = click;
+  const edited = { ...call, input };
+  if (isMasked(edited, context.mask) && !mayApproveMasked(context, row, click))
+    return { type: "refused", text: "The edited call holds a secret of the configuration. Nothing was changed." };
+  const at = context.now();
   return {
     type: "edited",
     settle: (one) =>
       settle(context, one, ["open"], "approved", (body) => {
         if (body.callHash !== callHash || body.votes.length > 0) return undefined;
-        const edited = { ...body.call, input };
         const decision = { votes: [{ by, at, isOperator }], decidedBy: by, decidedAt: at };
-        const editedHash = hashOfCall(context, edited, body.workingFolder);
-        return { ...body, ...decision, call: edited, callHash: editedHash, original: body.call, matches };
+        const changed = { ...body.call, input };
+        const editedHash = hashOfCall(context, changed, body.workingFolder);
+        return { ...body, ...decision, call: changed, callHash: editedHash, original: body.call, matches };
       }),
   };
+}
+
+function mayApproveMasked(context: ApprovalsContext, { body }: ApprovalRow, { by, isOperator }: Click): boolean {
+  const rule = ruleFor(context.policy, body.call.name, true);
+  const requester = requesterOf(body);
+  if (isOperator) return rule.approvers.length > 0;
+  return fits(rule, { platform: requester.platform, by }, requester, "approve");
 }
 
 /** What only asks is no reason for a block. */

@@ -16,7 +16,7 @@ import {
   type Requester,
   ruleFor,
 } from "./authority.ts";
-import type { ApprovalRow } from "./card.ts";
+import { type ApprovalRow, hidesSecrets } from "./card.ts";
 import { type ApprovalsContext, announce, cardsOf, hashOfCall, isExpired } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
 
@@ -26,6 +26,7 @@ interface Wanted {
   asked: ApprovalRequest["calls"][number];
   hash: string;
   rule: AnswerRule;
+  isMasked: boolean;
   impossibility: string | undefined;
   grants: GrantRecord[] | undefined;
 }
@@ -84,11 +85,15 @@ async function look(
   const { target, workingFolder } = request;
   const { platform, conversationId } = target;
   const requester = requesterIn(request);
-  const rule = ruleFor(context.policy, asked.call.name);
+  const isMasked = hidesSecrets(asked, context.mask);
+  const rule = ruleFor(context.policy, asked.call.name, isMasked);
   const impossibility = impossibilityOf(rule);
   const { matches } = asked;
-  const grants = await context.grants.covering({ platform, conversationId, matches, requester, rule });
-  return { asked, hash: hashOfCall(context, asked.call, workingFolder), rule, impossibility, grants };
+  // What was agreed to in advance was agreed to without knowing of the secret.
+  const grants = isMasked
+    ? undefined
+    : await context.grants.covering({ platform, conversationId, matches, requester, rule });
+  return { asked, hash: hashOfCall(context, asked.call, workingFolder), rule, isMasked, impossibility, grants };
 }
 
 function requesterIn({ target, requester: by, alsoAsked = [] }: ApprovalRequest): Requester {
@@ -108,14 +113,22 @@ async function openHere(context: ApprovalsContext, { target }: ApprovalRequest):
 /** A card can be shared only when it has a row for every call: a reply shows one card a step. */
 function sharedCard(request: ApprovalRequest, wanted: Wanted[], open: ApprovalRow[]): string | undefined {
   const requester = requesterIn(request);
-  const isTwin = ({ body }: ApprovalRow, { hash, rule }: Wanted) =>
-    body.callHash === hash && body.votes.length === 0 && hasSameAnswerers(body, rule, requester);
+  const isTwin = ({ body }: ApprovalRow, { asked, hash, rule }: Wanted) =>
+    body.callHash === hash &&
+    body.votes.length === 0 &&
+    hasSameFacts(body, asked) &&
+    hasSameAnswerers(body, rule, requester);
   const cardIds = new Set(open.map((row) => row.body.cardId));
   for (const cardId of cardIds) {
     const rows = open.filter((row) => row.body.cardId === cardId);
     if (wanted.every((one) => rows.some((row) => isTwin(row, one)))) return cardId;
   }
   return undefined;
+}
+
+/** A row shows the facts of one record: others with other facts would be decided unseen. */
+function hasSameFacts(one: Pick<ApprovalRecord, "facts">, other: Pick<ApprovalRecord, "facts">): boolean {
+  return JSON.stringify(one.facts ?? []) === JSON.stringify(other.facts ?? []);
 }
 
 function maxOpenCards({ policy }: ApprovalsContext): number {
@@ -135,7 +148,7 @@ async function keepCard(context: ApprovalsContext, { target, turnId }: ApprovalR
 function recordOf(
   context: ApprovalsContext,
   { turnId, target, scope, requester, alsoAsked = [], workingFolder }: ApprovalRequest,
-  { asked, hash, rule }: Wanted,
+  { asked, hash, rule, isMasked }: Wanted,
   cardId: string,
 ): ApprovalRecord {
   const createdAt = context.now();
@@ -156,6 +169,7 @@ function recordOf(
     matches: asked.matches,
     extraTags: asked.extraTags ?? [],
     ...(asked.facts === undefined || asked.facts.length === 0 ? {} : { facts: asked.facts }),
+    ...(isMasked ? { isMasked } : {}),
     ...rule,
     votes: [],
     grantIds: [],

@@ -9,9 +9,9 @@ import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../core/appr
 import { messageOf } from "../core/errors.ts";
 import type { Author } from "../core/message.ts";
 import type { ToolCall } from "../core/tool.ts";
-import { type AnswerRule, fits, requesterOf, ruleFor } from "./authority.ts";
+import { type AnswerRule, fits, requesterOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
-import { type ApprovalsContext, expireDue, hashOfCall, isExpired, settle } from "./context.ts";
+import { type ApprovalsContext, expireDue, hashOfCall, isExpired, ruleNow, settle } from "./context.ts";
 import { cancelledLate } from "./record.ts";
 
 export async function redeemApproval(
@@ -121,7 +121,7 @@ async function grantProblem(context: ApprovalsContext, { grantIds }: ApprovalRec
 
 /** Both the rule at the time of asking and the one in force now must be met: the stricter one counts. */
 async function authorityProblem(context: ApprovalsContext, record: ApprovalRecord): Promise<string | undefined> {
-  const rule = ruleFor(context.policy, record.call.name);
+  const rule = ruleNow(context, record);
   const standing = new Set<string>();
   for (const vote of record.votes) {
     const by = await lookUp(context, vote, record);

@@ -6,6 +6,7 @@
  * before a call runs is checked there.
  */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import { escapeHidden } from "../approvals/card-text.ts";
 import { approvalPolicy, redisSettings } from "../config/derive.ts";
@@ -15,7 +16,8 @@ import { RemoraError } from "../core/errors.ts";
 import { createEvents } from "../core/events.ts";
 import type { Ledger } from "../core/ledger.ts";
 import { silentLog } from "../core/log.ts";
-import { createRedactor } from "../core/redact.ts";
+import { createMasker } from "../core/redact.ts";
+import { readToken } from "../core/token.ts";
 import { createGate } from "../gate/gate.ts";
 import { draftsFolderOf, readDraftDiff } from "../sandbox/draft/draft-diff.ts";
 import { contentOf, gateRules } from "../skills/library.ts";
@@ -103,7 +105,10 @@ async function createDesk(settings: Settings, ledger: Ledger): Promise<ApprovalD
       undo: async () => onlyAgent,
       runAgain: async () => onlyAgent,
     },
-    redact: createRedactor(settings.secrets),
+    mask: createMasker([
+      ...settings.secrets,
+      { name: "token of the page", value: await readToken(join(settings.data, "page-token")) },
+    ]),
     log: silentLog,
   });
 }

@@ -9,6 +9,6 @@ import { createMemory, type OwnedMemory } from "../memory/memory.ts";
 
 export async function openMemory({ workspace, data, secrets }: Settings): Promise<OwnedMemory> {
   await mkdir(data, { recursive: true, mode: 0o700 });
-  const [events, redact] = [createEvents(), createRedactor(secrets)];
+  const [events, redact] = [createEvents(), createRedactor(secrets.map(({ value }) => value))];
   return createMemory({ workspace, indexFile: join(data, "memory.db"), events, log: silentLog, redact });
 }

@@ -14,7 +14,7 @@ import { settingsFor } from "./settings.ts";
 export async function start(env: Environment, root: string, { role }: { role: Role }): Promise<void> {
   const settings = settingsFor(env, root);
   const token = await readToken(join(settings.data, "page-token"));
-  const redact = createRedactor([...settings.secrets, token]);
+  const redact = createRedactor([...settings.secrets.map(({ value }) => value), token]);
   const log = await createLog(settings.config.log.level, redact);
   const starting = new AbortController();
   const stopper = stopOnSignals(starting, log);

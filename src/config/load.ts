@@ -11,6 +11,7 @@ import { delimiter, resolve } from "node:path";
 import { isMap, isNode, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 import { codeOf, messageOf } from "../core/errors.ts";
+import type { NamedSecret } from "../core/redact.ts";
 import { type Config, configSchema } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
 
@@ -33,8 +34,8 @@ export interface Settings {
   redisUrl: string | null;
   /** `provider/model` that goes first. */
   preferredModel: string | null;
-  /** Values that must never be shown. */
-  secrets: string[];
+  /** Values that must never be shown, each named after the variable or setting that holds it. */
+  secrets: NamedSecret[];
 }
 
 export interface DiscordAccess {
@@ -262,14 +263,18 @@ function settingsOf(config: Config, configFile: string, env: Environment, root: 
     redisUrl,
     preferredModel: readVariable(env, "REMORA_MODEL") ?? null,
     secrets: [
-      config.models.anthropic.apiKey,
-      config.models.openai.apiKey,
-      passwordOf(redisUrl),
-      ...secretsIn(config.skills.settings),
-      ...secretsIn({ network: { secrets: config.sandbox.network.secrets } }),
-      ...secretNames.map((name) => readVariable(env, name)),
-    ].filter((secret) => secret !== undefined && secret !== null),
+      ...named("ANTHROPIC_API_KEY", config.models.anthropic.apiKey),
+      ...named("OPENAI_API_KEY", config.models.openai.apiKey),
+      ...named("password of REDIS_URL", passwordOf(redisUrl)),
+      ...secretsIn(config.skills.settings, "skills.settings"),
+      ...secretsIn({ secrets: config.sandbox.network.secrets }, "sandbox.network"),
+      ...secretNames.flatMap((name) => named(name, readVariable(env, name))),
+    ],
   };
+}
+
+function named(name: string, value: string | null | undefined): NamedSecret[] {
+  return value === undefined || value === null ? [] : [{ name, value }];
 }
 
 function discordAccess(env: Environment): DiscordAccess | null {

@@ -1,21 +1,26 @@
 /** Secrets in the settings of skills: what stands under a key that is called like one, wherever it is nested. */
 import type { JsonObject } from "../core/message.ts";
+import type { NamedSecret } from "../core/redact.ts";
 
 const secretKey = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|authorization|credential|private[_-]?key/i;
 
-/** Of `Bearer abc` both the whole and the last word, because either may turn up alone. */
-export function secretsIn(settings: { [skill: string]: JsonObject }): string[] {
-  const found = new Set<string>();
-  const visit = (value: unknown, isSecret: boolean): void => {
+/**
+ * Each is named after its place, `place.web.apiKey`. Of `Bearer abc` both the whole and the last word, because either may
+ * turn up alone.
+ */
+export function secretsIn(settings: { [skill: string]: JsonObject }, place: string): NamedSecret[] {
+  const found = new Map<string, string>();
+  const add = (value: string, name: string) => found.set(value, found.get(value) ?? name);
+  const visit = (value: unknown, name: string, isSecret: boolean): void => {
     if (typeof value === "string") {
       if (!isSecret || value.trim() === "") return;
-      found.add(value);
-      found.add(value.trim().split(/\s+/).at(-1) ?? value);
+      add(value, name);
+      add(value.trim().split(/\s+/).at(-1) ?? value, name);
       return;
     }
     if (typeof value !== "object" || value === null) return;
-    for (const [key, inner] of Object.entries(value)) visit(inner, isSecret || secretKey.test(key));
+    for (const [key, inner] of Object.entries(value)) visit(inner, `${name}.${key}`, isSecret || secretKey.test(key));
   };
-  visit(settings, false);
-  return [...found];
+  visit(settings, place, false);
+  return [...found].map(([value, name]) => ({ name, value }));
 }

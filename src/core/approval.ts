@@ -59,6 +59,8 @@ export interface ApprovalRecord {
   reason?: string;
   /** What else people must know before they answer, a line each. */
   facts?: string[];
+  /** A configured secret stands in it, and people see its name instead: only owners may approve it. */
+  isMasked?: boolean;
   /** The record is about changes to the working folder; then `call` only names them. */
   changes?: ChangesRecord;
 }
@@ -285,7 +287,7 @@ export interface ChangeApprovals {
 /** What people can do with changes besides deciding about them. The drafts implement it. */
 export interface ChangesActions {
   /** The whole diff; undefined once there is none any more. */
-  diff(record: ApprovalRecord): Promise<string | undefined>;
+  diff(record: Pick<ApprovalRecord, "changes">): Promise<string | undefined>;
   undo(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
   runAgain(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
 }

@@ -1,8 +1,18 @@
 /**
- * Redaction: configured secrets and known shapes of tokens never reach replies, logs, snapshots, task files or memory.
+ * Two ways to keep secrets out of texts:
  *
+ *   createRedactor   replies, logs, snapshots, task files, memory: configured secrets and known shapes of tokens
+ *   createMasker     what people decide on, and the audit: configured secrets only, each as its name and length
+ *
+ * A shape must never mask what people decide on: whoever writes a call could hide a part of it behind `sk-`.
  * Configured values are also found base64-, URL- and JSON-encoded. Shapes are those that the vendors document.
  */
+
+export interface NamedSecret {
+  /** What people call it: the variable or the setting that holds it. */
+  name: string;
+  value: string;
+}
 
 /** Shorter values would redact ordinary words. */
 const shortestSecret = 8;
@@ -35,6 +45,27 @@ export function createRedactor(secrets: readonly string[]): Redact {
     for (const shape of tokenShapes) clean = clean.replace(shape, redactionMark);
     return clean;
   };
+}
+
+/** As `Redact`, for configured secrets alone: `[ANTHROPIC_API_KEY, 48 characters]`. The length is that of the text it stands for. */
+export type Mask = (text: string) => string;
+
+export function createMasker(secrets: readonly NamedSecret[]): Mask {
+  const marks = new Map<string, string>();
+  for (const { name, value } of secrets) {
+    if (value.length < shortestSecret) continue;
+    for (const spelling of spellingsOf(value)) {
+      if (!marks.has(spelling)) marks.set(spelling, `[${name}, ${spelling.length} characters]`);
+    }
+  }
+  if (marks.size === 0) return (text) => text;
+  // In one pass, so that no secret is looked for inside a mark.
+  const longestFirst = [...marks.keys()].sort((one, other) => other.length - one.length);
+  const anyOf = new RegExp(
+    longestFirst.map((literal) => literal.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|"),
+    "g",
+  );
+  return (text) => text.replace(anyOf, (found) => marks.get(found) ?? found);
 }
 
 function spellingsOf(secret: string): string[] {

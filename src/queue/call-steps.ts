@@ -118,7 +118,7 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
       if (!isMine) return entry;
       const { attempts } = entry.body;
       if (attempts === 1) {
-        events.emit("tool.called", { ...fieldsOf(job), input: options.redact(JSON.stringify(job.call.input)) });
+        events.emit("tool.called", { ...fieldsOf(job), input: JSON.stringify(job.call.input) });
       }
       if (signal.aborted) return await leaveOut(job, entry, signal);
       begun();

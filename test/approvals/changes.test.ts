@@ -329,8 +329,23 @@ describe("the diff", () => {
     const { approvalId } = await desk.ask("t1", { changes: long() });
     const receipt = await desk.press(approvalId, "diff", ben);
     expect(receipt).toMatchObject({ accepted: true, file: { name: "changes.diff" } });
-    expect(receipt.file?.text).toContain("[redacted]");
-    expect(await desk.approvals.diffOf(approvalId)).toBe("--- a/app.css\n+[redacted]\\u{202E}");
+    const text = "--- a/app.css\n+[VAULT_KEY, 13 characters]\\u{202E}";
+    expect(receipt.file?.text).toBe(text);
+    expect(await desk.approvals.diffOf(approvalId)).toBe(text);
+  });
+
+  test("that holds a configured secret can be kept by owners only, also where the card does not show it", async () => {
+    const desk = openDesk({ approvers: ["requester"], owners: ["user:ben"] });
+    for (const [turnId, changes] of [
+      ["t1", long()],
+      ["t2", changesWith({ shown: shownWith({ diff: "+hunter2secret" }) })],
+    ] as const) {
+      const { approvalId, card } = await desk.ask(turnId, { changes });
+      expect(card.items[0]?.facts?.[0]).toContain("only an owner may approve it");
+      expect(card.items[0]?.choices).not.toContain("allow");
+      expect((await desk.press(approvalId, "approve", ann)).accepted).toBe(false);
+      expect((await desk.press(approvalId, "approve", ben)).accepted).toBe(true);
+    }
   });
 
   test("is not offered where the card shows it, and says so once it is gone", async () => {
@@ -457,7 +472,7 @@ describe("a report", () => {
 
 test("texts of the card hide nothing: line ends, right-to-left marks, backticks and secrets", async () => {
   const bad = "x\u202Ey\u200Bz\n```hunter2secret";
-  const escaped = "x\\u{202E}y\\u{200B}z ``\\u{60}[redacted]";
+  const escaped = "x\\u{202E}y\\u{200B}z ``\\u{60}[VAULT_KEY, 13 characters]";
   const desk = openDesk();
   const { card } = await desk.ask("t1", {
     requester: person("ann", { name: bad }),
@@ -472,7 +487,7 @@ test("texts of the card hide nothing: line ends, right-to-left marks, backticks 
       }),
     }),
   });
-  const lines = "x\\u{202E}y\\u{200B}z\n``\\u{60}[redacted]";
+  const lines = "x\\u{202E}y\\u{200B}z\n``\\u{60}[VAULT_KEY, 13 characters]";
   expect(card.requesterName).toBe(escaped);
   expect(card.items[0]).toMatchObject({ callText: "", reasons: [] });
   expect(card.items[0]?.changes).toEqual({

@@ -126,7 +126,10 @@ describe("the environment", () => {
 
   test("keys and tokens are known as secrets", () => {
     const { secrets } = settingsOf("", { ANTHROPIC_API_KEY: "key-one-two-three", DISCORD_TOKEN: "token-four-five" });
-    expect(secrets).toEqual(["key-one-two-three", "token-four-five"]);
+    expect(secrets).toEqual([
+      { name: "ANTHROPIC_API_KEY", value: "key-one-two-three" },
+      { name: "DISCORD_TOKEN", value: "token-four-five" },
+    ]);
   });
 
   test("what the settings of skills call a token, a key or a password is known as a secret", () => {
@@ -139,13 +142,14 @@ skills:
         web: { url: "https://example.com", headers: { Authorization: Bearer four-five-six } }
 `;
     const { secrets } = settingsOf(yaml, { HUB_TOKEN: "one-two-three" });
-    expect(secrets).toEqual(["one-two-three", "Bearer four-five-six", "four-five-six"]);
+    expect(secrets.map(({ value }) => value)).toEqual(["one-two-three", "Bearer four-five-six", "four-five-six"]);
+    expect(secrets.every(({ name }) => name.startsWith("skills.settings."))).toBe(true);
   });
 
   test("headers that the proxy adds for commands are secrets, whatever they are called", () => {
     const yaml = 'sandbox: { network: { secrets: { git.example: { Cookie: "session=${GIT_COOKIE}" } } } }';
     const { secrets } = settingsOf(yaml, { GIT_COOKIE: "one-two-three" });
-    expect(secrets).toEqual(["session=one-two-three"]);
+    expect(secrets).toEqual([{ name: "sandbox.network.secrets.git.example.Cookie", value: "session=one-two-three" }]);
   });
 
   test("skill folders come after the shipped ones, and those of the environment last", () => {

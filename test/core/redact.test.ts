@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createRedactor } from "../../src/core/redact.ts";
+import { createMasker, createRedactor } from "../../src/core/redact.ts";
 
 test("a configured secret is found in every text, also base64- and URL-encoded", () => {
   const secret = "hunter2/with+signs=";
@@ -38,4 +38,27 @@ test("no text keeps a configured secret, wherever it stands", () => {
       expect(redact(JSON.stringify(before + secret))).not.toContain(JSON.stringify(secret).slice(1, -1));
     }),
   );
+});
+
+test("a mask tells a configured secret by its name and length, in every spelling, and masks nothing by its looks", () => {
+  const value = 'hunter2/with+signs="';
+  const mask = createMasker([
+    { name: "CLOUD_KEY", value },
+    { name: "OTHER", value: "short" },
+    { name: "SAME", value },
+  ]);
+  const base64 = Buffer.from(value).toString("base64");
+  expect(mask(`a ${value} b ${JSON.stringify(value)} c ${base64}`)).toBe(
+    `a [CLOUD_KEY, 20 characters] b "[CLOUD_KEY, 21 characters]" c [CLOUD_KEY, ${base64.length} characters]`,
+  );
+  const looks = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz -----BEGIN PRIVATE KEY----- x -----END PRIVATE KEY----- short";
+  expect(mask(looks)).toBe(looks);
+});
+
+test("of secrets that contain each other the longest is masked, and no mark is masked again", () => {
+  const mask = createMasker([
+    { name: "inner-secret", value: "inner-secret" },
+    { name: "OUTER", value: "Bearer inner-secret" },
+  ]);
+  expect(mask("Bearer inner-secret, inner-secret")).toBe("[OUTER, 19 characters], [inner-secret, 12 characters]");
 });

@@ -24,6 +24,9 @@ import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "..
 import { calls, createScriptedProvider, type ScriptStep, says } from "../doubles/scripted-provider.ts";
 
 const listed = ["requester", "user:ben"];
+/** A secret of the configuration, in no shape that is known. */
+const cloudKey = `cloud${randomBytes(12).toString("hex")}`;
+const withCloudKey = { skills: { settings: { cloud: { apiKey: cloudKey } } } };
 let home: RemoraHome;
 let remora: RemoraProcess;
 let ann: ChatClient;
@@ -41,7 +44,9 @@ afterAll(async () => {
 });
 
 async function begin(approvers: string[]): Promise<void> {
-  remora = await startRemora(home, { REMORA_CONFIG: await configFile(home, { approvers, shell: "ask" }) });
+  remora = await startRemora(home, {
+    REMORA_CONFIG: await configFile(home, { approvers, shell: "ask" }, withCloudKey),
+  });
   [ann, ben] = await Promise.all([
     createChatClient(remora.url, remora.token),
     createChatClient(remora.url, remora.token, "ben"),
@@ -165,7 +170,7 @@ async function clickAndDie({ card }: Asked, by: "ann" | "ben" = "ann"): Promise<
       wake: () => {},
       onSettled: () => new Promise(() => {}),
       remember: () => new Promise(() => {}),
-      redact: (text) => text,
+      mask: (text) => text,
       log: silentLog,
     });
     const click: InboundAnswer = {
@@ -333,18 +338,42 @@ describe("the table", () => {
     }
   });
 
-  test("secrets in arguments: not on the card, in no receipt, and still what is matched and run", async () => {
-    const secret = `ghp_${randomBytes(18).toString("hex")}`;
-    const said = await ann.say(`@remora run echo ${secret} >> secret.txt`);
+  test("configured secrets in arguments: masked by name, and the call needs an owner, here the operator", async () => {
+    const said = await ann.say(`@remora run echo ${cloudKey} >> secret.txt`);
     const card = await ann.cardFor(said);
-    expect(card.card?.items[0]?.callText).toContain("[redacted]");
-    expect(card.card?.items[0]?.choices).not.toContain("edit");
-    await ann.click(card, "approve");
+    const [item] = card.card?.items ?? [];
+    expect(item?.callText).toContain(`echo [skills.settings.cloud.apiKey, ${cloudKey.length} characters] >>`);
+    expect(item?.choices).toEqual(["approve", "deny"]);
+    expect(item?.facts?.[0]).toContain("only an owner may approve it");
+    expect(card.card?.approversText).toContain("the operator");
+    for (const client of [ann, ben]) expect((await client.click(card, "approve")).accepted).toBe(false);
+    const cardOrApprovalId = item?.approvalId;
+    const response = await ann.request("POST", "/dashboard/answers", { cardOrApprovalId, choice: "approve" });
+    expect(await response.json()).toMatchObject({ accepted: true });
     const end = await endOf({ card });
-    expect(JSON.stringify([card, end, await settled({ card })])).not.toContain(secret);
-    expect(await written("secret.txt")).toBe(`${secret}\n`);
-    const blocked = await ann.answerTo(await ann.say(`@remora run rm -rf / ${secret}`));
+    expect(JSON.stringify([card, end, await settled({ card })])).not.toContain(cloudKey);
+    expect(await written("secret.txt")).toBe(`${cloudKey}\n`);
+    const blocked = await ann.answerTo(await ann.say(`@remora run rm -rf / ${cloudKey}`));
     expect(blocked.text).toContain("the safety rules block it");
+  });
+
+  test("text between PEM marks or behind sk- is on the card whole, however long", async () => {
+    const hiding = [
+      "echo -----BEGIN RSA PRIVATE KEY----- >> pem.txt; echo hidden >> pem.txt; echo -----END RSA PRIVATE KEY-----",
+      "echo sk-ant-api03-hidden-behind-a-token-shape-0123456789 >> pem.txt",
+      `echo xoxb-0123456789-abcdefghijkl ${"long ".repeat(8_000)}-----BEGIN PRIVATE KEY----- end >> pem.txt`,
+    ];
+    for (const command of hiding) {
+      const card = await ann.cardFor(await ann.say(`@remora run ${command}`));
+      const [item] = card.card?.items ?? [];
+      expect(item?.callText).toContain(command);
+      expect(item?.facts).toBeUndefined();
+      const data = (await (await ann.request("GET", "/dashboard/data")).json()) as { approvals: { call: string }[] };
+      expect(data.approvals.map(({ call }) => call)).toContainEqual(item?.callText);
+      await ann.click(card, "deny");
+      await endOf({ card });
+    }
+    expect(await written("pem.txt")).toBe("");
   });
 
   test("approval fatigue: identical calls share a card, five are open at most, and the rest is denied with a note", async () => {

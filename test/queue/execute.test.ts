@@ -121,12 +121,13 @@ describe("the embedded queue", () => {
     expect(await queue.run(jobOf("c1"), never)).toMatchObject({ status: "ok", text: "it worked" });
   });
 
-  test("secrets reach neither the result, nor the ledger, nor the events, nor the kept output", async () => {
+  test("secrets reach neither the result, nor the ledger, nor the kept output; the event has the call as it is", async () => {
     const secret = "a-very-secret-value";
     const { queue, inputs } = open(() => `${secret} ${"x".repeat(2_000)} ${secret}`, ledger, [secret]);
     const result = await queue.run(jobOf("c1", { key: secret }), never);
     expect(result.text).not.toContain(secret);
-    expect(inputs.join()).not.toContain(secret);
+    // Whoever writes events down masks them (core/event-log.ts).
+    expect(inputs).toEqual([JSON.stringify({ key: secret })]);
     expect(JSON.stringify(await ledger.list("call", {}))).not.toContain(secret);
     const kept = await readFile(join(workingFolder, "outputs", "turn-c1.txt"), "utf8");
     expect(kept).not.toContain(secret);

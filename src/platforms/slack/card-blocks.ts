@@ -4,10 +4,11 @@
  *
  * Everything that was written by a model, a person or a skill stands in rich text, where Slack reads no markup at all. A call
  * that is too long for a message is shown by its beginning and its end; the whole of it is a file, and there are no buttons
- * before that file is there. More rows than a message holds make several messages.
+ * before that file is there. Where it can't be uploaded, the card says so, and nothing that says yes is offered. More rows than
+ * a message holds make several messages.
  */
 import type { ApprovalCard, CardItem } from "../../core/approval.ts";
-import { button, choiceActions, choiceBlock } from "./card-buttons.ts";
+import { button, choiceActions, choiceBlock, withoutConsent } from "./card-buttons.ts";
 import { askingChangeBlocks, settledChangeBlocks } from "./change-blocks.ts";
 import type { Block, MessageContent } from "./contents.ts";
 import { factBlocks } from "./facts-block.ts";
@@ -30,20 +31,28 @@ const longestOriginal = 2_500;
 const shownHead = 2_000;
 const shownTail = 1_000;
 
-/** `hasFiles`: what does not fit stands below the card already. */
-export function cardMessages(card: ApprovalCard, hasFiles: boolean): CardMessages {
+/** Where what does not fit is: `shared` below the card, `awaited` there soon, or `refused` by Slack. */
+export type CardFiles = "shared" | "awaited" | "refused";
+
+export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMessages {
   const files: CardMessages["files"] = [];
   const rows = card.items.map((item, index) => rowBlocks(card, item, index, files));
-  const isWhole = hasFiles || files.length === 0;
-  const shown = isWhole ? rows : rows.map((row) => row.filter((block) => block.type !== "actions"));
-  const groups = packed(shown, [...headBlocks(card), ...endBlocks(card, isWhole)]);
+  const state = files.length === 0 ? "shared" : cardFiles;
+  const shown = rows.map((row) => row.flatMap((block) => offered(block, state)));
+  const groups = packed(shown, [...headBlocks(card), ...endBlocks(card, state)]);
   const parts = groups.map((blocks, part) => {
     const head = part === 0 ? headBlocks(card) : [];
-    const end = part === groups.length - 1 ? endBlocks(card, isWhole) : [];
+    const end = part === groups.length - 1 ? endBlocks(card, state) : [];
     const all = isAboutChanges(card) ? beforeButtons(blocks, end) : [...head, ...blocks, ...end];
     return { text: noticeOf(card), blocks: all.map(withId(part)) };
   });
   return { parts, files };
+}
+
+/** A row's block without the buttons that its files do not allow for. */
+function offered(block: Block, files: CardFiles): Block[] {
+  if (block.type !== "actions" || files === "shared") return [block];
+  return files === "awaited" ? [] : withoutConsent(block);
 }
 
 /** What is left of a card's message whose rows stand in another one now. */
@@ -65,7 +74,7 @@ function headBlocks({ requesterName, items }: ApprovalCard): Block[] {
   return [richText([bold(what), plain(` — asked for by ${requesterName}`)])];
 }
 
-function endBlocks(card: ApprovalCard, isWhole: boolean): Block[] {
+function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
   const open = card.items.filter((item) => item.state === "open");
   if (open.length === 0) return [];
   const all: Block = {
@@ -75,13 +84,18 @@ function endBlocks(card: ApprovalCard, isWhole: boolean): Block[] {
       button("Deny all", choiceActions.deny, card.id, "danger"),
     ],
   };
+  const forAll = open.length > 1 ? offered(all, files) : [];
   const expiry =
     card.expiresAt === null
       ? []
       : [{ type: "context", elements: [{ type: "mrkdwn", text: expiryText(card.expiresAt) }] }];
   const what = isAboutChanges(card) ? "the rest" : "the whole call";
-  const wait = isWhole ? [] : [richText([italic(`The buttons come as soon as the file with ${what} is here.`)])];
-  return [...(open.length > 1 && isWhole ? [all] : []), richText([plain(card.approversText)]), ...expiry, ...wait];
+  const note: Record<CardFiles, Block[]> = {
+    shared: [],
+    awaited: [richText([italic(`The buttons come as soon as the file with ${what} is here.`)])],
+    refused: [richText([bold(`⚠ The file with ${what} could not be uploaded, so this can't be approved here.`)])],
+  };
+  return [...forAll, richText([plain(card.approversText)]), ...expiry, ...note[files]];
 }
 
 /** Slack shows it in each reader's own time zone. */
@@ -92,7 +106,9 @@ function expiryText(expiresAt: number): string {
 }
 
 function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: CardMessages["files"]): Block[] {
-  const subject = item.changes === undefined ? callBlocks(item, index, files) : changeBlocks(card, item, files);
+  // Nobody reads the whole of what is settled before an answer, so it needs no file.
+  const needed = item.state === "open" ? files : [];
+  const subject = item.changes === undefined ? callBlocks(item, index, needed) : changeBlocks(card, item, needed);
   return [...subject, ...(item.choices.length === 0 ? [] : [choiceBlock(item)])];
 }
 
@@ -100,7 +116,9 @@ function callBlocks(item: CardItem, index: number, files: CardMessages["files"])
   const { tool, times, editedFrom, outcome, facts = [] } = item;
   const times_ = times > 1 ? ` — ${times} identical calls, answered together` : "";
   const fileName = `call-${index + 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
-  const shorten = (text: string, limit: number, name: string) => shortened(text, limit, name, files);
+  const isOpen = item.state === "open";
+  const shorten = (text: string, limit: number, name: string) =>
+    shortened(text, limit, name, isOpen ? files : undefined);
   return [
     richText([bold(tool), plain(times_)]),
     preformatted(shorten(item.callText, longestCall, `${fileName}.txt`)),
@@ -126,7 +144,7 @@ function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["f
   const below = [...factBlocks(facts, "facts.txt", factFiles), ...warningBlocks(item), ...answerBlocks(item)];
   const buttons = item.choices.length === 0 ? [] : [choiceBlock(item)];
   const diffRoom = (above: Block[]) =>
-    mostCharacters - charactersOf([...above, ...below, ...endBlocks(card, true), ...buttons]) - blockOverhead;
+    mostCharacters - charactersOf([...above, ...below, ...endBlocks(card, "shared"), ...buttons]) - blockOverhead;
   const blocks = askingChangeBlocks(item, changes, { requesterName: card.requesterName, diffRoom, files });
   files.push(...factFiles);
   return [...blocks, ...below];
@@ -141,14 +159,16 @@ function answerBlocks({ choices, grantText, progress }: CardItem): Block[] {
   return [...rule, ...(progress === undefined ? [] : [richText([plain(progress)])])];
 }
 
-/** The whole goes into a file when there is no room for it. */
-function shortened(text: string, limit: number, name: string, files: CardMessages["files"]): string {
+/** The whole goes into a file when there is no room for it; `files` absent: it is no longer needed. */
+function shortened(text: string, limit: number, name: string, files: CardMessages["files"] | undefined): string {
   if (text.length <= limit) return text;
-  files.push({ name, text });
+  files?.push({ name, text });
   const left = text.length - shownHead - shownTail;
+  const where =
+    files === undefined ? "" : ` The whole call is in the file ${name} below this card: read it before you approve.`;
   return [
     beginningOf(text, shownHead),
-    `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters are left out here. The whole call is in the file ${name} below this card: read it before you approve.`,
+    `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters are left out here.${where}`,
     endOf(text, shownTail),
   ].join("\n");
 }

@@ -28,6 +28,15 @@ export function choiceBlock(item: CardItem): Block {
   };
 }
 
+/** These say yes to something, which has to be seen whole first. */
+const consents = new Set([choiceActions.approve, choiceActions.edit, choiceActions.allow, choiceActions.part]);
+
+/** The block with the other buttons only; none when there are no others. */
+export function withoutConsent(block: Block): Block[] {
+  const elements = (block.elements as Block[]).filter(({ action_id }) => !consents.has(String(action_id)));
+  return elements.length === 0 ? [] : [{ ...block, elements }];
+}
+
 /** What the button of a choice is called. */
 export function choiceLabel(choice: AnswerChoice, { changes, grantText }: Pick<CardItem, "changes" | "grantText">) {
   switch (choice) {

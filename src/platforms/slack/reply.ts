@@ -12,7 +12,7 @@ import type { QuestionCard } from "../../core/question.ts";
 import type { ToolFile } from "../../core/tool.ts";
 import type { SlackApi } from "./api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "./api-problems.ts";
-import { cardMessages, emptyPart } from "./card-blocks.ts";
+import { type CardFiles, cardMessages, emptyPart } from "./card-blocks.ts";
 import type { CardForms } from "./card-forms.ts";
 import { contentOf, partsOf } from "./contents.ts";
 import { isDirect, parseConversationId, parseMessageId } from "./conversation-id.ts";
@@ -164,20 +164,24 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const { poster } = place;
     const key = `card:${card.id}`;
     if (poster.tsOf(key) === undefined) await closeSegment(place, latestText);
-    const filesKey = `card-files:${card.id}`;
     await options.forms.keep(card);
-    await showCard(poster, card, poster.isKept(filesKey));
-    const { files } = cardMessages(card, false);
-    if (files.length === 0 || poster.isKept(filesKey)) return;
-    const uploaded: UploadedFile[] = [];
-    for (const { name, text } of files) uploaded.push(await uploadText(name, text));
-    await share(place, filesKey, uploaded);
-    await showCard(poster, card, true);
+    await showCard(poster, card);
+    const { files } = cardMessages(card, "awaited");
+    if (files.length === 0 || poster.isKept(filesKey(card))) return;
+    try {
+      const uploaded: UploadedFile[] = [];
+      for (const { name, text } of files) uploaded.push(await uploadText(name, text));
+      await share(place, filesKey(card), uploaded);
+    } catch (thrown) {
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "the file of a card could not be uploaded");
+      await poster.noted(refusedKey(card), "1");
+    }
+    await showCard(poster, card);
   }
 
   /** Posts the card's messages, or rewrites those that are there; settled rows need less room, so some may be left over. */
-  async function showCard(poster: Poster, card: ApprovalCard, hasFiles: boolean): Promise<void> {
-    const { parts } = cardMessages(card, hasFiles);
+  async function showCard(poster: Poster, card: ApprovalCard): Promise<void> {
+    const { parts } = cardMessages(card, cardFilesOf(poster, card));
     const keyOf = (index: number) => (index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`);
     while (poster.tsOf(keyOf(parts.length)) !== undefined) parts.push(emptyPart());
     for (const [index, content] of parts.entries()) {
@@ -208,7 +212,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     if ((await poster.find(`card:${card.id}`)) === undefined) return;
     await options.forms.keep(card);
     await options.forms.drop(card);
-    await showCard(poster, card, poster.isKept(`card-files:${card.id}`)).catch((thrown: unknown) => {
+    await showCard(poster, card).catch((thrown: unknown) => {
       // Nobody sees a card that is gone, so nobody has to see how it ended.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a settled card could not be rewritten");
@@ -235,6 +239,20 @@ export function createSlackReply(options: ReplyOptions): Reply {
     fail: (text) => serially(() => end(text, [])),
     leave: () => serially(async () => segment?.leave()),
   };
+}
+
+function filesKey({ id }: ApprovalCard): string {
+  return `card-files:${id}`;
+}
+
+function refusedKey({ id }: ApprovalCard): string {
+  return `card-files-refused:${id}`;
+}
+
+/** After a restart a file that was refused is tried again. */
+function cardFilesOf(poster: Poster, card: ApprovalCard): CardFiles {
+  if (poster.isKept(filesKey(card))) return "shared";
+  return poster.isKept(refusedKey(card)) ? "refused" : "awaited";
 }
 
 /** A schedule's turn answers nothing that is in Slack: what it posted is younger than the turn. */

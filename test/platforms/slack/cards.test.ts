@@ -119,6 +119,30 @@ describe("a card", () => {
   });
 
   test.each([
+    ["files.getUploadURLExternal", { type: "error", error: "file_uploads_disabled" }],
+    ["upload", { type: "http", status: 500 }],
+    ["files.completeUploadExternal", { type: "error", error: "posting_to_channel_denied" }],
+  ] as const)(
+    "where its file can't be uploaded (%s) the card says so, and only Deny is offered; the next start tries again",
+    async (method, failure) => {
+      const callText = `shell_exec\ncommand: "${"x".repeat(40_000)}"`;
+      world.slack.failNext(method, failure);
+      const card = createCard(message, { callText });
+      const posts = createPosts();
+      await replyTo(world.platform, message, posts).ask(card);
+      const [shown] = agents();
+      expect(agents().flatMap((each) => each.files)).toEqual([]);
+      expect(shown?.readable).toContain("could not be uploaded, so this can't be approved here");
+      expect(shown?.buttons.map((button) => button.label)).toEqual(["Deny"]);
+      await replyTo(world.platform, message, posts).settle(card);
+      expect(agents()[0]?.buttons.map((button) => button.label)).toEqual(["Deny"]);
+      await replyTo(world.platform, message, posts).ask(card);
+      expect(agents()[0]?.buttons.map((button) => button.label)).toEqual(["Approve", "Deny"]);
+      expect(agents()[1]?.files).toMatchObject([{ content: callText }]);
+    },
+  );
+
+  test.each([
     ["not_in_channel", () => world.slack.general.members.delete(world.slack.workspace.app.id)],
     ["is_archived", () => Object.assign(world.slack.general, { isArchived: true })],
   ])("where nobody would see it (%s) it has no route", async (error, happens) => {

@@ -94,7 +94,7 @@ export async function createBench(options: BenchOptions = {}) {
     wake: () => {},
     onSettled: async (card) => void settled.push(card),
     remember: async () => {},
-    redact: (content) => content,
+    mask: (content) => content,
     log: silentLog,
   });
   const drafts = createDrafts({
