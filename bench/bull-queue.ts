@@ -8,6 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Queue, QueueEvents, Worker } from "bullmq";
+import { createAuditLog } from "../src/audit/audit-log.ts";
 import { createEvents } from "../src/core/events.ts";
 import { silentLog } from "../src/core/log.ts";
 import { defaultBackoff } from "../src/core/retry.ts";
@@ -39,6 +40,11 @@ const ledgers = {
   redis: await createRedisLedger({ connection }),
 };
 const buses = Object.values(ledgers).map(() => createRedisBus({ connection, log: silentLog }));
+const audit = createAuditLog({
+  ...{ events: createEvents(), retentionDays: 1, mask: (text: string) => text, log: silentLog },
+  folder: join(folder, "corpus"),
+  headsFolder: join(folder, "heads"),
+});
 const [onSqlite, onRedis] = Object.values(ledgers).map((ledger, index) =>
   createBullQueue({
     ledger,
@@ -48,6 +54,7 @@ const [onSqlite, onRedis] = Object.values(ledgers).map((ledger, index) =>
     prefix: `{bench-${index}}:`,
     runs: true,
     events: createEvents(),
+    audit,
     backoff: defaultBackoff,
     concurrency,
     outputsFolder: () => tmpdir(),

@@ -5,6 +5,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createAuditLog } from "../src/audit/audit-log.ts";
 import { createEvents } from "../src/core/events.ts";
 import { silentLog } from "../src/core/log.ts";
 import { defaultBackoff } from "../src/core/retry.ts";
@@ -19,10 +20,17 @@ const toolbox: Toolbox = {
   specs: () => [],
   run: async () => ({ isOk: true, text: "fine", files: [], isRetryable: false }),
 };
+const events = createEvents();
+const audit = createAuditLog({
+  ...{ events, retentionDays: 1, mask: (text: string) => text, log: silentLog },
+  folder: join(folder, "corpus"),
+  headsFolder: join(folder, "heads"),
+});
 const queue = createEmbeddedQueue({
   ledger,
   toolbox,
-  events: createEvents(),
+  events,
+  audit,
   backoff: defaultBackoff,
   concurrency: 16,
   outputsFolder: () => tmpdir(),
@@ -69,6 +77,7 @@ const writes = await timed(async () => {
   }
 });
 await queue.close();
+await audit.close();
 await ledger.close();
 await rm(folder, { recursive: true });
 console.log(

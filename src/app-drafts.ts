@@ -5,11 +5,13 @@ import type { Settings } from "./config/load.ts";
 import type { ApprovalCard, ChangeApprovals, ChangesActions } from "./core/approval.ts";
 import { type Containment, createContainment } from "./core/containment.ts";
 import type { Bus, Leases } from "./core/coordination.ts";
+import type { Events } from "./core/events.ts";
 import type { Ledger } from "./core/ledger.ts";
 import type { Log } from "./core/log.ts";
 import type { InboundMessage, Scope } from "./core/message.ts";
 import type { TurnRecord } from "./core/turn.ts";
 import { folderNameOf } from "./memory/places.ts";
+import type { Audit } from "./ports/audit.ts";
 import type { Drafts } from "./ports/draft.ts";
 import type { PortWrappers } from "./ports/port-wrappers.ts";
 import type { Sandbox, SandboxReport } from "./ports/sandbox.ts";
@@ -37,6 +39,8 @@ export interface DraftPartsOptions {
   ledger: Ledger;
   leases: Leases;
   bus: Bus;
+  events: Events;
+  audit: Audit;
   /** Made later than drafts, and used only once the process works. */
   approvals(): ChangeApprovals;
   show(card: ApprovalCard): Promise<void>;
@@ -53,7 +57,7 @@ const nodeInView = "/opt/node/bin";
 const pathInView = `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${nodeInView}`;
 
 export async function createDraftParts(options: DraftPartsOptions): Promise<DraftParts> {
-  const { settings, ledger, leases, bus, wrap, log } = options;
+  const { settings, ledger, leases, bus, events, audit, wrap, log } = options;
   const { config, workspace, data } = settings;
   const draftsFolder = draftsFolderOf(workspace);
   await makeDraftFolders(draftsFolder);
@@ -73,7 +77,10 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
     allow: network.allow,
     always: network.always,
     secrets: network.secrets,
-    log: (connection) => log.info({ ...connection }, "a command reached the network"),
+    log(connection) {
+      log.info({ ...connection }, "a command reached the network");
+      events.emit("network.connection", connection);
+    },
   });
   const workingFolder = (conversationId: string, scope: Scope) =>
     folderFor(config.folders, conversationId) ?? join(workspace, "files", folderNameOf(scope));
@@ -85,7 +92,7 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
   const given = new Set(Object.values(config.folders).map(withoutLinks));
 
   const drafts = createDrafts({
-    ...{ ledger, leases, bus, sandbox, egress, log },
+    ...{ ledger, leases, bus, events, audit, sandbox, egress, log },
     approvals: {
       openChanges: (request) => options.approvals().openChanges(request),
       redeemChanges: (id) => options.approvals().redeemChanges(id),

@@ -14,6 +14,8 @@ import { createDraftParts } from "./app-drafts.ts";
 import { createPageHome, createPlatforms, isMounted } from "./app-platforms.ts";
 import { createApprovals } from "./approvals/approvals.ts";
 import { createOwnerCheck } from "./approvals/authority.ts";
+import { createAuditLog } from "./audit/audit-log.ts";
+import { headsFolderOf } from "./audit/heads.ts";
 import {
   accessRules,
   approvalPolicy,
@@ -32,7 +34,6 @@ import { conversationCommands, createCommands } from "./core/commands.ts";
 import { createConversations } from "./core/conversations.ts";
 import { grantCommand, skillsCommand } from "./core/desk-commands.ts";
 import { messageOf, RemoraError } from "./core/errors.ts";
-import { createEventLog } from "./core/event-log.ts";
 import { createEvents } from "./core/events.ts";
 import { forgetCommand } from "./core/forget-command.ts";
 import { createHousekeeping } from "./core/housekeeping.ts";
@@ -143,19 +144,18 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   const events = createEvents((thrown) => log.error({ error: messageOf(thrown) }, "a listener of events failed"));
   const corpus = join(workspace, "brain", "corpus");
-  const eventLog = createEventLog({
-    events,
+  const auditLog = createAuditLog({
+    ...{ events, mask, log, retentionDays: config.events.retentionDays },
     folder: corpus,
-    retentionDays: config.events.retentionDays,
-    redact: mask,
-    log,
+    headsFolder: headsFolderOf(data),
   });
+  const audit = wrap.audit?.(auditLog) ?? auditLog;
   const metrics = createMetrics(events);
 
   const library = createSkillLibrary({ roots: settings.skillRoots, log, events });
   const [parts, selected] = await Promise.all([
     createDraftParts({
-      ...{ settings, ledger, leases, bus, redact, log, wrap },
+      ...{ settings, ledger, leases, bus, events, audit, redact, log, wrap },
       approvals: () => approvals,
       show: async (card) => {
         const delivery = await deliver(card.target);
@@ -224,6 +224,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     ledger,
     toolbox,
     events,
+    audit,
     backoff: config.tools.retryMs,
     concurrency: config.tools.concurrency,
     outputLimit: config.tools.outputCharacters,
@@ -276,6 +277,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const approvals: ApprovalDesk = createApprovals({
     ledger,
     events,
+    audit,
     gate,
     policy: {
       ...approvalPolicy(settings),
@@ -287,7 +289,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     onSettled: async (card) => (await deliver(card.target)).settle(card),
     remember: async (feedback) => {
       await memory.recordFeedback(feedback);
-      await eventLog.flush();
+      await auditLog.flush();
     },
     checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),
     skillFile: (tool) => contentOf(library.current(), tool),
@@ -468,7 +470,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     ledger,
     cleanUps: [
-      eventLog.prune,
+      auditLog.prune,
       () => doWhenDue(store, { name: "consolidation", everyMs: weekMs, work: memory.consolidate }),
       usage.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxKeptMs),
@@ -496,7 +498,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     await toolbox.close();
     await library.close();
     await memory.close();
-    await eventLog.close();
+    await auditLog.close();
     metrics.close();
     await state.close();
     clearTimeout(hurry);

@@ -96,6 +96,18 @@ approvals
   .description("print the whole diff of the changes that a card asks about")
   .action(async (id: string) => (await import("./cli/approvals.ts")).approvalsDiffCommand(process.env, root, id));
 
+const audit = program.command("audit").description("the log of everything that had an effect");
+audit
+  .command("verify")
+  .option("--json", "one JSON object {chains, lines, problems, notes}")
+  .description("find lines that were deleted, changed or moved; exit code 1 when there are any")
+  .action(async (options) => (await import("./cli/audit.ts")).auditVerifyCommand(process.env, root, options));
+audit
+  .command("export")
+  .option("--since <date>", "from this day or time on, such as 2026-01-31", "1970-01-01")
+  .description("print the lines, for other systems")
+  .action(async (options) => (await import("./cli/audit.ts")).auditExportCommand(process.env, root, options));
+
 const memory = program.command("memory").description("what the agent remembers");
 memory
   .command("search")

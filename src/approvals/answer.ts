@@ -10,6 +10,7 @@
  */
 import type { ApprovalRecord, ApprovalVote } from "../core/approval.ts";
 import type { AnswerChoice, AnswerReceipt, Author } from "../core/message.ts";
+import { type RecordedAnswer, recordAnswer } from "./audit.ts";
 import { approversText, fits, requesterOf } from "./authority.ts";
 import { type ApprovalRow, choicesOf, cleaner, groupsOf, minutesText, outcomeText, progressText } from "./card.ts";
 import { escapeHiddenLines } from "./card-text.ts";
@@ -110,6 +111,8 @@ async function approve(
   click: Click,
   andThen?: (approved: ApprovalRow) => Promise<void>,
 ): Promise<AnswerReceipt> {
+  const unrecorded = await recordAnswer(context, rows, answerOf(click));
+  if (unrecorded !== undefined) return refused(unrecorded);
   const changed = await change(context, cardId, rows, async (row) => {
     const voted = await vote(context, row, click);
     if (voted?.state === "approved") await andThen?.(voted);
@@ -123,6 +126,10 @@ async function approve(
   const repeated = rows.find((row) => hasVoted(row, click));
   if (repeated === undefined) return refused(await lateText(context, rows));
   return refused(cleaner(context.mask)(`You have approved already; others must too. ${progressText(repeated.body)}.`));
+}
+
+function answerOf({ choice, by, isOperator }: Click): RecordedAnswer {
+  return { choice: choice === "allow" || choice === "part" || choice === "deny" ? choice : "approve", by, isOperator };
 }
 
 function isAction(choice: AnswerChoice): choice is "diff" | "undo" | "again" {
@@ -210,6 +217,8 @@ async function deny(
 ): Promise<AnswerReceipt> {
   const at = context.now();
   const reason = click.reason?.trim();
+  // A no that can't be recorded is a no all the same.
+  await recordAnswer(context, rows, answerOf(click));
   const changed = await change(context, cardId, rows, (row) =>
     settle(context, row, ["open"], "denied", (body) => ({
       ...body,
@@ -258,6 +267,10 @@ async function edit(
   const edited = await editRows(context, rows, click);
   if (edited.type === "refused") return refused(cleaner(context.mask)(edited.text));
   if (edited.type === "same") return await approve(context, cardId, rows, click);
+  const { by, isOperator } = click;
+  const answer: RecordedAnswer = { choice: "edit", by, isOperator, input: JSON.stringify(edited.input) };
+  const unrecorded = await recordAnswer(context, rows, answer);
+  if (unrecorded !== undefined) return refused(unrecorded);
   const changed = await change(context, cardId, rows, edited.settle);
   return changed.length > 0
     ? accepted("Edited and approved: the call runs as you wrote it.")

@@ -77,9 +77,14 @@ const weight: Record<ApprovalState, number> = {
 };
 
 function itemOf(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardItem {
-  const { mask, grantMs } = view;
-  const clean = cleaner(mask);
   const shown = group.reduce((best, row) => (weight[row.state] < weight[best.state] ? row : best));
+  return itemFor(group[0].id, group.length, shown, view);
+}
+
+type ShownRow = Pick<ApprovalRow, "body" | "state">;
+
+function itemFor(approvalId: string, times: number, shown: ShownRow, { mask, grantMs }: CardView): CardItem {
+  const clean = cleaner(mask);
   const { body, state } = shown;
   const warning = warningOf(body.call);
   const choices = choicesOf(shown, mask);
@@ -87,14 +92,14 @@ function itemOf(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardIte
   const { changes } = body;
   const facts = [...maskedFacts(body, mask), ...(body.facts ?? []).map(clean)];
   return {
-    approvalId: group[0].id,
+    approvalId,
     tool: clean(body.call.name),
     callText: changes === undefined ? callTextOf(body.call, mask) : "",
     reasons: changes === undefined ? reasonsOf(body.matches).map(clean) : [],
     ...(facts.length === 0 ? {} : { facts }),
     ...(changes === undefined ? {} : { changes: changesText(changes, state, mask) }),
     ...(warning === undefined ? {} : { warning }),
-    times: group.length,
+    times,
     state,
     choices,
     ...(editJson === undefined ? {} : { editJson }),
@@ -123,7 +128,7 @@ function maskedFacts(body: ApprovalRecord, mask: Mask): string[] {
 }
 
 /** What the card offers for a row, and what `answer` accepts. */
-export function choicesOf(row: ApprovalRow, mask: Mask): AnswerChoice[] {
+export function choicesOf(row: ShownRow, mask: Mask): AnswerChoice[] {
   if (row.state !== "open") return row.body.changes === undefined ? [] : choicesAfter(row.body.changes);
   if (row.body.changes !== undefined) return choicesOfChanges(row.body, row.body.changes);
   // Nobody agrees in advance, or in other words, to what they do not see.
@@ -134,6 +139,11 @@ export function choicesOf(row: ApprovalRow, mask: Mask): AnswerChoice[] {
   if (editJsonOf(row.body.call, mask) !== undefined) choices.push("edit");
   if (grantableRules(row.body.matches) !== undefined) choices.push("allow");
   return choices;
+}
+
+/** What a card shows of a record while it can be answered. */
+export function openItem(body: ApprovalRecord, view: CardView): CardItem {
+  return itemFor(body.id, 1, { body, state: "open" }, view);
 }
 
 function reasonsOf(matches: GateMatch[]): string[] {
@@ -178,7 +188,7 @@ export function progressText({ votes, quorum }: ApprovalRecord): string {
 }
 
 /** How a row was settled, in one line of plain text, not yet escaped. */
-export function outcomeText({ body, state }: ApprovalRow): string {
+export function outcomeText({ body, state }: ShownRow): string {
   const why = body.reason === undefined ? "" : `: ${body.reason}`;
   switch (state) {
     case "open":

@@ -16,6 +16,7 @@ import type {
 } from "../core/approval.ts";
 import type { GateMatch } from "../core/gate.ts";
 import type { Author } from "../core/message.ts";
+import { recordAnswer } from "./audit.ts";
 import { fits, impossibilityOf, requesterOf, ruleFor } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import { areChangesMasked } from "./changes-card.ts";
@@ -116,7 +117,14 @@ async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Pr
   const giver = grants?.[0]?.by;
   if (grants === undefined || giver === undefined) return record;
   const votes = [{ by: giver, at: createdAt, isOperator: false }];
-  return { ...record, votes, grantIds: grants.map(({ id }) => id), decidedBy: giver, decidedAt: createdAt };
+  const granted = { ...record, votes, grantIds: grants.map(({ id }) => id), decidedBy: giver, decidedAt: createdAt };
+  // Where a grant can't be recorded, people are asked.
+  const unrecorded = await recordAnswer(context, [{ body: granted }], {
+    choice: "grant",
+    by: giver,
+    isOperator: false,
+  });
+  return unrecorded === undefined ? granted : record;
 }
 
 export async function redeemChanges(context: ApprovalsContext, approvalId: string): Promise<ChangesOutcome> {

@@ -9,6 +9,7 @@ import type { Author, JsonObject } from "../core/message.ts";
 import type { ReplyTarget } from "../core/platform.ts";
 import type { Mask } from "../core/redact.ts";
 import type { ToolCall } from "../core/tool.ts";
+import type { Audit } from "../ports/audit.ts";
 import { type AnswerRule, type ApprovalPolicy, ruleFor } from "./authority.ts";
 import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
 import type { Grants } from "./grants.ts";
@@ -20,6 +21,7 @@ import type { Serial } from "./serial.ts";
 export interface ApprovalsOptions {
   ledger: Ledger;
   events: Events;
+  audit: Audit;
   gate: Gate;
   policy: ApprovalPolicy;
   /** The turn may go on. Not called for what the turn itself settles. */

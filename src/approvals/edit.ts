@@ -15,7 +15,7 @@ export type EditResult =
   | { type: "refused"; text: string }
   /** The same call in other words: an ordinary approval. */
   | { type: "same" }
-  | { type: "edited"; settle(row: ApprovalRow): Promise<ApprovalRow | undefined> };
+  | { type: "edited"; input: JsonObject; settle(row: ApprovalRow): Promise<ApprovalRow | undefined> };
 
 /** `rows` are of identical calls. */
 export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], click: Click): Promise<EditResult> {
@@ -40,6 +40,7 @@ export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], c
   const at = context.now();
   return {
     type: "edited",
+    input,
     settle: (one) =>
       settle(context, one, ["open"], "approved", (body) => {
         if (body.callHash !== callHash || body.votes.length > 0) return undefined;

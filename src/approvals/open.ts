@@ -8,6 +8,8 @@
  */
 import type { ApprovalCard, ApprovalRecord, ApprovalRequest, ApprovalState, GrantRecord } from "../core/approval.ts";
 import { RemoraError } from "../core/errors.ts";
+import type { Author } from "../core/message.ts";
+import { recordAnswer } from "./audit.ts";
 import {
   type AnswerRule,
   expiryMsOf,
@@ -190,11 +192,18 @@ async function create(
     const { createdAt: at } = record;
     const votes = [{ by: giver.by, at, isOperator: false }];
     const grantIds = grants.map((grant) => grant.id);
-    return await keep(context, "approved", { ...record, votes, grantIds, decidedBy: giver.by, decidedAt: at });
+    const approved = { ...record, votes, grantIds, decidedBy: giver.by, decidedAt: at };
+    // Where a grant can't be recorded, people are asked.
+    if (await isGrantRecorded(context, approved, giver.by)) return await keep(context, "approved", approved);
   }
   if (!isFull) return await keep(context, "open", record);
   const reason = `${maxOpenCards(context)} approval cards are open in this conversation already: they must be answered first.`;
   return await keep(context, "denied", { ...record, reason });
+}
+
+async function isGrantRecorded(context: ApprovalsContext, body: ApprovalRecord, by: Author): Promise<boolean> {
+  const row = { body };
+  return (await recordAnswer(context, [row], { choice: "grant", by, isOperator: false })) === undefined;
 }
 
 async function keep(context: ApprovalsContext, state: ApprovalState, body: ApprovalRecord): Promise<ApprovalRow> {

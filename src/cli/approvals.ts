@@ -9,6 +9,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import { escapeHidden } from "../approvals/card-text.ts";
+import { createAuditLog } from "../audit/audit-log.ts";
+import { headsFolderOf } from "../audit/heads.ts";
 import { approvalPolicy, redisSettings } from "../config/derive.ts";
 import type { Environment, Settings } from "../config/load.ts";
 import type { ApprovalCard, ApprovalDesk } from "../core/approval.ts";
@@ -16,14 +18,16 @@ import { RemoraError } from "../core/errors.ts";
 import { createEvents } from "../core/events.ts";
 import type { Ledger } from "../core/ledger.ts";
 import { silentLog } from "../core/log.ts";
-import { createMasker } from "../core/redact.ts";
+import { createMasker, type Mask } from "../core/redact.ts";
 import { readToken } from "../core/token.ts";
 import { createGate } from "../gate/gate.ts";
+import type { Audit } from "../ports/audit.ts";
 import { draftsFolderOf, readDraftDiff } from "../sandbox/draft/draft-diff.ts";
 import { contentOf, gateRules } from "../skills/library.ts";
 import { loadSkills } from "../skills/load.ts";
 import { ledgerFile, openLedger } from "../storage/open-state.ts";
 import { cardJson, cardsText } from "./approval-text.ts";
+import { auditFolderOf } from "./audit.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface ListOptions {
@@ -80,9 +84,20 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
     });
   }
   const ledger = await openLedger({ data: settings.data, redis, log: silentLog });
+  const { workspace, data, config } = settings;
+  const mask = createMasker([
+    ...settings.secrets,
+    { name: "token of the page", value: await readToken(join(data, "page-token")) },
+  ]);
+  const audit = createAuditLog({
+    ...{ events: createEvents(), mask, log: silentLog, retentionDays: config.events.retentionDays },
+    folder: auditFolderOf(workspace),
+    headsFolder: headsFolderOf(data),
+  });
   try {
-    return await work(await createDesk(settings, ledger));
+    return await work(await createDesk(settings, ledger, mask, audit));
   } finally {
+    await audit.close();
     await ledger.close();
   }
 }
@@ -90,10 +105,10 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
 const onlyAgent = { accepted: false, text: "Only the agent itself can do that: use the card or the dashboard." };
 
 /** Shows, records and wakes nothing by itself: that is the agent's, who has the platforms and the memory. */
-async function createDesk(settings: Settings, ledger: Ledger): Promise<ApprovalDesk> {
+async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit: Audit): Promise<ApprovalDesk> {
   const set = await loadSkills(skillRootsOf(settings));
   return createApprovals({
-    ledger,
+    ...{ ledger, mask, audit },
     events: createEvents(),
     gate: createGate({ rules: gateRules(set), matching: settings.config.safety.matching }),
     policy: approvalPolicy(settings),
@@ -105,10 +120,6 @@ async function createDesk(settings: Settings, ledger: Ledger): Promise<ApprovalD
       undo: async () => onlyAgent,
       runAgain: async () => onlyAgent,
     },
-    mask: createMasker([
-      ...settings.secrets,
-      { name: "token of the page", value: await readToken(join(settings.data, "page-token")) },
-    ]),
     log: silentLog,
   });
 }

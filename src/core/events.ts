@@ -68,6 +68,8 @@ export interface EventMap {
   "llm.fallback": { from: string; to: string; code: string; message: string };
   "tool.called": CallFields & { input: string };
   "tool.retried": CallFields & { attempt: number; waitMs: number; message: string };
+  /** What a call, or a job that it started, has changed in its draft. */
+  "tool.changed": { turnId: string; conversationId: string; jobId: string; draftId: string; files: number };
   "tool.completed": CallFields & { attempts: number; durationMs: number };
   "tool.failed": CallFields & { status: ToolStatus; attempts: number; durationMs: number; message: string };
   "safety.allowed": CallFields;
@@ -90,6 +92,22 @@ export interface EventMap {
   "safety.cancelled": DecisionFields & { reason: string };
   "safety.granted": TurnFields & GrantFields & { approvalId: string; expiresAt: number };
   "safety.revoked": GrantFields & { conversationId: string };
+  /** In the real folder. `undoId`: of the undo journal; absent where nothing can be undone. */
+  "changes.kept": { draftId: string; conversationId: string; turnIds: string[]; files: number; undoId?: string };
+  /** Nothing was written. */
+  "changes.refused": { draftId: string; conversationId: string; turnIds: string[]; message: string };
+  "changes.undone": { draftId: string; undoId: string; by: string; files: number };
+  /** One connection of a command, at its end. The host is the command's choice. */
+  "network.connection": {
+    host: string;
+    port: number;
+    address?: string;
+    startedAt: number;
+    durationMs: number;
+    bytesOut: number;
+    bytesIn: number;
+    outcome: string;
+  };
   "memory.saved": TurnFields & { path: string };
   "feedback.recorded": { turnId: string; tool: string; outcome: string };
   "skill.loaded": { skill: string; path: string };

@@ -234,6 +234,7 @@ function jobOf(run: TurnRun, record: CallRecord): ToolJob {
     id: `${turnId}-${call.id}`,
     call,
     scope: { turnId, conversationId, scope, requester: requesterOf(turn), workingFolder, isUnconfined },
+    ...(record.approvalId === undefined ? {} : { approvalId: record.approvalId }),
     // A tool that has gone since it was asked for fails in the toolbox, with a reason.
     isIdempotent: spec?.isIdempotent === true || isContained,
     timeoutMs: spec?.timeoutMs ?? 120_000,

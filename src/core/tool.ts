@@ -105,6 +105,8 @@ export interface ToolJob {
   id: string;
   call: ToolCall;
   scope: ToolScope;
+  /** What it was approved by; absent: nobody was asked. */
+  approvalId?: string;
   isIdempotent: boolean;
   timeoutMs: number;
 }

@@ -11,11 +11,13 @@ import type { Posts } from "../core/platform.ts";
 import type { Provider } from "../core/provider.ts";
 import type { Delivery, ReadModel } from "../core/stages.ts";
 import type { Toolbox } from "../core/tool.ts";
+import type { Audit } from "./audit.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Each is handed the port right after it was made, and returns what is used in its place. */
 export interface PortWrappers {
   ledger?(ledger: Ledger): Ledger;
+  audit?(audit: Audit): Audit;
   context?(context: ContextBuilder): ContextBuilder;
   provider?(provider: Provider): Provider;
   readModel?(readModel: ReadModel): ReadModel;

@@ -11,6 +11,7 @@ import type { Scope } from "../core/message.ts";
 import type { Redact } from "../core/redact.ts";
 import type { Backoff } from "../core/retry.ts";
 import type { Toolbox, ToolJob, ToolResult } from "../core/tool.ts";
+import type { Audit } from "../ports/audit.ts";
 import { runAttempt } from "./attempt.ts";
 import type { CallRecord, CallRecordEntry, SeenCall } from "./call-record.ts";
 import { type AfterAttempt, afterAttempt, cutOffText, fieldsOf, firstLine, resultOf, textOf } from "./outcome.ts";
@@ -19,6 +20,7 @@ import { limitOutput } from "./output.ts";
 export interface CallStepsOptions {
   toolbox: Toolbox;
   events: Events;
+  audit: Audit;
   backoff: Backoff;
   /** Characters of a tool's output that the model reads; the whole of it is kept in a file. */
   outputLimit: number;
@@ -64,6 +66,24 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
       log.error({ jobId: job.id, error: messageOf(thrown) }, "a retry could not be kept, so there is none");
       return await settle(job, entry, { type: "end", status: "failed", text, files: [] });
     }
+  }
+
+  /** Before the tool runs. A sentence when that failed, and then it must not run. */
+  async function recordStart(job: ToolJob, attempt: number): Promise<string | undefined> {
+    const { call, approvalId } = job;
+    const fields = { ...fieldsOf(job), input: JSON.stringify(call.input) };
+    try {
+      const approval = approvalId === undefined ? {} : { approvalId };
+      await options.audit.record("tool.called", { ...fields, attempt, ...approval });
+    } catch (thrown) {
+      log.error(
+        { jobId: job.id, error: messageOf(thrown) },
+        "a tool call was not run, because it could not be recorded",
+      );
+      return textOf.unkept(messageOf(thrown));
+    }
+    if (attempt === 1) events.emit("tool.called", fields);
+    return undefined;
   }
 
   /** Aborted while the ledger was asked: the attempt counts as made, and the tool is known not to have run. */
@@ -117,9 +137,8 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
       const { entry, isMine } = await record.start(seen);
       if (!isMine) return entry;
       const { attempts } = entry.body;
-      if (attempts === 1) {
-        events.emit("tool.called", { ...fieldsOf(job), input: JSON.stringify(job.call.input) });
-      }
+      const unrecorded = await recordStart(job, attempts);
+      if (unrecorded !== undefined) return await finish(job, entry, "done", resultOf(job, entry, "failed", unrecorded));
       if (signal.aborted) return await leaveOut(job, entry, signal);
       begun();
       const end = await runAttempt(toolbox, job, signal);

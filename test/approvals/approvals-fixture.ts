@@ -13,6 +13,7 @@ import type { ReplyTarget } from "../../src/core/platform.ts";
 import { createMasker } from "../../src/core/redact.ts";
 import type { ToolCall } from "../../src/core/tool.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import { createRecordedAudit } from "../doubles/audit.ts";
 
 export const folder = "/files/dm_ann";
 export const conversationId = "test:C1";
@@ -77,9 +78,11 @@ export function setUp(
   const remembered: Feedback[] = [];
   const events = createEvents();
   events.listen((event) => heard.push(event));
+  const audit = createRecordedAudit();
   const approvals = createApprovals({
     ledger,
     events,
+    audit,
     gate: gateOf(rules),
     policy: {},
     wake: (turnId) => woken.push(turnId),
@@ -104,6 +107,7 @@ export function setUp(
     shown,
     heard,
     remembered,
+    audit,
     names: () => heard.map((event) => event.name),
     /** Opens one card for one call of a turn and returns both ids. */
     async ask(turnId = "t1", one: ToolCall = call("c1"), more: Partial<ApprovalRequest> = {}) {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ann, asks, ben, call, click, conversationId, folder, person, request, setUp } from "./approvals-fixture.ts";
 
@@ -289,6 +290,67 @@ describe("editing", () => {
     const row = await desk.ledger.get("approval", approvalId);
     expect((await desk.approvals.redeem(approvalId, call("c1"), folder)).type).toBe("approved");
     expect(row?.body.call.input).toEqual({ command: "rm -p hunter2secret" });
+  });
+});
+
+describe("the audit", () => {
+  test("has who asked, who decided, the masked call and what was shown, before the answer counts", async () => {
+    const desk = setUp({ policy: { owners: ["user:ben"] } });
+    const { cardId, approvalId } = await desk.ask("t1", call("c1", { command: "rm -p hunter2secret" }));
+    await desk.approvals.answer(click(cardId, { by: ben }));
+    const [line, ...more] = desk.audit.lines;
+    expect(more).toEqual([]);
+    expect(line).toMatchObject({
+      name: "approval.answered",
+      fields: {
+        approvalId,
+        callId: "c1",
+        choice: "approve",
+        requester: { id: "ann" },
+        by: { id: "ben" },
+        isOperator: false,
+      },
+    });
+    const { shown } = (line?.fields ?? {}) as { shown: { text: string; hash: string } };
+    expect(shown.text).toContain('command: "rm -p [VAULT_KEY, 13 characters]"');
+    expect(shown.hash).toBe(createHash("sha256").update(shown.text).digest("hex"));
+  });
+
+  test.each(["approve", "allow", "edit"] as const)(
+    "an answer that can't be recorded changes nothing: %s",
+    async (choice) => {
+      const desk = setUp();
+      const { cardId, approvalId } = await desk.ask();
+      desk.audit.failure = new Error("the disk is full");
+      const receipt = await desk.approvals.answer(click(cardId, { choice, editedJson: '{"command":"rm other.txt"}' }));
+      expect(receipt).toEqual({ accepted: false, text: "Nothing was changed: the disk is full." });
+      expect(await desk.stateOf(approvalId)).toBe("open");
+      expect(await desk.approvals.listGrants()).toEqual([]);
+      expect((await desk.approvals.decide({ cardOrApprovalId: cardId, choice: "approve" })).accepted).toBe(false);
+      desk.audit.failure = undefined;
+      expect((await desk.approvals.answer(click(cardId))).accepted).toBe(true);
+    },
+  );
+
+  test("a no that can't be recorded is a no all the same", async () => {
+    const desk = setUp();
+    const { cardId, approvalId } = await desk.ask();
+    desk.audit.failure = new Error("the disk is full");
+    expect((await desk.approvals.answer(click(cardId, { choice: "deny" }))).accepted).toBe(true);
+    expect(await desk.stateOf(approvalId)).toBe("denied");
+  });
+
+  test("where a grant's use can't be recorded, people are asked", async () => {
+    const desk = setUp();
+    const { cardId } = await desk.ask();
+    await desk.approvals.answer(click(cardId, { choice: "allow" }));
+    expect(desk.audit.lines.at(-1)?.fields).toMatchObject({ choice: "allow", rules: [expect.any(String)] });
+    const granted = await desk.ask("t2", call("c1"));
+    expect(await desk.stateOf(granted.approvalId)).toBe("approved");
+    expect(desk.audit.lines.at(-1)?.fields).toMatchObject({ choice: "grant", grantIds: [expect.any(String)] });
+    desk.audit.failure = new Error("the disk is full");
+    const asked = await desk.ask("t3", call("c1"));
+    expect(await desk.stateOf(asked.approvalId)).toBe("open");
   });
 });
 

@@ -18,6 +18,7 @@ import { silentLog } from "../../src/core/log.ts";
 import type { InboundAnswer } from "../../src/core/message.ts";
 import { createGate } from "../../src/gate/gate.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import { createRecordedAudit } from "../doubles/audit.ts";
 import { browserNote, launchBrowser, missingBrowser } from "../doubles/browser.ts";
 import { type ChatClient, createChatClient, type Place, type SeenMessage } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
@@ -164,6 +165,7 @@ async function clickAndDie({ card }: Asked, by: "ann" | "ben" = "ann"): Promise<
   await onLedger(async (ledger) => {
     const approvals = createApprovals({
       ledger,
+      audit: createRecordedAudit(),
       events: createEvents(),
       gate: createGate({ rules: { rules: [], shellParameters: new Map() }, matching: "extended" }),
       policy: { approvers: listed },

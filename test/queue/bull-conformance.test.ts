@@ -13,6 +13,7 @@ import { createRedisConnection, type RedisConnection } from "../../src/storage/r
 import { createRedisLedger } from "../../src/storage/redis-ledger.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 import { type QueueHarness, queueConformance } from "../conformance/queue.ts";
+import { createRecordedAudit } from "../doubles/audit.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import { type RedisProxy, startRedisProxy } from "../storage/redis-proxy.ts";
 import { quickTiming } from "./bull-world.ts";
@@ -70,6 +71,7 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ${redisNote}`, (
         const connection = createRedisConnection(proxy.url, silentLog);
         const queue = createBullQueue({
           ...setup,
+          audit: createRecordedAudit(),
           toolbox: inStep(setup.toolbox),
           ledger: await openLedger(),
           connect: connection.forBullMq,

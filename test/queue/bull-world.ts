@@ -15,6 +15,7 @@ import { createRedisBus } from "../../src/storage/redis-bus.ts";
 import { createRedisConnection } from "../../src/storage/redis-connection.ts";
 import { createRedisLedger } from "../../src/storage/redis-ledger.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import { createRecordedAudit } from "../doubles/audit.ts";
 import type { RedisServer } from "../doubles/redis-server.ts";
 import { type RedisProxy, startRedisProxy } from "../storage/redis-proxy.ts";
 import type { Order, Report } from "./bull-process.ts";
@@ -100,6 +101,7 @@ export async function openQueue(options: OpenOptions): Promise<OpenedQueue> {
   };
   const queue = createBullQueue({
     ...{ bus, prefix, runs },
+    audit: createRecordedAudit(),
     ledger: within?.(ledger) ?? ledger,
     connect: connection.forBullMq,
     toolbox: { specs: () => [], run: run ?? refuse },

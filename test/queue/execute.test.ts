@@ -11,6 +11,7 @@ import type { Toolbox, ToolJob } from "../../src/core/tool.ts";
 import { createEmbeddedQueue } from "../../src/queue/execute.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
 import { queueConformance } from "../conformance/queue.ts";
+import { createRecordedAudit } from "../doubles/audit.ts";
 
 queueConformance("the embedded queue", async () => {
   const folder = await mkdtemp(join(tmpdir(), "remora-queue-ledger-"));
@@ -21,7 +22,13 @@ queueConformance("the embedded queue", async () => {
     async open(setup) {
       const ledger = createSqliteLedger({ path });
       ledgers.push(ledger);
-      return createEmbeddedQueue({ ...setup, ledger, redact: (text) => text, log: silentLog });
+      return createEmbeddedQueue({
+        ...setup,
+        ledger,
+        audit: createRecordedAudit(),
+        redact: (text) => text,
+        log: silentLog,
+      });
     },
     async dispose() {
       await Promise.all(ledgers.map((ledger) => ledger.close()));
@@ -55,10 +62,12 @@ describe("the embedded queue", () => {
         return { isOk: true, text: text(), files: [], isRetryable: false };
       },
     };
+    const audit = createRecordedAudit();
     const queue = createEmbeddedQueue({
       ledger: on,
       toolbox,
       events,
+      audit,
       backoff: [1],
       concurrency: 1,
       outputLimit: 1_000,
@@ -66,7 +75,7 @@ describe("the embedded queue", () => {
       redact: createRedactor(secrets),
       log: silentLog,
     });
-    return { queue, inputs, runs: () => runs };
+    return { queue, inputs, audit, runs: () => runs };
   }
 
   function jobOf(callId: string, input = {}): ToolJob {
@@ -111,6 +120,28 @@ describe("the embedded queue", () => {
       });
       expect(runs()).toBe(0);
     }
+  });
+
+  test("a call is in the audit before it runs, and what can't be recorded does not run", async () => {
+    const { queue, audit, runs } = open(() => {
+      expect(audit.lines.map(({ name }) => name)).toEqual(["tool.called"]);
+      return "fine";
+    });
+    const job = { ...jobOf("c1", { path: "x" }), approvalId: "approval-1" };
+    expect((await queue.run(job, never)).status).toBe("ok");
+    expect(audit.lines[0]?.fields).toMatchObject({
+      callId: "c1",
+      input: '{"path":"x"}',
+      attempt: 1,
+      approvalId: "approval-1",
+    });
+    audit.failure = new RemoraError({ code: "audit.write", place: "audit log", message: "can't be written (ENOSPC)" });
+    const result = await queue.run(jobOf("c2"), never);
+    expect(result).toMatchObject({
+      status: "failed",
+      text: expect.stringContaining("nothing runs unrecorded. [audit log] can't be written (ENOSPC)"),
+    });
+    expect(runs()).toBe(1);
   });
 
   test("a result that can't be kept is given all the same", async () => {

@@ -11,9 +11,11 @@
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../../core/errors.ts";
+import type { Events } from "../../core/events.ts";
 import type { Log } from "../../core/log.ts";
 import type { Scope } from "../../core/message.ts";
 import type { ToolAttempt } from "../../core/tool.ts";
+import type { Audit } from "../../ports/audit.ts";
 import type { CallFolder, DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
 import type { CommandEnd, Sandbox, View } from "../../ports/sandbox.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
@@ -37,6 +39,8 @@ export interface CallRunnerOptions {
   /** Folders that commands may read, and where others appear inside, for a conversation of this scope. */
   exposed(scope: Scope): { readable: string[]; mounts: { from: string; at: string }[] };
   egress: Egress;
+  events: Events;
+  audit: Audit;
   /** Added to what every command gets. */
   environment: Readonly<Record<string, string>>;
   /** `draft` absent: without a sandbox. */
@@ -118,7 +122,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     await mkdir(scratch, { recursive: true });
     const since = await clockOf(scratch);
     await mkdir(layer, { recursive: true });
-    const session = await openSession(options.egress, call.network, signal);
+    const session = await openSession(options, call, signal);
     const { readable, mounts } = options.exposed(call.scope.scope);
     const places = { folder: draft.folder, layers: [layer], scratch, readable };
     const view = await sandbox.open({ ...places, mounts: [...mounts, ...(session?.mounts ?? [])] }, signal);
@@ -169,6 +173,9 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const result = withIgnored({ ...attempt, text: options.redact(attempt.text) }, plan.ignored.length);
     const call = { attempt: result, turnId, since, joinedAt: Date.now() };
     await store.keepJoined(draft.id, callKey, { ...call, plan, from: view.upper ?? join(joining.scratch, "copy") });
+    const { id: draftId, conversationId } = draft;
+    const files = plan.entries.length;
+    options.events.emit("tool.changed", { turnId, conversationId, jobId: callKey, draftId, files });
     return await apply(draft, callKey);
   }
 

@@ -1,7 +1,8 @@
 /** Commands of the shell skill: in the view of their call, with the network that a person has approved, or without a sandbox. */
 import { Transform } from "node:stream";
 import { RemoraError } from "../../core/errors.ts";
-import type { JobSummary, PluginCommands } from "../../ports/draft.ts";
+import type { Audit } from "../../ports/audit.ts";
+import type { FolderCall, JobSummary, PluginCommands } from "../../ports/draft.ts";
 import type { CommandEnd, RunningCommand, View } from "../../ports/sandbox.ts";
 import type { Egress, EgressSession } from "../egress/egress.ts";
 import { parseHosts } from "../egress/hosts.ts";
@@ -40,14 +41,16 @@ export function createViewCommands({ startJob, noteEnd, ...place }: ViewCommands
 
 /** Undefined when no host is named. Rejects with a sentence for the model when one can't be read. */
 export async function openSession(
-  egress: Egress,
-  network: readonly string[],
+  { egress, audit }: { egress: Egress; audit: Audit },
+  { network, callId, scope }: FolderCall,
   signal: AbortSignal,
 ): Promise<EgressSession | undefined> {
   if (network.length === 0) return undefined;
   const parsed = parseHosts(network);
   if (parsed.type === "refused")
     throw new RemoraError({ code: "network.hosts", place: "network", message: parsed.message });
+  const { turnId, conversationId } = scope;
+  await audit.record("network.opening", { turnId, conversationId, callId, hosts: [...network] });
   return await egress.open(parsed.hosts, signal);
 }
 

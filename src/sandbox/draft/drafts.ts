@@ -8,10 +8,12 @@ import { join } from "node:path";
 import type { ApprovalCard, ApprovalRecord, ChangeApprovals, ChangesActions } from "../../core/approval.ts";
 import type { Bus, Lease, Leases } from "../../core/coordination.ts";
 import { messageOf } from "../../core/errors.ts";
+import type { Events } from "../../core/events.ts";
 import type { Ledger } from "../../core/ledger.ts";
 import type { Log } from "../../core/log.ts";
 import type { AnswerReceipt, Author, InboundMessage, Scope } from "../../core/message.ts";
 import { requesterOf, type TurnRecord } from "../../core/turn.ts";
+import type { Audit } from "../../ports/audit.ts";
 import type { DraftRecord, Drafts } from "../../ports/draft.ts";
 import type { Sandbox } from "../../ports/sandbox.ts";
 import { listEffects } from "../effects/list-effects.ts";
@@ -34,6 +36,8 @@ export interface DraftsOptions {
   ledger: Ledger;
   leases: Leases;
   bus: Bus;
+  events: Events;
+  audit: Audit;
   sandbox: Sandbox;
   egress: Egress;
   approvals: ChangeApprovals;
@@ -101,7 +105,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
       const running = await startUnconfined(text, await realpath(call.scope.workingFolder));
       return { running, view: undefined, close: async () => running.kill() };
     }
-    const session = await openSession(egress, call.network, never);
+    const session = await openSession({ egress, audit: options.audit }, call, never);
     const { readable, mounts } = options.exposed(call.scope.scope);
     const places = { folder: draft.folder, layers: [layer], scratch, readable };
     const view = await sandbox.open({ ...places, mounts: [...mounts, ...(session?.mounts ?? [])] }, never);
@@ -123,7 +127,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
 
   const runner = createCallRunner({
     ...{ store, locks, sandbox, log, isGiven: options.isGiven, exposed: options.exposed, redact: options.redact },
-    egress,
+    ...{ egress, events: options.events, audit: options.audit },
     environment: options.environment,
     unconfinedRefusal: options.unconfinedRefusal,
     startJob: (call, draft, text) => jobs.start(call, draft, draft && store.places(draft.id).layer, text),
@@ -132,11 +136,15 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
 
   const settler = createSettler({
     ...{ ledger, store, runner, undo, undoFolder, keepLock, approvals, log },
+    ...{ events: options.events, audit: options.audit },
     policy: options.policy,
     show: options.show,
     isTainted: options.isTainted,
   });
-  const takeBack = createUndo({ ledger, undo, keepLock, endKept, approvals });
+  const takeBack = createUndo({
+    ...{ ledger, undo, keepLock, endKept, approvals },
+    ...{ events: options.events, audit: options.audit },
+  });
 
   function wake(conversationId: string, turnId: string): void {
     bus.publish({ type: "work", conversationId, turnId });

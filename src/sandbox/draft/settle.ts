@@ -10,9 +10,11 @@
 import { stat } from "node:fs/promises";
 import type { ApprovalCard, ChangeApprovals, ChangesRecord } from "../../core/approval.ts";
 import { codeOf, messageOf } from "../../core/errors.ts";
+import type { Events } from "../../core/events.ts";
 import type { Ledger } from "../../core/ledger.ts";
 import type { Log } from "../../core/log.ts";
 import { requesterOf, type TurnRecord } from "../../core/turn.ts";
+import type { Audit } from "../../ports/audit.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import { createDiff } from "../effects/create-diff.ts";
 import type { Effects } from "../effects/effect.ts";
@@ -35,6 +37,8 @@ export interface SettlerOptions {
   keepLock: KeepLock;
   policy: ChangePolicy;
   approvals: ChangeApprovals;
+  events: Events;
+  audit: Audit;
   /** Posts the card below what the turn has said. */
   show(card: ApprovalCard): Promise<void>;
   /** Whether the turn has read what somebody else may have written: then nothing may be allowed in advance. */
@@ -56,7 +60,7 @@ const draftLifetimeMs = 24 * 60 * 60 * 1_000;
 const maxCardDiffCharacters = 1_800;
 const maxNamedFiles = 5;
 
-type Kept = KeepResult | { type: "gone" };
+type Kept = KeepResult | { type: "gone" } | { type: "unrecorded"; reason: string };
 const folderGone: Kept = { type: "gone" };
 
 const never = new AbortController().signal;
@@ -170,7 +174,7 @@ export function createSettler(options: SettlerOptions): Settler {
     if (outcome.type === "waiting") return;
     if (outcome.type === "discard")
       return await discard(draft, `The changes in ${folderName(draft)} were not kept. ${outcome.sentence}`);
-    const result = await keep(draft, outcome.hash, outcome.paths);
+    const result = await keep(draft, outcome.hash, outcome.paths, approvalId);
     if (result.type !== "kept") {
       await approvals.finishChanges(approvalId, { result: problemText(result), mayRunAgain: true });
       await store.touch(draft, ({ approvalId: _answered, ...body }) => body);
@@ -185,7 +189,43 @@ export function createSettler(options: SettlerOptions): Settler {
     await store.remove(draft.id);
   }
 
-  async function keep(draft: DraftRecord, expectedHash: string, paths?: string[]): Promise<Kept> {
+  async function keep(draft: DraftRecord, expectedHash: string, paths?: string[], approvalId?: string): Promise<Kept> {
+    const { id: draftId, conversationId, turnIds } = draft;
+    const unrecorded = await recordKeep(draft, expectedHash, paths, approvalId);
+    const result = unrecorded ?? (await apply(draft, expectedHash, paths));
+    if (result.type === "kept") {
+      const { id: undoId, paths: files = 0 } = result.undo ?? {};
+      options.events.emit("changes.kept", {
+        draftId,
+        conversationId,
+        turnIds,
+        files,
+        ...(undoId === undefined ? {} : { undoId }),
+      });
+    } else options.events.emit("changes.refused", { draftId, conversationId, turnIds, message: problemText(result) });
+    return result;
+  }
+
+  /** Before the first file is written. When it fails, nothing is kept. */
+  async function recordKeep(
+    draft: DraftRecord,
+    hash: string,
+    paths: string[] | undefined,
+    approvalId: string | undefined,
+  ): Promise<Kept | undefined> {
+    const { id: draftId, conversationId, folder, turnIds } = draft;
+    const fields = { turnId: turnIds.at(-1) ?? "", conversationId, draftId, undoId: keepIdOf(draft), folder, hash };
+    const part = { ...(paths === undefined ? {} : { paths }), ...(approvalId === undefined ? {} : { approvalId }) };
+    try {
+      await options.audit.record("changes.keeping", { ...fields, ...part });
+      return undefined;
+    } catch (thrown) {
+      log.error({ draftId, error: messageOf(thrown) }, "changes were not kept, because that could not be recorded");
+      return { type: "unrecorded", reason: messageOf(thrown) };
+    }
+  }
+
+  async function apply(draft: DraftRecord, expectedHash: string, paths?: string[]): Promise<Kept> {
     const { layer } = store.places(draft.id);
     const id = keepIdOf(draft);
     const part = paths === undefined ? {} : { paths };
@@ -235,6 +275,8 @@ async function isThere(folder: string): Promise<boolean> {
 
 function problemText(result: Exclude<Kept, { type: "kept" }>): string {
   switch (result.type) {
+    case "unrecorded":
+      return `Nothing was kept: ${result.reason}.`;
     case "gone":
       return "Nothing was kept: the folder is not there any more.";
     case "failed":

@@ -1,7 +1,10 @@
 /** Taking back changes that were kept: from the card's button, or the newest ones of a conversation by command. */
 import type { ChangeApprovals, ChangesRecord } from "../../core/approval.ts";
+import { messageOf } from "../../core/errors.ts";
+import type { Events } from "../../core/events.ts";
 import type { Ledger, LedgerEntry } from "../../core/ledger.ts";
 import type { AnswerReceipt, Author, Scope } from "../../core/message.ts";
+import type { Audit } from "../../ports/audit.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import type { UndoJournal, UndoResult } from "../effects/undo-journal.ts";
 import type { KeepLock } from "./settle.ts";
@@ -14,6 +17,8 @@ export interface UndoOptions {
   /** The draft counts as kept from now on, also where a crash came right after its files were kept. */
   endKept(draftId: string, undoId: string): Promise<void>;
   approvals: ChangeApprovals;
+  events: Events;
+  audit: Audit;
 }
 
 export interface UndoChanges {
@@ -29,7 +34,7 @@ const never = new AbortController().signal;
 const pruneEveryMs = 60 * 60 * 1_000;
 const maxNamedFiles = 5;
 
-export function createUndo({ ledger, undo, keepLock, endKept, approvals }: UndoOptions): UndoChanges {
+export function createUndo({ ledger, undo, keepLock, endKept, approvals, events, audit }: UndoOptions): UndoChanges {
   let nextPruneAt = 0;
 
   async function change(
@@ -42,10 +47,17 @@ export function createUndo({ ledger, undo, keepLock, endKept, approvals }: UndoO
   /** Before the first file is touched, the ledger says whose undoing it is. */
   async function undoNoted(approvalId: string, changes: ChangesRecord, by: Author): Promise<AnswerReceipt> {
     const { undoId = "", draftId } = changes;
+    const unrecorded = await audit.record("changes.undoing", { draftId, undoId, approvalId, by: by.id }).then(
+      () => undefined,
+      (thrown: unknown) => ({ accepted: false, text: `Nothing was undone: ${messageOf(thrown)}.` }),
+    );
+    if (unrecorded !== undefined) return unrecorded;
     await change(draftId, (draft) => ({ ...draft, undoing: { approvalId, by: by.name } }));
     const undone = await undo.undo(undoId, never);
-    if (undone.type === "undone") await finish(approvalId, draftId, by.name);
-    else await change(draftId, withoutUndoing);
+    if (undone.type === "undone") {
+      events.emit("changes.undone", { draftId, undoId, by: by.id, files: undone.entry.paths });
+      await finish(approvalId, draftId, by.name);
+    } else await change(draftId, withoutUndoing);
     return receiptOf(undone);
   }
 

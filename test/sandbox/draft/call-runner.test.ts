@@ -4,6 +4,7 @@ import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "n
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSoleLeases } from "../../../src/core/coordination.ts";
+import { createEvents } from "../../../src/core/events.ts";
 import { silentLog } from "../../../src/core/log.ts";
 import type { ToolAttempt } from "../../../src/core/tool.ts";
 import type { CallFolder } from "../../../src/ports/draft.ts";
@@ -12,6 +13,7 @@ import { openDraftsFolder } from "../../../src/sandbox/draft/draft-diff.ts";
 import { createDraftLocks } from "../../../src/sandbox/draft/draft-locks.ts";
 import { createDraftStore, type DraftStore } from "../../../src/sandbox/draft/draft-store.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
+import { createRecordedAudit } from "../../doubles/audit.ts";
 import { type Bench, type CallOptions, createBench, noSandbox } from "./draft-bench.ts";
 
 let bench: Bench;
@@ -250,6 +252,8 @@ describe("a crash", () => {
       store,
       locks: createDraftLocks(createSoleLeases()),
       sandbox: bench.sandbox,
+      events: createEvents(),
+      audit: createRecordedAudit(),
       isGiven: () => false,
       unconfinedRefusal: undefined,
       environment: {},

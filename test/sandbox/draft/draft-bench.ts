@@ -23,6 +23,7 @@ import { removeTree } from "../../../src/sandbox/effects/remove-tree.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { createSandbox } from "../../../src/sandbox/view/sandbox.ts";
 import { createSqliteLedger } from "../../../src/storage/sqlite-ledger.ts";
+import { createRecordedAudit } from "../../doubles/audit.ts";
 import { inboundMessage, turnRecord } from "../../doubles/records.ts";
 
 export const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
@@ -81,9 +82,10 @@ export async function createBench(options: BenchOptions = {}) {
   const sandbox = options.sandbox ?? createSandbox({ folder: join(root, "sandbox") });
   const egress = createEgress({ allow: [], secrets: {}, log: () => {} });
 
+  const events = createEvents();
+  const audit = createRecordedAudit();
   const approvals = createApprovals({
-    ledger,
-    events: createEvents(),
+    ...{ ledger, events, audit },
     gate: noRules,
     policy: options.approvals ?? {},
     changes: {
@@ -98,7 +100,7 @@ export async function createBench(options: BenchOptions = {}) {
     log: silentLog,
   });
   const drafts = createDrafts({
-    ...{ ledger, leases, bus, sandbox, egress, approvals, log: silentLog },
+    ...{ ledger, leases, bus, events, audit, sandbox, egress, approvals, log: silentLog },
     policy: options.policy ?? { own: "keep", given: "ask" },
     undo: { maxAgeMs: 7 * 86_400_000, maxBytes: 1024 ** 3 },
     folder: draftsFolder,

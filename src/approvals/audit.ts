@@ -1,0 +1,75 @@
+/** Answers in the audit, before they take effect: who decided what, on whose behalf, and what was shown. */
+import { createHash } from "node:crypto";
+import type { ApprovalRecord, CardItem } from "../core/approval.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Author } from "../core/message.ts";
+import { ruleText } from "../core/rule-text.ts";
+import type { AuditMap, ShownCard } from "../ports/audit.ts";
+import { type ApprovalRow, openItem } from "./card.ts";
+import type { ApprovalsContext } from "./context.ts";
+import { grantableRules } from "./grants.ts";
+
+export interface RecordedAnswer {
+  choice: AuditMap["approval.answered"]["choice"];
+  by: Author;
+  isOperator: boolean;
+  /** With `edit`: what takes the place of the arguments, as JSON text. */
+  input?: string;
+}
+
+/** Resolves when the answer is on disk, or to a sentence for people: then it must not take effect. */
+export async function recordAnswer(
+  context: ApprovalsContext,
+  rows: Pick<ApprovalRow, "body">[],
+  answer: RecordedAnswer,
+): Promise<string | undefined> {
+  try {
+    await Promise.all(rows.map((row) => context.audit.record("approval.answered", fieldsOf(context, row, answer))));
+    return undefined;
+  } catch (thrown) {
+    context.log.error({ error: messageOf(thrown) }, "an answer has no effect, because it could not be recorded");
+    return `Nothing was changed: ${messageOf(thrown)}.`;
+  }
+}
+
+function fieldsOf(
+  context: ApprovalsContext,
+  row: Pick<ApprovalRow, "body">,
+  { choice, by, isOperator, input }: RecordedAnswer,
+): AuditMap["approval.answered"] {
+  const { id: approvalId, turnId, conversationId, call, callHash, requester, grantIds } = row.body;
+  const rules = choice === "allow" ? (grantableRules(row.body.matches) ?? []).map(ruleText) : [];
+  return {
+    ...{ turnId, conversationId, approvalId, callId: call.id, callHash, requester: personOf(requester) },
+    ...{ by: personOf(by), isOperator, choice, tool: call.name, input: input ?? JSON.stringify(call.input) },
+    shown: shownCard(context, row),
+    ...(choice === "allow" ? { rules, grantedUntil: context.now() + context.grantMs } : {}),
+    ...(choice === "grant" ? { grantIds } : {}),
+  };
+}
+
+function personOf({ id, name }: Author): Pick<Author, "id" | "name"> {
+  return { id, name };
+}
+
+/** What the card said of this row at the time of the answer, as text. */
+function shownCard(context: ApprovalsContext, { body }: Pick<ApprovalRow, "body">): ShownCard {
+  const text = itemText(openItem(body, context), body);
+  return { text, hash: createHash("sha256").update(text).digest("hex") };
+}
+
+function itemText({ callText, reasons, warning, facts = [], changes }: CardItem, record: ApprovalRecord): string {
+  const parts = [
+    callText,
+    ...facts,
+    ...(warning === undefined ? [] : [`Warning: ${warning}`]),
+    ...reasons.map((reason) => `Why it asks: ${reason}`),
+    ...(changes === undefined ? [] : [changes.title, changes.summary]),
+    ...(changes?.files ?? []).map(({ path, action, detail }) => `${action} ${path} ${detail}`.trimEnd()),
+    ...(changes?.commands ?? []).map(({ text, outcome }) => `$ ${text} — ${outcome}`),
+    changes?.lastOutput ?? "",
+    changes?.diff ?? "",
+    ...(record.changes === undefined ? [] : [`SHA-256 of the changes: ${record.changes.hash}`]),
+  ];
+  return parts.filter((part) => part !== "").join("\n");
+}

@@ -1,0 +1,187 @@
+/**
+ * The event log, which is the audit: every event of this process as a line of its chain, in `brain/corpus`.
+ *
+ *   1. lines wait until the write before them has ended, and are then written together (one flush to disk for all)
+ *   2. `record` resolves when its line is on disk; events of the bus are lines too, and nobody waits for those
+ *   3. where the chain has come to is noted in the data folder, so that lines missing at its end are found
+ *   4. the retention removes whole files, after a line that says which and where their chains stood
+ *
+ * A write that fails rejects for all who wait for it, and leaves the chain as it was. Events that were lost with it are counted
+ * in the next line that can be written. Secrets of the configuration are masked, nothing else.
+ */
+import { randomBytes } from "node:crypto";
+import { type FileHandle, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { messageOf, RemoraError } from "../core/errors.ts";
+import type { Events } from "../core/events.ts";
+import type { Log } from "../core/log.ts";
+import type { Mask } from "../core/redact.ts";
+import type { Audit } from "../ports/audit.ts";
+import { describeStart, startEvent } from "./chain-start.ts";
+import { fileName } from "./files.ts";
+import { openHeadFile, pruneHeads } from "./heads.ts";
+import { type ChainHead, formatLine, genesis, hashOfBytes } from "./line.ts";
+import { type LineFile, openLineFile } from "./line-file.ts";
+import { describePruning, expiredFiles, pruneEvent } from "./prune.ts";
+
+export interface AuditLogOptions {
+  events: Events;
+  /** `brain/corpus` of the workspace. */
+  folder: string;
+  /** Of the data folder: where each chain has come to. */
+  headsFolder: string;
+  retentionDays: number;
+  mask: Mask;
+  log: Log;
+  now?: () => number;
+}
+
+export interface AuditLog extends Audit {
+  /** Resolves when every event so far is in the file, or was given up. */
+  flush(): Promise<void>;
+  /** Removes files older than the retention. */
+  prune(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface WaitingLine {
+  at: number;
+  event: string;
+  fields: object;
+  /** Absent: nobody waits for it. */
+  settle?: (error: RemoraError | undefined) => void;
+}
+
+/** Their lines are written by `record`, before the effect. */
+const recordedEvents: ReadonlySet<string> = new Set(["tool.called"]);
+const dayMs = 86_400_000;
+
+export function createAuditLog(options: AuditLogOptions): AuditLog {
+  const { events, folder, mask, log, now = Date.now } = options;
+  const chain = createChainId(now());
+  let head: ChainHead = { sequence: 0, hash: genesis };
+  let waiting: WaitingLine[] = [];
+  let writing: Promise<void> | undefined;
+  let file: LineFile | undefined;
+  let notes: FileHandle | undefined;
+  let lostEvents = 0;
+  let hasFailed = false;
+
+  const stopListening = events.listen(({ name, at, fields }) => {
+    if (!recordedEvents.has(name)) add({ at, event: name, fields });
+  });
+
+  function add(line: WaitingLine): void {
+    waiting.push(line);
+    writing ??= writeWaiting();
+  }
+
+  async function writeWaiting(): Promise<void> {
+    // Let the current burst finish, so that it becomes one write.
+    await setImmediate();
+    while (waiting.length > 0) {
+      const lines = waiting;
+      waiting = [];
+      const error = await write(lines).then(
+        () => undefined,
+        (thrown: unknown) => problemOf(thrown),
+      );
+      lostEvents = error === undefined ? 0 : lostEvents + lines.filter(({ settle }) => settle === undefined).length;
+      if (error !== undefined && !hasFailed)
+        log.error({ folder, error: error.message }, "the audit log can't be written");
+      hasFailed = error !== undefined;
+      for (const { settle } of lines) settle?.(error);
+    }
+    writing = undefined;
+  }
+
+  async function write(lines: WaitingLine[]): Promise<void> {
+    const target = await fileOf(dayOf(now()));
+    const first = head.sequence === 0 ? [{ at: now(), event: startEvent, fields: await describeStart(folder) }] : [];
+    const lost = lostEvents === 0 ? [] : [{ at: now(), event: "audit.lost", fields: { lines: lostEvents } }];
+    let next = head;
+    let text = "";
+    for (const { at, event, fields } of [...first, ...lost, ...lines]) {
+      const place = { chain, sequence: next.sequence + 1, prev: next.hash, at: new Date(at).toISOString(), event };
+      const line = formatLine(place, fields, mask);
+      next = { sequence: place.sequence, hash: hashOfBytes(line) };
+      text += `${line}\n`;
+    }
+    await target.append(
+      text,
+      lines.some(({ settle }) => settle !== undefined),
+    );
+    head = next;
+    await noteHead();
+  }
+
+  /** A file that was taken away is made anew: the chain goes on, and what is missing shows. */
+  async function fileOf(day: string): Promise<LineFile> {
+    const name = fileName(day, chain);
+    if (file?.name === name && (await file.isThere())) return file;
+    await file?.close();
+    file = undefined;
+    file = await openLineFile(folder, name);
+    return file;
+  }
+
+  /** Not flushed to disk: behind the file it may be, ahead of it never. */
+  async function noteHead(): Promise<void> {
+    try {
+      notes ??= await openHeadFile(options.headsFolder, chain);
+      // Never shorter than before: only the number grows.
+      await notes.write(`${JSON.stringify({ chain, ...head })}\n`, 0);
+    } catch (thrown) {
+      log.warn({ error: messageOf(thrown) }, "the end of the audit's chain could not be noted");
+    }
+  }
+
+  async function append(event: string, fields: object): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    add({ at: now(), event, fields, settle: (error) => (error === undefined ? resolve() : reject(error)) });
+    await promise;
+  }
+
+  return {
+    record: append,
+    async flush() {
+      while (writing !== undefined) await writing;
+    },
+    async prune() {
+      const keptFrom = now() - options.retentionDays * dayMs;
+      await pruneHeads(options.headsFolder, chain, keptFrom - dayMs);
+      const expired = await expiredFiles(folder, dayOf(keptFrom));
+      if (expired.length === 0) return;
+      const files = await describePruning(folder, expired);
+      await append(pruneEvent, { files });
+      for (const { name } of expired) await rm(join(folder, name), { force: true });
+    },
+    async close() {
+      stopListening();
+      while (writing !== undefined) await writing;
+      await file?.close();
+      await notes?.close();
+      file = undefined;
+      notes = undefined;
+    },
+  };
+}
+
+/** Sorts by time: two processes never have the same. */
+function createChainId(at: number): string {
+  return `${at.toString(36)}-${randomBytes(4).toString("hex")}`;
+}
+
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+function problemOf(thrown: unknown): RemoraError {
+  return new RemoraError({
+    code: "audit.write",
+    place: "audit log",
+    message: `can't be written (${messageOf(thrown)}), and nothing happens unrecorded. Check the disk and the permissions of brain/corpus`,
+    cause: thrown,
+  });
+}

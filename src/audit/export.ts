@@ -1,0 +1,28 @@
+/** The audit's lines as they stand, for other systems: of each day in the order of their times, over all chains. */
+import { join } from "node:path";
+import { linesOf, listAuditFiles } from "./files.ts";
+
+/** Lines without their ends, from `since` on, in milliseconds since the epoch. What can't be read as a line is left out. */
+export async function* exportAudit(folder: string, since: number): AsyncGenerator<string> {
+  const sinceDay = new Date(since).toISOString().slice(0, 10);
+  const files = (await listAuditFiles(folder)).filter(({ day }) => day >= sinceDay);
+  for (const [, ofDay] of Map.groupBy(files, ({ day }) => day)) {
+    const lines: { at: number; text: string }[] = [];
+    for (const { name } of ofDay)
+      for await (const { bytes, isTorn } of linesOf(join(folder, name))) {
+        const text = bytes.toString();
+        const at = isTorn ? Number.NaN : timeOf(text);
+        if (at >= since) lines.push({ at, text });
+      }
+    for (const { text } of lines.sort((one, other) => one.at - other.at)) yield text;
+  }
+}
+
+function timeOf(text: string): number {
+  try {
+    const { at } = JSON.parse(text) as { at?: unknown };
+    return typeof at === "string" ? Date.parse(at) : Number.NaN;
+  } catch {
+    return Number.NaN;
+  }
+}

@@ -1,0 +1,89 @@
+/** The audit's files: `brain/corpus/<day>.<chain>.jsonl`, and `<day>.jsonl` of versions before there were chains. */
+import { createReadStream } from "node:fs";
+import { open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { codeOf } from "../core/errors.ts";
+import { type AuditLine, type ChainHead, hashOfBytes, parseLine } from "./line.ts";
+
+export interface AuditFile {
+  name: string;
+  /** `2026-11-22`, UTC. */
+  day: string;
+  /** Undefined: from before there were chains. */
+  chain: string | undefined;
+}
+
+const namePattern = /^(\d{4}-\d\d-\d\d)(?:\.([a-z0-9-]+))?\.jsonl$/;
+const lineEnd = 10;
+/** A last line is looked for in the last bytes of a file, and in more of them when it is longer. */
+const tailBytes = 64 * 1024;
+
+export function fileName(day: string, chain: string): string {
+  return `${day}.${chain}.jsonl`;
+}
+
+/** Oldest day first. Other files are left out; a folder that is not there is empty. */
+export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
+  const names = await readdir(folder).catch((thrown: unknown) => {
+    if (codeOf(thrown) === "ENOENT") return [];
+    throw thrown;
+  });
+  return names.toSorted().flatMap((name) => {
+    const [, day, chain] = namePattern.exec(name) ?? [];
+    return day === undefined ? [] : [{ name, day, chain }];
+  });
+}
+
+/** Each line without its end. What stands behind the last end comes last, with `isTorn`. */
+export async function* linesOf(path: string): AsyncGenerator<{ bytes: Buffer; isTorn: boolean }> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = chunk.indexOf(lineEnd); end !== -1; end = chunk.indexOf(lineEnd, start)) {
+      yield { bytes: Buffer.concat([rest, chunk.subarray(start, end)]), isTorn: false };
+      rest = Buffer.alloc(0);
+      start = end + 1;
+    }
+    rest = Buffer.concat([rest, chunk.subarray(start)]);
+  }
+  if (rest.length > 0) yield { bytes: rest, isTorn: true };
+}
+
+export interface FileEnd {
+  /** Absent: the file has no whole line. */
+  last?: ChainHead;
+  /** SHA-256 of what stands behind the last whole line. */
+  torn?: string;
+}
+
+/** Reads the end only. */
+export async function endOfFile(path: string): Promise<FileEnd> {
+  const handle = await open(path, "r");
+  try {
+    const { size } = await handle.stat();
+    for (let length = tailBytes; ; length *= 4) {
+      const start = Math.max(0, size - length);
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
+      const bytes = buffer.subarray(0, bytesRead);
+      const end = bytes.lastIndexOf(lineEnd);
+      const before = end <= 0 ? -1 : bytes.lastIndexOf(lineEnd, end - 1);
+      if (start > 0 && before === -1) continue;
+      const line = end === -1 ? undefined : bytes.subarray(before + 1, end);
+      const torn = bytes.subarray(end + 1);
+      const sequence = line === undefined ? undefined : parseLine(line.toString())?.sequence;
+      return {
+        ...(line === undefined || sequence === undefined ? {} : { last: { sequence, hash: hashOfBytes(line) } }),
+        ...(torn.length === 0 ? {} : { torn: hashOfBytes(torn) }),
+      };
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The first line of a file; undefined when it has none that can be read. */
+export async function firstLine(folder: string, { name }: AuditFile): Promise<AuditLine | undefined> {
+  for await (const { bytes, isTorn } of linesOf(join(folder, name)))
+    return isTorn ? undefined : parseLine(bytes.toString());
+  return undefined;
+}

@@ -1,0 +1,46 @@
+/** Where each chain had come to when it was last written, in the data folder: lines missing at its end are found by it. */
+import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { codeOf } from "../core/errors.ts";
+import type { EarlierChain } from "./chain-start.ts";
+
+export function headsFolderOf(data: string): string {
+  return join(data, "audit");
+}
+
+function headFile(folder: string, chain: string): string {
+  return join(folder, `${chain}.json`);
+}
+
+/** For its own process alone. */
+export async function openHeadFile(folder: string, chain: string): Promise<FileHandle> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return await open(headFile(folder, chain), "w", 0o600);
+}
+
+/** One that is being written, or was cut off, is left out. */
+export async function readHeads(folder: string): Promise<EarlierChain[]> {
+  const names = await readdir(folder).catch((thrown: unknown) => {
+    if (codeOf(thrown) === "ENOENT") return [];
+    throw thrown;
+  });
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+  return texts.flatMap((text) => {
+    try {
+      const head = JSON.parse(text) as EarlierChain;
+      return Number.isSafeInteger(head.sequence) && typeof head.hash === "string" ? [head] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Of chains but `own` that were last written before `oldest`, in milliseconds: the retention has removed them by then. */
+export async function pruneHeads(folder: string, own: string, oldest: number): Promise<void> {
+  for (const { chain } of await readHeads(folder)) {
+    if (chain === own) continue;
+    const path = headFile(folder, chain);
+    const found = await stat(path).catch(() => undefined);
+    if (found !== undefined && found.mtimeMs < oldest) await rm(path, { force: true });
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * One line of the audit: JSON with its chain, its number in the chain, and the hash of the line before it.
+ *
+ *     {"chain":"mfz3k1-4f2a","sequence":2,"prev":"<SHA-256>","at":"2026-11-22T09:00:00.000Z","event":"tool.called",…}
+ */
+import { createHash } from "node:crypto";
+import type { Mask } from "../core/redact.ts";
+
+/** `prev` of a chain's first line. */
+export const genesis = "0".repeat(64);
+
+/** Where a chain has come to. */
+export interface ChainHead {
+  sequence: number;
+  /** SHA-256 of the line's bytes without its end, as hex. */
+  hash: string;
+}
+
+export interface LineHead {
+  chain: string;
+  sequence: number;
+  prev: string;
+  /** ISO 8601. */
+  at: string;
+  event: string;
+}
+
+export interface AuditLine extends LineHead {
+  [field: string]: unknown;
+}
+
+/** Configured secrets are masked in every value, before JSON escapes it. */
+export function formatLine(head: LineHead, fields: object, mask: Mask): string {
+  const masked = (_key: string, value: unknown) => (typeof value === "string" ? mask(value) : value);
+  return JSON.stringify(Object.assign({ ...head }, fields, head), masked);
+}
+
+/** Undefined when it is no line of a chain. */
+export function parseLine(text: string): AuditLine | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<AuditLine> | null;
+    const isLine =
+      typeof value?.chain === "string" &&
+      Number.isSafeInteger(value.sequence) &&
+      typeof value.prev === "string" &&
+      typeof value.event === "string";
+    return isLine ? (value as AuditLine) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function hashOfBytes(bytes: Uint8Array | string): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

@@ -1,0 +1,160 @@
+/**
+ * Checks the audit: that no line was deleted, changed or moved since it was written.
+ *
+ *   1. each chain by itself: numbers and hashes from line to line (verify-chain.ts)
+ *   2. where a chain must have come to: noted in the data folder, and named by the first lines of later chains
+ *   3. what is missing: only what a line of the retention names, exactly
+ *
+ * Somebody who writes every file of the machine can write a new audit, too. Export it elsewhere where that matters.
+ */
+import { basename, join } from "node:path";
+import { type ChainStart, type EarlierChain, hashOfFile, startEvent } from "./chain-start.ts";
+import { type AuditFile, linesOf, listAuditFiles } from "./files.ts";
+import { readHeads } from "./heads.ts";
+import { type AuditLine, hashOfBytes, parseLine } from "./line.ts";
+import { type PrunedFile, pruneEvent } from "./prune.ts";
+import { type ChainProblem, type SeenLine, verifyChain } from "./verify-chain.ts";
+
+export interface AuditReport {
+  chains: number;
+  lines: number;
+  problems: ChainProblem[];
+  /** What is in order and worth knowing, a sentence each. */
+  notes: string[];
+}
+
+interface SeenChain {
+  files: AuditFile[];
+  /** By their numbers. */
+  lines: Map<number, { hash: string; file: string; line: number }>;
+  lastSequence: number;
+  /** SHA-256 of an unfinished line at its end, and where it stands. */
+  torn: { hash: string; file: string; line: number } | undefined;
+}
+
+interface Claims {
+  starts: { start: ChainStart; file: string; line: number }[];
+  pruned: PrunedFile[];
+}
+
+export async function verifyAudit(options: { folder: string; headsFolder: string }): Promise<AuditReport> {
+  // Before the files: a process that writes meanwhile is ahead of what it has noted.
+  const heads = await readHeads(options.headsFolder);
+  const files = await listAuditFiles(options.folder);
+  const report: AuditReport = { chains: 0, lines: 0, problems: [], notes: [] };
+  const claims: Claims = { starts: [], pruned: [] };
+  const read = new Map<string, SeenLine[]>();
+  const chains = new Map<string, SeenChain>();
+  const byChain = Map.groupBy(files, ({ chain }) => chain);
+  for (const [chain, ofChain] of byChain) {
+    if (chain === undefined) continue;
+    const seen = await readChain(options.folder, ofChain, claims, report);
+    read.set(chain, seen.lines);
+    chains.set(chain, seen.chain);
+  }
+  // The retention's lines of one chain are about others: they are all known only now.
+  for (const [chain, lines] of read) report.problems.push(...verifyChain(chain, lines, prunedEnds(claims, chain)));
+  for (const head of heads) checkEnd(head, "the data folder notes", chains, claims, report);
+  for (const { start, file, line } of claims.starts)
+    for (const end of start.after) checkEnd(end, `line ${line} of ${file} names`, chains, claims, report);
+  for (const [chain, seen] of chains) checkTorn(chain, seen, claims, report);
+  await checkUnchained(options.folder, byChain.get(undefined) ?? [], claims, report);
+  report.chains = chains.size;
+  return report;
+}
+
+async function readChain(folder: string, files: AuditFile[], claims: Claims, report: AuditReport) {
+  const lines: SeenLine[] = [];
+  const chain: SeenChain = { files, lines: new Map(), lastSequence: 0, torn: undefined };
+  for (const [index, { name }] of files.entries()) {
+    let number = 0;
+    for await (const { bytes, isTorn } of linesOf(join(folder, name))) {
+      number++;
+      const hash = hashOfBytes(bytes);
+      if (isTorn) {
+        if (index === files.length - 1) chain.torn = { hash, file: name, line: number };
+        else report.problems.push({ file: name, line: number, kind: "changed", message: "its end is missing" });
+        continue;
+      }
+      report.lines++;
+      const line = parseLine(bytes.toString());
+      const head = line && { chain: line.chain, sequence: line.sequence, prev: line.prev };
+      lines.push({ file: name, line: number, hash, head });
+      if (line === undefined) continue;
+      chain.lines.set(line.sequence, { hash, file: name, line: number });
+      chain.lastSequence = Math.max(chain.lastSequence, line.sequence);
+      noteClaims(line, name, number, claims);
+    }
+  }
+  return { lines, chain };
+}
+
+function noteClaims(line: AuditLine, file: string, number: number, claims: Claims): void {
+  if (line.event === startEvent && Array.isArray(line.after))
+    claims.starts.push({ start: line as unknown as ChainStart, file, line: number });
+  if (line.event === pruneEvent && Array.isArray(line.files)) claims.pruned.push(...(line.files as PrunedFile[]));
+}
+
+function prunedEnds({ pruned }: Claims, wanted: string) {
+  return pruned.flatMap((end) => ("chain" in end && end.chain === wanted ? [end] : []));
+}
+
+/** A line that somebody has named must be there, as it was named. */
+function checkEnd(
+  { chain, sequence, hash }: EarlierChain,
+  who: string,
+  chains: Map<string, SeenChain>,
+  claims: Claims,
+  { problems }: AuditReport,
+): void {
+  const seen = chains.get(chain);
+  const found = seen?.lines.get(sequence);
+  if (sequence === 0 || found?.hash === hash) return;
+  const isPruned = prunedEnds(claims, chain).some((end) => end.sequence >= sequence);
+  if (isPruned) return;
+  if (found !== undefined) {
+    problems.push({ file: found.file, line: found.line, kind: "changed", message: `it is not the line that ${who}` });
+    return;
+  }
+  const file = seen?.files.at(-1)?.name ?? `*.${chain}.jsonl`;
+  const last = seen === undefined ? "the chain is not there" : `its last one is number ${seen.lastSequence}`;
+  const message = `line number ${sequence} of chain ${chain}, which ${who}, is missing: ${last}`;
+  problems.push({ file, line: 0, kind: "deleted", message });
+}
+
+/** A crash cuts a line off; the next start names what it found. Before that start, it may be what is being written now. */
+function checkTorn(chain: string, { torn }: SeenChain, { starts }: Claims, report: AuditReport): void {
+  if (torn === undefined) return;
+  const { file, line, hash } = torn;
+  const ends = starts.flatMap(({ start }) => start.after.filter((end) => end.chain === chain));
+  if (ends.some((end) => end.torn === hash)) {
+    report.notes.push(`${file}:${line} was cut off by a crash, as the next start found it.`);
+  } else if (ends.length === 0) {
+    report.notes.push(`${file}:${line} has no end: it is being written, or was cut off; the next start notes it.`);
+  } else {
+    const message = "what stands behind the last whole line is not what the next start found there";
+    report.problems.push({ file, line, kind: "changed", message });
+  }
+}
+
+async function checkUnchained(folder: string, files: AuditFile[], claims: Claims, report: AuditReport): Promise<void> {
+  const named = new Map(
+    claims.starts.flatMap(({ start }) => start.unchained ?? []).map(({ file, hash }) => [file, hash]),
+  );
+  const pruned = new Set(claims.pruned.map(({ file }) => file));
+  for (const { name } of files) {
+    const hash = named.get(name);
+    if (hash === undefined) report.notes.push(`${name} is from before the audit had chains, and can't be checked.`);
+    else if ((await hashOfFile(join(folder, name))) !== hash)
+      report.problems.push({
+        file: name,
+        line: 0,
+        kind: "changed",
+        message: "it was changed since the first start with chains",
+      });
+  }
+  const there = new Set(files.map(({ name }) => name));
+  for (const name of named.keys())
+    if (!there.has(name) && !pruned.has(name))
+      report.problems.push({ file: basename(name), line: 0, kind: "deleted", message: "the file is missing" });
+}

@@ -1,0 +1,45 @@
+/** `remora audit verify` and `remora audit export`: of the event log in `brain/corpus`, whether the agent runs or not. */
+import { once } from "node:events";
+import { join } from "node:path";
+import { exportAudit } from "../audit/export.ts";
+import { headsFolderOf } from "../audit/heads.ts";
+import { verifyAudit } from "../audit/verify.ts";
+import type { Environment } from "../config/load.ts";
+import { RemoraError } from "../core/errors.ts";
+import { settingsFor } from "./settings.ts";
+
+/** Exit code 1 when anything is wrong. */
+export async function auditVerifyCommand(env: Environment, root: string, { json }: { json?: boolean }): Promise<void> {
+  const { workspace, data } = settingsFor(env, root);
+  const folder = auditFolderOf(workspace);
+  const report = await verifyAudit({ folder, headsFolder: headsFolderOf(data) });
+  const { chains, lines, problems, notes } = report;
+  if (problems.length > 0) process.exitCode = 1;
+  if (json === true) {
+    process.stdout.write(`${JSON.stringify(report, null, 1)}\n`);
+    return;
+  }
+  for (const { file, line, kind, message } of problems)
+    process.stdout.write(`${kind.toUpperCase()} ${join(folder, file)}${line === 0 ? "" : `:${line}`} ${message}\n`);
+  for (const note of notes) process.stdout.write(`Note: ${note}\n`);
+  const found = problems.length === 0 ? "nothing is missing or changed" : `problems: ${problems.length}`;
+  process.stdout.write(`${lines} lines in ${chains} chains: ${found}.\n`);
+}
+
+/** JSON lines to standard output. */
+export async function auditExportCommand(env: Environment, root: string, { since }: { since: string }): Promise<void> {
+  const at = Date.parse(since);
+  if (Number.isNaN(at))
+    throw new RemoraError({
+      code: "audit.since",
+      place: `--since ${since}`,
+      message: "is not a date. Write it as 2026-01-31 or 2026-01-31T12:00:00Z",
+    });
+  const { workspace } = settingsFor(env, root);
+  for await (const line of exportAudit(auditFolderOf(workspace), at))
+    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, "drain");
+}
+
+export function auditFolderOf(workspace: string): string {
+  return join(workspace, "brain", "corpus");
+}
