@@ -157,7 +157,7 @@ describe("the embedded queue", () => {
     const { queue, inputs } = open(() => `${secret} ${"x".repeat(2_000)} ${secret}`, ledger, [secret]);
     const result = await queue.run(jobOf("c1", { key: secret }), never);
     expect(result.text).not.toContain(secret);
-    // Whoever writes events down masks them (core/event-log.ts).
+    // Whoever writes events down masks them (audit/audit-log.ts).
     expect(inputs).toEqual([JSON.stringify({ key: secret })]);
     expect(JSON.stringify(await ledger.list("call", {}))).not.toContain(secret);
     const kept = await readFile(join(workingFolder, "outputs", "turn-c1.txt"), "utf8");

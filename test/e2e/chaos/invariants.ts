@@ -2,6 +2,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { headsFolderOf } from "../../../src/audit/heads.ts";
+import { verifyAudit } from "../../../src/audit/verify.ts";
 import type { Person } from "./person.ts";
 import type { World } from "./world.ts";
 
@@ -63,9 +65,8 @@ async function checkFiles({ home }: World, tasks: readonly Task[]): Promise<void
   expect(turnIds.length).toBe(new Set(turnIds).size);
   for (const { id } of tasks) expect(episodes, `${id} is remembered`).toContain(id);
   for (const file of await read("motor/tasks", ".md")) expect(file).not.toMatch(/RUNNING/);
-  for (const line of (await read("corpus", ".jsonl")).join("").split("\n")) {
-    if (line !== "") expect(() => JSON.parse(line)).not.toThrow();
-  }
+  const audit = await verifyAudit({ folder: join(brain, "corpus"), headsFolder: headsFolderOf(home.data) });
+  expect(audit.problems).toEqual([]);
   const left = await readdir(join(brain, "motor", "tasks")).catch(() => []);
   expect(left.filter((name) => !name.endsWith(".md"))).toEqual([]);
 }

@@ -159,7 +159,21 @@ export async function createBench(options: BenchOptions = {}) {
   }
 
   return {
-    ...{ root, workspace, ledger, bus, heard, shown, settled, accepted, sandbox, approvals, drafts, draftsFolder },
+    ...{
+      root,
+      workspace,
+      ledger,
+      bus,
+      audit,
+      heard,
+      shown,
+      settled,
+      accepted,
+      sandbox,
+      approvals,
+      drafts,
+      draftsFolder,
+    },
     ...{ startTurn, callOf, call, run },
     folder: (conversationId = own) => folders.get(conversationId) ?? "",
     async write(name: string, content: string, conversationId = own): Promise<void> {

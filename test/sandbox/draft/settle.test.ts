@@ -326,6 +326,50 @@ describe("undo by command", () => {
   });
 });
 
+describe("where the audit can't be written", () => {
+  const full = new Error("the disk is full");
+
+  test("nothing is kept by the rules; the card says why, and Approve keeps it once it can be written", async () => {
+    const turn = await bench.startTurn();
+    await bench.run(turn, "echo one > a.txt");
+    bench.audit.failure = full;
+    await bench.end(turn);
+    expect(await namesIn()).toEqual([]);
+    expect(bench.shown.at(-1)?.items[0]?.changes?.summary).toBe("Nothing was kept: the disk is full.");
+    bench.audit.failure = undefined;
+    await bench.click("approve");
+    expect(await contentOf("a.txt")).toBe("one\n");
+    const keeping = bench.audit.lines.filter(({ name }) => name === "changes.keeping");
+    expect(keeping).toMatchObject([
+      { fields: { approvalId: bench.shown.at(-1)?.items[0]?.approvalId, turnId: turn.id } },
+    ]);
+  });
+
+  test("nothing is undone", async () => {
+    const turn = await bench.startTurn();
+    await bench.run(turn, "echo one > a.txt");
+    await bench.end(turn);
+    bench.audit.failure = full;
+    expect(await bench.click("undo")).toEqual({ accepted: false, text: "Nothing was undone: the disk is full." });
+    expect(await contentOf("a.txt")).toBe("one\n");
+    bench.audit.failure = undefined;
+    expect((await bench.click("undo")).accepted).toBe(true);
+    expect(await namesIn()).toEqual([]);
+  });
+
+  test("no network is opened for a command", async () => {
+    const turn = await bench.startTurn();
+    bench.audit.failure = full;
+    const calling = bench.run(turn, "echo ran > a.txt", { network: ["example.com"], callId: "c9" });
+    await expect(calling).rejects.toThrow("the disk is full");
+    bench.audit.failure = undefined;
+    await bench.run(turn, "echo ran > a.txt", { network: ["example.com"], callId: "c10" });
+    expect(bench.audit.lines).toMatchObject([
+      { name: "network.opening", fields: { callId: "c10", hosts: ["example.com"] } },
+    ]);
+  });
+});
+
 describe("a folder that is gone", () => {
   test("when the draft is decided is not made again; the card says so, and the draft stays for a day", async () => {
     const turn = await bench.startTurn(given);
