@@ -104,6 +104,12 @@ export const wrappers: PortWrappers = {
       return ledger.transition(kind, id, from, to, change);
     },
   }),
+  audit: (audit) => ({
+    async record(name, fields) {
+      step(`audit: ${name}`);
+      await audit.record(name, fields);
+    },
+  }),
   sandbox: (sandbox) => ({
     ...sandbox,
     async open(options, signal) {
