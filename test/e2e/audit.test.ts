@@ -87,7 +87,7 @@ test("a call leaves who asked, what was shown, who decided, what ran, and what i
   });
   expect(of("tool.called")).toMatchObject({ approvalId, input: expect.stringContaining("echo ran >> made.txt") });
   expect(of("tool.changed")).toMatchObject({ files: 1 });
-  const { undoId } = of("changes.keeping") ?? {};
+  const undoId = of("changes.keeping")?.undoId;
   expect(of("changes.kept")).toMatchObject({ undoId, files: 1 });
   expect(of("changes.undoing")).toMatchObject({ undoId, by: "ann" });
   const order = lines.map(({ event }) => event);
