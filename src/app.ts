@@ -470,11 +470,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     ledger,
     cleanUps: [
-      auditLog.prune,
       () => doWhenDue(store, { name: "consolidation", everyMs: weekMs, work: memory.consolidate }),
       usage.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxKeptMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsKeptMs),
+      // Last, because it writes: on a full disk the others make room for it first.
+      auditLog.prune,
     ],
     log,
   });

@@ -6,6 +6,8 @@ import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/p
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { headsFolderOf } from "../../src/audit/heads.ts";
+import { verifyAudit } from "../../src/audit/verify.ts";
 import { type Ended, remora as runRemora } from "../cli/remora-command.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
@@ -113,21 +115,23 @@ test("the operator's word on the command line is in the audit, in a chain of its
   expect((await audit(["verify"])).code).toBe(0);
 });
 
-test("kill -9 while it writes, again and again: verify accepts what is left, before and after each start", async () => {
-  for (let round = 0; round < 4; round++) {
+test("kill -9 while it writes: verify accepts what is left, before and after the next start", async () => {
+  const problems = async () =>
+    (await verifyAudit({ folder: corpus(), headsFolder: headsFolderOf(home.data) })).problems;
+  for (let round = 0; round < 2; round++) {
     const said = Array.from({ length: 6 }, (_, index) => ann.say(`@remora run echo ${round} ${index}`));
     const card = await ann.cardFor(await (said[0] as Promise<SeenMessage>));
-    void ann.click(card, "approve").catch(() => {});
-    await Promise.allSettled(said.slice(0, round + 1));
+    const rest = Promise.allSettled([...said, ann.click(card, "approve")]);
+    await said[round + 1];
     await kill();
-    const left = await audit(["verify"]);
-    expect(left).toMatchObject({ code: 0 });
+    await rest;
+    expect(await problems()).toEqual([]);
     await begin();
   }
   const { code, stdout } = await audit(["verify"]);
   expect(stdout).toContain("nothing is missing or changed");
   expect(code).toBe(0);
-});
+}, 120_000);
 
 test("a log that can't be written stops the effect, and says why", async () => {
   const card = await ann.cardFor(await ann.say("@remora run echo ran >> unrecorded.txt"));
