@@ -203,7 +203,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     expect(text).not.toContain("outcome is unknown");
     expect([await folder(), await running()]).toEqual([before, []]);
     await thread.press(button);
-    await card(thread, button === "Keep" ? /Kept 1 file/ : /Denied by Ann/, button === "Keep" ? ["Undo"] : []);
+    await card(thread, button === "Keep" ? /Kept 1 file/ : /Discarded by Ann/, button === "Keep" ? ["Undo"] : []);
     await folderIs(wanted);
     await noDraftIsLeft();
   });
