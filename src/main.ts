@@ -23,7 +23,10 @@ program
       .choices(["all", "platforms", "worker"])
       .default("all"),
   )
-  .action(async (options) => (await import("./cli/start.ts")).start(process.env, root, options));
+  .action(async (options) => {
+    const { takeEnvironment } = await import("./cli/environment.ts");
+    await (await import("./cli/start.ts")).start(takeEnvironment(), root, options);
+  });
 
 const skills = program.command("skills").description("look after skills");
 skills
