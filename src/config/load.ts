@@ -35,6 +35,8 @@ export interface Settings {
   redisUrl: string | null;
   /** `provider/model` that goes first. */
   preferredModel: string | null;
+  /** For variables that the plugins of skills declare. */
+  env: Environment;
   /** Values that must never be shown. */
   secrets: string[];
 }
@@ -269,6 +271,7 @@ function settingsOf(config: Config, configFile: string, env: Environment, root: 
     slack: slackAccess(env),
     redisUrl,
     preferredModel: readVariable(env, "REMORA_MODEL") ?? null,
+    env,
     secrets: [
       config.models.anthropic.apiKey,
       config.models.openai.apiKey,

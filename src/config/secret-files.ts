@@ -6,7 +6,7 @@ import { readFileSync, statSync } from "node:fs";
 import { messageOf } from "../core/errors.ts";
 
 /** Variables that hold a secret, or an address with one. */
-export const secretVariables = [
+const secretVariables = [
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
   "DISCORD_TOKEN",
