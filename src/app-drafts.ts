@@ -1,6 +1,6 @@
 /** The part of the composition that keeps commands harmless: the sandbox, its way out, drafts, and what must be asked about. */
 import { realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Settings } from "./config/load.ts";
 import type { ApprovalCard, ChangeApprovals, ChangesActions } from "./core/approval.ts";
 import { type Containment, createContainment } from "./core/containment.ts";
@@ -13,6 +13,7 @@ import type { TurnRecord } from "./core/turn.ts";
 import { folderNameOf } from "./memory/places.ts";
 import type { Audit } from "./ports/audit.ts";
 import type { Drafts } from "./ports/draft.ts";
+import type { PluginLauncher } from "./ports/plugin-process.ts";
 import type { PortWrappers } from "./ports/port-wrappers.ts";
 import type { Sandbox, SandboxReport } from "./ports/sandbox.ts";
 import { draftsFolderOf } from "./sandbox/draft/draft-diff.ts";
@@ -20,6 +21,7 @@ import { createDrafts, makeDraftFolders } from "./sandbox/draft/drafts.ts";
 import { problemOfGivenFolder } from "./sandbox/draft/given-folders.ts";
 import { createEgress } from "./sandbox/egress/egress.ts";
 import { parseHosts } from "./sandbox/egress/hosts.ts";
+import { createUnconfinedLauncher, createViewLauncher } from "./sandbox/plugin-launcher.ts";
 import { createSandbox } from "./sandbox/view/sandbox.ts";
 
 export interface DraftParts {
@@ -27,6 +29,8 @@ export interface DraftParts {
   report: SandboxReport;
   drafts: Drafts & ChangesActions;
   containment: Containment;
+  /** Starts the processes of plugins. */
+  pluginLauncher: PluginLauncher;
   /** The real working folder of a conversation. */
   workingFolder(conversationId: string, scope: Scope): string;
   /** Where outputs are kept that are too long for the model. */
@@ -139,8 +143,18 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
     changedPaths: drafts.changedPaths,
   });
 
+  const nodeMount = { from: dirname(process.execPath), at: nodeInView };
+  const pluginLauncher = report.holds
+    ? createViewLauncher({
+        ...{ sandbox, egress, audit, nodeMount },
+        folder: join(data, "sandbox", "plugins"),
+        node: `${nodeInView}/${basename(process.execPath)}`,
+        environment: { PATH: pathInView },
+      })
+    : createUnconfinedLauncher();
+
   return {
-    ...{ sandbox, report, drafts, containment, workingFolder, outputsFolder },
+    ...{ sandbox, report, drafts, containment, pluginLauncher, workingFolder, outputsFolder },
     async close() {
       await drafts.close();
       await egress.close();

@@ -9,7 +9,7 @@
  */
 import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { createDraftParts } from "./app-drafts.ts";
 import { createPageHome, createPlatforms, isMounted } from "./app-platforms.ts";
 import { createApprovals } from "./approvals/approvals.ts";
@@ -36,6 +36,7 @@ import { grantCommand, skillsCommand } from "./core/desk-commands.ts";
 import { messageOf, RemoraError } from "./core/errors.ts";
 import { createEvents } from "./core/events.ts";
 import { forgetCommand } from "./core/forget-command.ts";
+import type { GateRule, GateRules } from "./core/gate.ts";
 import { createHousekeeping } from "./core/housekeeping.ts";
 import { createKnownConversations } from "./core/known-conversations.ts";
 import type { Log } from "./core/log.ts";
@@ -52,6 +53,7 @@ import { createMasker, type Redact } from "./core/redact.ts";
 import { runTurn } from "./core/run-turn.ts";
 import { skillCommand } from "./core/said-by-command.ts";
 import { createSchedules } from "./core/schedules.ts";
+import type { Skill } from "./core/skill.ts";
 import type { Delivery, TurnStages } from "./core/stages.ts";
 import { hasReadUntrusted } from "./core/taint.ts";
 import type { ToolQueue, ToolScope } from "./core/tool.ts";
@@ -72,6 +74,8 @@ import { createTaskFiles } from "./queue/task-file.ts";
 import { createDelivery } from "./response/deliver.ts";
 import { readModel } from "./response/parse.ts";
 import { describeMisfit } from "./response/schema-check.ts";
+import { createFirstUse } from "./skills/first-use.ts";
+import { createIsolatedPlugins } from "./skills/isolated/isolated-plugins.ts";
 import { briefs, contentOf, countSkills, createSkillLibrary, gateRules } from "./skills/library.ts";
 import { byAnyName } from "./skills/precedence.ts";
 import { createToolbox } from "./skills/toolbox.ts";
@@ -168,8 +172,19 @@ export async function createApp(options: AppOptions): Promise<App> {
     library.reload(),
   ]);
   const { report: sandbox, drafts, containment, outputsFolder } = parts;
-  const gate = createGate({ rules: gateRules(library.current()), matching: config.safety.matching });
-  library.onChange((set) => gate.replace(gateRules(set)));
+  const isIsolated = (skill: Skill) => !isTrustedSkill(skill, settings);
+  const firstUse = createFirstUse(store, isIsolated);
+  await firstUse.refresh(library.current());
+  const rulesInForce = () => withRules(gateRules(library.current()), firstUse.rules(library.current()));
+  const gate = createGate({ rules: rulesInForce(), matching: config.safety.matching });
+  const replaceRules = () => gate.replace(rulesInForce());
+  const refreshFirstUse = async () => {
+    if (await firstUse.refresh(library.current())) replaceRules();
+  };
+  library.onChange(() => {
+    replaceRules();
+    refreshFirstUse().catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "first uses can't be read"));
+  });
   const memory = createMemory({
     workspace,
     indexFile: join(state.ownFolder, "memory.db"),
@@ -194,6 +209,11 @@ export async function createApp(options: AppOptions): Promise<App> {
     drafts,
     outputsFolder,
     redact,
+    isolated: createIsolatedPlugins({ launcher: parts.pluginLauncher, env: settings.env, log }),
+    isIsolated,
+    noteUse: async (skill) => {
+      if (await firstUse.accept(skill)) replaceRules();
+    },
     servicesFor: (call, signal) => servicesFor(call, signal),
     // What is written is in force for everybody.
     mayWriteSkills: async (scope) => config.safety.owners.length === 0 || (await isOwnersCall(scope)),
@@ -466,6 +486,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       drafts: role === "platforms" ? async () => {} : drafts.sweep,
       questions: questions.sweep,
       schedules: schedules.sweep,
+      plugins: refreshFirstUse,
       page: servePage,
     },
     ledger,
@@ -540,6 +561,15 @@ export async function createApp(options: AppOptions): Promise<App> {
 
 const crashText =
   "⚠️ Something went wrong inside Remora while it worked on this. The log has the details; please ask again.";
+
+/** Shipped, or one that the operator lets run inside this process. */
+function isTrustedSkill(skill: Skill, { skillRoots: [shipped = ""], config }: Settings): boolean {
+  return skill.folder.startsWith(join(shipped, sep)) || config.skills.inProcess.includes(skill.name);
+}
+
+function withRules(rules: GateRules, more: GateRule[]): GateRules {
+  return { ...rules, rules: [...rules.rules, ...more] };
+}
 
 function takesMessages(role: Role): boolean {
   return role !== "worker";

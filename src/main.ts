@@ -23,7 +23,10 @@ program
       .choices(["all", "platforms", "worker"])
       .default("all"),
   )
-  .action(async (options) => (await import("./cli/start.ts")).start(process.env, root, options));
+  .action(async (options) => {
+    const { takeEnvironment } = await import("./cli/environment.ts");
+    await (await import("./cli/start.ts")).start(takeEnvironment(), root, options);
+  });
 
 const skills = program.command("skills").description("look after skills");
 skills
@@ -51,7 +54,7 @@ skills
   .argument("<source>", "a folder, or the address of a git repository (https, ssh or file)")
   .option("--skill <names...>", "of several skills in it, these")
   .option("--all", "of several skills in it, all of them")
-  .option("--yes", "do not ask")
+  .option("--yes", "do not ask; refused for a skill that declares what a person has to see")
   .option("--force", "also in place of a skill of the same name; one in the workspace is kept as a backup")
   .description("copy skills into the workspace, after showing what they may do; runs none of their code")
   .action(async (source: string, options) =>

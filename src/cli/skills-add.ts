@@ -17,7 +17,7 @@ import type { Skill, SkillSet } from "../core/skill.ts";
 import { loadSkills } from "../skills/load.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 import { type CopiedFile, copySkill } from "./skills-copy.ts";
-import { describeFacts, type SkillFacts } from "./skills-facts.ts";
+import { describeFacts, mustBeSeen, type SkillFacts } from "./skills-facts.ts";
 import { openSource, type SkillSource } from "./skills-source.ts";
 
 export interface AddOptions {
@@ -53,6 +53,7 @@ export async function addSkillsCommand(
     const prepared = await prepare(wanted, { aside, skills, roots, present });
     process.stdout.write(`From ${asPlain(source.shown)}:\n\n${prepared.map(describeFacts).join("\n")}\n`);
     refuseClashes(prepared, options);
+    refuseUnseen(prepared, options);
     const what = prepared.length === 1 ? "this skill" : `these ${prepared.length} skills`;
     if (!options.yes && !/^y(?:es)?$/i.test((await ask(`Add ${what}? [y/N] `)).trim())) {
       process.stdout.write("Nothing was added.\n");
@@ -158,6 +159,17 @@ function refuseClashes(prepared: Prepared[], options: AddOptions): void {
     code: "skills.taken",
     place: names,
     message: `would replace what is there. ${why.join(". ")}. With --force it does; what it replaces in the workspace is kept as a backup`,
+  });
+}
+
+/** `--yes` answers for a person who has not read what is shown. */
+function refuseUnseen(prepared: Prepared[], options: AddOptions): void {
+  const unseen = prepared.flatMap(mustBeSeen);
+  if (unseen.length === 0 || options.yes !== true) return;
+  throw new RemoraError({
+    code: "skills.unseen",
+    place: "skills add",
+    message: `a person has to see what is declared, so --yes is refused. Leave it out and answer on a terminal. ${asPlain(unseen.join("; "))}`,
   });
 }
 

@@ -2,6 +2,7 @@
 
 import { asPlain } from "../core/shown-text.ts";
 import type { Skill, SkillDiagnostic } from "../core/skill.ts";
+import { describePermissions } from "../skills/permissions.ts";
 import type { CopiedFile } from "./skills-copy.ts";
 
 export interface SkillFacts {
@@ -32,7 +33,8 @@ export function describeFacts({ skill, files, diagnostics, replaces }: SkillFact
     ...(providesTools ? ["  More tools turn up while it runs, and what its patterns say of those holds"] : []),
     ...list("Blocks what fits", ofKind("danger")),
     ...list("Asks about what fits", ofKind("confirm")),
-    ...(plugin === null ? [] : ["! Has a plugin: its code runs inside the agent, with all that the agent may do"]),
+    ...(plugin === null ? [] : [pluginLine(skill)]),
+    ...list("Its plugin", plugin === null ? [] : describePermissions(skill.permissions)),
     ...list("Files that are code", code),
     ...(triggers.includes("*") && tools.length === 0 && !providesTools
       ? ["! Its text is part of every message, in every conversation"]
@@ -45,6 +47,22 @@ export function describeFacts({ skill, files, diagnostics, replaces }: SkillFact
     ),
   ];
   return `${lines.map(onOneLine).join("\n")}\n`;
+}
+
+/** What a person must have seen before the skill is added, a line each: `--yes` is no answer to it. */
+export function mustBeSeen({ skill }: SkillFacts): string[] {
+  const { name, plugin, permissions, providesTools, triggers, tools } = skill;
+  const lines = [
+    ...(plugin === null ? [] : describePermissions(permissions).map((line) => `its plugin ${line}`)),
+    ...(plugin !== null && providesTools ? ["its plugin offers more tools while it runs"] : []),
+    ...(triggers.includes("*") && tools.length === 0 && !providesTools ? ["its text is part of every message"] : []),
+  ];
+  return lines.map((line) => `${name}: ${line}`);
+}
+
+function pluginLine({ permissions }: Skill): string {
+  const may = describePermissions(permissions).length === 0 ? ", and may only compute and keep data of its own" : ":";
+  return `! Has a plugin: its code runs inside a process of its own${may}`;
 }
 
 function onOneLine(line: string): string {

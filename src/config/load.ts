@@ -1,7 +1,7 @@
 /**
  * Loads the configuration whole, or reports every problem at once.
  *
- *   1. read the YAML file (a missing default file is an empty one)
+ *   1. read the YAML file (a missing default file is an empty one), and secrets that lie in files (`NAME_FILE`)
  *   2. replace `${NAME}` and `${NAME:-default}` in values by the environment
  *   3. let environment settings win over the file
  *   4. check against the schema; a problem names file and line, key, value, and what to do
@@ -12,7 +12,9 @@ import { isMap, isNode, LineCounter, parseDocument } from "yaml";
 import type { z } from "zod";
 import { codeOf, messageOf } from "../core/errors.ts";
 import type { NamedSecret } from "../core/redact.ts";
+import { exposedFolders } from "./exposed-folders.ts";
 import { type Config, configSchema } from "./schema.ts";
+import { readSecretFiles } from "./secret-files.ts";
 import { secretsIn } from "./secrets.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -34,6 +36,8 @@ export interface Settings {
   redisUrl: string | null;
   /** `provider/model` that goes first. */
   preferredModel: string | null;
+  /** For variables that the plugins of skills declare. */
+  env: Environment;
   /** Values that must never be shown, each named after the variable or setting that holds it. */
   secrets: NamedSecret[];
 }
@@ -62,14 +66,14 @@ export interface ConfigProblem {
 export type LoadResult = { type: "ok"; settings: Settings } | { type: "invalid"; problems: ConfigProblem[] };
 
 /** `root` is the project's folder, which relative paths start from. */
-export function loadSettings(env: Environment, root: string): LoadResult {
-  const file = resolve(root, readVariable(env, "REMORA_CONFIG") ?? "config/remora.yaml");
-  const source = readSource(file, readVariable(env, "REMORA_CONFIG") !== undefined);
+export function loadSettings(variables: Environment, root: string): LoadResult {
+  const file = resolve(root, readVariable(variables, "REMORA_CONFIG") ?? "config/remora.yaml");
+  const source = readSource(file, readVariable(variables, "REMORA_CONFIG") !== undefined);
   if (typeof source !== "string") return { type: "invalid", problems: [source] };
   const yaml = readYaml(source, file);
   if ("problems" in yaml) return { type: "invalid", problems: yaml.problems };
   const { value, placeOf } = yaml;
-  const problems: ConfigProblem[] = [];
+  const { env, problems } = readSecretFiles(variables, source);
   const raw = interpolate(value ?? {}, env, [], (path, name) => {
     problems.push({
       place: placeOf(path),
@@ -87,7 +91,13 @@ export function loadSettings(env: Environment, root: string): LoadResult {
     }
   }
   if (problems.length > 0 || !parsed.success) return { type: "invalid", problems };
-  return { type: "ok", settings: settingsOf(parsed.data, file, env, root) };
+  const settings = settingsOf(parsed.data, file, env, root);
+  const exposed = exposedFolders(settings).map(({ path, message }) => ({
+    place: placeOf(path),
+    key: path.join("."),
+    message,
+  }));
+  return exposed.length > 0 ? { type: "invalid", problems: exposed } : { type: "ok", settings };
 }
 
 /** One line a problem, for people. */
@@ -262,6 +272,7 @@ function settingsOf(config: Config, configFile: string, env: Environment, root: 
     slack: slackAccess(env),
     redisUrl,
     preferredModel: readVariable(env, "REMORA_MODEL") ?? null,
+    env,
     secrets: [
       ...named("ANTHROPIC_API_KEY", config.models.anthropic.apiKey),
       ...named("OPENAI_API_KEY", config.models.openai.apiKey),

@@ -137,6 +137,7 @@ const skillAccess = { allow: z.array(text).nullable().default(null), deny: z.arr
 const skills = z
   .strictObject({
     folders: z.array(text).default([]),
+    inProcess: z.array(text).default([]),
     ...skillAccess,
     conversations: z.record(z.string(), z.strictObject(skillAccess)).default({}),
     settings: z.record(z.string(), z.record(z.string(), z.json())).default({}),

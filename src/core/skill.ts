@@ -35,6 +35,19 @@ export interface OfferedNames {
   asking: string[];
 }
 
+/** `permissions` of a SKILL.md. */
+export interface SkillPermissions {
+  /** Of the working folder. */
+  files: "none" | "read" | "write";
+  /** Hosts, written as in a shell call. */
+  network: string[];
+  /** Variables of Remora's environment. */
+  env: string[];
+  /** Starts other programs; in the sandbox of its process. */
+  commands: boolean;
+  services: ("memory" | "chat" | "schedules")[];
+}
+
 export interface Skill {
   name: string;
   /** Other names it is found under: its folder's. */
@@ -51,6 +64,8 @@ export interface Skill {
   providesTools: boolean;
   /** Absent until its plugin has offered something. */
   offered?: OfferedNames;
+  /** What its plugin may use; nothing that is not declared. */
+  permissions: SkillPermissions;
   rules: GateRule[];
   gateTests: GateTest[];
   requires: string[];

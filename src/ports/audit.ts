@@ -48,8 +48,8 @@ export interface AuditMap {
     /** Absent: nobody was asked. */
     approvalId?: string;
   };
-  /** A way to these hosts is about to be opened for a command. */
-  "network.opening": TurnPlace & { callId: string; hosts: string[] };
+  /** A way to these hosts is about to be opened for a command, or for the plugin of a skill. */
+  "network.opening": ((TurnPlace & { callId: string }) | { skill: string }) & { hosts: string[] };
   /** The changes of a draft are about to be written to the real folder. */
   "changes.keeping": TurnPlace & {
     draftId: string;

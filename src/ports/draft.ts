@@ -8,7 +8,7 @@
 import type { AnswerReceipt, Author, Scope } from "../core/message.ts";
 import type { ToolAttempt, ToolScope } from "../core/tool.ts";
 import type { TurnRecord } from "../core/turn.ts";
-import type { RunningCommand } from "./sandbox.ts";
+import type { RunningCommand, ViewMount } from "./sandbox.ts";
 
 /** `open` until a person or the rules have decided. */
 export type DraftState = "open" | "kept" | "discarded";
@@ -54,6 +54,8 @@ export interface CallFolder {
   path: string;
   /** Runs commands in it; absent unless the call may write. */
   commands?: PluginCommands;
+  /** Absent unless `path` is in a view: runs a program there, instead of a command. At most one of both for a call. */
+  runInside?(text: string, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<RunningCommand>;
   /** Jobs of the conversation that were started before. */
   jobs?: PluginJobs;
 }
@@ -95,6 +97,8 @@ export interface FolderCall {
   use: FolderUse;
   /** Hosts that its commands may reach, as the call names them; a person has approved them. */
   network: readonly string[];
+  /** Folders that its view shows besides. */
+  mounts?: readonly ViewMount[];
 }
 
 /** How a turn came to its end; what is done with its draft depends on it. */

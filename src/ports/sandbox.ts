@@ -31,6 +31,13 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
+export interface ViewMount {
+  from: string;
+  at: string;
+  /** What is written goes straight to the real folder; sockets in it can be connected to. */
+  isWritable?: boolean;
+}
+
 export interface ViewOptions {
   /** Absolute and free of links. It appears at the same path inside the view. */
   folder: string;
@@ -40,8 +47,8 @@ export interface ViewOptions {
   scratch: string;
   /** Folders outside the working folder that commands may read besides the system's own. Missing ones are left out. */
   readable?: readonly string[];
-  /** Folders bound read-only at another path inside, such as `/outputs`. */
-  mounts?: readonly { from: string; at: string }[];
+  /** Folders bound at another path inside, such as `/outputs`: read-only, unless they say that they are writable. */
+  mounts?: readonly ViewMount[];
 }
 
 export interface View {

@@ -5,11 +5,13 @@
 import { basename, dirname } from "node:path";
 import { isScalar, isSeq } from "yaml";
 import type { GateRule } from "../core/gate.ts";
-import type { Skill, SkillDiagnostic } from "../core/skill.ts";
+import type { Skill, SkillDiagnostic, SkillPermissions } from "../core/skill.ts";
+import type { ToolSpec } from "../core/tool.ts";
 import { splitFrontmatter } from "./frontmatter.ts";
 import { readGateTests } from "./gate-tests.ts";
 import { createNotes, type Notes } from "./notes.ts";
 import { offeredToolMark, readRules } from "./patterns.ts";
+import { readPermissions } from "./permissions.ts";
 import { cleanLine, hasMarkup, hasUnseen } from "./text.ts";
 import { readTools } from "./tools.ts";
 import { textOf, textsOf } from "./values.ts";
@@ -50,7 +52,9 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
   const description = readDescription(fields, notes);
   if (name === undefined || description === undefined) return undefined;
   checkBody(parts.body, notes);
-  const { tools, renamedTools } = readTools(fields, name, notes);
+  const permissions = readPermissions(fields, notes);
+  const { tools: written, renamedTools } = readTools(fields, name, notes);
+  const tools = written.map((tool) => withReach(tool, permissions));
   const rules = readRules(fields, name, path, notes);
   const providesTools = readProvidesTools(fields, rules, plugin, notes);
   return {
@@ -62,6 +66,7 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
     tools,
     renamedTools,
     providesTools,
+    permissions,
     rules,
     gateTests: readGateTests(fields, notes),
     requires: readRequires(fields, notes),
@@ -70,6 +75,16 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
     folder,
     plugin,
     verdict: notes.list.length === 0 ? "accept" : "warn",
+  };
+}
+
+/** What the plugin may reach says more than what its author says of a tool. */
+function withReach(tool: ToolSpec, { network, services }: SkillPermissions): ToolSpec {
+  const hasNetwork = network.length > 0;
+  return {
+    ...tool,
+    isOutward: tool.isOutward || hasNetwork || services.includes("chat"),
+    readsUntrusted: tool.readsUntrusted || hasNetwork || services.includes("chat"),
   };
 }
 

@@ -1,14 +1,15 @@
 /**
  * Runs the code of skills. For each call:
  *
+ *   0. a plugin that did not come with Remora runs in processes of its own (isolated/); what follows is for the others
  *   1. the plugin is loaded if it is new or a file of it has changed (plugin-modules.ts), and its `init` is waited for
  *   2. `execute` runs against the call's signal: an abort ends the waiting, whatever the plugin does
  *   3. what it returned or threw becomes an attempt
  *
  * A replaced or removed plugin is destroyed once, when none of its calls is running. Nothing in here throws.
  */
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, realpath } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { messageOf, RemoraError } from "../core/errors.ts";
 import { fileNameOf } from "../core/file-name.ts";
 import type { Log } from "../core/log.ts";
@@ -18,7 +19,10 @@ import { pause } from "../core/retry.ts";
 import type { Skill } from "../core/skill.ts";
 import type { ToolAttempt, ToolScope } from "../core/tool.ts";
 import type { CallFolder } from "../ports/draft.ts";
+import type { ViewMount } from "../ports/sandbox.ts";
 import { attemptOf, failed } from "./failure.ts";
+import { isInside } from "./find.ts";
+import type { IsolatedPlugin, IsolatedPlugins } from "./isolated/isolated-plugins.ts";
 import type { PluginGuard } from "./plugin-guard.ts";
 import { createPluginModules, type PluginModules } from "./plugin-modules.ts";
 import { readResult } from "./plugin-result.ts";
@@ -40,6 +44,9 @@ export interface PluginHostOptions {
   /** What a plugin in force offers, as it came; only those of skills that say so can. */
   onOffer(skill: Skill, source: string, offer: ToolOffer): void;
   guard: PluginGuard;
+  /** Runs the plugins that `isIsolated` says; absent: none. */
+  isolated?: IsolatedPlugins;
+  isIsolated(skill: Skill): boolean;
   log: Log;
 }
 
@@ -58,6 +65,8 @@ export interface PluginHost {
   run(call: PluginCall, signal: AbortSignal): Promise<ToolAttempt>;
   /** Loads a plugin without a call, if it is new or its file has changed. Rejects when it can't be; false for that file from then on. */
   start(skill: Skill): Promise<boolean>;
+  /** For the view of a call that the skill's process runs in. */
+  mountsFor(skill: Skill): Promise<ViewMount[]>;
   /** Lets go of plugins whose skills are not among these any more. */
   keepOnly(skills: Skill[]): void;
   /** Waits a moment for running calls, then destroys every plugin. */
@@ -69,7 +78,7 @@ interface Loaded {
   skill: Skill;
   version: string;
   home: PluginHome;
-  ready: Promise<Plugin>;
+  ready: Promise<Plugin | IsolatedPlugin>;
   running: number;
   isRetired: boolean;
   /** Set once `destroy` has begun. */
@@ -99,8 +108,13 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     loaded.isRetired = true;
     if (loaded.running === 0) void end(loaded);
   };
-  const versionOf = async ({ name, providesTools }: Skill, path: string) =>
-    `${await modules.versionOf(path)} ${name}${providesTools ? " provides" : ""}`;
+  const versionOf = async (skill: Skill, path: string) => {
+    const { name, providesTools, permissions } = skill;
+    const isolated = isolatedFor(skill, options);
+    const code = isolated === undefined ? await modules.versionOf(path) : await isolated.versionOf(skill, path);
+    const declared = isolated === undefined ? "" : ` ${JSON.stringify(permissions)}`;
+    return `${code} ${name}${providesTools ? " provides" : ""}${declared}`;
+  };
   const take = (skill: Skill, path: string, version: string): Loaded => {
     const known = inForce.get(path);
     if (known?.version === version) return known;
@@ -133,7 +147,10 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         const returned = await untilAborted(work, signal);
         const { dataFolder } = loaded.home;
         const outbox = join(options.outbox, fileNameOf(`${call.scope.turnId}-${call.id}`));
-        return await readResult(returned, place, { workingFolder: call.folder.path, dataFolder, outbox });
+        // What a plugin can't read, it can't have read by naming it.
+        const isBlind = isolatedFor(skill, options) !== undefined && skill.permissions.files === "none";
+        const workingFolder = isBlind ? dataFolder : call.folder.path;
+        return await readResult(returned, place, { workingFolder, dataFolder, outbox });
       } catch (thrown) {
         if (signal.aborted)
           return failed(`${place} was stopped before it had finished; whether it did its work is unknown.`);
@@ -145,13 +162,16 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       const version = await versionOf(skill, skill.plugin);
       if (isClosing || broken.get(skill.plugin) === version) return false;
       try {
-        await take(skill, skill.plugin, version).ready;
+        const plugin = await take(skill, skill.plugin, version).ready;
+        if ("start" in plugin) await plugin.start();
         return true;
       } catch (thrown) {
         broken.set(skill.plugin, await versionOf(skill, skill.plugin).catch(() => version));
         throw thrown;
       }
     },
+    mountsFor: async (skill) =>
+      (await options.isolated?.mountsFor(skill, join(options.dataFolder, folderNameOf(skill)))) ?? [],
     keepOnly(skills) {
       const paths = new Set(skills.map(({ plugin }) => plugin));
       for (const path of [...inForce.keys()]) if (!paths.has(path)) retire(path);
@@ -165,8 +185,13 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       await Promise.race([Promise.all([...all].map(end)), pause(closingMs, timeUp.signal)]);
       timeUp.abort();
       modules.close();
+      await options.isolated?.close();
     },
   };
+}
+
+function isolatedFor(skill: Skill, { isolated, isIsolated }: PluginHostOptions): IsolatedPlugins | undefined {
+  return isIsolated(skill) ? isolated : undefined;
 }
 
 function load(skill: Skill, path: string, version: string, options: PluginHostOptions, modules: PluginModules): Loaded {
@@ -184,6 +209,8 @@ function load(skill: Skill, path: string, version: string, options: PluginHostOp
   };
   const start = async () => {
     await mkdir(home.dataFolder, { recursive: true });
+    const isolated = isolatedFor(skill, options);
+    if (isolated !== undefined) return isolated.load(skill, home);
     const module = await modules.load(path, skill.folder, version);
     const plugin = asPlugin(module.default, skill);
     await plugin.init?.(home);
@@ -240,12 +267,29 @@ async function execute(
   const plugin = await loaded.ready;
   signal.throwIfAborted();
   const { scope, conversationId, turnId, requester } = call.scope;
-  const { path: workingFolder, ...ofFolder } = call.folder;
+  const { path: workingFolder, runInside: _runInside, ...ofFolder } = call.folder;
   const services = { ...servicesFor?.(call, signal), ...ofFolder };
   const outputsFolder = options.outputsFolder(scope);
   const at = { workingFolder, outputsFolder, scope, conversationId, turnId, requester };
   const context: PluginContext = { ...loaded.home, ...at, ...services, signal };
+  if ("start" in plugin) {
+    const realFolder = await realpath(call.scope.workingFolder);
+    const { tool, input, folder } = call;
+    const returned = await plugin.execute({ tool, input, context, services, realFolder, folder });
+    return withPathsInside(returned, realFolder);
+  }
   return guard.run(call.skill.name, async () => plugin.execute(call.tool, call.input, context));
+}
+
+/** A process sees the working folder where it really is; here it may be a view's. Both know what is below it. */
+function withPathsInside(returned: unknown, realFolder: string): unknown {
+  if (typeof returned !== "object" || returned === null || !("files" in returned) || !Array.isArray(returned.files))
+    return returned;
+  const files = (returned.files as unknown[]).map((file) => {
+    if (typeof file !== "object" || file === null || !("path" in file) || typeof file.path !== "string") return file;
+    return isInside(file.path, realFolder) ? { name: file.path, ...file, path: relative(realFolder, file.path) } : file;
+  });
+  return { ...returned, files };
 }
 
 /** The result, or a rejection at the abort; what the work does after that is nobody's concern any more. */
@@ -261,7 +305,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 async function destroy({ skill, ready }: Loaded, guard: PluginGuard, log: Log): Promise<void> {
   try {
     const plugin = await ready;
-    await guard.run(skill.name, async () => plugin.destroy?.());
+    await guard.run(skill.name, async () => await plugin.destroy?.());
   } catch (thrown) {
     log.warn({ skill: skill.name, error: messageOf(thrown) }, "a plugin failed while it was ended");
   }

@@ -27,8 +27,10 @@ import type { CallFolder, Drafts } from "../ports/draft.ts";
 import { createSkillAccess, type SkillAccess } from "./allowed.ts";
 import { attemptOf, refused } from "./failure.ts";
 import { isInside } from "./find.ts";
+import type { IsolatedPlugins } from "./isolated/isolated-plugins.ts";
 import type { SkillLibrary } from "./library.ts";
 import { loadSkillSpec, runLoadSkill } from "./load-skill.ts";
+import { usesFolder } from "./permissions.ts";
 import { createPluginGuard } from "./plugin-guard.ts";
 import { createPluginHost, type ServicesFor } from "./plugin-host.ts";
 import { createPluginSkills } from "./plugin-skills.ts";
@@ -59,6 +61,11 @@ export interface ToolboxOptions {
   /** Who may have skills written, besides a person approving it; absent: whoever asks. */
   mayWriteSkills?(scope: ToolScope): Promise<boolean>;
   redact?: Redact;
+  /** Runs plugins in processes of their own, those of skills for which `isIsolated` is true; absent: none. */
+  isolated?: IsolatedPlugins;
+  isIsolated?(skill: Skill): boolean;
+  /** A call of the skill is about to run. */
+  noteUse?(skill: Skill): Promise<void>;
 }
 
 interface Owned {
@@ -80,6 +87,7 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   const { settings = {} } = config;
   const guard = createPluginGuard(log);
   const isAllowed = createSkillAccess(config);
+  const isIsolated = (skill: Skill) => options.isolated !== undefined && (options.isIsolated?.(skill) ?? false);
   const skillsOf = (conversationId: string) =>
     library.current().skills.filter((skill) => isAllowed(skill, conversationId));
   const host = createPluginHost({
@@ -89,6 +97,8 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     dataFolder,
     settings,
     guard,
+    ...(options.isolated === undefined ? {} : { isolated: options.isolated }),
+    isIsolated,
     log,
     servicesFor: (call, signal) => ({
       ...options.servicesFor?.(call, signal),
@@ -124,12 +134,15 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     if (problem !== undefined) return refused(problem);
     const { skill, spec } = owned;
     const tool = skill.renamedTools[call.name] ?? call.name;
+    await options.noteUse?.(skill);
+    const isInView = isIsolated(skill) && usesFolder(skill.permissions) && spec.folder !== "none";
     const folderCall = {
       callId: call.id,
       tool: call.name,
       scope,
       use: spec.folder,
-      network: networkOf(spec, call.input),
+      network: [...networkOf(spec, call.input), ...(isInView ? skill.permissions.network : [])],
+      ...(isInView ? { mounts: await host.mountsFor(skill) } : {}),
     };
     const work = (folder: CallFolder) =>
       host.run({ id: call.id, skill, tool, input: call.input, scope, folder }, signal);

@@ -41,6 +41,7 @@ export const fieldNames = [
   "requires",
   "gate_tests",
   "provides_tools",
+  "permissions",
 ] as const;
 export type FieldName = (typeof fieldNames)[number];
 

@@ -10,6 +10,7 @@
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
+import { HTTPException } from "hono/http-exception";
 import { codeOf, messageOf, RemoraError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { createGuard, createHeaders } from "./guard.ts";
@@ -58,6 +59,8 @@ export function createWebServer(options: WebServerOptions): WebServer {
   );
   app.notFound((context) => context.text("There is nothing at this address.\n", 404));
   app.onError((thrown, context) => {
+    // A refusal with a status of its own, such as a body over its limit.
+    if (thrown instanceof HTTPException) return thrown.getResponse();
     log.error({ path: context.req.path, error: messageOf(thrown), stack: thrown.stack ?? "" }, "a web request failed");
     return context.json({ error: "Something went wrong inside Remora; its log has the details." }, 500);
   });

@@ -242,3 +242,40 @@ describe("the question", () => {
     expect(await readdir(skills)).toEqual(["alpha"]);
   });
 });
+
+describe("what a plugin declares", () => {
+  const plugin = { "alpha/plugin.mjs": "export default { execute: () => 'done' };" };
+  const declaring = (fields: string) => ({ "alpha/SKILL.md": skillText("alpha", fields), ...plugin });
+  const permissions = "permissions: { files: write, network: [example.com], env: [TOKEN], commands: true, chat: true }";
+
+  test("is shown, a line each", async () => {
+    const { add, source } = await open(declaring(permissions));
+    const { stdout } = await add(source);
+    for (const line of [
+      "reads and changes files of the working folder",
+      "reaches example.com",
+      "gets the variables TOKEN of this installation",
+      "runs programs",
+      "reads and writes in the chat",
+    ])
+      expect(stdout).toContain(`    ${line}\n`);
+  });
+
+  test.each([
+    ["permissions", permissions, "its plugin reaches example.com"],
+    ["more tools", "provides_tools: true", "its plugin offers more tools while it runs"],
+    ["a part of every message", "triggers: ['*']", "its text is part of every message"],
+  ])("%s: --yes is refused, because nobody has seen it", async (_what, fields, expected) => {
+    const { add, source, visible } = await open(declaring(fields));
+    const { code, stderr } = await add(source);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("--yes is refused")]);
+    expect(stderr).toContain(expected);
+    expect(await visible()).toEqual([]);
+  });
+
+  test("nothing: --yes is enough", async () => {
+    const { add, source, visible } = await open(declaring(""));
+    expect((await add(source)).stdout).toContain("process of its own, and may only compute and keep data of its own");
+    expect(await visible()).toEqual(["alpha"]);
+  });
+});

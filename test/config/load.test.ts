@@ -179,3 +179,47 @@ test("any text as a file gives settings or problems, and never throws", () => {
     { numRuns: 300 },
   );
 });
+
+describe("secrets in files", () => {
+  const fileWith = (text: string) => {
+    const path = join(folder, "secret");
+    writeFileSync(path, text);
+    return path;
+  };
+
+  test("a variable with _FILE names a file with the value, without its last newline", () => {
+    const settings = settingsOf("", { DISCORD_TOKEN_FILE: fileWith("token-one\n") });
+    expect(settings.discord?.token).toBe("token-one");
+    expect(settings.secrets).toContain("token-one");
+  });
+
+  test("works for whatever the configuration uses", () => {
+    const yaml = "skills: { settings: { web: { apiKey: '${MY_KEY}' } } }\n";
+    expect(settingsOf(yaml, { MY_KEY_FILE: fileWith("key-two") }).secrets).toContain("key-two");
+  });
+
+  test("a file that is missing or empty, or a value that is set twice, is a problem that names the variable", () => {
+    const places = (env: Environment) => problemsIn("", env).map(({ place, message }) => `${place} ${message}`);
+    expect(places({ OPENAI_API_KEY_FILE: join(folder, "none") })).toEqual([
+      expect.stringMatching(/^OPENAI_API_KEY_FILE the file can't be read: ENOENT/),
+    ]);
+    expect(places({ REDIS_URL_FILE: fileWith("\n") })).toEqual([expect.stringContaining("is empty")]);
+    expect(places({ REDIS_URL: "redis://a", REDIS_URL_FILE: fileWith("redis://b") })).toEqual([
+      expect.stringContaining("REDIS_URL is set as well"),
+    ]);
+  });
+});
+
+describe("folders for tools", () => {
+  test("can't be those with Remora's own data and configuration", () => {
+    const data = join(folder, "data");
+    const inReach = (path: string) =>
+      problemsIn(`folders: { "local:channel:general": ${path} }\n`, { REMORA_DATA: data });
+    for (const path of [data, folder, join(data, "skills")]) {
+      expect(inReach(path)[0]).toMatchObject({ key: "folders.local:channel:general" });
+    }
+    expect(inReach(join(folder, "checkout"))).toEqual([]);
+    expect(problemsIn(`sandbox: { readable: [${data}] }\n`, { REMORA_DATA: data })).toHaveLength(1);
+    expect(problemsIn(`sandbox: { readable: [${folder}] }\n`, { REMORA_DATA: data })).toEqual([]);
+  });
+});

@@ -55,7 +55,7 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
   await writeEffectsSkill(home.workspace);
   const configFile = join(home.workspace, "..", "remora.yaml");
   const settings = {
-    skills: { settings: { effects: { url: tools.url } } },
+    skills: { inProcess: ["effects"], settings: { effects: { url: tools.url } } },
     redis: { lockMs, waitMs },
     ...options.config,
   };

@@ -6,7 +6,7 @@
  * the newest states only, and what another process wrote into the same chat is seen at the next look.
  */
 import type { Context } from "hono";
-import { streamSSE } from "hono/streaming";
+import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import type { ChatStore } from "./chat-store.ts";
 
 /** Between two looks when nobody says that something has changed. */
@@ -15,37 +15,61 @@ const heartbeatMs = 15_000;
 /** Further behind than this, or ahead because the chat is another one, the page is told to load everything anew. */
 const catchUpLimit = 500;
 
-export function streamEvents(context: Context, store: ChatStore, person: string, since: number, signal: AbortSignal) {
-  // Proxies and browsers must not hold back what streams in.
-  context.header("X-Accel-Buffering", "no");
-  return streamSSE(context, async (stream) => {
-    const ended = new AbortController();
-    stream.onAbort(() => ended.abort());
-    const closed = AbortSignal.any([ended.signal, signal]);
-    let revision = since;
-    let spokeAt = Date.now();
-    await stream.writeSSE({ event: "hello", data: "", retry: 1000 });
-    if (closed.aborted) return;
-    const isOther = since > store.revision();
-    if (isOther || store.changes(person, revision, catchUpLimit + 1).length > catchUpLimit) {
-      await stream.writeSSE({ event: "reset", data: "", id: `${store.revision()}` });
-      return;
-    }
-    while (!closed.aborted) {
-      const changed = nextChange(store, closed);
-      for (const message of store.changes(person, revision, catchUpLimit)) {
-        if (closed.aborted) return;
-        await stream.writeSSE({ event: "message", id: `${message.revision}`, data: JSON.stringify(message) });
-        revision = message.revision;
-        spokeAt = Date.now();
+/** At once, of the one token that the page has. Each looks at the chat several times a second; the process must stay responsive. */
+const maxEventStreams = 100;
+const tooMany = `There are ${maxEventStreams} open event streams already. Close other pages, or try again later.`;
+
+/** Answers 429 above the limit; pages try again by themselves. */
+export function createEventStreams(store: ChatStore, signal: AbortSignal) {
+  let open = 0;
+  return (context: Context, person: string, since: number): Response => {
+    if (open >= maxEventStreams) return context.json({ error: tooMany }, 429);
+    // Proxies and browsers must not hold back what streams in.
+    context.header("X-Accel-Buffering", "no");
+    open += 1;
+    return streamSSE(context, async (stream) => {
+      const ended = new AbortController();
+      stream.onAbort(() => ended.abort());
+      try {
+        await sendChanges(stream, { store, person, since, closed: AbortSignal.any([ended.signal, signal]) });
+      } finally {
+        open -= 1;
       }
-      if (Date.now() - spokeAt >= heartbeatMs) {
-        await stream.writeSSE({ event: "ping", data: "" });
-        spokeAt = Date.now();
-      }
-      await changed;
+    });
+  };
+}
+
+interface StreamOf {
+  store: ChatStore;
+  person: string;
+  since: number;
+  closed: AbortSignal;
+}
+
+async function sendChanges(stream: SSEStreamingApi, { store, person, since, closed }: StreamOf): Promise<void> {
+  let revision = since;
+  let spokeAt = Date.now();
+  await stream.writeSSE({ event: "hello", data: "", retry: 1000 });
+  if (closed.aborted) return;
+  const isOther = since > store.revision();
+  if (isOther || store.changes(person, revision, catchUpLimit + 1).length > catchUpLimit) {
+    await stream.writeSSE({ event: "reset", data: "", id: `${store.revision()}` });
+    return;
+  }
+  while (!closed.aborted) {
+    const changed = nextChange(store, closed);
+    for (const message of store.changes(person, revision, catchUpLimit)) {
+      if (closed.aborted) return;
+      await stream.writeSSE({ event: "message", id: `${message.revision}`, data: JSON.stringify(message) });
+      revision = message.revision;
+      spokeAt = Date.now();
     }
-  });
+    if (Date.now() - spokeAt >= heartbeatMs) {
+      await stream.writeSSE({ event: "ping", data: "" });
+      spokeAt = Date.now();
+    }
+    await changed;
+  }
 }
 
 /** Resolves at the next change, after `lookMs`, or when the stream is over. Listening begins before the look, so no change is missed. */

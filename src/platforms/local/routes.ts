@@ -20,7 +20,7 @@ import type { Log } from "../../core/log.ts";
 import type { Scope } from "../../core/message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { streamEvents } from "./event-stream.ts";
+import { createEventStreams } from "./event-stream.ts";
 import { type Inbox, Refusal, type SentFile } from "./inbox.ts";
 import { createPerson } from "./people.ts";
 
@@ -110,6 +110,7 @@ function mountPage(app: Hono): void {
 }
 
 function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOptions): void {
+  const streamEvents = createEventStreams(store, signal);
   app.get("/local/api/state", (context) => {
     const people = store.people();
     const me = people.find((person) => person.id === context.req.query("person")) ?? people[0];
@@ -130,7 +131,7 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
   });
   app.get("/local/api/events", (context) => {
     const since = context.req.header("last-event-id") ?? context.req.query("since") ?? "0";
-    return streamEvents(context, store, context.req.query("person") ?? "", Number.parseInt(since, 10) || 0, signal);
+    return streamEvents(context, context.req.query("person") ?? "", Number.parseInt(since, 10) || 0);
   });
   app.get("/local/api/files/:id", (context) => {
     const found = store.file(context.req.param("id"));

@@ -1,15 +1,16 @@
 /**
  * Slack over HTTP, on the process's own server:
  *
- *   1. the raw body's signature and its time, at most five minutes off: else 401, and nothing runs
- *   2. `url_verification` and `ssl_check` are answered at once
- *   3. a click, a form or a command that comes once more, signature and all, is answered and not done again; Slack sends
+ *   1. its size, else 413. Nothing is read of what is too large by its own word, or has no signature or an old one
+ *   2. the raw body's signature and its time, at most five minutes off: else 401, and nothing runs
+ *   3. `url_verification` and `ssl_check` are answered at once
+ *   4. a click, a form or a command that comes once more, signature and all, is answered and not done again; Slack sends
  *      those once, and events are known by their messages
- *   4. everything else goes through Bolt; 200 when it is kept, 500 when it is not
+ *   5. everything else goes through Bolt; 200 when it is kept, 500 when it is not
  */
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";
-import type { Context, Hono } from "hono";
+import type { Context, Hono, Next } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -22,7 +23,7 @@ export interface HttpReceiver extends Receiver {
   mount(app: Hono): void;
 }
 
-const mostBytes = 4 * 1024 * 1024;
+const maxBodyBytes = 4 * 1024 * 1024;
 const windowMs = 5 * 60_000;
 const tellEveryMs = 60_000;
 /** Of five minutes, after which their time is refused. */
@@ -43,13 +44,24 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     refusals = { count: 0, toldAt: now() };
   }
 
+  function refuseSize(context: Context): Response {
+    tellRefusal(`it has more than ${maxBodyBytes / 1024 / 1024} MiB`);
+    return context.text("This is too large.\n", 413);
+  }
+
+  /** Before anything of the body is read. */
+  async function checkHeaders(context: Context, next: Next): Promise<Response | undefined> {
+    if (Number(context.req.header("content-length")) > maxBodyBytes) return refuseSize(context);
+    const problem = headerProblem(context);
+    if (problem !== undefined) return refuse(context, problem);
+    await next();
+    return undefined;
+  }
+
   async function receive(context: Context): Promise<Response> {
     const raw = await context.req.text();
     const problem = signatureProblem(context, raw);
-    if (problem !== undefined) {
-      tellRefusal(problem);
-      return context.text("The signature is not Slack's.\n", 401);
-    }
+    if (problem !== undefined) return refuse(context, problem);
     const body = bodyOf(raw, context.req.header("content-type") ?? "");
     if (body === undefined) return context.text("This is no request of Slack's.\n", 400);
     if (body.type === "url_verification") return context.json({ challenge: body.challenge });
@@ -78,19 +90,34 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     }
   }
 
-  /** What is wrong; undefined for a good one. */
-  function signatureProblem(context: Context, body: string): string | undefined {
-    const signature = context.req.header("x-slack-signature");
-    const timestamp = Number(context.req.header("x-slack-request-timestamp") ?? Number.NaN);
-    if (signature === undefined || Number.isNaN(timestamp)) return "it carries no signature";
+  function refuse(context: Context, problem: string): Response {
+    tellRefusal(problem);
+    return context.text("The signature is not Slack's.\n", 401);
+  }
+
+  function signatureOf(context: Context) {
+    return {
+      "x-slack-signature": context.req.header("x-slack-signature") ?? "",
+      "x-slack-request-timestamp": Number(context.req.header("x-slack-request-timestamp") ?? Number.NaN),
+    };
+  }
+
+  /** What is wrong before the body is read; undefined where the body decides. */
+  function headerProblem(context: Context): string | undefined {
+    const { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp } = signatureOf(context);
+    if (signature === "" || Number.isNaN(timestamp)) return "it carries no signature";
     const offMs = timestamp * 1000 - now();
-    if (Math.abs(offMs) > windowMs)
-      return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;
+    if (Math.abs(offMs) <= windowMs) return undefined;
+    return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;
+  }
+
+  /** What is wrong with the signature; undefined for a good one. */
+  function signatureProblem(context: Context, body: string): string | undefined {
     try {
       verifySlackRequest({
         signingSecret,
         body,
-        headers: { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp },
+        headers: signatureOf(context),
         nowMilliseconds: now(),
       });
       return undefined;
@@ -110,7 +137,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
       isOpen = false;
     },
     mount(server) {
-      server.post(eventsPath, bodyLimit({ maxSize: mostBytes }), receive);
+      server.post(eventsPath, checkHeaders, bodyLimit({ maxSize: maxBodyBytes, onError: refuseSize }), receive);
     },
   };
 }

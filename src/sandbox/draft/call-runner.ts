@@ -24,7 +24,7 @@ import { planMerge } from "../effects/merge-plan.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
 import type { Egress } from "../egress/egress.ts";
 import { clockOf, noteBase } from "./base-state.ts";
-import { createUnconfinedCommands, createViewCommands, openSession } from "./commands.ts";
+import { createUnconfinedCommands, createViewCommands, openSession, placeOf, startInView } from "./commands.ts";
 import { type DraftLocks, lockNameOf } from "./draft-locks.ts";
 import type { DraftStore } from "./draft-store.ts";
 
@@ -122,10 +122,13 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     await mkdir(scratch, { recursive: true });
     const since = await clockOf(scratch);
     await mkdir(layer, { recursive: true });
-    const session = await openSession(options, call, signal);
+    const session = await openSession(options, call.network, placeOf(call), signal);
     const { readable, mounts } = options.exposed(call.scope.scope);
     const places = { folder: draft.folder, layers: [layer], scratch, readable };
-    const view = await sandbox.open({ ...places, mounts: [...mounts, ...(session?.mounts ?? [])] }, signal);
+    const view = await sandbox.open(
+      { ...places, mounts: [...mounts, ...(call.mounts ?? []), ...(session?.mounts ?? [])] },
+      signal,
+    );
     let commandEnd: CommandEnd | undefined;
     const noteEnd = (end: CommandEnd) => {
       commandEnd = end;
@@ -133,7 +136,9 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     try {
       const startJob = (text: string) => options.startJob(call, draft, text);
       const commands = createViewCommands({ view, session, environment: options.environment, startJob, noteEnd });
-      const attempt = await work({ path: view.merged, ...(call.use === "write" ? { commands } : {}) });
+      const runInside: CallFolder["runInside"] = (text, env, runSignal) =>
+        startInView({ view, session, environment: { ...options.environment, ...env } }, text, runSignal);
+      const attempt = await work({ path: view.merged, runInside, ...(call.use === "write" ? { commands } : {}) });
       if (call.use === "read" || wasCutOff(attempt, commandEnd) || signal.aborted) return attempt;
       return await joined(call, draft, { view, over: layer, scratch, since }, attempt, signal);
     } finally {

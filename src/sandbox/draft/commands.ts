@@ -39,18 +39,22 @@ export function createViewCommands({ startJob, noteEnd, ...place }: ViewCommands
   };
 }
 
+export function placeOf({ callId, scope: { turnId, conversationId } }: FolderCall) {
+  return { turnId, conversationId, callId };
+}
+
 /** Undefined when no host is named. Rejects with a sentence for the model when one can't be read. */
 export async function openSession(
   { egress, audit }: { egress: Egress; audit: Audit },
-  { network, callId, scope }: FolderCall,
+  network: readonly string[],
+  wantedBy: { turnId: string; conversationId: string; callId: string } | { skill: string },
   signal: AbortSignal,
 ): Promise<EgressSession | undefined> {
   if (network.length === 0) return undefined;
   const parsed = parseHosts(network);
   if (parsed.type === "refused")
     throw new RemoraError({ code: "network.hosts", place: "network", message: parsed.message });
-  const { turnId, conversationId } = scope;
-  await audit.record("network.opening", { turnId, conversationId, callId, hosts: [...network] });
+  await audit.record("network.opening", { ...wantedBy, hosts: [...network] });
   return await egress.open(parsed.hosts, signal);
 }
 

@@ -23,7 +23,7 @@ import type { Egress } from "../egress/egress.ts";
 import { startUnconfined } from "../unconfined.ts";
 import { createCallRunner } from "./call-runner.ts";
 import type { ChangePolicy } from "./change-policy.ts";
-import { openSession, startInView } from "./commands.ts";
+import { openSession, placeOf, startInView } from "./commands.ts";
 import { openDraftsFolder, readDraftDiff } from "./draft-diff.ts";
 import { createDraftLocks, lockNameOf } from "./draft-locks.ts";
 import { createDraftStore } from "./draft-store.ts";
@@ -105,7 +105,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
       const running = await startUnconfined(text, await realpath(call.scope.workingFolder));
       return { running, view: undefined, close: async () => running.kill() };
     }
-    const session = await openSession({ egress, audit: options.audit }, call, never);
+    const session = await openSession({ egress, audit: options.audit }, call.network, placeOf(call), never);
     const { readable, mounts } = options.exposed(call.scope.scope);
     const places = { folder: draft.folder, layers: [layer], scratch, readable };
     const view = await sandbox.open({ ...places, mounts: [...mounts, ...(session?.mounts ?? [])] }, never);

@@ -45,6 +45,7 @@ export interface SystemFolder {
 /** What is laid on top of the system's folders, outer ones first. */
 export type ExtraMount =
   | { kind: "readable"; from: string; at: string; hasSubmounts: boolean }
+  | { kind: "writable"; from: string; at: string }
   | { kind: "hidden"; at: string }
   | { kind: "overlay"; at: string; layers: readonly string[]; upper: string; work: string }
   | { kind: "copy"; at: string; copy: string };
@@ -151,6 +152,9 @@ function addExtra(program: Program, folder: MakeFolder, mount: ExtraMount): void
   switch (mount.kind) {
     case "readable":
       addReadable(program, mount.from, at, mount.hasSubmounts);
+      break;
+    case "writable":
+      addBind(program, { from: mount.from, at, isReadOnly: false });
       break;
     case "hidden":
       addCover(program, at);

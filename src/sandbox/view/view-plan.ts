@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { isAbsolute, normalize, sep } from "node:path";
 import { RemoraError } from "../../core/errors.ts";
-import type { ViewOptions } from "../../ports/sandbox.ts";
+import type { ViewMount, ViewOptions } from "../../ports/sandbox.ts";
 import { mountPoints } from "./machine-facts.ts";
 import { maxLayers } from "./mount-steps.ts";
 import type { ExtraMount } from "./mounts.ts";
@@ -19,7 +19,7 @@ export async function surroundingMounts(options: ViewOptions, hidden: readonly s
   if (!(await stat(folder)).isDirectory()) throw refused(folder, "it is not a folder");
   if (layers.length > maxLayers) throw refused(folder, `it has ${layers.length} layers, and ${maxLayers} are possible`);
   for (const path of [folder, ...readable, ...mounts.map(({ at }) => at)]) checkPath(path);
-  const added = [...readable.map((path) => ({ from: path, at: path })), ...mounts];
+  const added: ViewMount[] = [...readable.map((path) => ({ from: path, at: path })), ...mounts];
   const points = added.length > 0 ? await mountPoints() : [];
   const wanted = added.filter(({ at }) => !isWithin(at, folder));
   const existing = await Promise.all(
@@ -27,7 +27,9 @@ export async function surroundingMounts(options: ViewOptions, hidden: readonly s
       const found = await stat(mount.from).catch(() => undefined);
       if (!found?.isDirectory()) return [];
       const hasSubmounts = points.some((point) => point !== mount.from && isWithin(point, mount.from));
-      return [{ kind: "readable", hasSubmounts, ...mount }];
+      const { from, at } = mount;
+      if (mount.isWritable === true) return [{ kind: "writable", from, at }];
+      return [{ kind: "readable", hasSubmounts, from, at }];
     }),
   );
   return [...hidden.map((at): ExtraMount => ({ kind: "hidden", at })), ...existing.flat()];

@@ -32,7 +32,10 @@ export async function createWorld(store: "embedded" | "redis"): Promise<World> {
   const redis = store === "redis" ? await startRedisServer() : undefined;
   await writeEffectsSkill(home.workspace);
   const configFile = join(home.workspace, "..", "remora.yaml");
-  const config = { skills: { settings: { effects: { url: effects.url } } }, redis: { lockMs, waitMs } };
+  const config = {
+    skills: { inProcess: ["effects"], settings: { effects: { url: effects.url } } },
+    redis: { lockMs, waitMs },
+  };
   await writeFile(configFile, JSON.stringify(config));
   const env = {
     REMORA_CONFIG: configFile,

@@ -1,0 +1,94 @@
+/**
+ * Starts the processes of plugins: each in a view of its own, on an empty folder, with the folders it was given and, if it
+ * declares hosts, with a proxy as its only way out. Where no sandbox works, Node's permission model is all that there is.
+ */
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import type { Audit } from "../ports/audit.ts";
+import type { PluginLauncher, PluginProgram, RunningPlugin } from "../ports/plugin-process.ts";
+import type { Sandbox, ViewMount } from "../ports/sandbox.ts";
+import { openSession, startInView } from "./draft/commands.ts";
+import type { Egress } from "./egress/egress.ts";
+
+export interface ViewLauncherOptions {
+  sandbox: Sandbox;
+  egress: Egress;
+  audit: Audit;
+  /** For the empty folders of views. */
+  folder: string;
+  /** Where views have Node. */
+  nodeMount: ViewMount;
+  node: string;
+  environment: Readonly<Record<string, string>>;
+}
+
+export function createViewLauncher(options: ViewLauncherOptions): PluginLauncher {
+  const { sandbox, nodeMount, node, environment } = options;
+  return {
+    isConfined: true,
+    node,
+    async start(program, signal) {
+      await mkdir(options.folder, { recursive: true });
+      const folder = await mkdtemp(join(options.folder, "plugin-"));
+      const session = await openSession(options, program.network, { skill: program.skill }, signal);
+      const letGo = async () => {
+        await session?.close();
+        await rm(folder, { recursive: true, force: true });
+      };
+      try {
+        const places = { folder: join(folder, "work"), scratch: join(folder, "scratch"), layers: [] };
+        await Promise.all([mkdir(places.folder), mkdir(places.scratch)]);
+        const mounts = [nodeMount, ...program.mounts, ...(session?.mounts ?? [])];
+        const view = await sandbox.open({ ...places, mounts }, signal);
+        try {
+          const env = { ...environment, ...program.env };
+          const running = await startInView(
+            { view, session, environment: env },
+            commandLine(node, program.args),
+            signal,
+          );
+          const ended = running.ended.then(async () => {
+            await view.close();
+            await letGo();
+          });
+          return { output: running.output, ended, kill: running.kill };
+        } catch (thrown) {
+          await view.close();
+          throw thrown;
+        }
+      } catch (thrown) {
+        await letGo();
+        throw thrown;
+      }
+    },
+  };
+}
+
+/** One line for a shell; every word is taken as it is. */
+function commandLine(node: string, args: readonly string[]): string {
+  return ["exec", ...[node, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`)].join(" ");
+}
+
+export function createUnconfinedLauncher(): PluginLauncher {
+  return {
+    isConfined: false,
+    node: process.execPath,
+    start: async (program: PluginProgram): Promise<RunningPlugin> => {
+      const child = spawn(process.execPath, program.args, {
+        cwd: "/",
+        env: { PATH: process.env.PATH ?? "", ...program.env },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const output = new PassThrough();
+      child.stdout.pipe(output, { end: false });
+      child.stderr.pipe(output, { end: false });
+      const ended = new Promise<void>((resolve) => {
+        child.once("error", () => resolve());
+        child.once("close", () => resolve());
+      }).then(() => void output.end());
+      return { output, ended, kill: () => void child.kill("SIGKILL") };
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** What strangers and too many pages may cost the real process: nothing that health checks or people would notice. */
+import { request } from "node:http";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+
+const megabyte = 1024 * 1024;
+let home: RemoraHome;
+let remora: RemoraProcess;
+let slack: SlackDouble;
+
+beforeAll(async () => {
+  slack = await createSlackDouble();
+  home = await createHome();
+  remora = await startRemora(home, {
+    SLACK_BOT_TOKEN: slack.botToken,
+    SLACK_SIGNING_SECRET: slack.signingSecret,
+    SLACK_API_URL: slack.apiUrl,
+  });
+}, 60_000);
+afterAll(async () => {
+  await remora.kill();
+  await slack.stop();
+  await home.remove();
+});
+
+/** The status, and how much of the body had been sent when it came. */
+function send(bytes: number, isChunked: boolean): Promise<{ status: number; sent: number }> {
+  return new Promise((resolve, reject) => {
+    let sent = 0;
+    const headers = isChunked ? {} : { "content-length": bytes };
+    const sending = request(new URL("/slack/events", remora.url), { method: "POST", headers }, (answer) => {
+      resolve({ status: answer.statusCode ?? 0, sent });
+      answer.resume();
+      sending.destroy();
+    });
+    sending.on("error", reject);
+    const piece = Buffer.alloc(64 * 1024, "x");
+    const go = (): void => {
+      if (sending.destroyed) return;
+      if (sent >= bytes) return void sending.end();
+      sent += piece.length;
+      if (sending.write(piece)) setImmediate(go);
+      else sending.once("drain", go);
+    };
+    go();
+  });
+}
+
+test("an unsigned body of 5 MB to Slack's address gets a 413, and is not an error of the process", async () => {
+  expect(await send(5 * megabyte, false)).toMatchObject({ status: 413 });
+  expect(remora.stderr()).not.toContain("a web request failed");
+});
+
+test("an unsigned body without a length is refused before it is read", async () => {
+  const { status, sent } = await send(64 * megabyte, true);
+  expect(status).toBe(401);
+  expect(sent).toBeLessThan(64 * megabyte);
+});
+
+test("event streams are bounded; health checks answer, and a stream that ends makes room", async () => {
+  const streams = Array.from({ length: 130 }, () => new AbortController());
+  const open = async ({ signal }: AbortController) => {
+    const headers = { authorization: `Bearer ${remora.token}` };
+    const answer = await fetch(new URL("/local/api/events?person=you", remora.url), { headers, signal });
+    return answer.status;
+  };
+  const statuses = await Promise.all(streams.map(open));
+  expect(statuses.filter((status) => status === 200)).toHaveLength(100);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(30);
+  expect((await fetch(new URL("/healthz", remora.url))).status).toBe(200);
+  for (const stream of streams) stream.abort();
+  const last = new AbortController();
+  await expect.poll(() => open(last), { timeout: 10_000 }).toBe(200);
+  last.abort();
+});
