@@ -42,6 +42,7 @@ import type { Log } from "./core/log.ts";
 import { exportCommand, memoryCommand } from "./core/memory-commands.ts";
 import type { Author, Scope } from "./core/message.ts";
 import { createModelChoice } from "./core/model-choice.ts";
+import { isTainted } from "./core/origin.ts";
 import type { Platform, ReplyTarget } from "./core/platform.ts";
 import { createPluginServices } from "./core/plugin-services.ts";
 import { createPosts } from "./core/posts.ts";
@@ -53,7 +54,6 @@ import { runTurn } from "./core/run-turn.ts";
 import { skillCommand } from "./core/said-by-command.ts";
 import { createSchedules } from "./core/schedules.ts";
 import type { Delivery, TurnStages } from "./core/stages.ts";
-import { hasReadUntrusted } from "./core/taint.ts";
 import type { ToolQueue, ToolScope } from "./core/tool.ts";
 import type { TurnRecord } from "./core/turn.ts";
 import { undoCommand } from "./core/undo-command.ts";
@@ -161,13 +161,13 @@ export async function createApp(options: AppOptions): Promise<App> {
         const delivery = await deliver(card.target);
         await delivery.ask(card).finally(() => delivery.leave());
       },
-      isTainted: (turn) => hasReadUntrusted(turn, toolbox.specs(turn.conversationId)),
+      isTainted: (turn) => isTainted(turn, toolbox.specs(turn.conversationId)),
       accept: (message) => conversations.accept(message),
     }),
     selectProviders(options, ended.signal),
     library.reload(),
   ]);
-  const { report: sandbox, drafts, containment, outputsFolder } = parts;
+  const { report: sandbox, drafts, containment, outputsFolder, fileOrigins } = parts;
   const gate = createGate({ rules: gateRules(library.current()), matching: config.safety.matching });
   library.onChange((set) => gate.replace(gateRules(set)));
   const memory = createMemory({
@@ -213,6 +213,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     store,
     memory,
     skills: (conversationId) => briefs(tools.skillsFor(conversationId)),
+    tools: (conversationId) => toolbox.specs(conversationId),
     config: contextSettings(settings),
     redact,
     log,
@@ -229,6 +230,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     concurrency: config.tools.concurrency,
     outputLimit: config.tools.outputCharacters,
     outputsFolder,
+    fileOrigins,
     redact,
     log,
   });

@@ -8,6 +8,7 @@ import type { AbortCause } from "./abort.ts";
 import type { RemoraError } from "./errors.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
 import type { InboundMessage, Json, Scope } from "./message.ts";
+import type { Origin } from "./origin.ts";
 import type { ReplyTarget } from "./platform.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
@@ -38,6 +39,8 @@ export interface StepRecord {
   text: string;
   /** How many of the turn's messages the model was shown for this step; absent: all of them. */
   seenMessages?: number;
+  /** What the prompt of this step held that the person who asked has not written; absent: of an earlier version. */
+  untrusted?: Origin[];
   calls: CallRecord[];
   /** What the provider wants back with this step (provider.ts); only with calls, as the turn ends without them. */
   carry?: Json;

@@ -95,6 +95,10 @@ export interface FolderCall {
   use: FolderUse;
   /** Hosts that its commands may reach, as the call names them; a person has approved them. */
   network: readonly string[];
+  /** The path that the call names, when it names one and runs no command; what else it can read is not known. */
+  path?: string;
+  /** It names `/outputs`; other calls do not see the outputs. */
+  usesOutputs: boolean;
 }
 
 /** How a turn came to its end; what is done with its draft depends on it. */

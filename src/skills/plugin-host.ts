@@ -14,9 +14,10 @@ import { fileNameOf } from "../core/file-name.ts";
 import type { Log } from "../core/log.ts";
 import type { JsonObject, Scope } from "../core/message.ts";
 import type { Plugin, PluginContext, PluginHome, PluginServices, ToolOffer } from "../core/plugin.ts";
+import type { BoundCall } from "../core/plugin-services.ts";
 import { pause } from "../core/retry.ts";
 import type { Skill } from "../core/skill.ts";
-import type { ToolAttempt, ToolScope } from "../core/tool.ts";
+import type { ToolAttempt } from "../core/tool.ts";
 import type { CallFolder } from "../ports/draft.ts";
 import { attemptOf, failed } from "./failure.ts";
 import type { PluginGuard } from "./plugin-guard.ts";
@@ -24,7 +25,7 @@ import { createPluginModules, type PluginModules } from "./plugin-modules.ts";
 import { readResult } from "./plugin-result.ts";
 
 /** What a call may use of Remora; `signal` aborts with the call. */
-export type ServicesFor = (call: { id: string; tool: string; scope: ToolScope }, signal: AbortSignal) => PluginServices;
+export type ServicesFor = (call: BoundCall, signal: AbortSignal) => PluginServices;
 
 export interface PluginHostOptions {
   workspace: string;
@@ -43,13 +44,9 @@ export interface PluginHostOptions {
   log: Log;
 }
 
-interface PluginCall {
-  id: string;
+interface PluginCall extends BoundCall {
   skill: Skill;
-  /** As the skill's author wrote it. */
-  tool: string;
   input: JsonObject;
-  scope: ToolScope;
   /** The working folder as this call sees it. */
   folder: CallFolder;
 }

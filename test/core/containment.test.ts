@@ -53,7 +53,10 @@ describe("what must be asked", () => {
     ["an outward tool, whose own rules ask", server, {}, { sandboxHolds: false }, false],
   ] as const)("%s", async (_what, spec, input, changes, asks) => {
     const { isUnconfined, reasons: reasonsOf } = containment(changes);
-    const reasons = reasonsOf(spec, JSON.parse(JSON.stringify(input)), await isUnconfined(spec, "/srv/site"));
+    const reasons = reasonsOf(spec, JSON.parse(JSON.stringify(input)), {
+      isUnconfined: await isUnconfined(spec, "/srv/site"),
+      untrusted: [],
+    });
     expect(reasons.length > 0).toBe(asks);
     // Without a file it is no rule of a skill, so that no grant covers it.
     for (const { file, reason } of reasons) expect([file, reason]).toEqual(["", expect.stringMatching(/\.$/)]);
@@ -68,7 +71,9 @@ describe("what must be asked", () => {
   });
 
   test("a tool that is not known needs no question: it is refused elsewhere", () => {
-    expect(containment({ sandboxHolds: false }).reasons(undefined, {}, false)).toEqual([]);
+    expect(containment({ sandboxHolds: false }).reasons(undefined, {}, { isUnconfined: false, untrusted: [] })).toEqual(
+      [],
+    );
   });
 });
 
