@@ -13,7 +13,7 @@ import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Memory } from "../core/memory.ts";
 import type { Scope } from "../core/message.ts";
-import { type Origin, originsOfTurn } from "../core/origin.ts";
+import { isFromOutside, type Origin, originsOfTurn } from "../core/origin.ts";
 import type { ModelMessage, ModelRequest, SystemPart } from "../core/provider.ts";
 import type { Redact } from "../core/redact.ts";
 import type { Store } from "../core/store.ts";
@@ -135,7 +135,10 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   const earlier = historyPieces(exchanges);
   const own = ownMessages(input, config, sources, earlier.at(-1)?.tokens ?? 0);
   const historyShare = shareOf(config.contextTokens, config.shares, "history");
-  const { fresh, repeats } = withoutRepeats(recalled.hits, newestWithin(earlier, historyShare));
+  const { own: hits = [], outside = [] } = Object.groupBy(recalled.hits, ({ origins }) =>
+    isFromOutside(origins) ? "outside" : "own",
+  );
+  const { fresh, repeats } = withoutRepeats(hits, newestWithin(earlier, historyShare));
   const said = turn.messages.map((message) => message.text).join("\n");
   const asked = turn.messages.flatMap((message) => message.skill ?? []);
   const skills = skillPieces(briefs, { said, asked }, share("skills"));
@@ -152,7 +155,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
     ...kept.flatMap((piece) => (piece.type === "history" ? renderExchange(piece.exchange, piece.isStale) : [])),
     ...own.messages,
   ];
-  const system = [...prefix.system, ...volatileParts(kept)];
+  const system = [...prefix.system, ...volatileParts(kept, outside.length)];
   return {
     request: { system, messages, tools, maxOutputTokens: config.maxOutputTokens },
     origins: kept.flatMap((piece) => piece.origins),
@@ -162,6 +165,8 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       ...recalled.problems,
       ...own.notes,
       ...(skills.tooMany.length === 0 ? [] : [`skills left out, others match better: ${skills.tooMany.join(", ")}`]),
+      // Nobody has asked for it: in the prompt, it could steer the turn, and would make outward calls ask.
+      ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it holds text from outside`),
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history says it already`),
     ],
   };
@@ -196,9 +201,11 @@ function ownMessages(
 }
 
 /** What the newest message called up: after the stable prefix, so that it spoils no cache of it. */
-function volatileParts(kept: readonly Piece[]): SystemPart[] {
+function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
   const textsOf = (section: Piece["section"]) =>
     kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));
-  const text = [renderMemory(textsOf("memory")), renderSkills(textsOf("skills"))].filter((part) => part !== "");
+  const text = [renderMemory(textsOf("memory"), withheld), renderSkills(textsOf("skills"))].filter(
+    (part) => part !== "",
+  );
   return text.length === 0 ? [] : [{ text: text.join("\n\n"), isCacheable: false }];
 }

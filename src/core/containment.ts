@@ -4,7 +4,7 @@
  */
 import type { GateMatch } from "./gate.ts";
 import type { JsonObject } from "./message.ts";
-import type { Origin } from "./origin.ts";
+import { isFromOutside, type Origin } from "./origin.ts";
 import { networkOf, type ToolSpec } from "./tool.ts";
 
 export interface ContainmentOptions {
@@ -71,7 +71,7 @@ export function createContainment(options: ContainmentOptions): Containment {
       if (offeredOutside(spec, untrusted))
         return [reason("It goes to another program, after text was read that somebody else may have written.")];
       const hosts = networkOf(spec, input);
-      if (hosts.length > 0 && untrusted.length > 0 && hosts.every(isFreeHost))
+      if (hosts.length > 0 && isFromOutside(untrusted) && hosts.every(isFreeHost))
         return [reason("It reaches the network, after text was read that somebody else may have written.")];
       if (!hosts.every(isFreeHost)) return [reason("It reaches the network, and what it does there can't be undone.")];
       if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command is to be approved here.")];
@@ -89,7 +89,8 @@ export function createContainment(options: ContainmentOptions): Containment {
 
 /** What a program said itself may go back to it: its tools are used one after the other. */
 function offeredOutside({ offeredBy }: ToolSpec, untrusted: readonly Origin[]): boolean {
-  return offeredBy !== undefined && untrusted.some(({ kind, name }) => kind !== "mcp" || name !== offeredBy);
+  const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
+  return offeredBy !== undefined && isFromOutside(untrusted.filter((origin) => !isOwn(origin)));
 }
 
 function takenAlong(paths: readonly string[]): string[] {

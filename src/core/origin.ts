@@ -127,7 +127,12 @@ export function isTainted(turn: TurnRecord, specs: readonly ToolSpec[]): boolean
 /** What the gate is told besides an outward call. */
 export function taintTags(untrusted: readonly Origin[], isOutward: boolean): string[] {
   if (!isOutward || untrusted.length === 0) return [];
-  return untrusted.every(({ kind }) => kind === "person") ? [taintTag] : [taintTag, outsideTag];
+  return isFromOutside(untrusted) ? [taintTag, outsideTag] : [taintTag];
+}
+
+/** Not all of it was said by people, who could as well ask the agent themselves. */
+export function isFromOutside(origins: readonly Origin[]): boolean {
+  return origins.some(({ kind }) => kind !== "person");
 }
 
 function withoutScheme(url: string): string {

@@ -12,11 +12,13 @@ import { abortCauseOf } from "./abort.ts";
 import { messageOf } from "./errors.ts";
 import type { GateMatch, Verdict } from "./gate.ts";
 import type { TurnRun } from "./journal.ts";
-import { type Origin, originText, taintTags, untrustedIn } from "./origin.ts";
+import { isFromOutside, type Origin, originText, taintTags, untrustedIn } from "./origin.ts";
 import { networkOf, type ToolCall, type ToolJob, type ToolSpec, type ToolStatus } from "./tool.ts";
-import { type CallRecord, requesterOf, type StepRecord } from "./turn.ts";
+import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
 
 const maxNamedOrigins = 5;
+const maxGivenAddresses = 50;
+const maxSearchedCharacters = 20_000;
 
 export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" | "parked"> {
   await judge(run, step);
@@ -70,7 +72,7 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
     if (verdict.class === "block") {
       stages.events.emit("safety.blocked", { ...at, ...judgedOf(run, record) });
       refuse(record, "blocked", blockedText(verdict));
-      await recordFeedback(run, record, "blocked");
+      await recordFeedback(run, step, record, "blocked");
     }
   }
   await run.save();
@@ -243,7 +245,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
       : `(${record.editedBy} changed the arguments before it ran: ${summaryOf(call)})\n`;
   record.result = { ...result, text: note + result.text };
   delivery.activity("");
-  await recordFeedback(run, record, record.result.status);
+  await recordFeedback(run, step, record, record.result.status);
 }
 
 function jobOf(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
@@ -251,18 +253,39 @@ function jobOf(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
   const call = parsedCall(record);
   const spec = specOf(run, call.name);
   const untrusted = untrustedOf(run, step);
+  const givenAddresses = addressesIn(turn);
   const { id: turnId, conversationId, scope, workingFolder } = turn;
   const isUnconfined = record.isUnconfined === true;
   const isContained = !isUnconfined && stages.containment.isContained(spec, call.input);
   return {
     id: `${turnId}-${call.id}`,
     call,
-    scope: { turnId, conversationId, scope, requester: requesterOf(turn), workingFolder, isUnconfined, untrusted },
+    scope: {
+      turnId,
+      conversationId,
+      scope,
+      requester: requesterOf(turn),
+      workingFolder,
+      isUnconfined,
+      untrusted,
+      givenAddresses,
+    },
     ...(record.approvalId === undefined ? {} : { approvalId: record.approvalId }),
     // A tool that has gone since it was asked for fails in the toolbox, with a reason.
     isIdempotent: spec?.isIdempotent === true || isContained,
     timeoutMs: spec?.timeoutMs ?? 120_000,
   };
+}
+
+/** In the requester's own messages; addresses of others are theirs. */
+function addressesIn(turn: TurnRecord): string[] {
+  const { id } = requesterOf(turn);
+  const said = turn.messages
+    .filter(({ author }) => author.id === id)
+    .map(({ text }) => text.slice(0, maxSearchedCharacters));
+  const found = said.flatMap((text) => text.match(/https?:\/\/[^\s<>"'`|)\]}]+/gi) ?? []);
+  const addresses = found.map((address) => URL.parse(address.replace(/[.,;:!?]+$/, ""))?.href);
+  return [...new Set(addresses.filter((address) => address !== undefined))].slice(0, maxGivenAddresses);
 }
 
 function refuse(record: CallRecord, status: ToolStatus, text: string): void {
@@ -271,11 +294,15 @@ function refuse(record: CallRecord, status: ToolStatus, text: string): void {
 }
 
 /** Once for a call and outcome, also when the journal is gone through again after a crash. */
-async function recordFeedback({ turn, stages }: TurnRun, record: CallRecord, outcome: string): Promise<void> {
+async function recordFeedback(run: TurnRun, step: StepRecord, record: CallRecord, outcome: string): Promise<void> {
+  const { turn, stages } = run;
   const { id: turnId, scope } = turn;
   const call = parsedCall(record);
   const id = `${turnId}-${call.id}:${outcome}`;
-  const summary = summaryOf(call);
+  // Every later prompt shows it, and a page could have had its own words written into the arguments.
+  const summary = isFromOutside(untrustedOf(run, step))
+    ? "(asked for after reading text from outside)"
+    : summaryOf(call);
   await stages.memory.recordFeedback({ id, turnId, scope, at: Date.now(), tool: call.name, summary, outcome });
 }
 

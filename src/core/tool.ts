@@ -56,6 +56,8 @@ export interface ToolScope {
   isUnconfined?: boolean;
   /** What the prompt that led to the call held that the requester has not written; what the call writes keeps it. */
   untrusted?: Origin[];
+  /** Web addresses that the requester wrote in the turn, as URLs are written in full. */
+  givenAddresses?: string[];
 }
 
 /** A file that a tool produced for people to see. */

@@ -13,6 +13,7 @@ import { messageOf, RemoraError } from "../core/errors.ts";
 import { fileNameOf } from "../core/file-name.ts";
 import type { Log } from "../core/log.ts";
 import type { JsonObject, Scope } from "../core/message.ts";
+import { isFromOutside } from "../core/origin.ts";
 import type { Plugin, PluginContext, PluginHome, PluginServices, ToolOffer } from "../core/plugin.ts";
 import type { BoundCall } from "../core/plugin-services.ts";
 import { pause } from "../core/retry.ts";
@@ -236,11 +237,12 @@ async function execute(
   const { guard, servicesFor } = options;
   const plugin = await loaded.ready;
   signal.throwIfAborted();
-  const { scope, conversationId, turnId, requester } = call.scope;
+  const { scope, conversationId, turnId, requester, untrusted = [], givenAddresses = [] } = call.scope;
   const { path: workingFolder, ...ofFolder } = call.folder;
   const services = { ...servicesFor?.(call, signal), ...ofFolder };
   const outputsFolder = options.outputsFolder(scope);
-  const at = { workingFolder, outputsFolder, scope, conversationId, turnId, requester };
+  const isTainted = isFromOutside(untrusted);
+  const at = { workingFolder, outputsFolder, scope, conversationId, turnId, requester, isTainted, givenAddresses };
   const context: PluginContext = { ...loaded.home, ...at, ...services, signal };
   return guard.run(call.skill.name, async () => plugin.execute(call.tool, call.input, context));
 }

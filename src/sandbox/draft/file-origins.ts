@@ -12,7 +12,7 @@ import { codeOf } from "../../core/errors.ts";
 import type { FileMark, FolderMarks, Ledger } from "../../core/ledger.ts";
 import { distinctOrigins, type Origin, viaStore } from "../../core/origin.ts";
 import { atPlace, openForReading } from "../../core/working-folder.ts";
-import type { FileOrigins, SeenFolder } from "../../ports/file-origins.ts";
+import type { FileOrigins } from "../../ports/file-origins.ts";
 import { readEntry } from "../effects/entry-state.ts";
 import { readContent } from "../effects/file-content.ts";
 import { createFolderCursor, type FolderCursor } from "../effects/open-folder.ts";
@@ -64,6 +64,7 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
       const marks = await marksOf(root);
       if (marks.length === 0) return [];
       const file = path === undefined ? undefined : await lookAt(seen, path);
+      if (file === "missing") return [];
       const found = file === undefined ? await inForce(seen, marks) : marks.filter((mark) => isOf(mark, file));
       return distinctOrigins(found.flatMap(({ path: at, origins }) => viaStore(origins, `file ${displayPath(at)}`)));
     },
@@ -150,7 +151,7 @@ function isOf(mark: FileMark, { path, hash }: ReadFile): boolean {
 }
 
 /** The ordinary file that the path leads to, links followed; undefined for anything else. */
-async function lookAt(workingFolder: string, path: string): Promise<ReadFile | undefined> {
+async function lookAt(workingFolder: string, path: string): Promise<ReadFile | "missing" | undefined> {
   try {
     return await atPlace({ workingFolder, path }, async (place) => {
       await using handle = await openForReading(place, "file");
@@ -162,7 +163,7 @@ async function lookAt(workingFolder: string, path: string): Promise<ReadFile | u
       return { path: encodeBytes(Buffer.from(relative(root, real))), hash };
     });
   } catch (thrown) {
-    if (codeOf(thrown) === undefined && !(thrown instanceof Error)) throw thrown;
-    return undefined;
+    // What is about to be written is not read.
+    return codeOf(thrown) === "ENOENT" ? "missing" : undefined;
   }
 }
