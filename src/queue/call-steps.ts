@@ -3,6 +3,8 @@
  * call that gets no attempt any more. Each step gives back the entry as it is afterwards; what happened is told as events by
  * whoever made it happen, once.
  */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { abortCauseOf } from "../core/abort.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Events } from "../core/events.ts";
@@ -120,8 +122,9 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
     const known = origins ?? [originOf("tool", call.name)];
     const untrusted = untrustedFor(known, scope.requester.id);
     const place = { root: folder, seen: folder };
-    await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch((thrown: unknown) => {
+    await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {
       log.error({ jobId: id, error: messageOf(thrown) }, "where an output comes from could not be kept");
+      await rm(join(folder, outputName(id)), { force: true });
     });
   }
 
