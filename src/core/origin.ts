@@ -12,7 +12,7 @@ import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "
 
 const maxNameCharacters = 120;
 /** Kept of one text; people read them, and one is enough to ask. */
-export const maxOrigins = 12;
+const maxOrigins = 12;
 
 const originSchema = z.object({
   kind: z.enum(["person", "web", "file", "tool", "mcp", "attachment"]),

@@ -84,12 +84,6 @@ export function requesterOf(turn: TurnRecord) {
   return newest.author;
 }
 
-/** Ids of the others who have a part in what the turn is asked for. */
-export function alsoAskedBy(turn: TurnRecord): string[] {
-  const { id: requester } = requesterOf(turn);
-  return [...new Set(turn.messages.map((message) => message.author.id))].filter((id) => id !== requester);
-}
-
 /** All calls of all steps, in order. */
 export function callsOf(turn: TurnRecord): CallRecord[] {
   return turn.steps.flatMap((step) => step.calls);
