@@ -94,8 +94,8 @@ async function look(
   // What was agreed to in advance was agreed to without knowing of the secret, or of what was read.
   const grants =
     isMasked || asked.isTainted === true
-    ? undefined
-    : await context.grants.covering({ platform, conversationId, matches, requester, rule });
+      ? undefined
+      : await context.grants.covering({ platform, conversationId, matches, requester, rule });
   return { asked, hash: hashOfCall(context, asked.call, workingFolder), rule, isMasked, impossibility, grants };
 }
 

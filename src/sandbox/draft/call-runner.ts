@@ -215,12 +215,12 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const plan = await planMerge(folders, signal);
     if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
-    const files = plan.entries.filter((entry) => entry.action === "write" && entry.type === "file");
+    const written = plan.entries.filter((entry) => entry.action === "write" && entry.type === "file");
     // Before anything reads them: a crash in between leaves marks of contents that are nowhere.
     const seen = { root: draft.folder, seen: view.merged };
     await options.fileOrigins.mark(
       seen,
-      files.map(({ path }) => path),
+      written.map(({ path }) => path),
       joining.origins,
     );
     const result = withIgnored({ ...attempt, text: options.redact(attempt.text) }, plan.ignored.length);
