@@ -28,6 +28,7 @@ const hits = Array.from({ length: hitCount }, (_, index): MemoryHit => {
     at: "",
     scope: "channel:c",
     score: hitCount - index,
+    origins: [],
     text: `${index} ${words.repeat(3)}`,
   };
 });
@@ -93,6 +94,7 @@ function createBuilder(found: MemoryHit[], briefs: SkillBrief[]) {
     store: { ...store, get: async (key) => (values.has(key) ? await store.get(key) : undefined) },
     memory,
     skills: () => briefs,
+    tools: () => [],
     config: {
       contextTokens: 32_000,
       shares: { identity: 15, prefrontal: 10, memory: 30, skills: 20, history: 25 },

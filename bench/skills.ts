@@ -121,6 +121,7 @@ async function promptFor(skills: SkillBrief[], tools: ToolSpec[], contextTokens:
     store: { get: async () => undefined, set: async () => {}, delete: async () => {}, close: async () => {} },
     memory,
     skills: () => skills,
+    tools: () => tools,
     config: {
       contextTokens,
       shares: { identity: 15, prefrontal: 10, memory: 30, skills: 20, history: 25 },

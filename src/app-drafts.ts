@@ -13,11 +13,13 @@ import type { TurnRecord } from "./core/turn.ts";
 import { folderNameOf } from "./memory/places.ts";
 import type { Audit } from "./ports/audit.ts";
 import type { Drafts } from "./ports/draft.ts";
+import type { FileOrigins } from "./ports/file-origins.ts";
 import type { PluginLauncher } from "./ports/plugin-process.ts";
 import type { PortWrappers } from "./ports/port-wrappers.ts";
 import type { Sandbox, SandboxReport } from "./ports/sandbox.ts";
 import { draftsFolderOf } from "./sandbox/draft/draft-diff.ts";
 import { createDrafts, makeDraftFolders } from "./sandbox/draft/drafts.ts";
+import { createFileOrigins } from "./sandbox/draft/file-origins.ts";
 import { problemOfGivenFolder } from "./sandbox/draft/given-folders.ts";
 import { createEgress } from "./sandbox/egress/egress.ts";
 import { parseHosts } from "./sandbox/egress/hosts.ts";
@@ -35,6 +37,7 @@ export interface DraftParts {
   workingFolder(conversationId: string, scope: Scope): string;
   /** Where outputs are kept that are too long for the model. */
   outputsFolder(scope: Scope): string;
+  fileOrigins: FileOrigins;
   close(): Promise<void>;
 }
 
@@ -93,6 +96,7 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
     const problem = await problemOfGivenFolder(folder);
     if (problem !== undefined) log.warn({ problem }, "a folder of the configuration can't be worked on as it is");
   }
+  const fileOrigins = createFileOrigins(ledger);
   const given = new Set(Object.values(config.folders).map(withoutLinks));
 
   const drafts = createDrafts({
@@ -112,12 +116,15 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
       config.safety.sandbox === "required"
         ? `Nothing was run: the settings require a sandbox (safety.sandbox: required), and it does not hold here: ${report.detail}. Tell the operator.`
         : undefined,
-    exposed: (scope) => ({
+    fileOrigins,
+    outputsFolder,
+    exposed: ({ scope: { scope }, usesOutputs }) => ({
       // Skills may bring scripts that are meant to be run.
       readable: [...settings.skillRoots, ...readable],
       mounts: [
         { from: dirname(process.execPath), at: nodeInView },
-        { from: outputsFolder(scope), at: "/outputs" },
+        // Outputs may hold what others have written: only a command that names them sees them.
+        ...(usesOutputs ? [{ from: outputsFolder(scope), at: "/outputs" }] : []),
       ],
     }),
     environment: { PATH: pathInView },
@@ -154,7 +161,7 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
     : createUnconfinedLauncher();
 
   return {
-    ...{ sandbox, report, drafts, containment, pluginLauncher, workingFolder, outputsFolder },
+    ...{ sandbox, report, drafts, containment, pluginLauncher, workingFolder, outputsFolder, fileOrigins },
     async close() {
       await drafts.close();
       await egress.close();

@@ -43,6 +43,7 @@ import type { Log } from "./core/log.ts";
 import { exportCommand, memoryCommand } from "./core/memory-commands.ts";
 import type { Author, Scope } from "./core/message.ts";
 import { createModelChoice } from "./core/model-choice.ts";
+import { isTainted } from "./core/origin.ts";
 import type { Platform, ReplyTarget } from "./core/platform.ts";
 import { createPluginServices } from "./core/plugin-services.ts";
 import { createPosts } from "./core/posts.ts";
@@ -55,7 +56,6 @@ import { skillCommand } from "./core/said-by-command.ts";
 import { createSchedules } from "./core/schedules.ts";
 import type { Skill } from "./core/skill.ts";
 import type { Delivery, TurnStages } from "./core/stages.ts";
-import { hasReadUntrusted } from "./core/taint.ts";
 import type { ToolQueue, ToolScope } from "./core/tool.ts";
 import type { TurnRecord } from "./core/turn.ts";
 import { undoCommand } from "./core/undo-command.ts";
@@ -165,13 +165,13 @@ export async function createApp(options: AppOptions): Promise<App> {
         const delivery = await deliver(card.target);
         await delivery.ask(card).finally(() => delivery.leave());
       },
-      isTainted: (turn) => hasReadUntrusted(turn, toolbox.specs(turn.conversationId)),
+      isTainted: (turn) => isTainted(turn, toolbox.specs(turn.conversationId)),
       accept: (message) => conversations.accept(message),
     }),
     selectProviders(options, ended.signal),
     library.reload(),
   ]);
-  const { report: sandbox, drafts, containment, outputsFolder } = parts;
+  const { report: sandbox, drafts, containment, outputsFolder, fileOrigins } = parts;
   const isIsolated = (skill: Skill) => !isTrustedSkill(skill, settings);
   const firstUse = createFirstUse(store, isIsolated);
   await firstUse.refresh(library.current());
@@ -233,6 +233,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     store,
     memory,
     skills: (conversationId) => briefs(tools.skillsFor(conversationId)),
+    tools: (conversationId) => toolbox.specs(conversationId),
     config: contextSettings(settings),
     redact,
     log,
@@ -249,6 +250,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     concurrency: config.tools.concurrency,
     outputLimit: config.tools.outputCharacters,
     outputsFolder,
+    fileOrigins,
     redact,
     log,
   });

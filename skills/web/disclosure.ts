@@ -2,8 +2,8 @@
  * What fetching an address tells its host, and when that is nothing to ask about.
  *
  * A page can order a model to put what it knows into an address and to fetch it. So `web_fetch` takes two kinds of addresses:
- * those that a page or search of this conversation has shown, letter for letter, and plain ones, too short and too readable to
- * carry much. All others are for `web_fetch_any`, whose use SKILL.md may ask about.
+ * those that the person has written or that a page or search of this conversation has shown, letter for letter; and, as long as
+ * nothing from outside is in the prompt, plain ones, too short and too readable to carry much. All others are for `web_fetch_any`, whose use SKILL.md may ask about.
  *
  * What is left: a plain address has room for some words, and of many links one can be chosen. Both are bounded for a turn.
  */
@@ -20,6 +20,10 @@ export interface Disclosure {
 export interface Visit {
   conversationId: string;
   turnId: string;
+  /** The prompt held text from outside. */
+  isTainted: boolean;
+  /** By the person who asks, in full. */
+  givenAddresses: readonly string[];
 }
 
 interface Turn {
@@ -43,6 +47,8 @@ export function createDisclosure(): Disclosure {
   return {
     objection(visit, url) {
       if (shown.get(visit.conversationId)?.has(url.href) === true) return undefined;
+      if (visit.givenAddresses.includes(url.href)) return undefined;
+      if (visit.isTainted) return "is new, and this turn has read what others wrote";
       const why = carriedBy(url);
       if (why !== undefined) return why;
       const { unseen } = turnOf(visit);

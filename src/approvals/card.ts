@@ -78,7 +78,10 @@ const weight: Record<ApprovalState, number> = {
 
 function itemOf(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardItem {
   const shown = group.reduce((best, row) => (weight[row.state] < weight[best.state] ? row : best));
-  return itemFor(group[0].id, group.length, shown, view);
+  // Of identical calls, each may take along and have read something else.
+  const facts = [...new Set(group.flatMap((row) => row.body.facts ?? []))];
+  const body = facts.length === 0 ? shown.body : { ...shown.body, facts };
+  return itemFor(group[0].id, group.length, { ...shown, body }, view);
 }
 
 type ShownRow = Pick<ApprovalRow, "body" | "state">;
@@ -137,7 +140,7 @@ export function choicesOf(row: ShownRow, mask: Mask): AnswerChoice[] {
   // One person can neither change a call that others must agree to, nor agree for them in advance.
   if (row.body.quorum > 1) return choices;
   if (editJsonOf(row.body.call, mask) !== undefined) choices.push("edit");
-  if (grantableRules(row.body.matches) !== undefined) choices.push("allow");
+  if (row.body.isTainted !== true && grantableRules(row.body.matches) !== undefined) choices.push("allow");
   return choices;
 }
 

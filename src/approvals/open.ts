@@ -91,10 +91,11 @@ async function look(
   const rule = ruleFor(context.policy, asked.call.name, isMasked);
   const impossibility = impossibilityOf(rule);
   const { matches } = asked;
-  // What was agreed to in advance was agreed to without knowing of the secret.
-  const grants = isMasked
-    ? undefined
-    : await context.grants.covering({ platform, conversationId, matches, requester, rule });
+  // What was agreed to in advance was agreed to without knowing of the secret, or of what was read.
+  const grants =
+    isMasked || asked.isTainted === true
+      ? undefined
+      : await context.grants.covering({ platform, conversationId, matches, requester, rule });
   return { asked, hash: hashOfCall(context, asked.call, workingFolder), rule, isMasked, impossibility, grants };
 }
 
@@ -170,6 +171,7 @@ function recordOf(
     workingFolder,
     matches: asked.matches,
     extraTags: asked.extraTags ?? [],
+    ...(asked.isTainted === true ? { isTainted: true } : {}),
     ...(asked.facts === undefined || asked.facts.length === 0 ? {} : { facts: asked.facts }),
     ...(isMasked ? { isMasked } : {}),
     ...rule,

@@ -175,7 +175,8 @@ function revoked(
 function lineOf(approvalId: string, body: ApprovalRecord, outcome: string, at: number, by?: Author) {
   const { turnId, scope, call } = body;
   const id = `${approvalId}:${outcome}`;
-  const summary = JSON.stringify(call.input);
+  // Every later prompt shows it, and what was read before could have had its own words written into the arguments.
+  const summary = body.isTainted === true ? "(asked for after reading what others wrote)" : JSON.stringify(call.input);
   const waitedMs = waitedOf(body, at);
   const who = by === undefined ? {} : { by };
   return { id, feedback: { id, turnId, scope, at, tool: call.name, summary, outcome, waitedMs, ...who } };

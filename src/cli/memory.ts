@@ -81,7 +81,10 @@ async function answerLines(memory: Memory): Promise<void> {
 }
 
 /** As the agent sees it from a conversation of that scope. */
-async function find(memory: Memory, { query, scope, limit }: z.infer<typeof querySchema>): Promise<MemoryHit[]> {
+async function find(
+  memory: Memory,
+  { query, scope, limit }: z.infer<typeof querySchema>,
+): Promise<Omit<MemoryHit, "origins">[]> {
   const scopes: MemoryScope[] = scope === "shared" ? ["shared"] : [scope, "shared"];
   const hits = await memory.search({ query, scopes, limit });
   return hits.map(({ path, heading, at, scope: found, score, text }) => ({
@@ -98,7 +101,7 @@ function sentenceOf(error: z.ZodError): string {
   return error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
 }
 
-function describe(hits: MemoryHit[], scope: MemoryScope): string {
+function describe(hits: Omit<MemoryHit, "origins">[], scope: MemoryScope): string {
   if (hits.length === 0) {
     const elsewhere = scope === "shared" ? "; conversations are in their own: --scope channel:<id> or dm:<user>" : "";
     return `Nothing found in ${scope}${elsewhere}.\n`;

@@ -13,9 +13,11 @@ import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Memory } from "../core/memory.ts";
 import type { Scope } from "../core/message.ts";
+import { isFromOutside, type Origin, originsOfTurn } from "../core/origin.ts";
 import type { ModelMessage, ModelRequest, SystemPart } from "../core/provider.ts";
 import type { Redact } from "../core/redact.ts";
 import type { Store } from "../core/store.ts";
+import type { ToolSpec } from "../core/tool.ts";
 import { createBrainFiles } from "./brain-files.ts";
 import { type Allocation, allocate, type Shares, shareOf } from "./budget.ts";
 import {
@@ -51,6 +53,8 @@ export interface ContextBuilderOptions {
   memory: Memory;
   /** In force now; asked at every step. */
   skills(conversationId: string): SkillBrief[];
+  /** All tools, also while none is offered: what they read is said in their descriptions. */
+  tools(conversationId: string): readonly ToolSpec[];
   config: ContextConfig;
   redact: Redact;
   log: Log;
@@ -63,6 +67,8 @@ export interface ContextBuilderOptions {
 
 interface Assembled {
   request: ModelRequest;
+  /** Of everything that is in it. */
+  origins: Origin[];
   allocation: Allocation<Piece>;
   notes: string[];
 }
@@ -88,21 +94,24 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     prepare: (message) => recall.prepare(message),
     async build(input) {
       const { turn } = input;
+      const tools = options.tools(turn.conversationId);
       const [exchanges, recalled, preferredModel] = await Promise.all([
-        history.read(turn.conversationId, turn.id),
+        history.read(turn.conversationId, turn.id, tools),
         recall.about(turn),
         options.preferredModel?.(turn.conversationId, turn.scope),
       ]);
       const briefs = options.skills(turn.conversationId);
+      const own = originsOfTurn(turn, tools);
       const prefix = renderPrefix(briefs, input.tools);
-      const assembled = assemble(input, config, { prefix, briefs, exchanges, recalled, clock });
+      const assembled = assemble(input, config, { prefix, briefs, exchanges, recalled, clock, origins: own });
       if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
       const snapshotPath = writeSnapshot(input, assembled);
-      return { request: assembled.request, snapshotPath, estimatedTokens: assembled.allocation.usedTokens };
+      const { request, origins, allocation } = assembled;
+      return { request, snapshotPath, estimatedTokens: allocation.usedTokens, origins };
     },
     async remember(turn) {
       recall.drop(turn.id);
-      await history.add(turn);
+      await history.add(turn, options.tools(turn.conversationId));
     },
     forget: (conversationId, person) => history.clear(conversationId, person),
     flush: () => snapshots.flush(),
@@ -115,6 +124,8 @@ interface Sources {
   exchanges: Exchange[];
   recalled: Recalled;
   clock: RuntimeClock;
+  /** Of the running turn. */
+  origins: Origin[];
 }
 
 function assemble(input: ContextInput, config: ContextConfig, sources: Sources): Assembled {
@@ -124,13 +135,16 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   const earlier = historyPieces(exchanges);
   const own = ownMessages(input, config, sources, earlier.at(-1)?.tokens ?? 0);
   const historyShare = shareOf(config.contextTokens, config.shares, "history");
-  const { fresh, repeats } = withoutRepeats(recalled.hits, newestWithin(earlier, historyShare));
+  const { own: hits = [], outside = [] } = Object.groupBy(recalled.hits, ({ origins }) =>
+    isFromOutside(origins) ? "outside" : "own",
+  );
+  const { fresh, repeats } = withoutRepeats(hits, newestWithin(earlier, historyShare));
   const said = turn.messages.map((message) => message.text).join("\n");
   const asked = turn.messages.flatMap((message) => message.skill ?? []);
   const skills = skillPieces(briefs, { said, asked }, share("skills"));
   const pieces: Piece[] = [
     ...prefix.pieces,
-    fixedPiece("always", "the running turn", messageTokens(own.messages)),
+    fixedPiece("always", "the running turn", messageTokens(own.messages), sources.origins),
     ...memoryPieces(fresh, recalled.digest, share("memory")),
     ...skills.pieces,
     ...earlier,
@@ -141,15 +155,18 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
     ...kept.flatMap((piece) => (piece.type === "history" ? renderExchange(piece.exchange, piece.isStale) : [])),
     ...own.messages,
   ];
-  const system = [...prefix.system, ...volatileParts(kept)];
+  const system = [...prefix.system, ...volatileParts(kept, outside.length)];
   return {
     request: { system, messages, tools, maxOutputTokens: config.maxOutputTokens },
+    origins: kept.flatMap((piece) => piece.origins),
     allocation,
     notes: [
       ...prefix.notes,
       ...recalled.problems,
       ...own.notes,
       ...(skills.tooMany.length === 0 ? [] : [`skills left out, others match better: ${skills.tooMany.join(", ")}`]),
+      // Nobody has asked for it: in the prompt, it could steer the turn, and would make outward calls ask.
+      ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it holds text from outside`),
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history says it already`),
     ],
   };
@@ -184,9 +201,11 @@ function ownMessages(
 }
 
 /** What the newest message called up: after the stable prefix, so that it spoils no cache of it. */
-function volatileParts(kept: readonly Piece[]): SystemPart[] {
+function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
   const textsOf = (section: Piece["section"]) =>
     kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));
-  const text = [renderMemory(textsOf("memory")), renderSkills(textsOf("skills"))].filter((part) => part !== "");
+  const text = [renderMemory(textsOf("memory"), withheld), renderSkills(textsOf("skills"))].filter(
+    (part) => part !== "",
+  );
   return text.length === 0 ? [] : [{ text: text.join("\n\n"), isCacheable: false }];
 }

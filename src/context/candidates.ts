@@ -1,24 +1,30 @@
 /** Candidates for the prompt, each with its text, a score and a price. */
 import type { SkillBrief } from "../core/context.ts";
 import type { MemoryHit } from "../core/memory.ts";
+import { type Origin, viaStore } from "../core/origin.ts";
 import type { Candidate } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
 import { estimateTokens } from "./tokens.ts";
 import { alwaysScore, triggeredSkills } from "./triggers.ts";
 
+/** Where its text comes from; nothing for what the agent and its operator wrote. */
+interface Sourced extends Candidate {
+  origins: readonly Origin[];
+}
+
 /** In the snapshot's list, but carried by other means: the prefix, the running turn. */
-export interface FixedPiece extends Candidate {
+export interface FixedPiece extends Sourced {
   type: "fixed";
 }
 
 /** Text of the `<memory>` or `<skills>` section, already fenced. */
-export interface TextPiece extends Candidate {
+export interface TextPiece extends Sourced {
   type: "text";
   text: string;
 }
 
-export interface HistoryPiece extends Candidate {
+export interface HistoryPiece extends Sourced {
   type: "history";
   exchange: Exchange;
   isStale: boolean;
@@ -30,8 +36,13 @@ const triggeredAtMost = 3;
 /** Shorter texts say too little to be recognised in a hit. */
 const recognisableCharacters = 16;
 
-export function fixedPiece(section: Candidate["section"], name: string, tokens: number): FixedPiece {
-  return { type: "fixed", section, name, score: 1, tokens, isMandatory: true };
+export function fixedPiece(
+  section: Candidate["section"],
+  name: string,
+  tokens: number,
+  origins: readonly Origin[] = [],
+): FixedPiece {
+  return { type: "fixed", section, name, score: 1, tokens, isMandatory: true, origins };
 }
 
 /** Memory: the preference digest, then hits by their score against the best one. `share` is the section's, in tokens. */
@@ -40,7 +51,8 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   const longest = Math.floor(share / 4);
   const found = hits.map((hit): TextPiece => {
     const score = best > 0 ? Math.max(0, hit.score / best) : 0;
-    return textPiece("memory", `${hit.path} § ${hit.heading}`, score, renderHit(hit, longest));
+    const piece = textPiece("memory", `${hit.path} § ${hit.heading}`, score, renderHit(hit, longest));
+    return { ...piece, origins: viaStore(hit.origins, "memory") };
   });
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }
@@ -73,6 +85,7 @@ export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
       score: 1 / (1 + age),
       tokens: isNewest ? exchange.tokens.fresh : exchange.tokens.stale,
       isMandatory: isNewest,
+      origins: viaStore(exchange.origins, "an earlier turn"),
       exchange,
       isStale: !isNewest,
     };
@@ -101,5 +114,14 @@ function essence(text: string): string {
 }
 
 function textPiece(section: "memory" | "skills", name: string, score: number, text: string): TextPiece {
-  return { type: "text", section, name, score, tokens: estimateTokens(text) + 1, isMandatory: false, text };
+  return {
+    type: "text",
+    section,
+    name,
+    score,
+    tokens: estimateTokens(text) + 1,
+    isMandatory: false,
+    text,
+    origins: [],
+  };
 }

@@ -8,8 +8,18 @@
 import { z } from "zod";
 import type { Log } from "../core/log.ts";
 import type { Json } from "../core/message.ts";
+import {
+  distinctOrigins,
+  type Origin,
+  originOf,
+  originOfPerson,
+  originsOfTool,
+  originsOfTurn,
+  originsSchema,
+} from "../core/origin.ts";
 import type { ModelMessage } from "../core/provider.ts";
 import type { Store } from "../core/store.ts";
+import type { ToolSpec } from "../core/tool.ts";
 import type { TurnRecord } from "../core/turn.ts";
 import { cutToCharacters } from "./cut.ts";
 import { stubCall, stubInput } from "./shorten.ts";
@@ -42,17 +52,20 @@ const exchangeSchema = z.strictObject({
   endedAt: z.number(),
   messages: z.array(saidMessage).min(1),
   steps: z.array(takenStep),
+  /** Of what was said and read in the turn, whatever of it is still shown; absent: of an earlier version. */
+  origins: originsSchema.exactOptional(),
   /** Estimated tokens when it is the newest, and when its results are stubs. */
   tokens: z.strictObject({ fresh: z.number(), stale: z.number() }),
 });
 const historySchema = z.strictObject({ version: z.literal(1), exchanges: z.array(exchangeSchema) });
 
-export type Exchange = z.infer<typeof exchangeSchema>;
+type StoredExchange = z.infer<typeof exchangeSchema>;
+export type Exchange = StoredExchange & { origins: Origin[] };
 
 export interface History {
   /** Oldest first, without the turn itself. */
-  read(conversationId: string, exceptTurnId: string): Promise<Exchange[]>;
-  add(turn: TurnRecord): Promise<void>;
+  read(conversationId: string, exceptTurnId: string, tools: readonly ToolSpec[]): Promise<Exchange[]>;
+  add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
   /** With a person, only the exchanges they took part in. */
   clear(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
 }
@@ -61,7 +74,7 @@ export interface History {
 export function createHistory(store: Store, log: Log, idleMs: number | null, now: () => number): History {
   const writes = new Map<string, Promise<void>>();
 
-  async function load(conversationId: string): Promise<Exchange[]> {
+  async function load(conversationId: string): Promise<StoredExchange[]> {
     const stored = await store.get(keyOf(conversationId));
     if (stored === undefined) return [];
     const parsed = historySchema.safeParse(stored);
@@ -88,13 +101,14 @@ export function createHistory(store: Store, log: Log, idleMs: number | null, now
   }
 
   return {
-    async read(conversationId, exceptTurnId) {
-      return (await load(conversationId)).filter((exchange) => exchange.turnId !== exceptTurnId);
+    async read(conversationId, exceptTurnId, tools) {
+      const others = (await load(conversationId)).filter((exchange) => exchange.turnId !== exceptTurnId);
+      return others.map((exchange) => ({ ...exchange, origins: exchange.origins ?? likelyOrigins(exchange, tools) }));
     },
-    add: (turn) =>
+    add: (turn, tools) =>
       inOrder(turn.conversationId, async () => {
         const exchanges = await load(turn.conversationId);
-        const exchange = exchangeOf(turn, now());
+        const exchange = exchangeOf(turn, tools, now());
         const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
         if (known === -1) exchanges.push(exchange);
         else exchanges[known] = exchange;
@@ -103,7 +117,7 @@ export function createHistory(store: Store, log: Log, idleMs: number | null, now
     clear: (conversationId, person) =>
       inOrder(conversationId, async () => {
         const authorId = `${person?.platform}:${person?.userId}`;
-        const isTheirs = ({ messages }: Exchange) => messages.some((message) => message.authorId === authorId);
+        const isTheirs = ({ messages }: StoredExchange) => messages.some((message) => message.authorId === authorId);
         const kept = person === undefined ? [] : (await load(conversationId)).filter((one) => !isTheirs(one));
         if (kept.length === 0) await store.delete(keyOf(conversationId));
         else await store.set(keyOf(conversationId), { version: 1, exchanges: kept } as Json);
@@ -112,15 +126,40 @@ export function createHistory(store: Store, log: Log, idleMs: number | null, now
 }
 
 /** The messages of an exchange; `isStale` for all but the newest one. */
-export function renderExchange(exchange: Exchange, isStale: boolean): ModelMessage[] {
+export function renderExchange(exchange: StoredExchange, isStale: boolean): ModelMessage[] {
   if (!isStale) return renderTranscript(exchange);
   const steps = exchange.steps.map((step) => ({ ...step, calls: step.calls.map(stubCall) }));
   return renderTranscript({ messages: exchange.messages, steps });
 }
 
-function exchangeOf(turn: TurnRecord, now: number): Exchange {
+/** Of one that an earlier version kept: who spoke, and what the tools it called read by their descriptions. */
+function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly ToolSpec[]): Origin[] {
+  const byName = new Map(tools.map((spec) => [spec.name, spec]));
+  const ran = steps.flatMap(({ calls }) => calls).filter(({ status }) => !neverRan.has(status));
+  return distinctOrigins([
+    ...messages.map(({ author, authorId }) => personOf(author, authorId)),
+    ...messages.flatMap(({ attachments }) => attachments.map(({ name }) => originOf("attachment", name))),
+    ...ran.flatMap(({ name }) => originsOfTool(byName.get(name), name, {})),
+  ]);
+}
+
+const neverRan: ReadonlySet<string> = new Set(["invalid", "denied", "blocked", "none"]);
+
+/** `authorId` has its platform before the first colon. */
+function personOf(name: string, authorId: string): Origin {
+  return originOfPerson({ id: authorId.slice(authorId.indexOf(":") + 1), name });
+}
+
+function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): StoredExchange {
   const transcript = withEnding(shortTranscript(turn), turn.failure);
-  const exchange = { turnId: turn.id, endedAt: turn.endedAt ?? now, ...transcript, tokens: { fresh: 0, stale: 0 } };
+  const origins = distinctOrigins(originsOfTurn(turn, tools));
+  const exchange = {
+    turnId: turn.id,
+    endedAt: turn.endedAt ?? now,
+    ...transcript,
+    origins,
+    tokens: { fresh: 0, stale: 0 },
+  };
   exchange.tokens.fresh = messageTokens(renderExchange(exchange, false));
   exchange.tokens.stale = messageTokens(renderExchange(exchange, true));
   return exchange;
@@ -160,8 +199,8 @@ function withEnding<T extends Transcript>(transcript: T, failure: string | undef
   return { ...transcript, steps: [...steps, { text, seenMessages: messages.length, calls: [] }] };
 }
 
-function bounded(exchanges: readonly Exchange[]): Exchange[] {
-  const kept: Exchange[] = [];
+function bounded(exchanges: readonly StoredExchange[]): StoredExchange[] {
+  const kept: StoredExchange[] = [];
   let characters = 0;
   for (const exchange of exchanges.toReversed()) {
     characters += JSON.stringify(exchange).length;

@@ -91,10 +91,15 @@ export function renderPreferences(digest: string): string {
   return fence("preferences", {}, digest);
 }
 
-/** `parts` are fenced already. */
-export function renderMemory(parts: readonly string[]): string {
-  if (parts.length === 0) return "";
-  return ["<memory>", "From earlier conversations; it may be out of date.", ...parts, "</memory>"].join("\n");
+/** `parts` are fenced already. `withheld`: passages that are only for whoever asks for them. */
+export function renderMemory(parts: readonly string[], withheld = 0): string {
+  const hint =
+    withheld === 0
+      ? []
+      : [`${withheld} more passages hold text from web pages, tools or attachments: call recall if they are needed.`];
+  if (parts.length === 0 && withheld === 0) return "";
+  const head = parts.length === 0 ? [] : ["From earlier conversations; it may be out of date."];
+  return ["<memory>", ...head, ...parts, ...hint, "</memory>"].join("\n");
 }
 
 export function renderSkillBody(brief: SkillBrief, limit: number): string {

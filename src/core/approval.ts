@@ -41,6 +41,8 @@ export interface ApprovalRecord {
   matches: GateMatch[];
   /** Facts that the gate was given besides the call, such as `#taint:untrusted`. */
   extraTags: string[];
+  /** What led to the call held text that somebody else may have written: no grant covers it. */
+  isTainted?: boolean;
   /** Who may answer: `requester`, `user:<platform>:<id>`, `user:<id>`, `role:<id>`. Empty: nobody. */
   approvers: string[];
   /** How many different people must approve; one denial is enough to deny. */
@@ -238,8 +240,8 @@ export interface ApprovalRequest {
   /** Ids of others whose messages the turn answers as well. */
   alsoAsked?: string[];
   workingFolder: string;
-  /** `extraTags`: what the gate was given besides the call. */
-  calls: { call: ToolCall; matches: GateMatch[]; extraTags?: string[]; facts?: string[] }[];
+  /** `extraTags`: what the gate was given besides the call. `isTainted`: no grant covers it. */
+  calls: { call: ToolCall; matches: GateMatch[]; extraTags?: string[]; isTainted?: boolean; facts?: string[] }[];
 }
 
 export interface Approvals {

@@ -4,6 +4,7 @@
  */
 import type { GateMatch } from "./gate.ts";
 import type { JsonObject } from "./message.ts";
+import { isFromOutside, type Origin } from "./origin.ts";
 import { networkOf, type ToolSpec } from "./tool.ts";
 
 export interface ContainmentOptions {
@@ -23,6 +24,13 @@ export interface ContainmentOptions {
   changedPaths(conversationId: string): Promise<string[]>;
 }
 
+/** What is known of a call besides its arguments. */
+export interface CallState {
+  isUnconfined: boolean;
+  /** What the prompt that led to it held that the requester has not written. */
+  untrusted: readonly Origin[];
+}
+
 export interface Containment {
   /** In a view it changes nothing but its draft: after a crash it can simply run again. */
   isContained(spec: ToolSpec | undefined, input: JsonObject): boolean;
@@ -31,7 +39,7 @@ export interface Containment {
   /** Why the call can't run whatever people answer, in a sentence for the model: then nobody is asked. */
   problem(spec: ToolSpec | undefined, input: JsonObject): string | undefined;
   /** Why a person must be asked, besides what the rules of skills say. */
-  reasons(spec: ToolSpec | undefined, input: JsonObject, isUnconfined: boolean): GateMatch[];
+  reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
   /** What leaves the draft with the call, a line each. */
   facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
 }
@@ -56,12 +64,16 @@ export function createContainment(options: ContainmentOptions): Containment {
       const hosts = spec === undefined ? [] : networkOf(spec, input);
       return hosts.length === 0 ? undefined : options.problemWithHosts(hosts);
     },
-    reasons(spec, input, isUnconfined) {
+    reasons(spec, input, { isUnconfined, untrusted }) {
       if (spec === undefined || spec.folder !== "write") return [];
       const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
       if (isOwnWork && isUnconfined) return [reason(sandboxHolds ? tooLargeToCopy : noSandbox)];
-      if (!networkOf(spec, input).every(isFreeHost))
-        return [reason("It reaches the network, and what it does there can't be undone.")];
+      if (offeredOutside(spec, untrusted))
+        return [reason("It goes to another program, after text was read that somebody else may have written.")];
+      const hosts = networkOf(spec, input);
+      if (hosts.length > 0 && isFromOutside(untrusted) && hosts.every(isFreeHost))
+        return [reason("It reaches the network, after text was read that somebody else may have written.")];
+      if (!hosts.every(isFreeHost)) return [reason("It reaches the network, and what it does there can't be undone.")];
       if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command is to be approved here.")];
       return [];
     },
@@ -73,6 +85,12 @@ export function createContainment(options: ContainmentOptions): Containment {
       return [...options.describeHosts(hosts).map((line) => `Reaches ${line}`), ...takenAlong(paths)];
     },
   };
+}
+
+/** What a program said itself may go back to it: its tools are used one after the other. */
+function offeredOutside({ offeredBy }: ToolSpec, untrusted: readonly Origin[]): boolean {
+  const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
+  return offeredBy !== undefined && isFromOutside(untrusted.filter((origin) => !isOwn(origin)));
 }
 
 function takenAlong(paths: readonly string[]): string[] {

@@ -3,6 +3,7 @@
  * Of everything that `build` returns a snapshot is written, exactly as it is then, as soon as the loop is free after it.
  */
 import type { InboundMessage } from "./message.ts";
+import type { Origin } from "./origin.ts";
 import type { ModelRequest } from "./provider.ts";
 import type { ToolSpec } from "./tool.ts";
 import type { TurnRecord } from "./turn.ts";
@@ -34,6 +35,8 @@ export interface BuiltContext {
   /** Relative to the workspace, where the snapshot will be in a moment; when it can't be written, the log says so. */
   snapshotPath: string;
   estimatedTokens: number;
+  /** Of everything in the prompt, people's own words too. */
+  origins: Origin[];
 }
 
 export interface ContextBuilder {

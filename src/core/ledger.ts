@@ -10,6 +10,7 @@ import type { PairingRecord } from "./access.ts";
 import type { ApprovalRecord, ApprovalState, CardRecord, GrantRecord, GrantState } from "./approval.ts";
 import type { KnownConversation } from "./known-conversations.ts";
 import type { InboundMessage } from "./message.ts";
+import type { Origin } from "./origin.ts";
 import type { QuestionRecord } from "./questions.ts";
 import type { ScheduleRecord } from "./schedules.ts";
 import type { ToolResult } from "./tool.ts";
@@ -49,6 +50,20 @@ export interface CallEntry {
   result?: ToolResult;
 }
 
+/** A file, with the content that was written; without `hash`, everything in a folder, `.` for all of it. */
+export interface FileMark {
+  /** Relative to the folder, encoded as in effects. */
+  path: string;
+  hash?: string;
+  origins: Origin[];
+}
+
+export interface FolderMarks {
+  /** The real folder. */
+  root: string;
+  marks: FileMark[];
+}
+
 /** Every kind with its states and body. */
 export interface LedgerKinds {
   message: { state: MessageState; body: InboundMessage };
@@ -71,6 +86,8 @@ export interface LedgerKinds {
   question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
   /** Grouped by conversation. */
   draft: { state: DraftState; body: DraftRecord };
+  /** One for a real folder that holds files of which somebody else may have written something. */
+  "file-origins": { state: "kept"; body: FolderMarks };
   /** Grouped by scope. */
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
   /** Who may write directly; grouped by platform. */

@@ -5,6 +5,7 @@
  * Saving the same turn again replaces its entry, so that a turn resumed after a crash is remembered once.
  */
 import type { Author, MemoryScope, Scope } from "./message.ts";
+import type { Origin } from "./origin.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
 import type { TurnState } from "./turn.ts";
 
@@ -18,6 +19,8 @@ export interface MemoryHit {
   /** Higher is better; comparable within one answer only. */
   score: number;
   text: string;
+  /** Who and what the text comes from; empty for what people wrote into the files themselves. */
+  origins: Origin[];
 }
 
 export interface MemoryQuery {
@@ -36,6 +39,8 @@ export interface Episode {
   userText: string;
   tools: { call: ToolCall; result: ToolResult }[];
   response: string;
+  /** Of what was said and read in the turn. */
+  origins: Origin[];
   outcome: Extract<TurnState, "done" | "failed" | "stopped">;
 }
 

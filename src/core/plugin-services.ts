@@ -5,6 +5,7 @@
 import type { ChatPlace } from "./chat.ts";
 import { RemoraError } from "./errors.ts";
 import type { Ledger } from "./ledger.ts";
+import type { Origin } from "./origin.ts";
 import type { Platform } from "./platform.ts";
 import type { PluginChat, PluginMemory, PluginSchedules, PluginServices } from "./plugin.ts";
 import type { Questions } from "./questions.ts";
@@ -14,16 +15,18 @@ import type { TurnRecord } from "./turn.ts";
 
 export interface PluginServicesOptions {
   ledger: Ledger;
-  memoryFor(scope: ToolScope): PluginMemory;
+  memoryFor(scope: ToolScope, onRead: BoundCall["onRead"]): PluginMemory;
   questions: Questions;
   schedules: Schedules;
   platform(name: string): Platform | undefined;
 }
 
-interface BoundCall {
+export interface BoundCall {
   id: string;
   tool: string;
   scope: ToolScope;
+  /** Hears where the texts come from that the call is given. */
+  onRead(origins: readonly Origin[]): void;
 }
 
 export function createPluginServices(options: PluginServicesOptions) {
@@ -85,7 +88,7 @@ export function createPluginServices(options: PluginServicesOptions) {
   }
 
   return (call: BoundCall, signal: AbortSignal): PluginServices => ({
-    memory: memoryFor(call.scope),
+    memory: memoryFor(call.scope, call.onRead),
     chat: chatFor(call),
     schedules: schedulesFor(call),
     async ask(question, options) {

@@ -150,6 +150,10 @@ export interface PluginContext extends PluginHome, PluginServices {
   conversationId: string;
   turnId: string;
   requester: Author;
+  /** The model had read text from outside when it asked for the call: what it sends out may be what that text wants. */
+  isTainted: boolean;
+  /** Web addresses that the requester wrote in the turn, as URLs are written in full. */
+  givenAddresses: readonly string[];
   /** Aborts when the person says stop, when the call's time is up, and when the process ends. */
   signal: AbortSignal;
 }

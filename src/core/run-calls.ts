@@ -12,9 +12,13 @@ import { abortCauseOf } from "./abort.ts";
 import { messageOf } from "./errors.ts";
 import type { GateMatch, Verdict } from "./gate.ts";
 import type { TurnRun } from "./journal.ts";
-import { taintTags } from "./taint.ts";
-import type { ToolCall, ToolJob, ToolStatus } from "./tool.ts";
-import { type CallRecord, requesterOf, type StepRecord } from "./turn.ts";
+import { isFromOutside, type Origin, originText, taintTags, untrustedIn } from "./origin.ts";
+import { networkOf, type ToolCall, type ToolJob, type ToolSpec, type ToolStatus } from "./tool.ts";
+import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
+
+const maxNamedOrigins = 5;
+const maxGivenAddresses = 50;
+const maxSearchedCharacters = 20_000;
 
 export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" | "parked"> {
   await judge(run, step);
@@ -23,7 +27,7 @@ export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" |
     const permits = await Promise.all(next.map((record) => permitOf(run, record)));
     const waiting = next.find((_record, index) => permits[index] === "waiting");
     if (waiting !== undefined) return await park(run, waiting.cardId ?? "");
-    await Promise.all(next.map((record, index) => (permits[index] === "run" ? execute(run, record) : undefined)));
+    await Promise.all(next.map((record, index) => (permits[index] === "run" ? execute(run, step, record) : undefined)));
     await run.save();
     await run.stages.taskFiles.save(run.turn, "running");
     if (run.signal.aborted) break;
@@ -33,6 +37,7 @@ export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" |
 
 async function judge(run: TurnRun, step: StepRecord): Promise<void> {
   const { stages, fields } = run;
+  const untrusted = untrustedOf(run, step);
   const unjudged = step.calls.filter((record) => record.result === undefined && isToBeJudged(record));
   if (unjudged.length === 0) return;
   const specs = stages.toolbox.specs(run.turn.conversationId);
@@ -49,8 +54,8 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
     // Asked about as such: a folder that grows later does not take a call out of its view.
     record.isUnconfined = await stages.containment.isUnconfined(spec, run.turn.workingFolder);
     const verdict = asking(
-      stages.gate.classify(call.name, call.input, taintOf(run, call.name)),
-      stages.containment.reasons(spec, call.input, record.isUnconfined),
+      stages.gate.classify(call.name, call.input, tagsOf(spec, call, untrusted)),
+      stages.containment.reasons(spec, call.input, { isUnconfined: record.isUnconfined, untrusted }),
     );
     // Many calls with long arguments together must not hold up everybody else.
     await setImmediate();
@@ -67,7 +72,7 @@ async function judge(run: TurnRun, step: StepRecord): Promise<void> {
     if (verdict.class === "block") {
       stages.events.emit("safety.blocked", { ...at, ...judgedOf(run, record) });
       refuse(record, "blocked", blockedText(verdict));
-      await recordFeedback(run, record, "blocked");
+      await recordFeedback(run, step, record, "blocked");
     }
   }
   await run.save();
@@ -87,8 +92,14 @@ function isToBeJudged({ verdict, startedAt }: CallRecord): boolean {
   return verdict === undefined || (verdict.class === "safe" && startedAt === undefined);
 }
 
-function taintOf({ turn, stages }: TurnRun, tool: string): string[] {
-  return taintTags(turn, stages.toolbox.specs(turn.conversationId), tool);
+/** What the prompt that led to the step's calls held, whatever the turn has read since. */
+function untrustedOf({ turn, stages }: TurnRun, step: StepRecord): Origin[] {
+  return untrustedIn(turn, step, stages.toolbox.specs(turn.conversationId));
+}
+
+function tagsOf(spec: ToolSpec | undefined, { input }: ToolCall, untrusted: readonly Origin[]): string[] {
+  const isOutward = spec === undefined || spec.isOutward || networkOf(spec, input).length > 0;
+  return taintTags(untrusted, isOutward);
 }
 
 /** Opens one card for all calls that must be asked for; asking again after a crash shows the same card. */
@@ -96,6 +107,7 @@ async function ask(run: TurnRun, step: StepRecord): Promise<void> {
   const { turn, stages, fields } = run;
   const asked = step.calls.filter((record) => record.verdict?.class === "confirm" && record.result === undefined);
   if (asked.length === 0) return;
+  const untrusted = untrustedOf(run, step);
   if (asked.some((record) => record.approvalId === undefined)) {
     const { card, approvalIds } = await stages.approvals.open({
       turnId: turn.id,
@@ -107,8 +119,9 @@ async function ask(run: TurnRun, step: StepRecord): Promise<void> {
         asked.map(async (record) => ({
           call: parsedCall(record),
           matches: record.verdict?.matches ?? [],
-          extraTags: taintOf(run, record.raw.name),
-          facts: await factsOf(run, parsedCall(record)),
+          extraTags: tagsOf(specOf(run, record.raw.name), parsedCall(record), untrusted),
+          isTainted: untrusted.length > 0,
+          facts: [...(await factsOf(run, parsedCall(record))), ...readBefore(untrusted)],
         })),
       ),
     });
@@ -128,9 +141,21 @@ async function ask(run: TurnRun, step: StepRecord): Promise<void> {
   await post(run, asked);
 }
 
-async function factsOf({ turn, stages }: TurnRun, call: ToolCall): Promise<string[]> {
-  const spec = stages.toolbox.specs(turn.conversationId).find(({ name }) => name === call.name);
-  return await stages.containment.facts(spec, call.input, turn.conversationId);
+async function factsOf(run: TurnRun, call: ToolCall): Promise<string[]> {
+  const { turn, stages } = run;
+  return await stages.containment.facts(specOf(run, call.name), call.input, turn.conversationId);
+}
+
+function specOf({ turn, stages }: TurnRun, tool: string): ToolSpec | undefined {
+  return stages.toolbox.specs(turn.conversationId).find(({ name }) => name === tool);
+}
+
+/** What others may have written, and that the model had read when it asked for the call. */
+function readBefore(untrusted: readonly Origin[]): string[] {
+  if (untrusted.length === 0) return [];
+  const named = untrusted.slice(0, maxNamedOrigins).map(originText).join(", ");
+  const more = untrusted.length > maxNamedOrigins ? ` and ${untrusted.length - maxNamedOrigins} more` : "";
+  return [`Read before: ${named}${more}`];
 }
 
 /** A card that nobody can see is a refusal, never a yes. */
@@ -199,7 +224,7 @@ async function park(run: TurnRun, cardId: string): Promise<"parked"> {
   return "parked";
 }
 
-async function execute(run: TurnRun, record: CallRecord): Promise<void> {
+async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Promise<void> {
   const { turn, stages, delivery } = run;
   const call = parsedCall(record);
   record.startedAt ??= Date.now();
@@ -209,7 +234,7 @@ async function execute(run: TurnRun, record: CallRecord): Promise<void> {
     stages.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "a task file could not be written");
   });
   delivery.activity(`Running \`${call.name}\` …`);
-  const result = await stages.queue.run(jobOf(run, record), run.signal);
+  const result = await stages.queue.run(jobOf(run, step, record), run.signal);
   await shown;
   if (delivery.takeAsked()) record.hasAsked = true;
   // What ends with the process is asked for again after the next start: the queue knows how far it came.
@@ -220,25 +245,47 @@ async function execute(run: TurnRun, record: CallRecord): Promise<void> {
       : `(${record.editedBy} changed the arguments before it ran: ${summaryOf(call)})\n`;
   record.result = { ...result, text: note + result.text };
   delivery.activity("");
-  await recordFeedback(run, record, record.result.status);
+  await recordFeedback(run, step, record, record.result.status);
 }
 
-function jobOf(run: TurnRun, record: CallRecord): ToolJob {
+function jobOf(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
   const { turn, stages } = run;
   const call = parsedCall(record);
-  const spec = stages.toolbox.specs(turn.conversationId).find((tool) => tool.name === call.name);
+  const spec = specOf(run, call.name);
+  const untrusted = untrustedOf(run, step);
+  const givenAddresses = addressesIn(turn);
   const { id: turnId, conversationId, scope, workingFolder } = turn;
   const isUnconfined = record.isUnconfined === true;
   const isContained = !isUnconfined && stages.containment.isContained(spec, call.input);
   return {
     id: `${turnId}-${call.id}`,
     call,
-    scope: { turnId, conversationId, scope, requester: requesterOf(turn), workingFolder, isUnconfined },
+    scope: {
+      turnId,
+      conversationId,
+      scope,
+      requester: requesterOf(turn),
+      workingFolder,
+      isUnconfined,
+      untrusted,
+      givenAddresses,
+    },
     ...(record.approvalId === undefined ? {} : { approvalId: record.approvalId }),
     // A tool that has gone since it was asked for fails in the toolbox, with a reason.
     isIdempotent: spec?.isIdempotent === true || isContained,
     timeoutMs: spec?.timeoutMs ?? 120_000,
   };
+}
+
+/** In the requester's own messages; addresses of others are theirs. */
+function addressesIn(turn: TurnRecord): string[] {
+  const { id } = requesterOf(turn);
+  const said = turn.messages
+    .filter(({ author }) => author.id === id)
+    .map(({ text }) => text.slice(0, maxSearchedCharacters));
+  const found = said.flatMap((text) => text.match(/https?:\/\/[^\s<>"'`|)\]}]+/gi) ?? []);
+  const addresses = found.map((address) => URL.parse(address.replace(/[.,;:!?]+$/, ""))?.href);
+  return [...new Set(addresses.filter((address) => address !== undefined))].slice(0, maxGivenAddresses);
 }
 
 function refuse(record: CallRecord, status: ToolStatus, text: string): void {
@@ -247,11 +294,15 @@ function refuse(record: CallRecord, status: ToolStatus, text: string): void {
 }
 
 /** Once for a call and outcome, also when the journal is gone through again after a crash. */
-async function recordFeedback({ turn, stages }: TurnRun, record: CallRecord, outcome: string): Promise<void> {
+async function recordFeedback(run: TurnRun, step: StepRecord, record: CallRecord, outcome: string): Promise<void> {
+  const { turn, stages } = run;
   const { id: turnId, scope } = turn;
   const call = parsedCall(record);
   const id = `${turnId}-${call.id}:${outcome}`;
-  const summary = summaryOf(call);
+  // Every later prompt shows it, and a page could have had its own words written into the arguments.
+  const summary = isFromOutside(untrustedOf(run, step))
+    ? "(asked for after reading text from outside)"
+    : summaryOf(call);
   await stages.memory.recordFeedback({ id, turnId, scope, at: Date.now(), tool: call.name, summary, outcome });
 }
 

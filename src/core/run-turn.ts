@@ -11,6 +11,7 @@
 import { abortCauseOf, TurnAbort } from "./abort.ts";
 import { messageOf, RemoraError } from "./errors.ts";
 import { fieldsOf, saveTurn, TurnLost, type TurnRun } from "./journal.ts";
+import { originsOfTurn, untrustedFor } from "./origin.ts";
 import type { ModelEvent, ModelRequest } from "./provider.ts";
 import { runCalls } from "./run-calls.ts";
 import type { TurnLimits, TurnStages } from "./stages.ts";
@@ -21,6 +22,7 @@ import {
   openSegment,
   type ParsedCall,
   type ReadAnswer,
+  requesterOf,
   type TurnRecord,
   textOf,
 } from "./turn.ts";
@@ -164,8 +166,10 @@ async function askAdmitted(
   const calls = tools.length === 0 ? [] : journalled(answer.calls, stages.limits.callsPerStep);
   const requestedModel = built.request.preferredModel ?? stages.provider.model;
   const seenMessages = turn.messages.length;
+  const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
   const kept = carry === undefined || calls.length === 0 ? {} : { carry };
-  turn.steps.push({ text, seenMessages, calls, ...kept, stop, model, requestedModel, usage, at: Date.now() });
+  const asked = { seenMessages, untrusted, model, requestedModel, usage, at: Date.now() };
+  turn.steps.push({ text, calls, ...kept, stop, ...asked });
   await run.save();
   return undefined;
 }
@@ -314,6 +318,7 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
     userText: turn.messages.map((message) => message.text).join("\n\n"),
     tools,
     response: joined(textOf(turn.steps), turn.unfinishedText ?? "", turn.failure ?? ""),
+    origins: originsOfTurn(turn, stages.toolbox.specs(turn.conversationId)),
     outcome,
   });
   await stages.context.remember(turn);

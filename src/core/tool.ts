@@ -7,6 +7,7 @@
  */
 import type { FolderUse } from "../ports/draft.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
+import type { Origin } from "./origin.ts";
 
 /** JSON Schema of an object, as it goes to the model. */
 export type JsonSchema = { [key: string]: unknown };
@@ -30,6 +31,8 @@ export interface ToolSpec {
   timeoutMs: number;
   /** What a call does with the working folder (`folder: read` or `write` in SKILL.md). */
   folder: FolderUse;
+  /** The program or service whose tool it is, by the name that the settings give it; absent for tools of a SKILL.md. */
+  offeredBy?: string;
   /** Parameters that hold a shell command (`format: shell` in SKILL.md), for the gate. */
   shellParameters: string[];
 }
@@ -51,6 +54,10 @@ export interface ToolScope {
   workingFolder: string;
   /** A person has approved that the call works on the real folder, without a sandbox. */
   isUnconfined?: boolean;
+  /** What the prompt that led to the call held that the requester has not written; what the call writes keeps it. */
+  untrusted?: Origin[];
+  /** Web addresses that the requester wrote in the turn, as URLs are written in full. */
+  givenAddresses?: string[];
 }
 
 /** A file that a tool produced for people to see. */
@@ -65,6 +72,8 @@ export interface ToolAttempt {
   isOk: boolean;
   /** What the model reads. */
   text: string;
+  /** Where the text comes from; absent: not known. */
+  origins?: Origin[];
   files: ToolFile[];
   /** Known to be passing (network, time-out, 429, 5xx, the plugin says so). Meaningless when `isOk`. */
   isRetryable: boolean;
@@ -86,6 +95,8 @@ export interface ToolResult {
   name: string;
   status: ToolStatus;
   text: string;
+  /** Where the text comes from; absent: not known, as of a call that was cut off. */
+  origins?: Origin[];
   attempts: number;
   /** Of all attempts and the waits between them. */
   durationMs: number;

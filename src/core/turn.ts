@@ -8,6 +8,7 @@ import type { AbortCause } from "./abort.ts";
 import type { RemoraError } from "./errors.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
 import type { InboundMessage, Json, Scope } from "./message.ts";
+import type { Origin } from "./origin.ts";
 import type { ReplyTarget } from "./platform.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
@@ -38,6 +39,8 @@ export interface StepRecord {
   text: string;
   /** How many of the turn's messages the model was shown for this step; absent: all of them. */
   seenMessages?: number;
+  /** What the prompt of this step held that the person who asked has not written; absent: of an earlier version. */
+  untrusted?: Origin[];
   calls: CallRecord[];
   /** What the provider wants back with this step (provider.ts); only with calls, as the turn ends without them. */
   carry?: Json;
@@ -79,12 +82,6 @@ export function requesterOf(turn: TurnRecord) {
   const newest = turn.messages.at(-1);
   if (newest === undefined) throw new TypeError(`turn ${turn.id} has no message`);
   return newest.author;
-}
-
-/** Ids of the others who have a part in what the turn is asked for. */
-export function alsoAskedBy(turn: TurnRecord): string[] {
-  const { id: requester } = requesterOf(turn);
-  return [...new Set(turn.messages.map((message) => message.author.id))].filter((id) => id !== requester);
 }
 
 /** All calls of all steps, in order. */

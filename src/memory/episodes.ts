@@ -9,8 +9,10 @@
  * Brain name: hippocampus.
  */
 import type { Episode } from "../core/memory.ts";
+import { distinctOrigins, type Origin } from "../core/origin.ts";
 import type { Redact } from "../core/redact.ts";
 import type { DayFiles } from "./day-files.ts";
+import { decodeOrigins, encodeOrigins, markerValue } from "./origin-mark.ts";
 import { dayOf, timeOf } from "./places.ts";
 import { codeSpan, oneLine, quoted, shortened, unquoted } from "./quoting.ts";
 
@@ -121,19 +123,34 @@ function markerStart(turnId: string): string {
   return `<!-- turn=${markerValue(turnId)} `;
 }
 
-function markerText({ turnId, at, outcome, users }: Episode): string {
+function markerText({ turnId, at, outcome, users, origins }: Episode): string {
   const ids = [...new Set(users.map((user) => markerValue(user.id)))].join(",");
-  return `${markerStart(turnId)}at=${new Date(at).toISOString()} outcome=${outcome} users=${ids} -->`;
+  const from = encodeOrigins(distinctOrigins(origins));
+  return `${markerStart(turnId)}at=${new Date(at).toISOString()} outcome=${outcome} users=${ids} from=${from} -->`;
 }
 
-/** Holds nothing that could end a comment, a value or a list. */
-function markerValue(text: string): string {
-  return encodeURIComponent(text.toWellFormed()).replaceAll("-", "%2D");
+/** Where an entry comes from, by the marker on one of its first lines; of one without, people have written it there. */
+export function originsOfEntry(text: string): Origin[] {
+  const found = /^\s*<!-- turn=\S* at=\S* outcome=\S* users=(\S*?)(?: from=(\S*))? -->(?:\n|$)/.exec(text);
+  const [, users = "", from] = found ?? [];
+  if (from !== undefined) return decodeOrigins(from);
+  // Of an earlier version: who spoke, and nothing of what was read.
+  return users === ""
+    ? []
+    : users.split(",").map((id) => ({ kind: "person", name: "somebody", personId: decoded(id) }));
+}
+
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
 }
 
 /** The marker stands alone on one of the first lines, before anything that was said. */
 function markerOf(raw: string): EntryMarker | undefined {
-  const found = /^## [^\n]*\n\s*<!-- turn=(\S*) at=(\S*) outcome=(\S*) users=(\S*) -->\n/.exec(raw);
+  const found = /^## [^\n]*\n\s*<!-- turn=(\S*) at=(\S*) outcome=(\S*) users=(\S*?)(?: from=\S*)? -->\n/.exec(raw);
   if (found === null) return undefined;
   const [turnId = "", at = "", outcome = "", users = ""] = found.slice(1);
   try {

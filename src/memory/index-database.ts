@@ -12,7 +12,7 @@ import { useWriteAheadLog } from "../core/write-ahead-log.ts";
 
 const applicationId = 0x524d5258;
 /** Raised whenever the schema or the way of making terms changes. */
-const indexVersion = 1;
+const indexVersion = 2;
 const busyTimeoutMs = 5_000;
 /**
  * SQLite's result codes for a file that is broken or no database, and the general one: our statements are right, so
@@ -27,7 +27,7 @@ const schema = `
   CREATE INDEX files_by_scope ON files (scope);
   CREATE TABLE scopes (id INTEGER PRIMARY KEY, scope TEXT NOT NULL UNIQUE);
   CREATE TABLE passages (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, ordinal INTEGER NOT NULL, hash TEXT NOT NULL,
-                         heading TEXT NOT NULL, at TEXT NOT NULL, text TEXT NOT NULL);
+                         heading TEXT NOT NULL, at TEXT NOT NULL, text TEXT NOT NULL, origins TEXT NOT NULL);
   CREATE INDEX passages_by_file ON passages (file, ordinal);
   CREATE VIRTUAL TABLE terms USING fts5 (heading, trail, body, day, scope, content = '', contentless_delete = 1,
                                          tokenize = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'");
@@ -132,7 +132,7 @@ function prepareAll(database: DatabaseSync) {
     addScope: database.prepare("INSERT OR IGNORE INTO scopes (scope) VALUES (?)"),
     passagesOfFile: database.prepare("SELECT id, ordinal, hash FROM passages WHERE file = ? ORDER BY ordinal"),
     addPassage: database.prepare(
-      "INSERT INTO passages (file, ordinal, hash, heading, at, text) VALUES (?, ?, ?, ?, ?, ?)",
+      "INSERT INTO passages (file, ordinal, hash, heading, at, text, origins) VALUES (?, ?, ?, ?, ?, ?, ?)",
     ),
     movePassage: database.prepare("UPDATE passages SET ordinal = ? WHERE id = ?"),
     removePassage: database.prepare("DELETE FROM passages WHERE id = ?"),
@@ -149,7 +149,7 @@ function prepareAll(database: DatabaseSync) {
          AND passages.ordinal BETWEEN wanted.value ->> 1 AND wanted.value ->> 2`,
     ),
     passages: database.prepare(
-      `SELECT passages.id, files.path, scope, kind, heading, at, text FROM json_each (?) AS wanted
+      `SELECT passages.id, files.path, scope, kind, heading, at, text, origins FROM json_each (?) AS wanted
        JOIN passages ON passages.id = wanted.value JOIN files ON files.id = passages.file`,
     ),
     count: database.prepare(

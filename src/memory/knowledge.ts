@@ -8,9 +8,11 @@ import { join } from "node:path";
 import { type PathOrder, writeFileAtomic } from "../core/atomic-file.ts";
 import { codeOf } from "../core/errors.ts";
 import type { MemoryScope } from "../core/message.ts";
+import type { Origin } from "../core/origin.ts";
 import type { Redact } from "../core/redact.ts";
 import { asMemoryError } from "./day-files.ts";
 import { markdownFiles } from "./memory-files.ts";
+import { noteMarkText, readNoteMark } from "./origin-mark.ts";
 import { folderNameOf, scopeFolder } from "./places.ts";
 import { oneLine } from "./quoting.ts";
 
@@ -21,8 +23,10 @@ export interface Knowledge {
   list(scope: MemoryScope): Promise<string[]>;
   /** Undefined when there is no such note. */
   read(scope: MemoryScope, title: string): Promise<string | undefined>;
-  /** Replaces the note, or begins it; resolves to its absolute path. */
-  write(scope: MemoryScope, title: string, text: string): Promise<string>;
+  /** As `read`, with where the note comes from: nothing for one that people wrote themselves. */
+  readMarked(scope: MemoryScope, title: string): Promise<{ text: string; origins: Origin[] } | undefined>;
+  /** Replaces the note, or begins it; resolves to its absolute path. It keeps the origins. */
+  write(scope: MemoryScope, title: string, text: string, origins?: readonly Origin[]): Promise<string>;
   /** False when there was none. */
   remove(scope: MemoryScope, title: string): Promise<boolean>;
 }
@@ -37,6 +41,11 @@ export function createKnowledge({ workspace, inOrder, redact }: KnowledgeOptions
   const pathOf = (scope: MemoryScope, title: string) =>
     join(scopeFolder(workspace, "knowledge", scope), noteFile(title));
 
+  async function readMarked(scope: MemoryScope, title: string) {
+    const text = await readNote(pathOf(scope, title));
+    return text === undefined ? undefined : readNoteMark(text);
+  }
+
   async function readNote(path: string): Promise<string | undefined> {
     try {
       return await readFile(path, "utf8");
@@ -48,12 +57,14 @@ export function createKnowledge({ workspace, inOrder, redact }: KnowledgeOptions
 
   return {
     list: async (scope) => markdownFiles(scopeFolder(workspace, "knowledge", scope)),
-    read: (scope, title) => readNote(pathOf(scope, title)),
-    write(scope, title, text) {
+    read: async (scope, title) => (await readMarked(scope, title))?.text,
+    readMarked,
+    write(scope, title, text, origins = []) {
       const path = pathOf(scope, title);
       return inOrder(path, async () => {
         try {
-          await writeFileAtomic(path, `# ${oneLine(redact(title), titleCharacters)}\n\n${redact(text).trim()}\n`);
+          const head = `# ${oneLine(redact(title), titleCharacters)}\n${noteMarkText(origins)}`;
+          await writeFileAtomic(path, `${head}\n${redact(text).trim()}\n`);
           return path;
         } catch (thrown) {
           throw asMemoryError(thrown, path);

@@ -8,8 +8,10 @@
  *
  * Made for files that people write and change by hand: any text has passages.
  */
+import type { Origin } from "../core/origin.ts";
 import { dayOfFile } from "./day-files.ts";
-import { readableEntry } from "./episodes.ts";
+import { originsOfEntry, readableEntry } from "./episodes.ts";
+import { readNoteMark } from "./origin-mark.ts";
 
 export interface Passage {
   heading: string;
@@ -18,6 +20,8 @@ export interface Passage {
   text: string;
   /** Headings above its own one, outermost first; the file's name where there is none. */
   trail: string;
+  /** By the marks of note and entry. */
+  origins: Origin[];
 }
 
 /** A passage is cut at the last good place before this many characters. */
@@ -32,7 +36,8 @@ interface Section {
 }
 
 /** `fileName` without its folder. */
-export function passagesOf(fileName: string, text: string): Passage[] {
+export function passagesOf(fileName: string, written: string): Passage[] {
+  const { text, origins: ofNote } = readNoteMark(written.replace(/^\uFEFF/, ""));
   const day = dayOfFile(fileName) ?? /(?<!\d)\d{4}-\d\d-\d\d(?!\d)/.exec(fileName)?.[0] ?? "";
   const title = fileName.replace(/\.md$/i, "");
   const passages: Passage[] = [];
@@ -46,8 +51,9 @@ export function passagesOf(fileName: string, text: string): Passage[] {
     // A title over sections says nothing that they don't.
     if (body === "" && (level === 0 || level === 1)) continue;
     const at = timeOfSection(raw, heading, day);
+    const origins = [...ofNote, ...originsOfEntry(raw)];
     for (const piece of piecesOf(body))
-      passages.push({ heading: heading === "" ? title : heading, at, text: piece, trail });
+      passages.push({ heading: heading === "" ? title : heading, at, text: piece, trail, origins });
     if (passages.length >= mostPassages) break;
   }
   return passages.slice(0, mostPassages);
@@ -55,7 +61,7 @@ export function passagesOf(fileName: string, text: string): Passage[] {
 
 function sectionsOf(text: string): Section[] {
   const sections: Section[] = [{ level: 0, heading: "", lines: [] }];
-  const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/);
+  const lines = text.split(/\r\n|\n|\r/);
   const fences = lines.flatMap((line, index) => (isClosingFence(line) ? [index] : []));
   let fenceEnd = -1;
   for (const [index, line] of lines.entries()) {

@@ -121,14 +121,15 @@ export function feedbackPassages(path: string, text: string): Passage[] {
       at,
       text: said.join("\n"),
       trail: basename(path, ".md"),
+      origins: [],
     });
   }
   return passages;
 }
 
 /** The same for passages that need no new entry in the index. */
-export function hashOf({ heading, trail, at, text }: Passage): string {
-  return hash("sha1", [heading, trail, at, text].join("\0"), "base64").slice(0, 20);
+export function hashOf({ heading, trail, at, text, origins }: Passage): string {
+  return hash("sha1", [heading, trail, at, text, JSON.stringify(origins)].join("\0"), "base64").slice(0, 20);
 }
 
 function readFrom(path: string, start: number, length: number): Buffer {

@@ -195,9 +195,9 @@ function distinct<T extends { passage: FoundPassage }>(hits: readonly T[]): T[] 
 
 /** Nothing but what was asked for leaves here, whatever the index says. */
 function hitOf(passage: FoundPassage, scopes: readonly MemoryScope[], score: number): MemoryHit[] {
-  const { path, heading, at, text } = passage;
+  const { path, heading, at, text, origins } = passage;
   const scope = scopes.find((asked) => asked === passage.scope);
-  return scope === undefined ? [] : [{ path, heading, at, scope, score: Number(score.toPrecision(6)), text }];
+  return scope === undefined ? [] : [{ path, heading, at, scope, score: Number(score.toPrecision(6)), text, origins }];
 }
 
 /** Exact for all ordinals: a file has at most 20,000 passages, and its neighbours stand a few places beside them. */

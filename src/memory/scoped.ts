@@ -4,11 +4,13 @@
  */
 import { RemoraError } from "../core/errors.ts";
 import type { MemoryScope } from "../core/message.ts";
+import { type Origin, originOfPerson, viaStore } from "../core/origin.ts";
 import type { PluginMemory } from "../core/plugin.ts";
 import type { ToolScope } from "../core/tool.ts";
 import type { OwnedMemory } from "./memory.ts";
 
-export type ScopedMemory = (call: ToolScope) => PluginMemory;
+/** `onRead` hears where the notes come from that a call is given. */
+export type ScopedMemory = (call: ToolScope, onRead: (origins: readonly Origin[]) => void) => PluginMemory;
 
 /** `mayShare` is asked anew for every change of a shared note. */
 export function createScopedMemory(
@@ -26,15 +28,19 @@ export function createScopedMemory(
     });
   }
 
-  return (call) => ({
+  return (call, onRead) => ({
     async remember(title, text, isShared = false) {
       const scope = await placeFor(call, isShared);
-      const before = await memory.knowledge.read(scope, title);
-      await memory.knowledge.write(scope, title, text);
-      return before;
+      const before = await memory.knowledge.readMarked(scope, title);
+      onRead(viaStore(before?.origins ?? [], "memory"));
+      // Nobody else reads the notes of a direct message, and a shared note is an owner's word for everybody.
+      const asker = scope.startsWith("channel:") ? [originOfPerson(call.requester)] : [];
+      await memory.knowledge.write(scope, title, text, [...asker, ...(call.untrusted ?? [])]);
+      return before?.text;
     },
     async recall(query, limit) {
       const hits = await memory.search({ query, scopes: [call.scope, "shared"], limit });
+      onRead(hits.flatMap(({ origins }) => viaStore(origins, "memory")));
       return hits.map(({ heading, at, scope, text }) => ({ heading, at, isShared: scope === "shared", text }));
     },
     async forget(title, isShared = false) {

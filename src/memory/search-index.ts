@@ -11,6 +11,7 @@
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
 import { messageOf } from "../core/errors.ts";
+import { type Origin, originsSchema } from "../core/origin.ts";
 import { dayTermsOf } from "./dates.ts";
 import { inTransaction, isDamage, openIndex, removeIndex } from "./index-database.ts";
 import { type Passage, passagesOf } from "./markdown-sections.ts";
@@ -45,6 +46,7 @@ export interface FoundPassage {
   heading: string;
   at: string;
   text: string;
+  origins: Origin[];
 }
 
 export interface SearchIndex {
@@ -146,7 +148,8 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
 
   function addPassage(file: number, ordinal: number, key: string, passage: Passage, scopeTerm: string): void {
     const { heading, at, text, trail } = passage;
-    const { lastInsertRowid } = statements.addPassage.run(file, ordinal, key, heading, at, text);
+    const origins = JSON.stringify(passage.origins);
+    const { lastInsertRowid } = statements.addPassage.run(file, ordinal, key, heading, at, text, origins);
     const [inHeading, inTrail, inBody] = [heading, trail, text].map((part) => termsOf(part).join(" "));
     statements.addTerms.run(
       lastInsertRowid,
@@ -224,5 +227,6 @@ function foundPassage(row: Row): FoundPassage {
     heading: text("heading"),
     at: text("at"),
     text: text("text"),
+    origins: originsSchema.parse(JSON.parse(text("origins"))),
   };
 }

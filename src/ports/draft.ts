@@ -99,6 +99,10 @@ export interface FolderCall {
   network: readonly string[];
   /** Folders that its view shows besides. */
   mounts?: readonly ViewMount[];
+  /** The path that the call names, when it names one and runs no command; what else it can read is not known. */
+  path?: string;
+  /** It names `/outputs`; other calls do not see the outputs. */
+  usesOutputs: boolean;
 }
 
 /** How a turn came to its end; what is done with its draft depends on it. */

@@ -3,19 +3,23 @@
  * call that gets no attempt any more. Each step gives back the entry as it is afterwards; what happened is told as events by
  * whoever made it happen, once.
  */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { abortCauseOf } from "../core/abort.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Events } from "../core/events.ts";
 import type { Log } from "../core/log.ts";
 import type { Scope } from "../core/message.ts";
+import { type Origin, originOf, untrustedFor } from "../core/origin.ts";
 import type { Redact } from "../core/redact.ts";
 import type { Backoff } from "../core/retry.ts";
 import type { Toolbox, ToolJob, ToolResult } from "../core/tool.ts";
 import type { Audit } from "../ports/audit.ts";
+import type { FileOrigins } from "../ports/file-origins.ts";
 import { runAttempt } from "./attempt.ts";
 import type { CallRecord, CallRecordEntry, SeenCall } from "./call-record.ts";
 import { type AfterAttempt, afterAttempt, cutOffText, fieldsOf, firstLine, resultOf, textOf } from "./outcome.ts";
-import { limitOutput } from "./output.ts";
+import { limitOutput, outputName } from "./output.ts";
 
 export interface CallStepsOptions {
   toolbox: Toolbox;
@@ -26,6 +30,8 @@ export interface CallStepsOptions {
   outputLimit: number;
   /** Where such files are kept, for conversations of this scope. */
   outputsFolder(scope: Scope): string;
+  /** Such a file keeps the origins of the text. */
+  fileOrigins?: Pick<FileOrigins, "mark">;
   /** Everything a tool says goes through it before it is kept or read. */
   redact: Redact;
   log: Log;
@@ -97,12 +103,29 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
   async function settle(
     job: ToolJob,
     entry: CallRecordEntry,
-    { status, text, files }: Extract<AfterAttempt, { type: "end" }>,
+    { status, text, files, origins }: Extract<AfterAttempt, { type: "end" }>,
   ): Promise<CallRecordEntry> {
     const limit = { characters: options.outputLimit, folder: options.outputsFolder(job.scope.scope), jobId: job.id };
-    const readable = await limitOutput(options.redact(text), limit);
-    const result = resultOf(job, entry, status, readable, files);
+    const clean = options.redact(text);
+    const readable = await limitOutput(clean, limit);
+    if (readable !== clean) await markOutput(job, limit.folder, origins);
+    const result = resultOf(job, entry, status, readable, { files, origins });
     return await finish(job, entry, status === "interrupted" ? "unknown" : "done", result);
+  }
+
+  /** Nobody knows of the file before the result is kept, so that it is marked in time. */
+  async function markOutput(
+    { id, scope, call }: ToolJob,
+    folder: string,
+    origins: Origin[] | undefined,
+  ): Promise<void> {
+    const known = origins ?? [originOf("tool", call.name)];
+    const untrusted = untrustedFor(known, scope.requester.id);
+    const place = { root: folder, seen: folder };
+    await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {
+      log.error({ jobId: id, error: messageOf(thrown) }, "where an output comes from could not be kept");
+      await rm(join(folder, outputName(id)), { force: true });
+    });
   }
 
   async function finish(

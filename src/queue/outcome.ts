@@ -4,6 +4,8 @@
  * A failure is tried again when it is known to be passing, and any failure of an idempotent tool. The queue's own
  * time-out is not known to be passing: nobody knows what the tool had done by then, so only an idempotent one is tried again.
  */
+
+import type { Origin } from "../core/origin.ts";
 import { type Backoff, waitBeforeRetry } from "../core/retry.ts";
 import type { ToolAttempt, ToolFile, ToolJob, ToolResult, ToolStatus } from "../core/tool.ts";
 import type { AttemptEnd } from "./attempt.ts";
@@ -11,7 +13,7 @@ import type { CallRecordEntry } from "./call-record.ts";
 
 export type AfterAttempt =
   | { type: "retry"; waitMs: number; text: string }
-  | { type: "end"; status: ToolStatus; text: string; files: ToolFile[] };
+  | { type: "end"; status: ToolStatus; text: string; files: ToolFile[]; origins?: Origin[] | undefined };
 
 /** A person waits for the turn: when the other side asks for longer than this, that is the answer. */
 const longestWaitMs = 120_000;
@@ -53,7 +55,8 @@ export function afterAttempt(job: ToolJob, end: AttemptEnd, attempts: number, ba
     }
     case "ended": {
       const { attempt } = end;
-      if (attempt.isOk) return { type: "end", status: "ok", text: attempt.text, files: attempt.files };
+      const { origins } = attempt;
+      if (attempt.isOk) return { type: "end", status: "ok", text: attempt.text, files: attempt.files, origins };
       return afterFailure(
         { ...attempt, isRetryable: attempt.isRetryable || (job.isIdempotent && attempt.isAnswer !== true) },
         attempts,
@@ -70,7 +73,8 @@ function afterFailure(failed: ToolAttempt, attempts: number, backoff: Backoff): 
   if (waitMs !== undefined && waitMs <= longestWaitMs) return { type: "retry", waitMs, text: failed.text };
   const tried = attempts > 1 ? `\n\n(Tried ${attempts} times; this is what the last attempt said.)` : "";
   const later = waitMs === undefined ? "" : `\n\n(It may work again in ${Math.ceil(waitMs / 1000)} s.)`;
-  return { type: "end", status: "failed", text: `${failed.text}${tried}${later}`, files: failed.files };
+  const { files, origins } = failed;
+  return { type: "end", status: "failed", text: `${failed.text}${tried}${later}`, files, origins };
 }
 
 export function resultOf(
@@ -78,10 +82,20 @@ export function resultOf(
   { body }: CallRecordEntry,
   status: ToolStatus,
   text: string,
-  files: ToolFile[] = [],
+  { files = [], origins }: { files?: ToolFile[]; origins?: Origin[] | undefined } = {},
 ): ToolResult {
   const durationMs = body.attempts === 0 ? 0 : Math.max(0, Date.now() - body.startedAt);
-  return { callId: job.call.id, name: job.call.name, status, text, attempts: body.attempts, durationMs, files };
+  const known = origins === undefined ? {} : { origins };
+  return {
+    callId: job.call.id,
+    name: job.call.name,
+    status,
+    text,
+    ...known,
+    attempts: body.attempts,
+    durationMs,
+    files,
+  };
 }
 
 /** For a process that goes down; the entry stays as it is for the next start. */

@@ -29,8 +29,13 @@ export async function limitOutput(text: string, limit: OutputLimit): Promise<str
   return `${cutBefore(text, head)}${note}${cutAfter(text, text.length - (room - head))}`;
 }
 
+/** Of the file that keeps the whole output of a job. */
+export function outputName(jobId: string): string {
+  return `${fileNameOf(jobId)}.txt`;
+}
+
 async function keep(text: string, { folder, jobId }: OutputLimit): Promise<string> {
-  const name = `${fileNameOf(jobId)}.txt`;
+  const name = outputName(jobId);
   const size = `${text.length.toLocaleString("en")} characters`;
   try {
     await writeFileAtomic(join(folder, name), text);

@@ -168,7 +168,7 @@ function nameFor(written: string, { names, ever }: Known, isTaken: (name: string
 }
 
 /** Whatever its source says of it, it may change things, and may read and send anything. */
-function toSpec({ description, parameters, timeoutMs }: FitTool, name: string, skill: string): ToolSpec {
+function toSpec({ written, description, parameters, timeoutMs }: FitTool, name: string, skill: string): ToolSpec {
   return {
     name,
     description,
@@ -178,6 +178,7 @@ function toSpec({ description, parameters, timeoutMs }: FitTool, name: string, s
     isIdempotent: false,
     readsUntrusted: true,
     isOutward: true,
+    offeredBy: written.split("/", 1)[0] ?? skill,
     timeoutMs,
     folder: "write",
     shellParameters: [],

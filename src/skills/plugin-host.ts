@@ -14,10 +14,12 @@ import { messageOf, RemoraError } from "../core/errors.ts";
 import { fileNameOf } from "../core/file-name.ts";
 import type { Log } from "../core/log.ts";
 import type { JsonObject, Scope } from "../core/message.ts";
+import { isFromOutside } from "../core/origin.ts";
 import type { Plugin, PluginContext, PluginHome, PluginServices, ToolOffer } from "../core/plugin.ts";
+import type { BoundCall } from "../core/plugin-services.ts";
 import { pause } from "../core/retry.ts";
 import type { Skill } from "../core/skill.ts";
-import type { ToolAttempt, ToolScope } from "../core/tool.ts";
+import type { ToolAttempt } from "../core/tool.ts";
 import type { CallFolder } from "../ports/draft.ts";
 import type { ViewMount } from "../ports/sandbox.ts";
 import { attemptOf, failed } from "./failure.ts";
@@ -28,7 +30,7 @@ import { createPluginModules, type PluginModules } from "./plugin-modules.ts";
 import { readResult } from "./plugin-result.ts";
 
 /** What a call may use of Remora; `signal` aborts with the call. */
-export type ServicesFor = (call: { id: string; tool: string; scope: ToolScope }, signal: AbortSignal) => PluginServices;
+export type ServicesFor = (call: BoundCall, signal: AbortSignal) => PluginServices;
 
 export interface PluginHostOptions {
   workspace: string;
@@ -50,13 +52,9 @@ export interface PluginHostOptions {
   log: Log;
 }
 
-interface PluginCall {
-  id: string;
+interface PluginCall extends BoundCall {
   skill: Skill;
-  /** As the skill's author wrote it. */
-  tool: string;
   input: JsonObject;
-  scope: ToolScope;
   /** The working folder as this call sees it. */
   folder: CallFolder;
 }
@@ -266,11 +264,12 @@ async function execute(
   const { guard, servicesFor } = options;
   const plugin = await loaded.ready;
   signal.throwIfAborted();
-  const { scope, conversationId, turnId, requester } = call.scope;
+  const { scope, conversationId, turnId, requester, untrusted = [], givenAddresses = [] } = call.scope;
   const { path: workingFolder, runInside: _runInside, ...ofFolder } = call.folder;
   const services = { ...servicesFor?.(call, signal), ...ofFolder };
   const outputsFolder = options.outputsFolder(scope);
-  const at = { workingFolder, outputsFolder, scope, conversationId, turnId, requester };
+  const isTainted = isFromOutside(untrusted);
+  const at = { workingFolder, outputsFolder, scope, conversationId, turnId, requester, isTainted, givenAddresses };
   const context: PluginContext = { ...loaded.home, ...at, ...services, signal };
   if ("start" in plugin) {
     const realFolder = await realpath(call.scope.workingFolder);

@@ -13,6 +13,7 @@ import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Log } from "../core/log.ts";
 import type { JsonObject, Scope } from "../core/message.ts";
+import { distinctOrigins, type Origin, originsOfTool } from "../core/origin.ts";
 import type { Redact } from "../core/redact.ts";
 import type { Skill, SkillSet } from "../core/skill.ts";
 import {
@@ -143,9 +144,16 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
       use: spec.folder,
       network: [...networkOf(spec, call.input), ...(isInView ? skill.permissions.network : [])],
       ...(isInView ? { mounts: await host.mountsFor(skill) } : {}),
+      ...namedPath(spec, call.input),
+      usesOutputs: JSON.stringify(call.input).includes("outputs"),
     };
-    const work = (folder: CallFolder) =>
-      host.run({ id: call.id, skill, tool, input: call.input, scope, folder }, signal);
+    const work = async (folder: CallFolder) => {
+      const heard: Origin[] = [];
+      const onRead = (origins: readonly Origin[]) => void heard.push(...origins);
+      const done = await host.run({ id: call.id, skill, tool, input: call.input, scope, folder, onRead }, signal);
+      const origins = distinctOrigins([...originsOfTool(spec, call.name, call.input), ...heard]);
+      return { ...done, origins };
+    };
     return (await options.drafts?.runCall(folderCall, signal, work)) ?? (await work({ path: scope.workingFolder }));
   };
 
@@ -168,6 +176,11 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
       guard.close();
     },
   };
+}
+
+/** What a command reads is not known from its text. */
+function namedPath({ shellParameters }: ToolSpec, { path }: JsonObject): { path?: string } {
+  return shellParameters.length === 0 && typeof path === "string" ? { path } : {};
 }
 
 /** Undefined when the call may start there. */

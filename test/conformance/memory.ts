@@ -14,7 +14,8 @@ const author = { id: "U1", name: "Ann", isBot: false, roles: [] };
 
 function anEpisode(turnId: string, scope: Scope, userText: string, response = "Noted."): Episode {
   const at = Date.UTC(2026, 10, 21, 12);
-  return { turnId, scope, conversationId: "c", at, users: [author], userText, tools: [], response, outcome: "done" };
+  const said = { users: [author], userText, tools: [], response, origins: [] };
+  return { turnId, scope, conversationId: "c", at, ...said, outcome: "done" };
 }
 
 function aFeedback(scope: Scope, summary: string, outcome: string): Feedback {

@@ -65,6 +65,7 @@ export function createWorld(): World {
     store,
     memory: createMemoryDouble().memory,
     skills: () => [],
+    tools: () => [],
     config: { contextTokens: 32_000, shares, maxOutputTokens: 4_096, historyIdleMs: null },
     redact: createRedactor([]),
     log: silentLog,
@@ -114,6 +115,7 @@ export function memoryHit(text: string, changes: Partial<MemoryHit> = {}): Memor
     scope: "channel:c1",
     score: 1,
     text,
+    origins: [],
     ...changes,
   };
 }

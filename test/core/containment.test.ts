@@ -1,6 +1,7 @@
 /** What a call could do beyond its draft, and what must be asked because of it. */
 import { describe, expect, test } from "vitest";
 import { type ContainmentOptions, createContainment } from "../../src/core/containment.ts";
+import { type Origin, originOf, originOfPerson } from "../../src/core/origin.ts";
 import type { ToolSpec } from "../../src/core/tool.ts";
 
 const shell: ToolSpec = {
@@ -37,6 +38,21 @@ const nothingFits: Partial<ContainmentOptions> = { fits: async () => false };
 const onlyFirstFree = { isFreeHost: (host: string) => host === "a.example" };
 
 describe("what must be asked", () => {
+  test("after reading text from outside, free hosts and other programs ask; what people said, or the program itself, does not", () => {
+    const { reasons } = containment(onlyFirstFree);
+    const offered = { ...server, offeredBy: "hub" };
+    const reasonsAfter = (spec: ToolSpec, network: string[], ...untrusted: Origin[]) =>
+      reasons(spec, { command: "x", network }, { isUnconfined: false, untrusted }).length;
+    const page = originOf("web", "example.com");
+    const ben = originOfPerson({ id: "U2", name: "Ben" });
+    expect(reasonsAfter(shell, ["a.example"], page)).toBe(1);
+    expect(reasonsAfter(shell, ["a.example"], ben)).toBe(0);
+    expect(reasonsAfter(shell, [], page)).toBe(0);
+    expect(reasonsAfter(offered, [], page)).toBe(1);
+    expect(reasonsAfter(offered, [], originOf("mcp", "other"))).toBe(1);
+    expect(reasonsAfter(offered, [], ben, originOf("mcp", "hub"))).toBe(0);
+  });
+
   test.each([
     ["a command in a view", shell, { command: "rm -rf build" }, {}, false],
     ["a file that is written to a draft", writeFile, { path: "a" }, {}, false],
@@ -53,7 +69,10 @@ describe("what must be asked", () => {
     ["an outward tool, whose own rules ask", server, {}, { sandboxHolds: false }, false],
   ] as const)("%s", async (_what, spec, input, changes, asks) => {
     const { isUnconfined, reasons: reasonsOf } = containment(changes);
-    const reasons = reasonsOf(spec, JSON.parse(JSON.stringify(input)), await isUnconfined(spec, "/srv/site"));
+    const reasons = reasonsOf(spec, JSON.parse(JSON.stringify(input)), {
+      isUnconfined: await isUnconfined(spec, "/srv/site"),
+      untrusted: [],
+    });
     expect(reasons.length > 0).toBe(asks);
     // Without a file it is no rule of a skill, so that no grant covers it.
     for (const { file, reason } of reasons) expect([file, reason]).toEqual(["", expect.stringMatching(/\.$/)]);
@@ -68,7 +87,9 @@ describe("what must be asked", () => {
   });
 
   test("a tool that is not known needs no question: it is refused elsewhere", () => {
-    expect(containment({ sandboxHolds: false }).reasons(undefined, {}, false)).toEqual([]);
+    expect(containment({ sandboxHolds: false }).reasons(undefined, {}, { isUnconfined: false, untrusted: [] })).toEqual(
+      [],
+    );
   });
 });
 

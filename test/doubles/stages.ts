@@ -7,6 +7,7 @@ import type { VerdictClass } from "../../src/core/gate.ts";
 import type { Ledger } from "../../src/core/ledger.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { Episode, Feedback } from "../../src/core/memory.ts";
+import { originsOfTurn } from "../../src/core/origin.ts";
 import type { TurnLimits, TurnStages } from "../../src/core/stages.ts";
 import type { ToolCall, ToolJob, ToolResult, ToolSpec } from "../../src/core/tool.ts";
 import type { TurnRecord } from "../../src/core/turn.ts";
@@ -66,7 +67,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     events,
     provider,
     readModel,
-    context: contextDouble(),
+    context: contextDouble(options.tools ?? []),
     deliver: async () => createDelivery({ reply, redact: (text) => text, log: silentLog }),
     toolbox: { specs: () => options.tools ?? [], run: () => Promise.reject(new Error("the queue runs tools")) },
     gate: gateDouble(options.judge ?? (() => "safe")),
@@ -114,7 +115,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
 }
 
 /** The turn's own messages as the model would get them, without sections. */
-function contextDouble(): TurnStages["context"] {
+function contextDouble(known: ToolSpec[]): TurnStages["context"] {
   return {
     async build({ turn, tools, notes }) {
       const said = turn.messages.map((message) => message.text).join("\n");
@@ -136,7 +137,7 @@ function contextDouble(): TurnStages["context"] {
         tools,
         maxOutputTokens: 100,
       };
-      return { request, snapshotPath: "", estimatedTokens: 0 };
+      return { request, snapshotPath: "", estimatedTokens: 0, origins: originsOfTurn(turn, known) };
     },
     remember: async () => {},
     forget: async () => {},

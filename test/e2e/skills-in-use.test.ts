@@ -153,7 +153,7 @@ test("planning, git and code-review: the instructions are there when they are me
   expect((await use(outside)).text).toContain("has no file");
 });
 
-test("web: reads a page that the operator opened, nothing else inside, and what is kept after it asks", async () => {
+test("web: reads a page that the operator opened, nothing else inside, and a reminder after it asks", async () => {
   const page = call("web_fetch", { url: `${site.origin}/train` });
   expect((await use(page)).text).toContain("It leaves on Friday at ten.");
   const asked = site.requests.length;
@@ -164,7 +164,9 @@ test("web: reads a page that the operator opened, nothing else inside, and what 
   expect((await use(call("web_search", { query: "trains" }))).text).toContain("No search provider is configured");
   expect(site.requests).toHaveLength(asked);
   const keep = call("remember", { title: "Train", text: "It leaves on Friday." });
-  await useAsked(`${page} then ${keep}`, "after reading what others wrote");
+  await use(`${page} then ${keep}`);
+  const reminder = call("schedule_add", { text: "The train", when: "in 3 hours", kind: "remind" });
+  await useAsked(`${page} then ${reminder}`, "after reading what others wrote");
 });
 
 test("chat: the history without the answer that is being written, a post and files, each where it was meant", async () => {

@@ -73,6 +73,7 @@ export function episode(changes: Partial<Episode> = {}): Episode {
     userText: "Which tests are red?",
     tools: [],
     response: "None: all are green.",
+    origins: [],
     outcome: "done",
     ...changes,
   };

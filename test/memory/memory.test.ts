@@ -39,7 +39,7 @@ describe("an episode on disk", () => {
         "",
         "## 12:00 — Which tests are red?",
         "",
-        "<!-- turn=t1 at=2026-11-21T12:00:00.000Z outcome=done users=U1,U2 -->",
+        "<!-- turn=t1 at=2026-11-21T12:00:00.000Z outcome=done users=U1,U2 from=%5B%5D -->",
         "",
         "**User** (Ann, Bob):",
         "",

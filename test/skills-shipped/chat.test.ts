@@ -26,7 +26,8 @@ test.each(set.skills.flatMap((skill) => skill.gateTests))("$tool $args is $want"
 });
 
 test("what others wrote taints: from then on also a reaction asks", () => {
-  expect(gate.classify("chat_react", { emoji: "👍" }, ["#taint:untrusted"]).class).toBe("confirm");
+  expect(gate.classify("chat_react", { emoji: "👍" }, ["#taint:untrusted", "#taint:outside"]).class).toBe("confirm");
+  expect(gate.classify("chat_react", { emoji: "👍" }, ["#taint:untrusted"]).class).toBe("safe");
   expect(gate.classify("chat_history", {}, ["#taint:untrusted"]).class).toBe("safe");
   expect(set.skills[0]?.tools.find((tool) => tool.name === "chat_history")?.readsUntrusted).toBe(true);
 });

@@ -36,7 +36,7 @@ async function open(hasMemory = true) {
       dataFolder: join(fixture.workspace, "data"),
     },
     config: {},
-    ...(hasMemory ? { servicesFor: ({ scope }) => ({ memory: memoryFor(scope) }) } : {}),
+    ...(hasMemory ? { servicesFor: ({ scope, onRead }) => ({ memory: memoryFor(scope, onRead) }) } : {}),
   });
   onTestFinished(async () => {
     await toolbox.close();
@@ -72,7 +72,8 @@ describe.each([
 
 test("keeping a note asks once the turn has read what others wrote", () => {
   const note = { text: "The demo is on Friday." };
-  expect(gate.classify("remember", note, ["#taint:untrusted"]).class).toBe("confirm");
+  // The note keeps its marks instead, so that nobody need be asked.
+  expect(gate.classify("remember", note, ["#taint:untrusted"]).class).toBe("safe");
   expect(gate.classify("recall", { query: "demo" }, ["#taint:untrusted"]).class).toBe("safe");
 });
 

@@ -54,6 +54,8 @@ function contextIn(
     scope: "dm:ann",
     conversationId,
     turnId: "t1",
+    isTainted: false,
+    givenAddresses: [],
     requester: { id: "ann", name: "Ann", isBot: false, roles: [] },
     signal,
   };

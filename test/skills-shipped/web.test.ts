@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createEvents } from "../../src/core/events.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { JsonObject } from "../../src/core/message.ts";
-import { taintTag } from "../../src/core/taint.ts";
+import { taintTag } from "../../src/core/origin.ts";
 import { createGate } from "../../src/gate/gate.ts";
 import { createSkillLibrary, gateRules } from "../../src/skills/library.ts";
 import { loadSkills } from "../../src/skills/load.ts";

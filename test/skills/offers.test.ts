@@ -21,6 +21,7 @@ describe("tools that a plugin offers while it runs", () => {
       isIdempotent: false,
       readsUntrusted: true,
       isOutward: true,
+      offeredBy: "hub",
       timeoutMs: 120_000,
       shellParameters: [],
     });

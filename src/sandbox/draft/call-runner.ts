@@ -14,9 +14,11 @@ import { messageOf, RemoraError } from "../../core/errors.ts";
 import type { Events } from "../../core/events.ts";
 import type { Log } from "../../core/log.ts";
 import type { Scope } from "../../core/message.ts";
+import { distinctOrigins, type Origin, originsOfHosts, untrustedFor } from "../../core/origin.ts";
 import type { ToolAttempt } from "../../core/tool.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { CallFolder, DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
+import type { FileOrigins, SeenFolder } from "../../ports/file-origins.ts";
 import type { CommandEnd, Sandbox, View } from "../../ports/sandbox.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import { applyMerge } from "../effects/merge-layer.ts";
@@ -36,16 +38,28 @@ export interface CallRunnerOptions {
   isGiven(folder: string): boolean;
   /** Why no command runs without a sandbox; absent: one does, once an owner has approved it. */
   unconfinedRefusal: string | undefined;
-  /** Folders that commands may read, and where others appear inside, for a conversation of this scope. */
-  exposed(scope: Scope): { readable: string[]; mounts: { from: string; at: string }[] };
+  /** Folders that commands may read, and where others appear inside. */
+  exposed(call: Pick<FolderCall, "scope" | "usesOutputs">): {
+    readable: string[];
+    mounts: { from: string; at: string }[];
+  };
+  fileOrigins: FileOrigins;
+  /** Where outputs are kept that are too long for the model. */
+  outputsFolder(scope: Scope): string;
   egress: Egress;
   events: Events;
   audit: Audit;
   /** Added to what every command gets. */
   environment: Readonly<Record<string, string>>;
   /** `draft` absent: without a sandbox. */
-  startJob(call: FolderCall, draft: DraftRecord | undefined, text: string): Promise<JobSummary>;
-  jobsFor(call: FolderCall): PluginJobs;
+  startJob(start: {
+    call: FolderCall;
+    draft: DraftRecord | undefined;
+    text: string;
+    origins: Origin[];
+  }): Promise<JobSummary>;
+  /** `onRead` hears where the texts come from that the jobs give. */
+  jobsFor(call: FolderCall, onRead: (origins: readonly Origin[]) => void): PluginJobs;
   /** What is kept on disk holds no secret that people configured. */
   redact(text: string): string;
   log: Log;
@@ -70,6 +84,8 @@ export interface Joining {
   callKey: string;
   turnId: string;
   attempt: ToolAttempt;
+  /** Of what it wrote. */
+  origins: readonly Origin[];
 }
 
 export function createCallRunner(options: CallRunnerOptions): CallRunner {
@@ -81,26 +97,49 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     work: (folder: CallFolder) => Promise<ToolAttempt>,
   ): Promise<ToolAttempt> {
     const { scope, use } = call;
-    const jobs = options.jobsFor(call);
-    if (use === "none") return await work({ path: scope.workingFolder, jobs });
+    const heard: Origin[] = [];
+    const jobs = options.jobsFor(call, (origins) => heard.push(...origins));
+    if (use === "none") return withOrigins(await work({ path: scope.workingFolder, jobs }), heard);
     const folder = await realpath(scope.workingFolder);
     if (scope.isUnconfined === true || !(await sandbox.probe()).holds) {
       // Judged when there was a sandbox, as before a restart: nobody was asked.
       if (use === "write" && scope.isUnconfined !== true) return sandboxGone;
-      const startJob = (text: string) => options.startJob(call, undefined, text);
+      const read = await originsRead(call, { root: folder, seen: folder });
+      const origins = originsWritten(call, read);
+      const startJob = (text: string) => options.startJob({ call, draft: undefined, text, origins });
       const commands = createUnconfinedCommands(folder, startJob, options.unconfinedRefusal);
-      return await work({ path: folder, jobs, ...(use === "write" ? { commands } : {}) });
+      return withOrigins(await work({ path: folder, jobs, ...(use === "write" ? { commands } : {}) }), read);
     }
     const lockName = lockNameOf({ conversationId: scope.conversationId, folder });
     const mode = use === "read" ? "shared" : "exclusive";
     return await locks.use(lockName, mode, signal, async () => {
       const active = await store.active(scope.conversationId, folder);
-      if (use === "read" && active === undefined) return await work({ path: folder, jobs });
+      if (use === "read" && active === undefined) {
+        const read = await originsRead(call, { root: folder, seen: folder });
+        return withOrigins(await work({ path: folder, jobs }), read);
+      }
       const draft = active ?? newDraft(call, folder);
       if (use === "write" && active !== undefined) await finishPending(draft);
       const earlier = await store.joined(draft.id, keyOf(call));
       return earlier?.attempt ?? (await runInView(call, draft, signal, work));
     });
+  }
+
+  /** Where the texts come from that the call can read besides its own arguments. */
+  async function originsRead(call: FolderCall, folder: SeenFolder): Promise<Origin[]> {
+    const { path, usesOutputs, network } = call;
+    const outputs = /^\/outputs\/+(.+)$/s.exec(path ?? "")?.[1];
+    const isOutput = path !== undefined && /^\/outputs(?:\/|$)/.test(path);
+    const [files, kept] = await Promise.all([
+      isOutput ? [] : options.fileOrigins.read(folder, path),
+      usesOutputs ? readOutputs(options.outputsFolder(call.scope.scope), outputs) : [],
+    ]);
+    return distinctOrigins([...files, ...kept, ...originsOfHosts(network)]);
+  }
+
+  async function readOutputs(root: string, path: string | undefined): Promise<Origin[]> {
+    const isThere = await realpath(root).catch(() => undefined);
+    return isThere === undefined ? [] : await options.fileOrigins.read({ root, seen: isThere }, path);
   }
 
   function newDraft({ scope }: FolderCall, folder: string): DraftRecord {
@@ -123,7 +162,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const since = await clockOf(scratch);
     await mkdir(layer, { recursive: true });
     const session = await openSession(options, call.network, placeOf(call), signal);
-    const { readable, mounts } = options.exposed(call.scope.scope);
+    const { readable, mounts } = options.exposed(call);
     const places = { folder: draft.folder, layers: [layer], scratch, readable };
     const view = await sandbox.open(
       { ...places, mounts: [...mounts, ...(call.mounts ?? []), ...(session?.mounts ?? [])] },
@@ -134,11 +173,16 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       commandEnd = end;
     };
     try {
-      const startJob = (text: string) => options.startJob(call, draft, text);
+      const read = await originsRead(call, { root: draft.folder, seen: view.merged });
+      const origins = originsWritten(call, read);
+      const startJob = (text: string) => options.startJob({ call, draft, text, origins });
       const commands = createViewCommands({ view, session, environment: options.environment, startJob, noteEnd });
       const runInside: CallFolder["runInside"] = (text, env, runSignal) =>
         startInView({ view, session, environment: { ...options.environment, ...env } }, text, runSignal);
-      const attempt = await work({ path: view.merged, runInside, ...(call.use === "write" ? { commands } : {}) });
+      const attempt = withOrigins(
+        await work({ path: view.merged, runInside, ...(call.use === "write" ? { commands } : {}) }),
+        read,
+      );
       if (call.use === "read" || wasCutOff(attempt, commandEnd) || signal.aborted) return attempt;
       return await joined(call, draft, { view, over: layer, scratch, since }, attempt, signal);
     } finally {
@@ -160,7 +204,8 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
   ): Promise<ToolAttempt> {
     const { turnId } = call.scope;
     try {
-      await joinDraft({ draft, ...opened, callKey: keyOf(call), turnId, attempt }, signal);
+      const origins = originsWritten(call, attempt.origins ?? []);
+      await joinDraft({ draft, ...opened, callKey: keyOf(call), turnId, attempt, origins }, signal);
       return (await store.joined(draft.id, keyOf(call)))?.attempt ?? attempt;
     } catch (thrown) {
       if (!(thrown instanceof RemoraError) || thrown.code !== "draft.too-large") throw thrown;
@@ -175,6 +220,14 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const plan = await planMerge(folders, signal);
     if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
+    const written = plan.entries.filter((entry) => entry.action === "write" && entry.type === "file");
+    // Before anything reads them: a crash in between leaves marks of contents that are nowhere.
+    const seen = { root: draft.folder, seen: view.merged };
+    await options.fileOrigins.mark(
+      seen,
+      written.map(({ path }) => path),
+      joining.origins,
+    );
     const result = withIgnored({ ...attempt, text: options.redact(attempt.text) }, plan.ignored.length);
     const call = { attempt: result, turnId, since, joinedAt: Date.now() };
     await store.keepJoined(draft.id, callKey, { ...call, plan, from: view.upper ?? join(joining.scratch, "copy") });
@@ -223,6 +276,15 @@ const sandboxGone: ToolAttempt = {
   files: [],
   isRetryable: false,
 };
+
+function withOrigins(attempt: ToolAttempt, origins: readonly Origin[]): ToolAttempt {
+  return { ...attempt, origins: distinctOrigins([...(attempt.origins ?? []), ...origins]) };
+}
+
+/** What a call writes holds what its prompt held, and what it has read itself. */
+function originsWritten({ scope }: FolderCall, read: readonly Origin[]): Origin[] {
+  return untrustedFor([...(scope.untrusted ?? []), ...read], scope.requester.id);
+}
 
 /** A job id is safe as a file name only in parts. */
 function keyOf({ callId, scope }: FolderCall): string {

@@ -14,7 +14,8 @@ import type { Log } from "../../core/log.ts";
 import type { AnswerReceipt, Author, InboundMessage, Scope } from "../../core/message.ts";
 import { requesterOf, type TurnRecord } from "../../core/turn.ts";
 import type { Audit } from "../../ports/audit.ts";
-import type { DraftRecord, Drafts } from "../../ports/draft.ts";
+import type { DraftRecord, Drafts, FolderCall } from "../../ports/draft.ts";
+import type { FileOrigins } from "../../ports/file-origins.ts";
 import type { Sandbox } from "../../ports/sandbox.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import { recoverKeeps } from "../effects/recover-keeps.ts";
@@ -49,7 +50,13 @@ export interface DraftsOptions {
   unconfinedRefusal?: string | undefined;
   /** Whether the real folder is one that the configuration names. */
   isGiven(folder: string): boolean;
-  exposed(scope: Scope): { readable: string[]; mounts: { from: string; at: string }[] };
+  exposed(call: Pick<FolderCall, "scope" | "usesOutputs">): {
+    readable: string[];
+    mounts: { from: string; at: string }[];
+  };
+  fileOrigins: FileOrigins;
+  /** Where outputs are kept that are too long for the model. */
+  outputsFolder(scope: Scope): string;
   /** Added to what every command gets. */
   environment: Readonly<Record<string, string>>;
   show(card: ApprovalCard): Promise<void>;
@@ -86,13 +93,13 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     },
     start: startJob,
     log,
-    async join({ call, draft, view, over, scratch, since, jobId }) {
+    async join({ call, draft, view, over, scratch, since, origins, jobId }) {
       await locks.use(lockNameOf(draft), "exclusive", never, async () => {
         const current = (await store.active(draft.conversationId, draft.folder)) ?? store.plan(draft);
         const { turnId } = call.scope;
         const attempt = { isOk: true, text: "", files: [], isRetryable: false };
         await runner.join(
-          { draft: current, view, over, scratch, since, callKey: jobCallKey(jobId), turnId, attempt },
+          { draft: current, view, over, scratch, since, callKey: jobCallKey(jobId), turnId, attempt, origins },
           never,
         );
       });
@@ -106,7 +113,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
       return { running, view: undefined, close: async () => running.kill() };
     }
     const session = await openSession({ egress, audit: options.audit }, call.network, placeOf(call), never);
-    const { readable, mounts } = options.exposed(call.scope.scope);
+    const { readable, mounts } = options.exposed(call);
     const places = { folder: draft.folder, layers: [layer], scratch, readable };
     const view = await sandbox.open({ ...places, mounts: [...mounts, ...(session?.mounts ?? [])] }, never);
     const close = async () => {
@@ -128,9 +135,11 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   const runner = createCallRunner({
     ...{ store, locks, sandbox, log, isGiven: options.isGiven, exposed: options.exposed, redact: options.redact },
     ...{ egress, events: options.events, audit: options.audit },
+    fileOrigins: options.fileOrigins,
+    outputsFolder: options.outputsFolder,
     environment: options.environment,
     unconfinedRefusal: options.unconfinedRefusal,
-    startJob: (call, draft, text) => jobs.start(call, draft, draft && store.places(draft.id).layer, text),
+    startJob: (order) => jobs.start(order, order.draft && store.places(order.draft.id).layer),
     jobsFor: jobs.forCall,
   });
 

@@ -9,6 +9,7 @@ import { mkdir, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { type Origin, viaStore } from "../../core/origin.ts";
 import type { DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
 import type { CommandEnd, RunningCommand, View } from "../../ports/sandbox.ts";
 import { removeTree } from "../effects/remove-tree.ts";
@@ -37,6 +38,17 @@ export interface JobToJoin {
   scratch: string;
   /** From `clockOf`, before the view was opened. */
   since: string;
+  /** Of what it wrote. */
+  origins: readonly Origin[];
+}
+
+/** What a job is to be. */
+export interface JobOrder {
+  call: FolderCall;
+  draft: DraftRecord | undefined;
+  text: string;
+  /** Of its command and of what it can read; its log and what it writes keep them. */
+  origins: Origin[];
 }
 
 export interface JobStart {
@@ -57,9 +69,9 @@ export interface StartedJob {
 
 export interface Jobs {
   /** `layer` is the draft's as it is now; without a sandbox there is neither. The caller holds the draft's lock. */
-  start(call: FolderCall, draft: DraftRecord | undefined, layer: string | undefined, text: string): Promise<JobSummary>;
-  /** Those of the call's conversation. */
-  forCall(call: FolderCall): PluginJobs;
+  start(order: JobOrder, layer: string | undefined): Promise<JobSummary>;
+  /** Those of the call's conversation. `onRead` hears where the texts come from that they give. */
+  forCall(call: FolderCall, onRead: (origins: readonly Origin[]) => void): PluginJobs;
   /** Ends all jobs and waits for their logs. */
   close(): Promise<void>;
 }
@@ -68,6 +80,7 @@ interface Job {
   id: string;
   call: FolderCall;
   command: string;
+  origins: Origin[];
   logFile: string;
   startedAt: number;
   since: string;
@@ -126,12 +139,7 @@ export function createJobs(options: JobsOptions): Jobs {
     }
   }
 
-  async function start(
-    call: FolderCall,
-    draft: DraftRecord | undefined,
-    layer: string | undefined,
-    text: string,
-  ): Promise<JobSummary> {
+  async function start({ call, draft, text, origins }: JobOrder, layer: string | undefined): Promise<JobSummary> {
     refuseAtLimits(call);
     await options.claim();
     const id = randomBytes(4).toString("hex");
@@ -143,7 +151,7 @@ export function createJobs(options: JobsOptions): Jobs {
     else await snapshotLayer(layer, snapshot, never);
     const started = await options.start({ call, draft, text, layer: snapshot, scratch });
     const job: Job = {
-      ...{ id, call, command: text, logFile: join(home, "log"), startedAt: Date.now(), since, started },
+      ...{ id, call, command: text, origins, logFile: join(home, "log"), startedAt: Date.now(), since, started },
       ...{ ending: undefined, isStopped: false, ended: Promise.resolve() },
     };
     jobs.set(id, job);
@@ -165,7 +173,8 @@ export function createJobs(options: JobsOptions): Jobs {
       if (view === undefined || draft === undefined || job.isStopped || end.exitCode === undefined) return;
       const scratch = join(options.folder, job.id, "scratch");
       isJoining = true;
-      await options.join({ call: job.call, draft, view, over, scratch, since: job.since, jobId: job.id });
+      const { call, since, origins, id: jobId } = job;
+      await options.join({ call, draft, view, over, scratch, since, origins, jobId });
       isJoining = false;
     } finally {
       await started.close();
@@ -180,11 +189,13 @@ export function createJobs(options: JobsOptions): Jobs {
 
   return {
     start,
-    forCall: (call) => ({
+    forCall: (call, onRead) => ({
       list: () => own(call).map(describe),
       async read(id) {
         const job = own(call).find((one) => one.id === id);
-        return job === undefined ? undefined : { job: describe(job), output: await endOfLog(job.logFile) };
+        if (job === undefined) return undefined;
+        onRead(viaStore(job.origins, `background job ${id}`));
+        return { job: describe(job), output: await endOfLog(job.logFile) };
       },
       async stop(id) {
         const job = own(call).find((one) => one.id === id);

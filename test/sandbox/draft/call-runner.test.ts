@@ -12,6 +12,7 @@ import { type CallRunner, createCallRunner } from "../../../src/sandbox/draft/ca
 import { openDraftsFolder } from "../../../src/sandbox/draft/draft-diff.ts";
 import { createDraftLocks } from "../../../src/sandbox/draft/draft-locks.ts";
 import { createDraftStore, type DraftStore } from "../../../src/sandbox/draft/draft-store.ts";
+import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { createRecordedAudit } from "../../doubles/audit.ts";
 import { type Bench, type CallOptions, createBench, noSandbox } from "./draft-bench.ts";
@@ -261,6 +262,8 @@ describe("a crash", () => {
       egress: createEgress({ allow: [], secrets: {}, log: () => {} }),
       startJob: () => Promise.reject(new Error("there are no jobs here")),
       jobsFor: () => ({ list: () => [], read: async () => undefined, stop: async () => undefined }),
+      fileOrigins: createFileOrigins(bench.ledger),
+      outputsFolder: () => "/nowhere",
       redact: (text) => text,
       log: silentLog,
     });

@@ -19,6 +19,7 @@ import type { TurnRecord } from "../../../src/core/turn.ts";
 import type { CallFolder, DraftEnd, DraftRecord, FolderCall, FolderUse } from "../../../src/ports/draft.ts";
 import type { Sandbox } from "../../../src/ports/sandbox.ts";
 import { createDrafts, type DraftsOptions, makeDraftFolders } from "../../../src/sandbox/draft/drafts.ts";
+import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
 import { removeTree } from "../../../src/sandbox/effects/remove-tree.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { createSandbox } from "../../../src/sandbox/view/sandbox.ts";
@@ -111,6 +112,8 @@ export async function createBench(options: BenchOptions = {}) {
     show: async (card) => void shown.push(card),
     isTainted: options.isTainted ?? (() => false),
     accept: async (message) => void accepted.push(message),
+    fileOrigins: createFileOrigins(ledger),
+    outputsFolder: () => "/nowhere",
     redact: options.redact ?? ((content) => content),
   });
 
@@ -140,7 +143,7 @@ export async function createBench(options: BenchOptions = {}) {
       callId: callId ?? `c${calls}`,
       tool: "shell_exec",
       scope: { turnId, conversationId, scope, requester: by, workingFolder, isUnconfined },
-      ...{ use, network },
+      ...{ use, network, usesOutputs: false },
     };
   }
 

@@ -1,11 +1,11 @@
-/** Taint as a function of the journal, and through the real turn loop, gate, skills and approvals. */
+/** Origins as a function of the journal, and taint through the real turn loop, gate, skills and approvals. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { InboundMessage } from "../../src/core/message.ts";
+import { isTainted, outsideTag, taintTag, taintTags, untrustedIn } from "../../src/core/origin.ts";
 import { runTurn } from "../../src/core/run-turn.ts";
-import { hasReadUntrusted, taintTag, taintTags } from "../../src/core/taint.ts";
 import type { ToolSpec, ToolStatus } from "../../src/core/tool.ts";
 import type { CallRecord, TurnRecord } from "../../src/core/turn.ts";
 import { createGate } from "../../src/gate/gate.ts";
@@ -35,13 +35,19 @@ function turnAfter(
   return turnRecord({ messages, steps: [step, { ...step, calls: [] }] });
 }
 
+/** A first step, with nothing before it but what was said. */
+function turnAbout(messages: InboundMessage[]): TurnRecord {
+  const turn = turnAfter("look", undefined, messages);
+  return { ...turn, steps: turn.steps.slice(0, 1) };
+}
+
 const image = { name: "a.png", mimeType: "image/png", bytes: 3, imageBase64: "AAAA" };
 const text = { name: "a.txt", mimeType: "text/plain", bytes: 3, text: "abc" };
 const unread = { name: "a.zip", mimeType: "application/zip", bytes: 3 };
 
 describe("what a turn has read", () => {
   test.each<[string, TurnRecord, boolean]>([
-    ["nothing yet", turnRecord(), false],
+    ["nothing yet", turnAbout([inboundMessage()]), false],
     ["a result from outside", turnAfter("fetch", "ok"), true],
     ["a failure from outside, whose text may be anybody's", turnAfter("fetch", "failed"), true],
     ["a call that was cut off, which may have answered", turnAfter("fetch", "interrupted"), true],
@@ -51,19 +57,18 @@ describe("what a turn has read", () => {
     ["a call that was invalid", turnAfter("fetch", "invalid"), false],
     ["a result of one's own", turnAfter("look", "ok"), false],
     ["a result of a tool that has gone since", turnAfter("gone", "ok"), true],
-    ["an attached text", turnRecord({ messages: [inboundMessage({ attachments: [text] })] }), true],
-    ["an attached image", turnRecord({ messages: [inboundMessage({ attachments: [image] })] }), true],
-    [
-      "the name of a file that nobody reads",
-      turnRecord({ messages: [inboundMessage({ attachments: [unread] })] }),
-      false,
-    ],
-    ["another person's message", turnRecord({ messages: [inboundMessage({ author: ben }), inboundMessage()] }), true],
-    ["two messages of one person", turnRecord({ messages: [inboundMessage(), inboundMessage({ id: "m2" })] }), false],
+    ["an attached text", turnAbout([inboundMessage({ attachments: [text] })]), true],
+    ["an attached image", turnAbout([inboundMessage({ attachments: [image] })]), true],
+    ["the name of a file that nobody reads", turnAbout([inboundMessage({ attachments: [unread] })]), false],
+    ["another person's message", turnAbout([inboundMessage({ author: ben }), inboundMessage()]), true],
+    ["two messages of one person", turnAbout([inboundMessage(), inboundMessage({ id: "m2" })]), false],
   ])("%s", (_name, turn, expected) => {
-    expect(hasReadUntrusted(turn, specs)).toBe(expected);
-    expect(taintTags(turn, specs, "post")).toEqual(expected ? [taintTag] : []);
-    expect(taintTags(turn, specs, "look")).toEqual([]);
+    // Journals of earlier versions say nothing of it in their steps.
+    expect(isTainted(turn, specs)).toBe(expected);
+    const step = turn.steps.at(-1);
+    const untrusted = step === undefined ? [] : untrustedIn(turn, step, specs);
+    expect(taintTags(untrusted, true).includes(taintTag)).toBe(expected);
+    expect(taintTags(untrusted, false)).toEqual([]);
   });
 });
 
@@ -135,7 +140,10 @@ describe("a skill that asks on #taint:untrusted, through the turn loop", () => {
     expect(end).toBe("parked");
     expect(doubles.ran.map((job) => job.call.name)).toEqual(["fetch_page"]);
     const [row] = await desk.ledger.list("approval", { states: ["open"] });
-    expect(row?.body).toMatchObject({ extraTags: [taintTag], matches: [{ form: "tag", skill: "courier" }] });
+    expect(row?.body).toMatchObject({
+      extraTags: [taintTag, outsideTag],
+      matches: [{ form: "tag", skill: "courier" }],
+    });
     const { platform, conversationId } = row?.body.target ?? { platform: "", conversationId: "" };
     const answer = click(row?.id ?? "", { platform, conversationId });
     expect(await desk.approvals.answer(answer)).toMatchObject({ accepted: true });

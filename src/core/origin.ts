@@ -1,0 +1,145 @@
+/**
+ * Origins: where text in a prompt comes from, and which of it the person who asked has not written.
+ *
+ * Text keeps its origins wherever it is stored: results of calls, the history, notes, episodes, files, logs of jobs. A
+ * prompt has the origins of everything in it, and a call those of the prompt that led to it. The agent's instructions, its
+ * skills and its own tools have none.
+ */
+import { z } from "zod";
+import type { InboundMessage, JsonObject } from "./message.ts";
+import type { ToolSpec, ToolStatus } from "./tool.ts";
+import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
+
+const maxNameCharacters = 120;
+/** Kept of one text; people read them, and one is enough to ask. */
+const maxOrigins = 12;
+
+const originSchema = z.object({
+  kind: z.enum(["person", "web", "file", "tool", "mcp", "attachment"]),
+  /** One short line for people: `example.com/page`, `report.pdf`, `Ben`. */
+  name: z.string(),
+  /** Of a person: the platform's id. */
+  personId: z.string().exactOptional(),
+  /** By which way it came back: `memory`, `file notes.md`. */
+  via: z.string().exactOptional(),
+});
+export const originsSchema = z.array(originSchema);
+
+export type Origin = z.infer<typeof originSchema>;
+
+/** What the gate is told of an outward call whose prompt held untrusted text. */
+export const taintTag = "#taint:untrusted";
+/** As well, unless all of it was said by people. */
+export const outsideTag = "#taint:outside";
+
+/** A call with one of these never ran, so that nothing came in through it. */
+const neverRan: readonly ToolStatus[] = ["invalid", "denied", "blocked"];
+
+/** Which of these the person who asked has not written: all but their own words. Each once, at most `maxOrigins`. */
+export function untrustedFor(origins: readonly Origin[], personId: string): Origin[] {
+  return distinctOrigins(origins.filter((origin) => origin.kind !== "person" || origin.personId !== personId));
+}
+
+/** Each once; of too many, people go first, because the others say more. */
+export function distinctOrigins(origins: readonly Origin[]): Origin[] {
+  const byKey = new Map(origins.map((origin) => [JSON.stringify(keyOf(origin)), origin]));
+  const all = [...byKey.values()];
+  if (all.length <= maxOrigins) return all;
+  const rank = ({ kind }: Origin) => (kind === "person" ? 1 : 0);
+  return all.sort((one, other) => rank(one) - rank(other)).slice(0, maxOrigins);
+}
+
+function keyOf({ kind, name, personId, via }: Origin) {
+  return [kind, personId ?? name, via];
+}
+
+export function originOf(kind: Origin["kind"], name: string): Origin {
+  return { kind, name: shortName(name) };
+}
+
+export function originOfPerson({ id, name }: { id: string; name: string }): Origin {
+  return { kind: "person", name: shortName(name), personId: id };
+}
+
+/** The same text, come back by way of a store. */
+export function viaStore(origins: readonly Origin[], via: string): Origin[] {
+  return origins.map((origin) => ({ ...origin, via: shortName(via) }));
+}
+
+/** For people, one line: `web page example.com/x, by way of memory`. */
+export function originText({ kind, name, via }: Origin): string {
+  const what = {
+    person: `message of ${name}`,
+    web: `web: ${name}`,
+    file: `file ${name}`,
+    tool: `result of ${name}`,
+    mcp: `another program: ${name}`,
+    attachment: `attachment ${name}`,
+  }[kind];
+  return via === undefined ? what : `${what} (by way of ${via})`;
+}
+
+/** What the result of a call of such a tool comes from, as far as its description says. */
+export function originsOfTool(spec: ToolSpec | undefined, name: string, input: JsonObject): Origin[] {
+  if (spec !== undefined && !spec.readsUntrusted) return [];
+  if (spec?.offeredBy !== undefined) return [originOf("mcp", spec.offeredBy)];
+  if (typeof input.url === "string") return [originOf("web", withoutScheme(input.url))];
+  return [originOf("tool", name)];
+}
+
+/** Hosts that a command reached. */
+export function originsOfHosts(hosts: readonly string[]): Origin[] {
+  return hosts.length === 0 ? [] : [originOf("web", hosts.join(", "))];
+}
+
+/** Of the messages and results of a turn: what was said and brought in, in whatever prompt it stands. */
+export function originsOfTurn({ messages, steps }: TurnRecord, specs: readonly ToolSpec[]): Origin[] {
+  const byName = new Map(specs.map((spec) => [spec.name, spec]));
+  const calls = steps.flatMap((step) => step.calls);
+  return [...messages.flatMap(originsOfMessage), ...calls.flatMap((record) => originsOfCall(record, byName))];
+}
+
+function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
+  const read = attachments.filter(({ text, imageBase64 }) => text !== undefined || imageBase64 !== undefined);
+  // Whoever attached it, somebody else may have written it.
+  return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
+}
+
+/** In doubt it counts: a call of an earlier version, or one that was cut off, says nothing of what it read. */
+function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
+  if (result === undefined || neverRan.includes(result.status)) return [];
+  return result.origins ?? originsOfTool(specs.get(raw.name), raw.name, call?.input ?? {});
+}
+
+/** What the prompt of a step held that the person who asked has not written. */
+export function untrustedIn(turn: TurnRecord, step: StepRecord, specs: readonly ToolSpec[]): Origin[] {
+  if (step.untrusted !== undefined) return step.untrusted;
+  // Of an earlier version: what the turn had read by then.
+  const before = { ...turn, steps: turn.steps.slice(0, turn.steps.indexOf(step)) };
+  return untrustedFor(originsOfTurn(before, specs), requesterOf(turn).id);
+}
+
+/** Whether any of its prompts held what the person who asked has not written. */
+export function isTainted(turn: TurnRecord, specs: readonly ToolSpec[]): boolean {
+  return turn.steps.some((step) => untrustedIn(turn, step, specs).length > 0);
+}
+
+/** What the gate is told besides an outward call. */
+export function taintTags(untrusted: readonly Origin[], isOutward: boolean): string[] {
+  if (!isOutward || untrusted.length === 0) return [];
+  return isFromOutside(untrusted) ? [taintTag, outsideTag] : [taintTag];
+}
+
+/** Not all of it was said by people, who could as well ask the agent themselves. */
+export function isFromOutside(origins: readonly Origin[]): boolean {
+  return origins.some(({ kind }) => kind !== "person");
+}
+
+function withoutScheme(url: string): string {
+  return url.replace(/^[a-z]+:\/\//i, "").replace(/[?#].*$/s, "");
+}
+
+function shortName(name: string): string {
+  const line = name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  return line.length > maxNameCharacters ? `${line.slice(0, maxNameCharacters - 1).toWellFormed()}…` : line;
+}

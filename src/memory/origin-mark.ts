@@ -1,0 +1,38 @@
+/**
+ * Origins in Markdown: a hidden comment of ours, in a place that no text of others can reach. In a note it is the line below
+ * the title; whoever edits the file may take it out. In an episode it is part of the entry's marker.
+ */
+import { type Origin, originsSchema } from "../core/origin.ts";
+
+const noteMark = /^(# [^\n]*\n)<!-- from=(\S*) -->\n/;
+
+/** Holds nothing that could end a comment, a value or a list. */
+export function markerValue(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replaceAll("-", "%2D");
+}
+
+export function encodeOrigins(origins: readonly Origin[]): string {
+  return markerValue(JSON.stringify(origins));
+}
+
+/** What can't be read is of a later version or was changed by hand: somebody else may have written the text. */
+export function decodeOrigins(value: string): Origin[] {
+  try {
+    return originsSchema.parse(JSON.parse(decodeURIComponent(value)));
+  } catch {
+    return [{ kind: "file", name: "memory" }];
+  }
+}
+
+/** Goes below a note's title. */
+export function noteMarkText(origins: readonly Origin[]): string {
+  return origins.length === 0 ? "" : `<!-- from=${encodeOrigins(origins)} -->\n`;
+}
+
+/** A note without its mark, and what the mark says. */
+export function readNoteMark(text: string): { text: string; origins: Origin[] } {
+  const found = noteMark.exec(text);
+  if (found === null) return { text, origins: [] };
+  const [all, title = "", value = ""] = found;
+  return { text: title + text.slice(all.length), origins: decodeOrigins(value) };
+}

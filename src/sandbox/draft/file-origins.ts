@@ -1,0 +1,169 @@
+/**
+ * The marks of files (ports/file-origins.ts). One ledger entry for a folder:
+ *
+ *   - a mark has a path and the content that was written there; another content is not marked
+ *   - of a call that wrote very many files, as installing packages does, the folders at the top are marked as a whole
+ *   - when there are too many marks, those that hold no longer go, then the oldest become one for the whole folder
+ */
+import { createHash } from "node:crypto";
+import { readlink } from "node:fs/promises";
+import { relative } from "node:path";
+import { codeOf } from "../../core/errors.ts";
+import type { FileMark, FolderMarks, Ledger } from "../../core/ledger.ts";
+import { distinctOrigins, type Origin, viaStore } from "../../core/origin.ts";
+import { atPlace, openForReading } from "../../core/working-folder.ts";
+import type { FileOrigins } from "../../ports/file-origins.ts";
+import { readEntry } from "../effects/entry-state.ts";
+import { readContent } from "../effects/file-content.ts";
+import { createFolderCursor, type FolderCursor } from "../effects/open-folder.ts";
+import { createPace, type Pace } from "../effects/pace.ts";
+import { decodePath, displayPath, encodeBytes } from "../effects/raw-path.ts";
+
+const maxMarks = 400;
+/** Of one call and one folder at the top; above that the folder is marked. */
+const maxMarksPerFolder = 40;
+/** The working folder itself. */
+const wholeFolder = ".";
+
+export function createFileOrigins(ledger: Ledger): FileOrigins {
+  const idOf = (root: string) => createHash("sha256").update(root).digest("hex");
+
+  async function marksOf(root: string): Promise<FileMark[]> {
+    return (await ledger.get("file-origins", idOf(root)))?.body.marks ?? [];
+  }
+
+  /** Those whose files are as they were marked, in the folder as it is seen. */
+  async function inForce(seen: string, marks: readonly FileMark[]): Promise<FileMark[]> {
+    if (marks.length === 0) return [];
+    return await withCursor(seen, async (cursor, pace) => {
+      const found: FileMark[] = [];
+      for (const mark of marks) if (await isAsMarked(cursor, mark, pace)) found.push(mark);
+      return found;
+    });
+  }
+
+  return {
+    async mark({ root, seen }, paths, origins) {
+      if (origins.length === 0 || paths.length === 0) return;
+      const written = await withCursor(seen, (cursor, pace) => marksFor(cursor, paths, distinctOrigins(origins), pace));
+      if (written.length === 0) return;
+      const before = await marksOf(root);
+      const isCrowded = before.length + written.length > maxMarks;
+      const stale = new Set<string>();
+      if (isCrowded) {
+        const kept = new Set((await inForce(seen, before)).map(({ path }) => path));
+        for (const { path } of before) if (!kept.has(path)) stale.add(path);
+      }
+      const change = ({ marks }: FolderMarks): FolderMarks => ({ root, marks: merged(marks, written, stale) });
+      const id = idOf(root);
+      const body = change({ root, marks: [] });
+      if (await ledger.create("file-origins", id, { state: "kept", body, group: id })) return;
+      await ledger.transition("file-origins", id, ["kept"], "kept", change);
+    },
+    async read({ root, seen }, path) {
+      const marks = await marksOf(root);
+      if (marks.length === 0) return [];
+      const file = path === undefined ? undefined : await lookAt(seen, path);
+      if (file === "missing") return [];
+      const found = file === undefined ? await inForce(seen, marks) : marks.filter((mark) => isOf(mark, file));
+      return distinctOrigins(found.flatMap(({ path: at, origins }) => viaStore(origins, `file ${displayPath(at)}`)));
+    },
+  };
+}
+
+async function withCursor<T>(seen: string, work: (cursor: FolderCursor, pace: Pace) => Promise<T>): Promise<T> {
+  // A view's path ends in a link of the system's, and a folder is never opened through a link.
+  const cursor = createFolderCursor(`${seen}/.`, "peek");
+  try {
+    return await work(cursor, createPace());
+  } finally {
+    cursor.close();
+  }
+}
+
+async function marksFor(
+  cursor: FolderCursor,
+  paths: readonly string[],
+  origins: Origin[],
+  pace: Pace,
+): Promise<FileMark[]> {
+  const marks: FileMark[] = [];
+  for (const [top, inside] of Map.groupBy(paths, (path) =>
+    path.includes("/") ? path.split("/", 1)[0] : wholeFolder,
+  )) {
+    if (inside.length > maxMarksPerFolder) {
+      marks.push({ path: top ?? wholeFolder, origins });
+      continue;
+    }
+    for (const path of inside) {
+      const hash = await hashAt(cursor, path, pace);
+      if (hash !== undefined) marks.push({ path, hash, origins });
+    }
+  }
+  return marks;
+}
+
+/** Of an ordinary file. */
+async function hashAt(cursor: FolderCursor, path: string, pace: Pace): Promise<string | undefined> {
+  const parts = decodePath(path);
+  const name = parts.pop();
+  const folder = cursor.at(parts);
+  if (folder === undefined || name === undefined) return undefined;
+  const { state } = await readEntry(folder, name, pace);
+  return state.type === "file" ? state.hash : undefined;
+}
+
+async function isAsMarked(cursor: FolderCursor, { path, hash }: FileMark, pace: Pace): Promise<boolean> {
+  if (path === wholeFolder) return true;
+  if (hash !== undefined) return (await hashAt(cursor, path, pace)) === hash;
+  return cursor.at(decodePath(path)) !== undefined;
+}
+
+function merged(before: readonly FileMark[], written: readonly FileMark[], stale: ReadonlySet<string>): FileMark[] {
+  const replaced = new Set(written.map(({ path }) => path));
+  const older = before.filter(({ path, hash }) => !stale.has(path) && (hash === undefined || !replaced.has(path)));
+  const all = mergedFolders([...older, ...written]);
+  if (all.length <= maxMarks) return all;
+  const dropped = all.slice(0, all.length - maxMarks + 1);
+  const whole = { path: wholeFolder, origins: distinctOrigins(dropped.flatMap(({ origins }) => origins)) };
+  return mergedFolders([whole, ...all.slice(dropped.length)]);
+}
+
+/** A folder keeps the origins of everything that was put into it. */
+function mergedFolders(marks: readonly FileMark[]): FileMark[] {
+  const byPath = new Map<string, FileMark>();
+  for (const mark of marks) {
+    const key = `${mark.hash === undefined ? "folder" : "file"} ${mark.path}`;
+    const earlier = mark.hash === undefined ? (byPath.get(key)?.origins ?? []) : [];
+    byPath.set(key, { ...mark, origins: distinctOrigins([...earlier, ...mark.origins]) });
+  }
+  return [...byPath.values()];
+}
+
+interface ReadFile {
+  path: string;
+  hash: string;
+}
+
+function isOf(mark: FileMark, { path, hash }: ReadFile): boolean {
+  if (mark.hash !== undefined) return mark.hash === hash;
+  return mark.path === wholeFolder || path === mark.path || path.startsWith(`${mark.path}/`);
+}
+
+/** The ordinary file that the path leads to, links followed; undefined for anything else. */
+async function lookAt(workingFolder: string, path: string): Promise<ReadFile | "missing" | undefined> {
+  try {
+    return await atPlace({ workingFolder, path }, async (place) => {
+      await using handle = await openForReading(place, "file");
+      const { size } = await handle.stat();
+      const { hash } = await readContent(handle.fd, size, createPace());
+      const real = await readlink(`/proc/self/fd/${handle.fd}`);
+      const isView = /^\/proc\/\d+\/fd\/\d+$/.test(workingFolder);
+      const root = isView ? await readlink(workingFolder) : workingFolder;
+      return { path: encodeBytes(Buffer.from(relative(root, real))), hash };
+    });
+  } catch (thrown) {
+    // What is about to be written is not read.
+    return codeOf(thrown) === "ENOENT" ? "missing" : undefined;
+  }
+}

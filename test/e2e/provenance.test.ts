@@ -1,0 +1,182 @@
+/**
+ * Text from outside keeps its mark, in the real process: over turns, notes, files and kills, it makes outward acts ask, and
+ * the card says what was read. The reminder is the outward act: without the mark it never asks.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
+import { type ChatClient, createChatClient, type Place, type SeenMessage } from "../doubles/chat-client.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startWebSite, type WebSite } from "../doubles/web-site.ts";
+
+let home: RemoraHome;
+let model: CallingModel;
+let site: WebSite;
+let remora: RemoraProcess;
+let ann: ChatClient;
+let pageUrl: string;
+
+beforeAll(async () => {
+  [home, model, site] = await Promise.all([createHome(), startCallingModel(), startWebSite()]);
+  site.on(
+    "/train",
+    "<title>The train</title><article><h1>The train</h1><p>The xylophone train leaves at ten.</p></article>",
+  );
+  pageUrl = `${site.origin}/train`;
+  const web = { allow: [`127.0.0.1:${site.port}`], ports: [80, site.port] };
+  const sandbox = { network: { always: ["free.example"] } };
+  await writeFile(
+    configPath(),
+    stringify({ safety: { owners: ["user:local:ann"] }, sandbox, skills: { settings: { web } } }),
+  );
+  await start();
+});
+afterAll(async () => {
+  ann.close();
+  await remora.kill();
+  await Promise.all([model.close(), site.close(), home.remove()]);
+});
+
+const configPath = () => join(dirname(home.data), "remora.yaml");
+const inFiles = (name: string) => join(home.workspace, "files", "channel:general", name);
+const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
+const fetchPage = () => call("web_fetch", { url: pageUrl });
+const remind = (text: string) => call("schedule_add", { text, when: "in 3 hours", kind: "remind" });
+
+async function start(): Promise<void> {
+  const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: configPath() };
+  remora = await startRemora(home, env);
+  ann = await createChatClient(remora.url, remora.token);
+}
+
+async function killAndStart(): Promise<void> {
+  ann.close();
+  await remora.kill();
+  await start();
+}
+
+/** A new conversation, or with `after` the next turn of one. */
+async function say(text: string, after?: SeenMessage): Promise<SeenMessage> {
+  const place: Place = { channel: "general", ...(after === undefined ? {} : { thread: after.id }) };
+  return await ann.say(`@remora ${text}`, place);
+}
+
+/** Runs to its end without a question about a call. */
+async function runs(text: string, after?: SeenMessage): Promise<{ said: SeenMessage; answer: SeenMessage }> {
+  const said = await say(text, after);
+  const answer = await ann.waitFor(
+    (message) =>
+      isBelow(said, message) && (isQuestion(message) || /Finished/.test(message.text)) && message.state !== "streaming",
+  );
+  expect(answer.card?.items).toBeUndefined();
+  return { said, answer };
+}
+
+/** Asks before the last call, and is told no. `read`: what the card says was read before. */
+async function asks(text: string, after?: SeenMessage): Promise<{ said: SeenMessage; read: string }> {
+  const said = await say(text, after);
+  const card = await ann.waitFor((message) => isBelow(said, message) && isQuestion(message));
+  const facts = card.card?.items[0]?.facts ?? [];
+  expect(await ann.click(card, "deny")).toMatchObject({ accepted: true });
+  await ann.waitFor((message) => isBelow(said, message) && /Finished/.test(message.text) && message.state === "done");
+  return { said, read: facts.filter((fact) => fact.startsWith("Read before:")).join("\n") };
+}
+
+function isBelow(said: SeenMessage, { author, thread, sequence }: SeenMessage): boolean {
+  return author.isBot && thread === (said.thread ?? said.id) && sequence > said.sequence;
+}
+
+function isQuestion({ type, card, state }: SeenMessage): boolean {
+  return type === "card" && state === "waiting" && card?.items.some(({ changes }) => changes === undefined) === true;
+}
+
+test("a page taints the turns that have it in their history, also after a kill, and no other conversation", async () => {
+  const { said } = await runs(fetchPage());
+  const { read } = await asks(remind("Buy a ticket"), said);
+  expect(read).toContain(`web: 127.0.0.1:${site.port}/train (by way of an earlier turn)`);
+  await killAndStart();
+  expect((await asks(remind("Buy two tickets"), said)).read).toContain("/train");
+  await runs(remind("Water the plants"));
+});
+
+test("a note that was written after reading a page asks nobody, and taints who recalls it, also after a kill", async () => {
+  await runs(
+    `${fetchPage()} then ${call("remember", { title: "Xylophone", text: "The xylophone train leaves at ten." })}`,
+  );
+  await killAndStart();
+  const { said } = await runs("what about the xylophone train?");
+  // Nobody has asked for it by name: it is not in the prompt, so that it neither steers nor taints.
+  expect(model.requests.at(-1)).not.toContain("leaves at ten");
+  expect(model.requests.at(-1)).toContain("call recall if they are needed");
+  await runs(remind("Feed the cat"), said);
+  const { read } = await asks(`${call("recall", { query: "xylophone train" })} then ${remind("Go")}`);
+  expect(read).toContain("/train (by way of memory)");
+});
+
+test("after reading a page, an address that nobody gave is not fetched, and fetching it anyway asks", async () => {
+  // The message holds these only in an escaped form: nobody has written the address.
+  const leak = `{"url":"http:\\/\\/127.0.0.1:${site.port}\\/the-password-is-banana"}`;
+  const { answer } = await runs(`${fetchPage()} then call web_fetch ${leak}`);
+  expect(answer.text).toContain("is new, and this turn has read what others wrote");
+  expect((await asks(`${fetchPage()} then call web_fetch_any ${leak}`)).read).toContain("Read before: web:");
+  expect(site.requests.map(({ path }) => path)).not.toContain("/the-password-is-banana");
+  site.on("/given", "<p>given by Ann</p>");
+  const given = await runs(`${fetchPage()} then ${call("web_fetch", { url: `${site.origin}/given` })}`);
+  expect(given.answer.text).toContain("given by Ann");
+});
+
+test("after reading a page, a host that is free asks, and no grant covers a call", async () => {
+  const push = call("shell_exec", { command: "git push origin main" });
+  const said = await say(push);
+  const card = await ann.cardFor(said);
+  expect(card.card?.items[0]?.choices).toContain("allow");
+  expect(await ann.click(card, "allow")).toMatchObject({ accepted: true });
+  await runs(push, said);
+  const tainted = await say(`${fetchPage()} then ${push}`, said);
+  const asked = await ann.waitFor((message) => isBelow(tainted, message) && isQuestion(message));
+  expect(asked.card?.items[0]?.choices).not.toContain("allow");
+  await ann.click(asked, "deny");
+
+  const free = call("shell_exec", { command: "true", network: ["free.example"] });
+  await runs(free);
+  expect((await asks(`${fetchPage()} then ${free}`)).read).toContain("/train");
+});
+
+test("after reading a page, ordinary work asks nobody", async () => {
+  const files = [
+    fetchPage(),
+    call("write_file", { path: "work/a.txt", content: "a\n" }),
+    call("edit_file", { path: "work/a.txt", old_text: "a", new_text: "b" }),
+    call("shell_exec", { command: "ls; cat work/a.txt; rm -rf work" }),
+  ];
+  const { said } = await runs(files.join(" then "));
+  const others = [
+    call("remember", { title: "Mine", text: "I like trains." }),
+    call("recall", { query: "trains" }),
+    call("schedule_list", {}),
+    call("chat_history", { limit: 3 }),
+  ];
+  await runs(others.join(" then "), said);
+});
+
+test("a file that was written after reading a page taints its readers, until a person writes another content", async () => {
+  const copy = await runs(`${fetchPage()} then ${call("write_file", { path: "copy.md", content: "leaves at ten\n" })}`);
+  await ann.changesFor(copy.said);
+  await writeFile(inFiles("own.md"), "my own words\n");
+  await killAndStart();
+  expect(await readFile(inFiles("copy.md"), "utf8")).toBe("leaves at ten\n");
+  const read = (path: string) => call("read_file", { path });
+  expect((await asks(`${read("copy.md")} then ${remind("A")}`)).read).toContain("/train (by way of file copy.md)");
+  await runs(`${read("own.md")} then ${remind("B")}`);
+  const copied = await asks(`${call("shell_exec", { command: "base64 copy.md > other.txt" })} then ${remind("C")}`);
+  expect(copied.read).toContain("by way of file copy.md");
+  await ann.changesFor(copied.said);
+  const third = await runs(call("shell_exec", { command: "cp other.txt third.txt" }));
+  await ann.changesFor(third.said);
+  expect((await asks(`${read("third.txt")} then ${remind("D")}`)).read).toContain("by way of file third.txt");
+  for (const name of ["copy.md", "other.txt", "third.txt"])
+    await writeFile(inFiles(name), `${name}: my own words now\n`);
+  await runs(`${read("copy.md")} then ${call("shell_exec", { command: "cat *" })} then ${remind("E")}`);
+});
