@@ -28,7 +28,7 @@ function itemJson(item: CardItem) {
 
 /** Of `approvals list`: for a terminal; all texts of a card are escaped already. */
 export function cardsText(cards: ApprovalCard[]): string {
-  if (cards.length === 0) return "No approvals are waiting.\n";
+  if (cards.length === 0) return "No approvals waiting.\n";
   const count = cards.reduce((sum, card) => sum + openItems(card).length, 0);
   const how =
     "Answer with `remora approvals approve ID` or `deny ID --reason TEXT`; the beginning of an id is enough, and a card's id answers for all of it.";

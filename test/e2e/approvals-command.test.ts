@@ -98,7 +98,7 @@ async function newestPrompt(): Promise<string> {
 }
 
 test("the list shows the whole call; approve by the beginning of an id runs it, and the card says who", async () => {
-  expect((await approvals("list")).stdout).toBe("No approvals are waiting.\n");
+  expect((await approvals("list")).stdout).toBe("No approvals waiting.\n");
   const said = await ann.say("@remora run touch from-afar.txt with network example.com");
   const card = await ann.cardFor(said);
   const shown = await approvals("list");

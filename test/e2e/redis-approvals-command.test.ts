@@ -55,7 +55,7 @@ async function cardFor(id: string) {
 
 describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNote}`, () => {
   test("list shows the call whole, approve lets it run once, and the card says who", { timeout: testMs }, async () => {
-    expect((await approvals("list")).stdout).toBe("No approvals are waiting.\n");
+    expect((await approvals("list")).stdout).toBe("No approvals waiting.\n");
     const id = await callFor(world, "effect_ask");
     const approvalId = await cardFor(id);
     const { stdout } = await approvals("list");

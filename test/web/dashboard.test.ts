@@ -169,7 +169,7 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
       await tab.goto(`${url}/dashboard?token=${token}`);
       await tab.getByText("<b>what is here?</b>").waitFor();
       await tab.getByText("line 7: the pattern ends in $").waitFor();
-      await tab.getByText("No approvals are waiting.").waitFor();
+      await tab.getByText("No approvals waiting.").waitFor();
       await tab.getByText("version 1.2.3, running for").waitFor();
       data.approvals = [approval("a1")];
       await tab.getByRole("button", { name: "Approve shell_exec, asked by Ann" }).waitFor();
@@ -212,7 +212,7 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
       await tab.keyboard.press("Enter");
       await tab.getByRole("status").getByText("Nothing left to answer. Approved by Ann.").waitFor();
       expect(decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
-      await tab.getByText("No approvals are waiting.").waitFor();
+      await tab.getByText("No approvals waiting.").waitFor();
     } finally {
       await browser.close();
     }
