@@ -1,7 +1,7 @@
 /** Candidates for the prompt, each with its text, a score and a price. */
 import type { SkillBrief } from "../core/context.ts";
 import type { MemoryHit } from "../core/memory.ts";
-import { type Origin, viaStore } from "../core/origin.ts";
+import { fromMemory, type Origin, viaStore } from "../core/origin.ts";
 import type { Candidate } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
@@ -52,7 +52,7 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   const found = hits.map((hit): TextPiece => {
     const score = best > 0 ? Math.max(0, hit.score / best) : 0;
     const piece = textPiece("memory", `${hit.path} § ${hit.heading}`, score, renderHit(hit, longest));
-    return { ...piece, origins: viaStore(hit.origins, "memory") };
+    return { ...piece, origins: viaStore(hit.origins, fromMemory) };
   });
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }

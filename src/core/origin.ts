@@ -11,6 +11,8 @@ import type { ToolSpec, ToolStatus } from "./tool.ts";
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
 
 const maxNameCharacters = 120;
+/** By way of what memory adds to a prompt by itself. */
+export const fromMemory = "memory";
 /** Kept of one text; people read them, and one is enough to ask. */
 const maxOrigins = 12;
 
@@ -119,9 +121,17 @@ export function untrustedIn(turn: TurnRecord, step: StepRecord, specs: readonly 
   return untrustedFor(originsOfTurn(before, specs), requesterOf(turn).id);
 }
 
-/** Whether any of its prompts held what the person who asked has not written. */
+/**
+ * Without what other people of this place have said and memory brought back by itself. In a channel that is in nearly every
+ * prompt, and no grant would ever hold there. What they say in the conversation itself counts.
+ */
+export function withoutRememberedPeople(origins: readonly Origin[]): Origin[] {
+  return origins.filter(({ kind, via }) => kind !== "person" || via !== fromMemory);
+}
+
+/** Whether any of its prompts held what withholds grants. */
 export function isTainted(turn: TurnRecord, specs: readonly ToolSpec[]): boolean {
-  return turn.steps.some((step) => untrustedIn(turn, step, specs).length > 0);
+  return turn.steps.some((step) => withoutRememberedPeople(untrustedIn(turn, step, specs)).length > 0);
 }
 
 /** What the gate is told besides an outward call. */

@@ -12,7 +12,7 @@ import { abortCauseOf } from "./abort.ts";
 import { messageOf } from "./errors.ts";
 import type { GateMatch, Verdict } from "./gate.ts";
 import type { TurnRun } from "./journal.ts";
-import { isFromOutside, type Origin, originText, taintTags, untrustedIn } from "./origin.ts";
+import { isFromOutside, type Origin, originText, taintTags, untrustedIn, withoutRememberedPeople } from "./origin.ts";
 import { networkOf, type ToolCall, type ToolJob, type ToolSpec, type ToolStatus } from "./tool.ts";
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
 
@@ -108,6 +108,7 @@ async function ask(run: TurnRun, step: StepRecord): Promise<void> {
   const asked = step.calls.filter((record) => record.verdict?.class === "confirm" && record.result === undefined);
   if (asked.length === 0) return;
   const untrusted = untrustedOf(run, step);
+  const counted = withoutRememberedPeople(untrusted);
   if (asked.some((record) => record.approvalId === undefined)) {
     const { card, approvalIds } = await stages.approvals.open({
       turnId: turn.id,
@@ -120,8 +121,8 @@ async function ask(run: TurnRun, step: StepRecord): Promise<void> {
           call: parsedCall(record),
           matches: record.verdict?.matches ?? [],
           extraTags: tagsOf(specOf(run, record.raw.name), parsedCall(record), untrusted),
-          isTainted: untrusted.length > 0,
-          facts: [...(await factsOf(run, parsedCall(record))), ...readBefore(untrusted)],
+          isTainted: counted.length > 0,
+          facts: [...(await factsOf(run, parsedCall(record))), ...readBefore(counted)],
         })),
       ),
     });

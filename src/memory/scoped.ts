@@ -32,7 +32,7 @@ export function createScopedMemory(
     async remember(title, text, isShared = false) {
       const scope = await placeFor(call, isShared);
       const before = await memory.knowledge.readMarked(scope, title);
-      onRead(viaStore(before?.origins ?? [], "memory"));
+      onRead(viaStore(before?.origins ?? [], "recalled memory"));
       // Nobody else reads the notes of a direct message, and a shared note is an owner's word for everybody.
       const asker = scope.startsWith("channel:") ? [originOfPerson(call.requester)] : [];
       await memory.knowledge.write(scope, title, text, [...asker, ...(call.untrusted ?? [])]);
@@ -40,7 +40,7 @@ export function createScopedMemory(
     },
     async recall(query, limit) {
       const hits = await memory.search({ query, scopes: [call.scope, "shared"], limit });
-      onRead(hits.flatMap(({ origins }) => viaStore(origins, "memory")));
+      onRead(hits.flatMap(({ origins }) => viaStore(origins, "recalled memory")));
       return hits.map(({ heading, at, scope, text }) => ({ heading, at, isShared: scope === "shared", text }));
     },
     async forget(title, isShared = false) {

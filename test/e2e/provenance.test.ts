@@ -112,7 +112,7 @@ test("a note that was written after reading a page asks nobody, and taints who r
   expect(model.requests.at(-1)).toContain("call recall if they are needed");
   await runs(remind("Feed the cat"), said);
   const { read } = await asks(`${call("recall", { query: "xylophone train" })} then ${remind("Go")}`);
-  expect(read).toContain("/train (by way of memory)");
+  expect(read).toContain("/train (by way of recalled memory)");
 });
 
 test("after reading a page, an address that nobody gave is not fetched, and fetching it anyway asks", async () => {

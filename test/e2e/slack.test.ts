@@ -38,8 +38,8 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await home.remove();
   });
 
-  function mention(text: string): Said {
-    return slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora ${text}` });
+  function mention(text: string, channel = slack.general): Said {
+    return slack.people.say({ as: slack.ann, in: channel, text: `@Remora ${text}` });
   }
 
   function agentsIn({ channel, ts }: { channel: Said["channel"]; ts: string }): SeenMessage[] {
@@ -63,12 +63,12 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   const answerIn = (said: Said, words: string) =>
     slack.until(() => agentsIn(said).find((each) => isAnswer(each) && each.readable.includes(words)), 20_000);
 
-  function press(card: SeenMessage, button: string, as = slack.ann) {
-    return slack.interactions.click({ as, on: { channel: slack.general, ts: card.ts }, button }).acknowledged();
+  function press(card: SeenMessage, button: string, as = slack.ann, channel = slack.general) {
+    return slack.interactions.click({ as, on: { channel, ts: card.ts }, button }).acknowledged();
   }
 
-  async function filesHere(): Promise<string[]> {
-    return await readdir(join(home.workspace, "files", `channel:${slack.general.id}`)).catch(() => []);
+  async function filesHere(channel = slack.general): Promise<string[]> {
+    return await readdir(join(home.workspace, "files", `channel:${channel.id}`)).catch(() => []);
   }
 
   test("a mention is answered in its thread, and a DM in place", async () => {
@@ -191,17 +191,18 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
         .find(({ isEphemeral, readable }) => isEphemeral && readable.includes("/remora status")),
     );
     expect(help.readable).toContain("/remora stop");
-    const said = mention("run : npm install && touch one.txt");
-    const card = await cardIn(said);
-    await press(card, "Allow 30 min here");
+    // In the other channel are files that came from the network: what is read there allows nothing in advance.
+    const clean = slack.workspace.addChannel({ name: "clean", members: [slack.ann] });
+    const said = mention("run : npm install && touch one.txt", clean);
+    await press(await cardIn(said), "Allow 30 min here", slack.ann, clean);
     await answerIn(said, "is done");
-    slack.people.say({ as: slack.ann, in: slack.general, thread: said, text: "run : npm install && touch two.txt" });
-    await expect.poll(filesHere, { timeout: 20_000 }).toEqual(expect.arrayContaining(["one.txt", "two.txt"]));
-    const waiting = mention("run touch three.txt with network example.com");
+    slack.people.say({ as: slack.ann, in: clean, thread: said, text: "run : npm install && touch two.txt" });
+    await expect.poll(() => filesHere(clean), { timeout: 20_000 }).toEqual(["one.txt", "two.txt"]);
+    const waiting = mention("run touch three.txt with network example.com", clean);
     const open = await cardIn(waiting);
-    slack.people.say({ as: slack.ann, in: slack.general, thread: waiting, text: "stop" });
+    slack.people.say({ as: slack.ann, in: clean, thread: waiting, text: "stop" });
     await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 20_000);
-    expect(await filesHere()).not.toContain("three.txt");
+    expect(await filesHere(clean)).not.toContain("three.txt");
   });
 
   test("SIGTERM ends the process with exit code 0, and the connection with it", async () => {
