@@ -643,7 +643,7 @@ describe("skills that change while a call waits", () => {
   const blocking = (pattern: string) =>
     `---\nname: extra\ndescription: blocks ${pattern}\ndanger_patterns:\n  - '${pattern}'\n---\n`;
   const marking = (about: string) =>
-    `---\nname: marking\ndescription: ${about}\ntools:\n  - name: mark\n    description: ${about}\n    parameters:\n      type: object\n      properties:\n        text:\n          type: string\nconfirm_patterns:\n  - '^mark '\n---\n`;
+    `---\nname: marking\ndescription: ${about}\npermissions:\n  files: write\ntools:\n  - name: mark\n    folder: write\n    description: ${about}\n    parameters:\n      type: object\n      properties:\n        text:\n          type: string\nconfirm_patterns:\n  - '^mark '\n---\n`;
 
   test("a rule that blocks it by now wins over the approval", async () => {
     const call = await asked("ruled.txt");
