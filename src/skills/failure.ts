@@ -9,6 +9,8 @@ const passingCodes = new Set([
   ...["UND_ERR_SOCKET", "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"],
 ]);
 const maxCauses = 8;
+/** Node's own message names a flag of the command line, which nobody can set here. */
+const undeclared = "The skill's SKILL.md does not declare this under `permissions`; tell the operator.";
 
 /** Total: whatever was thrown, also `undefined` or something whose properties throw. */
 export function attemptOf(thrown: unknown, place: string): ToolAttempt {
@@ -38,7 +40,8 @@ export function refused(text: string): ToolAttempt {
 function describe(thrown: unknown, place: string): string {
   const why = messageOf(thrown);
   const cause = thrown instanceof Error && thrown.cause !== undefined ? messageOf(thrown.cause) : "";
-  return `${place} failed: ${why === "" ? "the error has no message" : why}${cause === "" || why.includes(cause) ? "" : ` (${cause})`}`;
+  const hint = codeOf(thrown) === "ERR_ACCESS_DENIED" ? ` ${undeclared}` : "";
+  return `${place} failed: ${why === "" ? "the error has no message" : why}${cause === "" || why.includes(cause) ? "" : ` (${cause})`}${hint}`;
 }
 
 function isPassing(thrown: unknown, depth: number): boolean {

@@ -73,7 +73,7 @@ export default {
     try {
       return await tries[input.what](input, context);
     } catch (thrown) {
-      if (input.what === "throw") throw thrown;
+      if (input.what === "throw" || input.isThrown) throw thrown;
       return "FAILED " + (thrown.code ?? thrown.name) + ": " + thrown.message;
     }
   },
@@ -178,6 +178,11 @@ describe("a plugin that declares nothing", () => {
     ["its own process's environment", () => "/proc/self/environ"],
   ])("can't read %s", async (_what, path) => {
     expect(await attempt("bare_try", { what: "read", path: path() })).toMatch(/^FAILED (ERR_ACCESS_DENIED|ENOENT)/);
+  });
+
+  test("is told what to do about what it has not declared", async () => {
+    const text = await attempt("bare_try", { what: "read", path: "/etc/passwd", isThrown: true });
+    expect(text).toContain("does not declare this under `permissions`; tell the operator");
   });
 
   test("can't write beside its data folder, nor link its way out of it", async () => {
