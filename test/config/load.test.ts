@@ -190,12 +190,14 @@ describe("secrets in files", () => {
   test("a variable with _FILE names a file with the value, without its last newline", () => {
     const settings = settingsOf("", { DISCORD_TOKEN_FILE: fileWith("token-one\n") });
     expect(settings.discord?.token).toBe("token-one");
-    expect(settings.secrets).toContain("token-one");
+    expect(settings.secrets).toContainEqual({ name: "DISCORD_TOKEN", value: "token-one" });
   });
 
   test("works for whatever the configuration uses", () => {
     const yaml = "skills: { settings: { web: { apiKey: '${MY_KEY}' } } }\n";
-    expect(settingsOf(yaml, { MY_KEY_FILE: fileWith("key-two") }).secrets).toContain("key-two");
+    expect(settingsOf(yaml, { MY_KEY_FILE: fileWith("key-two") }).secrets).toContainEqual(
+      expect.objectContaining({ value: "key-two" }),
+    );
   });
 
   test("a file that is missing or empty, or a value that is set twice, is a problem that names the variable", () => {

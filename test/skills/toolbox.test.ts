@@ -80,6 +80,8 @@ describe("routing", () => {
         conversationId: "local:channel:general:t1",
         turnId: "turn-1",
         requester: { id: "ann", name: "Ann", isBot: false, roles: [] },
+        isTainted: false,
+        givenAddresses: [],
       },
     });
   });
