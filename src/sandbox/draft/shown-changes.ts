@@ -28,11 +28,12 @@ export async function describeChanges(
 ): Promise<ShownChanges> {
   const { commands, lastOutput } = await commandsOf(ledger, draft);
   const isUnfinished = end !== "done";
+  const [files, starters] = [shownEffects(effects), startersIn(effects)];
   return {
     title: `${folderName(draft)}: ${countsText(effects)}`,
     summary,
-    files: shownEffects(effects).map((effect) => describeEffect(effect, startersIn(effects))),
-    moreFiles: outermost(effects).length - shownEffects(effects).length,
+    files: files.map((effect) => describeEffect(effect, starters)),
+    moreFiles: outermost(effects).length - files.length,
     commands,
     ...(lastOutput === undefined ? {} : { lastOutput }),
     ...(diff === undefined ? {} : { diff }),
@@ -113,6 +114,7 @@ function startersIn({ effects }: Pick<Effects, "effects">): string[] {
 }
 
 function holdsOneOf(paths: readonly string[], place: string): boolean {
+  if (paths.length === 0) return false;
   return paths.some((path) => path === place || path.startsWith(`${place}/`));
 }
 
