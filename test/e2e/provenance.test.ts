@@ -176,6 +176,20 @@ test("what Undo brings back, and a long output of a call that was asked for afte
   expect((await asks(`${output} then ${remind("B")}`)).read).toContain("/train (by way of file");
 });
 
+test("the list of background jobs holds what their commands were written after, also in a history that starts anew", async () => {
+  const job = call("shell_exec", { command: "echo leaves at ten", background: true });
+  const { said } = await runs(`${fetchPage()} then ${job}`);
+  await expect
+    .poll(async () => {
+      await ann.command("new", "", { channel: "general", thread: said.id });
+      const { answer } = await runs(call("schedule_list", {}), said);
+      return answer.text.includes("Finished") && !model.requests.at(-1)?.includes("xylophone train leaves");
+    })
+    .toBe(true);
+  const { read } = await asks(`${call("shell_jobs", {})} then ${remind("A")}`, said);
+  expect(read).toContain("/train (by way of background job");
+});
+
 test("a file that was written after reading a page taints its readers, until a person writes another content", async () => {
   const copy = await runs(`${fetchPage()} then ${call("write_file", { path: "copy.md", content: "leaves at ten\n" })}`);
   await ann.changesFor(copy.said);
