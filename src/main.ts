@@ -103,7 +103,7 @@ const audit = program.command("audit").description("the log of everything that h
 audit
   .command("verify")
   .option("--json", "one JSON object {chains, lines, problems, notes}")
-  .description("find lines that were deleted, changed or moved; exit code 1 when there are any")
+  .description("find lines that were deleted, changed, moved or added; exit code 1 when there are any")
   .action(async (options) => (await import("./cli/audit.ts")).auditVerifyCommand(process.env, root, options));
 audit
   .command("export")

@@ -29,14 +29,18 @@ export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState
         .trim()
         .replace(/\s*\n\s*/g, " "),
     );
+  // A line end as a blank would make a command of many lines one comment; a blank at the end would be another file.
+  const exact = (text: string) => escapeHidden(mask(text)).replace(/^ | $/g, "\\u{20}");
   const lines = (text: string) => escapeHiddenLines(mask(text));
   const isOpen = state === "open";
   return {
     title: line(shown.title),
     summary: isOpen || kind === "report" ? line(shown.summary) : "",
-    files: shown.files.map(({ path, action, detail }) => ({ path: line(path), action, detail: line(detail) })),
+    files: shown.files.map(({ path, action, detail }) => ({ path: exact(path), action, detail: line(detail) })),
     moreFiles: shown.moreFiles,
-    commands: isOpen ? shown.commands.map(({ text, outcome }) => ({ text: line(text), outcome: line(outcome) })) : [],
+    commands: isOpen
+      ? shown.commands.map(({ text, outcome }) => ({ text: exact(text.trim()), outcome: line(outcome) }))
+      : [],
     ...(isOpen && shown.lastOutput !== undefined ? { lastOutput: lines(shown.lastOutput) } : {}),
     ...(isOpen && shown.diff !== undefined ? { diff: lines(shown.diff) } : {}),
     labels: shown.labels,

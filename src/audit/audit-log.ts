@@ -9,7 +9,6 @@
  * A write that fails rejects for all who wait for it, and leaves the chain as it was. Events that were lost with it are counted
  * in the next line that can be written. Secrets of the configuration are masked, nothing else.
  */
-import { randomBytes } from "node:crypto";
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -21,7 +20,7 @@ import type { Audit } from "../ports/audit.ts";
 import { describeStart, startEvent } from "./chain-start.ts";
 import { fileName } from "./files.ts";
 import { openHeadFile, pruneHeads } from "./heads.ts";
-import { type ChainHead, formatLine, genesis, hashOfBytes } from "./line.ts";
+import { type ChainHead, createChainId, formatLine, genesis, hashOfBytes } from "./line.ts";
 import { type LineFile, openLineFile } from "./line-file.ts";
 import { describePruning, expiredFiles, pruneEvent } from "./prune.ts";
 
@@ -166,11 +165,6 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
       notes = undefined;
     },
   };
-}
-
-/** Sorts by time: two processes never have the same. */
-function createChainId(at: number): string {
-  return `${at.toString(36)}-${randomBytes(4).toString("hex")}`;
 }
 
 function dayOf(at: number): string {

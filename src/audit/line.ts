@@ -3,11 +3,22 @@
  *
  *     {"chain":"mfz3k1-4f2a","sequence":2,"prev":"<SHA-256>","at":"2026-11-22T09:00:00.000Z","event":"tool.called",…}
  */
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { Mask } from "../core/redact.ts";
 
 /** `prev` of a chain's first line. */
 export const genesis = "0".repeat(64);
+
+/** Sorts by time: two processes never have the same. */
+export function createChainId(at: number): string {
+  return `${at.toString(36)}-${randomBytes(4).toString("hex")}`;
+}
+
+/** ISO 8601; undefined for an id that was not made so. */
+export function chainStartedAt(chain: string): string | undefined {
+  const [, time] = /^([0-9a-z]{8})-[0-9a-f]{8}$/.exec(chain) ?? [];
+  return time === undefined ? undefined : new Date(Number.parseInt(time, 36)).toISOString();
+}
 
 /** Where a chain has come to. */
 export interface ChainHead {
@@ -43,6 +54,7 @@ export function parseLine(text: string): AuditLine | undefined {
       typeof value?.chain === "string" &&
       Number.isSafeInteger(value.sequence) &&
       typeof value.prev === "string" &&
+      typeof value.at === "string" &&
       typeof value.event === "string";
     return isLine ? (value as AuditLine) : undefined;
   } catch {

@@ -1,17 +1,33 @@
 /** What the retention removes, and the line that says so: with it `verify` accepts that exactly these lines are missing. */
 import { join } from "node:path";
 import { hashOfFile } from "./chain-start.ts";
-import { type AuditFile, endOfFile, listAuditFiles } from "./files.ts";
-import type { ChainHead } from "./line.ts";
+import { type AuditFile, endOfFile, firstLine, listAuditFiles } from "./files.ts";
+import { type ChainHead, chainStartedAt } from "./line.ts";
 
 export const pruneEvent = "audit.pruned";
+const dayMs = 86_400_000;
 
 /** The chain is gone up to this line. `hash` alone: a file from before there were chains. */
 export type PrunedFile = ({ file: string; chain: string } & ChainHead) | { file: string; hash: string };
 
-/** Of days before `oldest`. */
+/** Of days before `oldest`, by their names and by what they hold: a file must not grow old by being renamed. */
 export async function expiredFiles(folder: string, oldest: string): Promise<AuditFile[]> {
-  return (await listAuditFiles(folder)).filter(({ day }) => day < oldest);
+  const named = (await listAuditFiles(folder)).filter(({ day }) => day < oldest);
+  const firstLines = await Promise.all(named.map((file) => firstLine(folder, file)));
+  return named.filter((_file, index) => (firstLines[index]?.at ?? "").slice(0, 10) < oldest);
+}
+
+/** Whether a retention of at least a day can have removed the file at that time, ISO 8601. */
+export function isPlausible(pruned: PrunedFile, at: string): boolean {
+  const day = pruned.file.slice(0, 10);
+  const startedAt = "chain" in pruned ? chainStartedAt(pruned.chain) : undefined;
+  const isFromBeforeItsStart = startedAt !== undefined && areDaysApart(startedAt, day) && day < startedAt;
+  return day < at.slice(0, 10) && !isFromBeforeItsStart;
+}
+
+/** By more than a clock that was set, or a line that waited over midnight, explains. */
+export function areDaysApart(one: string, other: string): boolean {
+  return Math.abs(Date.parse(one.slice(0, 10)) - Date.parse(other.slice(0, 10))) > dayMs;
 }
 
 export async function describePruning(folder: string, files: AuditFile[]): Promise<PrunedFile[]> {

@@ -15,7 +15,7 @@ export interface ChainProblem {
   file: string;
   /** 0: of the whole file. */
   line: number;
-  kind: "deleted" | "changed" | "reordered";
+  kind: "deleted" | "changed" | "reordered" | "added";
   message: string;
 }
 

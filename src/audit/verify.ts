@@ -1,9 +1,9 @@
 /**
- * Checks the audit: that no line was deleted, changed or moved since it was written.
+ * Checks the audit: that no line was deleted, changed, moved or added since it was written.
  *
  *   1. each chain by itself: numbers and hashes from line to line (verify-chain.ts)
  *   2. where a chain must have come to: noted in the data folder, and named by the first lines of later chains
- *   3. what is missing: only what a line of the retention names, exactly
+ *   3. what is missing: only what a line of the retention names, exactly, and only what can have been old enough
  *
  * Somebody who writes every file of the machine can write a new audit, too. Export it elsewhere where that matters.
  */
@@ -12,7 +12,7 @@ import { type ChainStart, type EarlierChain, hashOfFile, startEvent } from "./ch
 import { type AuditFile, linesOf, listAuditFiles } from "./files.ts";
 import { readHeads } from "./heads.ts";
 import { type AuditLine, hashOfBytes, parseLine } from "./line.ts";
-import { type PrunedFile, pruneEvent } from "./prune.ts";
+import { areDaysApart, isPlausible, type PrunedFile, pruneEvent } from "./prune.ts";
 import { type ChainProblem, type SeenLine, verifyChain } from "./verify-chain.ts";
 
 export interface AuditReport {
@@ -58,6 +58,8 @@ export async function verifyAudit(options: { folder: string; headsFolder: string
   for (const { start, file, line } of claims.starts)
     for (const end of start.after) checkEnd(end, `line ${line} of ${file} names`, chains, claims, report);
   for (const [chain, seen] of chains) checkTorn(chain, seen, claims, report);
+  // Once more: a process that writes meanwhile has noted what was read of it.
+  for (const head of await readHeads(options.headsFolder)) checkAdded(head, chains, claims, report);
   await checkUnchained(options.folder, byChain.get(undefined) ?? [], claims, report);
   report.chains = chains.size;
   return report;
@@ -66,7 +68,7 @@ export async function verifyAudit(options: { folder: string; headsFolder: string
 async function readChain(folder: string, files: AuditFile[], claims: Claims, report: AuditReport) {
   const lines: SeenLine[] = [];
   const chain: SeenChain = { files, lines: new Map(), lastSequence: 0, torn: undefined };
-  for (const [index, { name }] of files.entries()) {
+  for (const [index, { name, day }] of files.entries()) {
     let number = 0;
     for await (const { bytes, isTorn } of linesOf(join(folder, name))) {
       number++;
@@ -81,6 +83,10 @@ async function readChain(folder: string, files: AuditFile[], claims: Claims, rep
       const head = line && { chain: line.chain, sequence: line.sequence, prev: line.prev };
       lines.push({ file: name, line: number, hash, head });
       if (line === undefined) continue;
+      if (number === 1 && areDaysApart(line.at, day)) {
+        const message = `the file was renamed: its first line is of ${line.at.slice(0, 10)}`;
+        report.problems.push({ file: name, line: 0, kind: "reordered", message });
+      }
       chain.lines.set(line.sequence, { hash, file: name, line: number });
       chain.lastSequence = Math.max(chain.lastSequence, line.sequence);
       noteClaims(line, name, number, claims);
@@ -92,7 +98,8 @@ async function readChain(folder: string, files: AuditFile[], claims: Claims, rep
 function noteClaims(line: AuditLine, file: string, number: number, claims: Claims): void {
   if (line.event === startEvent && Array.isArray(line.after))
     claims.starts.push({ start: line as unknown as ChainStart, file, line: number });
-  if (line.event === pruneEvent && Array.isArray(line.files)) claims.pruned.push(...(line.files as PrunedFile[]));
+  if (line.event === pruneEvent && Array.isArray(line.files))
+    claims.pruned.push(...(line.files as PrunedFile[]).filter((pruned) => isPlausible(pruned, line.at)));
 }
 
 function prunedEnds({ pruned }: Claims, wanted: string) {
@@ -120,6 +127,23 @@ function checkEnd(
   const last = seen === undefined ? "the chain is not there" : `its last one is number ${seen.lastSequence}`;
   const message = `line number ${sequence} of chain ${chain}, which ${who}, is missing: ${last}`;
   problems.push({ file, line: 0, kind: "deleted", message });
+}
+
+/** The next start found the chain at its end, and its process has written nothing since: what stands behind is not its own. */
+function checkAdded(
+  head: EarlierChain,
+  chains: Map<string, SeenChain>,
+  { starts }: Claims,
+  { problems }: AuditReport,
+): void {
+  const seen = chains.get(head.chain);
+  const ends = starts.flatMap(({ start }) => start.after.filter(({ chain }) => chain === head.chain));
+  const end = Math.max(...ends.map(({ sequence }) => sequence));
+  if (seen === undefined || ends.length === 0 || head.sequence > end) return;
+  const first = seen.lines.get(end + 1);
+  if (first === undefined) return;
+  const message = `the chain ended before it, at number ${end}`;
+  problems.push({ file: first.file, line: first.line, kind: "added", message });
 }
 
 /** A crash cuts a line off; the next start names what it found. Before that start, it may be what is being written now. */

@@ -109,6 +109,8 @@ function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
 
 /** In doubt it counts: a call of an earlier version, or one that was cut off, says nothing of what it read. */
 function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
+  // What people said when they refused it.
+  if (result?.status === "denied") return result.origins ?? [];
   if (result === undefined || neverRan.includes(result.status)) return [];
   return result.origins ?? originsOfTool(specs.get(raw.name), raw.name, call?.input ?? {});
 }

@@ -12,7 +12,15 @@ import { abortCauseOf } from "./abort.ts";
 import { messageOf } from "./errors.ts";
 import type { GateMatch, Verdict } from "./gate.ts";
 import type { TurnRun } from "./journal.ts";
-import { isFromOutside, type Origin, originText, taintTags, untrustedIn, withoutRememberedPeople } from "./origin.ts";
+import {
+  isFromOutside,
+  type Origin,
+  originOfPerson,
+  originText,
+  taintTags,
+  untrustedIn,
+  withoutRememberedPeople,
+} from "./origin.ts";
 import { networkOf, type ToolCall, type ToolJob, type ToolSpec, type ToolStatus } from "./tool.ts";
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
 
@@ -207,8 +215,9 @@ async function permitOf(run: TurnRun, record: CallRecord): Promise<"run" | "wait
   const why = outcome.reason === undefined ? "" : ` Reason given: ${outcome.reason}`;
   const said = { denied: `was denied${who}`, expired: "expired: nobody answered in time", cancelled: "was cancelled" };
   const text = `Not run: the approval of this call ${said[outcome.state]}.${why} Do not try the same call again; say what you did not do.`;
-  // Who refused it and when is recorded with the approval.
-  refuse(record, "denied", text);
+  // Who refused it and when is recorded with the approval. The reason is that person's words.
+  const theirs = outcome.by === undefined || outcome.reason === undefined ? [] : [originOfPerson(outcome.by)];
+  refuse(record, "denied", text, theirs);
   return "refused";
 }
 
@@ -289,9 +298,10 @@ function addressesIn(turn: TurnRecord): string[] {
   return [...new Set(addresses.filter((address) => address !== undefined))].slice(0, maxGivenAddresses);
 }
 
-function refuse(record: CallRecord, status: ToolStatus, text: string): void {
+function refuse(record: CallRecord, status: ToolStatus, text: string, origins: Origin[] = []): void {
   const { id: callId, name } = record.raw;
-  record.result = { callId, name, status, text, attempts: 0, durationMs: 0, files: [] };
+  const read = origins.length === 0 ? {} : { origins };
+  record.result = { callId, name, status, text, attempts: 0, durationMs: 0, files: [], ...read };
 }
 
 /** Once for a call and outcome, also when the journal is gone through again after a crash. */

@@ -120,7 +120,8 @@ export function createCallSteps(record: CallRecord, options: CallStepsOptions): 
     origins: Origin[] | undefined,
   ): Promise<void> {
     const known = origins ?? [originOf("tool", call.name)];
-    const untrusted = untrustedFor(known, scope.requester.id);
+    // As of files: the call's own arguments may hold what its prompt held, and a command prints them.
+    const untrusted = untrustedFor([...(scope.untrusted ?? []), ...known], scope.requester.id);
     const place = { root: folder, seen: folder };
     await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {
       log.error({ jobId: id, error: messageOf(thrown) }, "where an output comes from could not be kept");

@@ -470,6 +470,13 @@ describe("a report", () => {
   });
 });
 
+test("a file whose name ends in a blank does not read as another one", async () => {
+  const desk = openDesk();
+  const files = [{ path: "deploy.sh ", action: "added" as const, detail: "" }];
+  const { card } = await desk.ask("t1", { changes: changesWith({ shown: shownWith({ files }) }) });
+  expect(card.items[0]?.changes?.files[0]?.path).toBe("deploy.sh\\u{20}");
+});
+
 test("texts of the card hide nothing: line ends, right-to-left marks, backticks and secrets", async () => {
   const bad = "x\u202Ey\u200Bz\n```hunter2secret";
   const escaped = "x\\u{202E}y\\u{200B}z ``\\u{60}[VAULT_KEY, 13 characters]";
@@ -488,14 +495,16 @@ test("texts of the card hide nothing: line ends, right-to-left marks, backticks 
     }),
   });
   const lines = "x\\u{202E}y\\u{200B}z\n``\\u{60}[VAULT_KEY, 13 characters]";
+  // A line end must not turn what follows a `#` into a comment.
+  const exact = escaped.replace(" ", "\\u{A}");
   expect(card.requesterName).toBe(escaped);
   expect(card.items[0]).toMatchObject({ callText: "", reasons: [] });
   expect(card.items[0]?.changes).toEqual({
     title: escaped,
     summary: escaped,
-    files: [{ path: escaped, action: "deleted", detail: escaped }],
+    files: [{ path: exact, action: "deleted", detail: escaped }],
     moreFiles: 0,
-    commands: [{ text: escaped, outcome: escaped }],
+    commands: [{ text: exact, outcome: escaped }],
     lastOutput: lines,
     diff: lines,
     labels: { approve: "Approve", deny: "Deny" },

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   appendFileSync,
   existsSync,
@@ -209,6 +210,17 @@ describe("verify finds", () => {
   });
 });
 
+test("a line that somebody adds to a chain that has ended is found", async () => {
+  await chainOf("a");
+  await chainOf("b");
+  const path = fileAt(0);
+  const last = linesIn(path).at(-1) ?? "";
+  const { chain, sequence, at } = JSON.parse(last);
+  const prev = createHash("sha256").update(last).digest("hex");
+  appendFileSync(path, `${JSON.stringify({ chain, sequence: sequence + 1, prev, at, event: "approval.answered" })}\n`);
+  expect(await problems()).toEqual([{ file: files()[0], line: 3, kind: "added" }]);
+});
+
 describe("a line that was cut off", () => {
   test("by a crash is in order before the next start and after it, and can't be changed then", async () => {
     await chainOf("a", "b");
@@ -260,6 +272,31 @@ describe("the retention", () => {
     await audit.prune();
     await audit.close();
     rmSync(fileAt(0));
+    expect((await problems()).map(({ kind }) => kind)).toContain("deleted");
+  });
+
+  test("does not take a file that was renamed for an old one", async () => {
+    await chainOf("inconvenient");
+    const renamed = files()[0]?.replace("2026-", "2020-") ?? "";
+    renameSync(fileAt(0), join(corpus, renamed));
+    const { audit } = start();
+    await audit.prune();
+    await record(audit, "u1");
+    await audit.close();
+    expect(files()).toContain(renamed);
+    expect(await problems()).toEqual([{ file: renamed, line: 0, kind: "reordered" }]);
+  });
+
+  test("is not believed when it names what can't have been old enough", async () => {
+    await chainOf("inconvenient");
+    const [file = ""] = files();
+    const chain = file.slice("2026-11-21.".length, -".jsonl".length);
+    rmSync(join(corpus, file));
+    for (const name of [file, file.replace("2026-", "2020-")]) {
+      const { audit } = start();
+      await audit.record("audit.pruned" as never, { files: [{ file: name, chain, sequence: 99, hash: "" }] } as never);
+      await audit.close();
+    }
     expect((await problems()).map(({ kind }) => kind)).toContain("deleted");
   });
 

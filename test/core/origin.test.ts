@@ -45,6 +45,17 @@ const image = { name: "a.png", mimeType: "image/png", bytes: 3, imageBase64: "AA
 const text = { name: "a.txt", mimeType: "text/plain", bytes: 3, text: "abc" };
 const unread = { name: "a.zip", mimeType: "application/zip", bytes: 3 };
 
+test("the reason that somebody gave for a no is that person's words", () => {
+  const refusedBy = (id: string) => {
+    const turn = turnAfter("fetch", "denied");
+    const result = turn.steps[0]?.calls[0]?.result;
+    if (result !== undefined) result.origins = [{ kind: "person", name: id, personId: id }];
+    return isTainted(turn, specs);
+  };
+  expect(refusedBy("ben")).toBe(true);
+  expect(refusedBy(inboundMessage().author.id)).toBe(false);
+});
+
 describe("what a turn has read", () => {
   test.each<[string, TurnRecord, boolean]>([
     ["nothing yet", turnAbout([inboundMessage()]), false],

@@ -161,6 +161,35 @@ test("after reading a page, ordinary work asks nobody", async () => {
   await runs(others.join(" then "), said);
 });
 
+test("what Undo brings back, and a long output of a call that was asked for after reading a page, are marked", async () => {
+  const write = (content: string) => call("write_file", { path: "undone.md", content });
+  await ann.changesFor((await runs(`${fetchPage()} then ${write("leaves at ten\n")}`)).said);
+  await ann.changesFor((await runs(write("mine\n"))).said);
+  expect((await ann.command("undo")).text).toContain("Undone");
+  expect(await readFile(inFiles("undone.md"), "utf8")).toBe("leaves at ten\n");
+  const read = call("read_file", { path: "undone.md" });
+  expect((await asks(`${read} then ${remind("A")}`)).read).toContain("/train (by way of file undone.md)");
+  await writeFile(inFiles("undone.md"), "my own words now\n");
+
+  await runs(`${fetchPage()} then ${call("shell_exec", { command: "seq 1 40000; echo leaves at ten" })}`);
+  const output = call("shell_exec", { command: "tail -n 1 /outputs/*" });
+  expect((await asks(`${output} then ${remind("B")}`)).read).toContain("/train (by way of file");
+});
+
+test("the list of background jobs holds what their commands were written after, also in a history that starts anew", async () => {
+  const job = call("shell_exec", { command: "echo leaves at ten", background: true });
+  const { said } = await runs(`${fetchPage()} then ${job}`);
+  await expect
+    .poll(async () => {
+      await ann.command("new", "", { channel: "general", thread: said.id });
+      const { answer } = await runs(call("schedule_list", {}), said);
+      return answer.text.includes("Finished") && !model.requests.at(-1)?.includes("xylophone train leaves");
+    })
+    .toBe(true);
+  const { read } = await asks(`${call("shell_jobs", {})} then ${remind("A")}`, said);
+  expect(read).toContain("/train (by way of background job");
+});
+
 test("a file that was written after reading a page taints its readers, until a person writes another content", async () => {
   const copy = await runs(`${fetchPage()} then ${call("write_file", { path: "copy.md", content: "leaves at ten\n" })}`);
   await ann.changesFor(copy.said);

@@ -2,8 +2,9 @@
  * The marks of files (ports/file-origins.ts). One ledger entry for a folder:
  *
  *   - a mark has a path and the content that was written there; another content is not marked
+ *   - the marks of earlier contents stay, because Undo, or discarding a draft, brings them back
  *   - of a call that wrote very many files, as installing packages does, the folders at the top are marked as a whole
- *   - when there are too many marks, those that hold no longer go, then the oldest become one for the whole folder
+ *   - when there are too many marks, the oldest that hold no longer go, then the oldest become one for the whole folder
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";
@@ -37,7 +38,8 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
     if (marks.length === 0) return [];
     return await withCursor(seen, async (cursor, pace) => {
       const found: FileMark[] = [];
-      for (const mark of marks) if (await isAsMarked(cursor, mark, pace)) found.push(mark);
+      for (const ofPath of Map.groupBy(marks, ({ path }) => path).values())
+        found.push(...(await asMarked(cursor, ofPath, pace)));
       return found;
     });
   }
@@ -51,8 +53,8 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
       const isCrowded = before.length + written.length > maxMarks;
       const stale = new Set<string>();
       if (isCrowded) {
-        const kept = new Set((await inForce(seen, before)).map(({ path }) => path));
-        for (const { path } of before) if (!kept.has(path)) stale.add(path);
+        const kept = new Set((await inForce(seen, before)).map(keyOf));
+        for (const mark of before) if (!kept.has(keyOf(mark))) stale.add(keyOf(mark));
       }
       const change = ({ marks }: FolderMarks): FolderMarks => ({ root, marks: merged(marks, written, stale) });
       const id = idOf(root);
@@ -113,27 +115,35 @@ async function hashAt(cursor: FolderCursor, path: string, pace: Pace): Promise<s
   return state.type === "file" ? state.hash : undefined;
 }
 
-async function isAsMarked(cursor: FolderCursor, { path, hash }: FileMark, pace: Pace): Promise<boolean> {
-  if (path === wholeFolder) return true;
-  if (hash !== undefined) return (await hashAt(cursor, path, pace)) === hash;
-  return cursor.at(decodePath(path)) !== undefined;
+/** Those of the marks of one path that hold: its file is read once, however many contents it had. */
+async function asMarked(cursor: FolderCursor, marks: readonly FileMark[], pace: Pace): Promise<FileMark[]> {
+  const [{ path } = { path: wholeFolder }] = marks;
+  const isThere = path === wholeFolder || cursor.at(decodePath(path)) !== undefined;
+  const hash = marks.some((mark) => mark.hash !== undefined) ? await hashAt(cursor, path, pace) : undefined;
+  return marks.filter((mark) => (mark.hash === undefined ? isThere : mark.hash === hash));
 }
 
 function merged(before: readonly FileMark[], written: readonly FileMark[], stale: ReadonlySet<string>): FileMark[] {
-  const replaced = new Set(written.map(({ path }) => path));
-  const older = before.filter(({ path, hash }) => !stale.has(path) && (hash === undefined || !replaced.has(path)));
-  const all = mergedFolders([...older, ...written]);
+  const replaced = new Set(written.map(keyOf));
+  const older = before.filter((mark) => mark.hash === undefined || !replaced.has(keyOf(mark)));
+  let excess = older.length + written.length - maxMarks;
+  const held = older.filter((mark) => !stale.has(keyOf(mark)) || excess-- <= 0);
+  const all = mergedFolders([...held, ...written]);
   if (all.length <= maxMarks) return all;
   const dropped = all.slice(0, all.length - maxMarks + 1);
   const whole = { path: wholeFolder, origins: distinctOrigins(dropped.flatMap(({ origins }) => origins)) };
   return mergedFolders([whole, ...all.slice(dropped.length)]);
 }
 
+function keyOf({ path, hash }: FileMark): string {
+  return `${hash ?? "folder"} ${path}`;
+}
+
 /** A folder keeps the origins of everything that was put into it. */
 function mergedFolders(marks: readonly FileMark[]): FileMark[] {
   const byPath = new Map<string, FileMark>();
   for (const mark of marks) {
-    const key = `${mark.hash === undefined ? "folder" : "file"} ${mark.path}`;
+    const key = keyOf(mark);
     const earlier = mark.hash === undefined ? (byPath.get(key)?.origins ?? []) : [];
     byPath.set(key, { ...mark, origins: distinctOrigins([...earlier, ...mark.origins]) });
   }

@@ -190,7 +190,12 @@ export function createJobs(options: JobsOptions): Jobs {
   return {
     start,
     forCall: (call, onRead) => ({
-      list: () => own(call).map(describe),
+      list: () =>
+        own(call).map((job) => {
+          // Its command was written in a prompt that held them.
+          onRead(viaStore(job.origins, `background job ${job.id}`));
+          return describe(job);
+        }),
       async read(id) {
         const job = own(call).find((one) => one.id === id);
         if (job === undefined) return undefined;

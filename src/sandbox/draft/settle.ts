@@ -146,7 +146,7 @@ export function createSettler(options: SettlerOptions): Settler {
     const shown = await describeChanges(ledger, { draft, effects, end, summary: why, diff });
     const paths = pathsOf(effects);
     const changes: ChangesRecord = { draftId: draft.id, kind: "ask", hash: effects.hash, shown, paths };
-    const isGrantable = end === "done" && !options.isTainted(turn);
+    const isGrantable = end === "done" && !options.isTainted(turn) && !(await holdsTainted(draft));
     const kind = effects.totals.deleted > 0 ? "keep changes with deletions" : "keep changes without deletions";
     const opened = await approvals.openChanges({
       ...(await requestOf(draft, turn)),
@@ -162,6 +162,12 @@ export function createSettler(options: SettlerOptions): Settler {
     await show(opened.card, draft);
     const asked = await store.touch(draft, (body) => ({ ...body, approvalId, askedAt: draft.changedAt }));
     if (opened.state !== "open") await decided(asked ?? { ...draft, approvalId });
+  }
+
+  /** The history may have been cleared since an earlier turn wrote to the draft. One that is gone may have read anything. */
+  async function holdsTainted({ turnIds }: DraftRecord): Promise<boolean> {
+    const turns = await Promise.all(turnIds.map((id) => ledger.get("turn", id)));
+    return turns.some((entry) => entry === undefined || options.isTainted(entry.body));
   }
 
   async function replaceOlder({ approvalId }: DraftRecord, reason: string): Promise<void> {

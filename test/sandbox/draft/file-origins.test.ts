@@ -69,6 +69,16 @@ test("a file that is written again without anything from outside loses its mark,
   expect(await read("a.md")).toEqual(["example.com/page via file a.md", "report.pdf via file a.md"]);
 });
 
+test("an earlier content that comes back, as by Undo, has the mark that it had", async () => {
+  await put("a.md", "from the page", page);
+  await put("a.md", "mine");
+  await put("a.md", "from the report", report);
+  expect(await read("a.md")).toEqual(["report.pdf via file a.md"]);
+  await writeFile(join(folder.root, "a.md"), "from the page");
+  expect(await read("a.md")).toEqual(["example.com/page via file a.md"]);
+  expect(await read()).toEqual(["example.com/page via file a.md"]);
+});
+
 test("of a call that writes very many files, the folder is marked with all that is in it", async () => {
   const paths = Array.from({ length: 60 }, (_, index) => `node_modules/${index}.js`);
   await mkdir(join(folder.root, "node_modules"));

@@ -402,6 +402,25 @@ describe("a grant", () => {
     expect(bench.shown.at(-1)?.items[0]?.state).toBe("open");
   });
 
+  test("does not cover a draft that an earlier turn has written to after reading what others wrote", async () => {
+    await bench.close();
+    const tainted = new Set<string>();
+    bench = await createBench({ isTainted: ({ id }) => tainted.has(id) });
+    const first = await bench.startTurn(given);
+    await bench.run(first, "echo one > a.txt");
+    await bench.end(first);
+    await bench.click("allow");
+    const second = await bench.startTurn(given);
+    tainted.add(second.id);
+    await bench.run(second, "echo from the page > b.txt");
+    await bench.end(second);
+    const third = await bench.startTurn(given);
+    await bench.run(third, "echo three > c.txt");
+    await bench.end(third);
+    expect(await namesIn(given)).toEqual(["a.txt"]);
+    expect(bench.shown.at(-1)?.items[0]).toMatchObject({ state: "open" });
+  });
+
   test("does not hold for somebody else's request", async () => {
     const first = await bench.startTurn(given);
     await bench.run(first, "echo one > a.txt");
