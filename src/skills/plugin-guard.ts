@@ -33,7 +33,7 @@ export function createPluginGuard(log: Log): PluginGuard {
     },
     logFor(skill) {
       const write = (level: keyof Log) => (fields: object, message: string) =>
-        running.run(undefined, () => log[level]({ skill, ...fields }, message));
+        running.run(undefined, () => log[level]({ ...fields, skill }, message));
       return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
     },
     close() {

@@ -50,6 +50,13 @@ const tries = {
   exit: () => process.exit(3),
   hang: () => { for (;;); },
   wait: (_input, { signal, dataFolder }) => writeFileSync(join(dataFolder, "waiting"), "") ?? new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  raw: async ({ line, times, seconds }) => {
+    const socket = process._getActiveHandles().find((handle) => handle._handle?.fd > 2);
+    const end = Date.now() + seconds * 1000;
+    do if (!socket.write((line + "\\n").repeat(times))) await new Promise((resolve) => socket.once("drain", resolve)); while (Date.now() < end);
+    return "said";
+  },
+  longLog: () => tries.raw({ line: '{"type":"log","level":"info","message":"","fields":{"a":[' + "0,".repeat(5e6) + "0]}}", times: 1, seconds: 0 }),
   big: () => "x".repeat(5_000_000) + " the end",
   throw: () => { throw new TypeError("thrown on purpose"); },
   answer: () => ({ success: false, output: "", error: "no, for a reason" }),
@@ -256,6 +263,23 @@ test("a plugin that never gives way costs its own call, and is ended", async () 
   expect((await ann.request("GET", "/healthz")).status).toBe(200);
   expect((await ann.answerTo(stuck)).text).toMatch(/longer than|was stopped|time/);
   expect(await attempt("bare_try", { what: "config" })).toBe("hello from the settings");
+});
+
+test("a plugin that says too much stalls nobody: long messages end it, and short ones without end wait their turn", async () => {
+  expect(await attempt("bare_try", { what: "longLog" })).toMatch(/a message that is no result has more than|MiB/);
+  const line = JSON.stringify({ type: "log", level: "error", message: "again", fields: {} });
+  const flood = await say("bare_try", { what: "raw", line, times: 5_000, seconds: 4 });
+  let slowest = 0;
+  for (let looks = 0; looks < 30; looks++) {
+    const start = performance.now();
+    expect((await ann.request("GET", "/healthz")).status).toBe(200);
+    slowest = Math.max(slowest, performance.now() - start);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect((await ann.answerTo(flood)).text).toContain("said");
+  // 30 s before messages were read in turns.
+  expect(slowest).toBeLessThan(2_000);
+  expect(remora.stderr().split('"again"').length).toBeLessThan(1_000);
 });
 
 describe("a plugin that declares what it needs", () => {

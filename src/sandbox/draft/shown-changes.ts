@@ -107,10 +107,16 @@ function describeEffect(effect: Effect, starters: readonly string[]): ShownChang
 
 /** What git, a CI service, a shell or an editor starts without being told to, once the file is in the real folder. */
 const startsByItself =
-  /(?:^|\/)(?:\.git\/(?:hooks\/(?!.*\.sample$).|config$)|\.gitmodules$|\.husky\/|\.github\/workflows\/|\.gitlab-ci\.yml$|\.circleci\/|\.envrc$|\.vscode\/(?:tasks|settings)\.json$)/;
+  /(?:^|\/)(?:\.git\/(?:(?:modules|worktrees)\/.*\/)?(?:hooks\/(?!.*\.sample$).|config(?:\.worktree)?$|commondir$)|\.gitmodules$|\.husky\/|\.github\/workflows\/|\.gitlab-ci\.yml$|\.circleci\/|\.envrc$|\.vscode\/(?:tasks|settings)\.json$)/;
+
+/** As a link, or a file with the way to a repository, each of these leads to what starts by itself. */
+const leadsToStarters =
+  /(?:^|\/)(?:\.git(?:\/hooks|\/(?:modules|worktrees)(?:\/.*\/hooks)?)?|\.husky|\.github(?:\/workflows)?|\.circleci|\.vscode)$/;
 
 function startersIn({ effects }: Pick<Effects, "effects">): string[] {
-  return effects.flatMap(({ path, action }) => (action !== "deleted" && startsByItself.test(path) ? [path] : []));
+  const starts = ({ path, type }: Effect) =>
+    startsByItself.test(path) || (type !== "folder" && leadsToStarters.test(path));
+  return effects.filter((effect) => effect.action !== "deleted" && starts(effect)).map(({ path }) => path);
 }
 
 function holdsOneOf(paths: readonly string[], place: string): boolean {

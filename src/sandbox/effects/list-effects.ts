@@ -51,7 +51,7 @@ export function listEffects(
       effects,
       totals,
       hash,
-      isLarge: files > limits.askFiles || totals.bytes > limits.askBytes,
+      isLarge: files > limits.askFiles || Math.max(totals.bytes, lostBytes(effects)) > limits.askBytes,
     };
   });
 }
@@ -138,6 +138,11 @@ function totalsOf(effects: readonly Effect[]): EffectTotals {
     totals.linesRemoved += effect.linesRemoved ?? 0;
   }
   return totals;
+}
+
+/** What only the undo journal has after keeping, and that has a size. */
+function lostBytes(effects: readonly Effect[]): number {
+  return effects.reduce((sum, effect) => sum + (isWholeFolder(effect) ? 0 : effect.previousBytes), 0);
 }
 
 function typeOf(state: EntryState): EffectType | undefined {

@@ -48,15 +48,21 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
 
 /** For people: characters that hide, reorder or break lines are escaped, so that two different names look different. */
 export function displayPath(raw: RawPath): string {
-  return escapeHidden(raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16))));
+  const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
+  return escapeHidden(text).replace(unseenInNames, codePointText);
 }
+
+/** A space at an end of a name, other spaces, and characters without a shape. */
+const unseenInNames = /(?<=^|\/) | (?=\/|$)|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|\u2800/gu;
 
 /** Makes invisible, direction-changing and control characters visible; tabs stay. */
 export function escapeHidden(text: string): string {
-  return text.replace(/(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
-  });
+  return text.replace(/(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, codePointText);
+}
+
+function codePointText(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 
 function displayByte(byte: number): string {

@@ -4,6 +4,7 @@
  */
 import { readdirSync, statSync } from "node:fs";
 import { lstat, statfs } from "node:fs/promises";
+import { createPace } from "../effects/pace.ts";
 import { entriesOf, pathWithin } from "./entries.ts";
 
 export interface LayerUsage {
@@ -22,6 +23,8 @@ export interface LayerMeter {
 }
 
 const blockBytes = 512;
+/** Of all processes together. */
+const maxOpenFilesRead = 20_000;
 
 export interface LayerMeterOptions {
   folder: string;
@@ -53,7 +56,10 @@ export async function createLayerMeter(options: LayerMeterOptions): Promise<Laye
       const mayBeOver = counted.bytes + bytes > limits.maxLayerBytes || counted.files + files > limits.maxLayerFiles;
       if (!mayBeOver) return undefined;
       const layer = await countLayer(Buffer.from(folder), limits, signal);
-      counted = { bytes: layer.bytes + deletedOpenBytes(options.openFiles()), files: layer.files };
+      const deleted = await deletedOpenBytes(options.openFiles());
+      // Where too many files are open to look at, everything that the disk has got in the meantime counts.
+      const written = deleted === undefined ? Math.max(layer.bytes, counted.bytes + bytes) : layer.bytes + deleted;
+      counted = { bytes: written, files: layer.files };
       at = now;
       if (counted.bytes > limits.maxLayerBytes) return "bytes";
       return counted.files > limits.maxLayerFiles ? "files" : undefined;
@@ -90,10 +96,15 @@ async function countLayer(folder: Buffer, limits: LayerLimits, signal?: AbortSig
   return total;
 }
 
-function deletedOpenBytes(folders: readonly string[]): number {
-  let bytes = 0;
+/** Undefined when there are too many. */
+async function deletedOpenBytes(folders: readonly string[]): Promise<number | undefined> {
+  const pace = createPace();
+  let [bytes, files] = [0, 0];
   for (const folder of folders) {
     for (const name of namesIn(folder)) {
+      files += 1;
+      if (files > maxOpenFilesRead) return undefined;
+      if (pace.isDue()) await pace.rest();
       const file = statSync(`${folder}/${name}`, { throwIfNoEntry: false });
       if (file?.isFile() && file.nlink === 0) bytes += file.blocks * blockBytes;
     }

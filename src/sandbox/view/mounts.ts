@@ -124,7 +124,8 @@ function addDevices(program: Program, folder: MakeFolder, plan: FileSystemPlan):
   for (const name of devices) {
     const at = `dev/${name}`;
     program.call("mknodat", [AT_FDCWD, program.text(at), S_IFREG | 0o444, 0], { title: `make /${at}` });
-    addBind(program, { from: `/${at}`, at, isReadOnly: false, keepsDevices: true });
+    // Read-only keeps the node as it is, whose owner may be the command's user; a device can be written to all the same.
+    addBind(program, { from: `/${at}`, at, isReadOnly: true, keepsDevices: true });
   }
   addLink(program, "/proc/self/fd", "dev/fd");
   for (const [index, name] of ["stdin", "stdout", "stderr"].entries())

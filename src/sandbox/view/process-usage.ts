@@ -3,6 +3,7 @@
  * can't change what it says.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 
 export interface ProcessUsage {
   /** All threads of all processes. */
@@ -39,12 +40,18 @@ export function createProcessMeter(proc: string, maxProcessesRead: number, pageB
   };
 }
 
-/** The part of the resident memory that is the processes' own: shared pages are divided among those who share them. */
-export function proportionalBytes(proc: string, processes: readonly string[]): number {
-  return processes.reduce((sum, pid) => {
-    const text = readOrEmpty(`${proc}/${pid}/smaps_rollup`);
-    return sum + Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
-  }, 0);
+/**
+ * The part of the resident memory that is the processes' own: shared pages are divided among those who share them. The kernel
+ * walks all pages of a process for it, so that it is read off the event loop. Stops above `max`.
+ */
+export async function proportionalBytes(proc: string, processes: readonly string[], max: number): Promise<number> {
+  let bytes = 0;
+  for (const pid of processes) {
+    const text = await readFile(`${proc}/${pid}/smaps_rollup`, "latin1").catch(() => "");
+    bytes += Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
+    if (bytes > max) break;
+  }
+  return bytes;
 }
 
 /** Memory that the machine can still give without swapping; undefined where the kernel does not say. */

@@ -33,8 +33,9 @@ export interface WatchdogOptions {
 
 interface State {
   residentBytes: number;
-  /** The layer is being looked at, which may take longer than the time to the next look. */
+  /** The layer is being looked at, which may take longer than the time to the next look; so may the memory. */
   isCounting: boolean;
+  isWeighing: boolean;
 }
 
 export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptions): Watchdog {
@@ -53,9 +54,22 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
     state.isCounting = false;
   };
 
+  const weighMemory = async (view: Watched, state: State, processes: readonly string[]) => {
+    if (state.isWeighing) return;
+    state.isWeighing = true;
+    const { maxMemoryBytes } = view.limits;
+    const bytes = await proportionalBytes(view.proc, processes, maxMemoryBytes);
+    if (bytes > maxMemoryBytes) end(view, "memory");
+    state.isWeighing = false;
+  };
+
   const look = () => {
     for (const [view, state] of views) {
-      end(view, processLimit(view, state));
+      const usage = processUsage(view);
+      state.residentBytes = usage?.residentBytes ?? 0;
+      end(view, usage && processLimit(view, usage));
+      // What processes share counts for each of them here, so that it may be less.
+      if (usage && usage.residentBytes > view.limits.maxMemoryBytes) void weighMemory(view, state, usage.processes);
       void lookAtLayer(view, state);
     }
     if ((availableMemoryBytes() ?? Number.POSITIVE_INFINITY) < minFreeMemoryBytes) endLargest();
@@ -79,7 +93,7 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
 
   return {
     watch(view) {
-      views.set(view, { residentBytes: 0, isCounting: false });
+      views.set(view, { residentBytes: 0, isCounting: false, isWeighing: false });
       schedule();
       return { stop: () => void views.delete(view) };
     },
@@ -91,18 +105,18 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
   };
 }
 
-/** Notes the resident memory in `state`. A view that has just gone is over no limit. */
-function processLimit({ proc, limits, processes }: Watched, state: State): CommandLimit | undefined {
+/** Undefined for a view that has just gone, which is over no limit. */
+function processUsage({ processes }: Watched): ProcessUsage | undefined {
   try {
-    const usage = processes();
-    state.residentBytes = usage.residentBytes;
-    if (usage.threads > limits.maxProcesses) return "processes";
-    if (usage.processorSeconds > limits.maxProcessorSeconds) return "processor-time";
-    const isOver = usage.residentBytes > limits.maxMemoryBytes;
-    return isOver && proportionalBytes(proc, usage.processes) > limits.maxMemoryBytes ? "memory" : undefined;
+    return processes();
   } catch {
     return undefined;
   }
+}
+
+function processLimit({ limits }: Watched, usage: ProcessUsage): CommandLimit | undefined {
+  if (usage.threads > limits.maxProcesses) return "processes";
+  return usage.processorSeconds > limits.maxProcessorSeconds ? "processor-time" : undefined;
 }
 
 export function layerLimit(exceeded: Awaited<ReturnType<LayerMeter["check"]>>): CommandLimit | undefined {

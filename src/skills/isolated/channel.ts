@@ -8,7 +8,11 @@ import { messageOf } from "../../core/errors.ts";
 import { type PluginMessage, pluginMessage } from "./messages.ts";
 
 /** Of one message of the process; the longest result is far below it. */
-const maxMessageCharacters = 64 * 1024 * 1024;
+const maxMessageCharacters = 16 * 1024 * 1024;
+/** Of one that is no result: all of it is looked at on the event loop. */
+const maxPlainCharacters = 256 * 1024;
+/** What the process has not read yet. Above it, nothing more is read of what it says. */
+const maxUnreadBytes = 1024 * 1024;
 
 export interface Channel {
   send(message: object): void;
@@ -62,13 +66,25 @@ export function openChannel(
   const take = (line: string) => {
     if (line === "" || problem !== undefined) return;
     try {
-      onMessage(pluginMessage.parse(JSON.parse(line)));
+      const said: unknown = JSON.parse(line);
+      if (line.length > maxPlainCharacters && !mayBeLong(said))
+        throw new Error(`a message that is no result has more than ${maxPlainCharacters / 1024} KiB`);
+      onMessage(pluginMessage.parse(said));
     } catch (thrown) {
       problem = `what it says can't be read: ${messageOf(thrown).slice(0, 300)}`;
       socket.destroy();
     }
   };
+  /** After each piece the event loop turns, however much comes. */
+  const rest = () => {
+    socket.pause();
+    setImmediate(() => {
+      if (socket.writableLength > maxUnreadBytes) socket.once("drain", () => socket.resume());
+      else socket.resume();
+    });
+  };
   socket.on("data", (chunk: Buffer) => {
+    rest();
     const [first = "", ...others] = decoder.write(chunk).split("\n");
     parts.push(first);
     length += first.length;
@@ -90,4 +106,8 @@ export function openChannel(
     send: (message) => void (socket.writable && socket.write(`${JSON.stringify(message)}\n`)),
     close: () => void socket.destroy(),
   };
+}
+
+function mayBeLong(said: unknown): boolean {
+  return typeof said === "object" && said !== null && "type" in said && ["result", "offer"].includes(String(said.type));
 }

@@ -22,6 +22,8 @@ const maxStopMs = 2_000;
 /** For `destroy`. */
 const maxEndMs = 2_000;
 const maxLoggedOutput = 2_000;
+/** Of one process: messages and pieces of output together. */
+const maxLogsPerSecond = 50;
 
 export interface ProcessParts {
   skill: Skill;
@@ -60,7 +62,8 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
   /** Since a call was stopped, until the process answers. */
   let proof: { done: Promise<void>; resolve(): void; reject(thrown: unknown): void } | undefined;
   const start = openPromise();
-  logOutput(running, skill, log);
+  const mayLog = createLogLimit(skill, log);
+  logOutput(running, skill, log, mayLog);
 
   const endedError = () =>
     new RemoraError({
@@ -102,7 +105,7 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
         void answerQuestion(pending.get(message.call)?.services, message).then((reply) => channel?.send(reply));
         break;
       case "log":
-        home.log[message.level](message.fields, message.message);
+        if (mayLog()) home.log[message.level](message.fields, message.message);
         break;
       case "offer":
         home.offer?.(message.source, offerOf(message.offer));
@@ -203,10 +206,25 @@ function callMessage(context: PluginContext, services: UsedServices, shell: stri
   };
 }
 
-function logOutput({ output }: RunningPlugin, { name }: Skill, log: Log): void {
+/** Says how many were left out, with the next one that is let through. */
+function createLogLimit({ name }: Skill, log: Log): () => boolean {
+  let [second, count] = [0, 0];
+  return () => {
+    const now = Math.floor(Date.now() / 1_000);
+    if (now !== second) {
+      const leftOut = count - maxLogsPerSecond;
+      if (leftOut > 0) log.warn({ skill: name, leftOut }, "a plugin wrote too much to the log; the rest was left out");
+      [second, count] = [now, 0];
+    }
+    count += 1;
+    return count <= maxLogsPerSecond;
+  };
+}
+
+function logOutput({ output }: RunningPlugin, { name }: Skill, log: Log, mayLog: () => boolean): void {
   output.on("data", (chunk: Buffer) => {
     const text = chunk.toString("utf8").trimEnd();
-    if (text !== "")
+    if (text !== "" && mayLog())
       log.info({ skill: name, output: text.slice(0, maxLoggedOutput) }, "a plugin wrote to standard output");
   });
   output.on("error", () => {});

@@ -70,6 +70,15 @@ test("files that start by themselves outside the sandbox stand out, however many
   ]);
 });
 
+test("links and files that lead git to another place for its hooks stand out as well", async () => {
+  const { files } = await shownAfter(
+    "mkdir -p evil sub .git/objects; echo x > evil/post-checkout",
+    "ln -s ../evil .git/hooks; echo 'gitdir: ../evil' > sub/.git; ln -s evil .vscode; echo id > .git/config.worktree; echo o > .git/objects/o",
+  );
+  const warned = files.filter(({ detail }) => detail.includes("runs by itself")).map(({ path }) => path);
+  expect(warned.toSorted()).toEqual([".git/config.worktree", ".git/hooks", ".vscode", "sub/.git"]);
+});
+
 const rank = (action: "deleted" | "changed" | "added") => ["deleted", "changed", "added"].indexOf(action);
 
 test("the commands that ran are there with how they ended, and the end of the last output", async () => {
@@ -107,10 +116,11 @@ test.each([
 test("names that are no text, or would hide something, can be read and chosen one by one", async () => {
   const { files } = await shownAfter(
     "echo x > a.txt",
-    "echo 1 > $'new\\nline'; echo 2 > $'bad\\xff'; echo 3 > $'rtl\\u202e'",
+    "echo 1 > $'new\\nline'; echo 2 > $'bad\\xff'; echo 3 > $'rtl\\u202e'; echo 4 > 'a.txt '; echo 5 > $'a\\u00a0b\\u3164'",
   );
-  expect(files).toHaveLength(3);
-  for (const { path } of files) expect(path).toMatch(/^[\x20-\x7e]+$/);
+  expect(files).toHaveLength(5);
+  for (const { path } of files) expect(path).toMatch(/^[\x21-\x7e]+$/);
+  expect(files.map(({ path }) => path)).toContain("a.txt<U+0020>");
   await bench.click("part", undefined, { parts: [0] });
   const { text } = await bench.run(await bench.startTurn(given), "ls | wc -l; ls -b");
   expect(text.split("\n").length).toBe(3);

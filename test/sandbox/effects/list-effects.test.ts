@@ -34,6 +34,14 @@ async function listed(draft: Draft) {
   return effects.map(({ action, type, raw }) => `${action} ${type} ${raw}`);
 }
 
+test("what is deleted or overwritten counts as much as what is written", async () => {
+  const draft = await draftOf("seq 1 1000 > gone; seq 1 1000 > emptied", "rm gone; : > emptied");
+  const isLargeAbove = async (askBytes: number) =>
+    await listEffects(draft, never, { ...defaultEffectLimits, askBytes });
+  expect(await isLargeAbove(7_000)).toMatchObject({ isLarge: true });
+  expect(await isLargeAbove(8_000)).toMatchObject({ isLarge: false });
+});
+
 test("deletions come first, then changes, then additions, with counts", async () => {
   const setup = "printf '1\\n2\\n3\\n' > changed; echo x > gone; mkdir d; echo 1 > d/a; printf 'no end' > d/b";
   const draft = await draftOf(

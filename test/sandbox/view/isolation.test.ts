@@ -99,6 +99,14 @@ describe("the machine's files", () => {
     expect(output).toBe("root\nuser\nnobody\n");
   });
 
+  test("the machine's devices can be used, and their modes and times can't be changed, also as their owner", async () => {
+    // The mode that it has: a hole must not harm the machine that the tests run on.
+    const { output } = await createWorkbench().run(
+      "echo gone > /dev/null && head -c 2 /dev/zero | wc -c; chmod 666 /dev/full 2>/dev/null && echo changed; touch -c -d 2001-01-01 /dev/full 2>/dev/null && echo touched; true",
+    );
+    expect(output).toBe("2\n");
+  });
+
   test("hidden folders are empty also where they lie in a readable one, and the working folder in one is there", async () => {
     const { place } = createWorkbench();
     const shown = join(place, "shown");

@@ -1,7 +1,11 @@
 /** Commands that take all they can get end with a clear result, and leave nothing running. */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { expect, test } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { createLayerMeter } from "../../../src/sandbox/view/layer-usage.ts";
 import { createWorkbench, pidNamespace, processesIn } from "./workbench.ts";
 
 const mebibyte = 1024 ** 2;
@@ -129,4 +133,27 @@ test("a command that sleeps for ever, and is killed", async () => {
   expect(await running.ended).toEqual({ signal: "SIGKILL", message: "The command was stopped." });
   running.kill();
   expect(readdirSync(view.merged)).toEqual(["started"]);
+});
+
+test("the event loop turns while many open files are looked at, and too many are not looked at", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "remora-open-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "open"), "text");
+  const turnsWhile = async (openFiles: number) => {
+    // Always over its limit, so that everything is counted.
+    const limits = { maxLayerBytes: -1e15, maxLayerFiles: 10 };
+    const all = Array.from({ length: openFiles }, () => folder);
+    const meter = await createLayerMeter({ folder, isEmpty: true, limits, minFreeBytes: 0, openFiles: () => all });
+    let [turns, isDone] = [0, false];
+    const check = meter.check(new AbortController().signal).finally(() => {
+      isDone = true;
+    });
+    for (; !isDone; turns++) await setImmediate();
+    expect(await check).toBe("bytes");
+    return turns;
+  };
+  expect(await turnsWhile(19_000)).toBeGreaterThan(12);
+  const start = performance.now();
+  await turnsWhile(2_000_000);
+  expect(performance.now() - start).toBeLessThan(5_000);
 });
