@@ -7,6 +7,7 @@ import type { ToolResult } from "../../core/tool.ts";
 import { callsOf } from "../../core/turn.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
+import { startersIn } from "./starters.ts";
 
 const maxShownCommands = 12;
 const maxCommandCharacters = 300;
@@ -80,48 +81,29 @@ export function filesText(count: number): string {
 /** What a card lists: a folder that is deleted or added stands for everything in it. */
 export function shownEffects(effects: Pick<Effects, "effects">): Effect[] {
   const starters = startersIn(effects);
-  const rank = (effect: Effect) =>
-    effect.action === "deleted" ? 0 : holdsOneOf(starters, effect.path) ? 1 : effect.action === "changed" ? 2 : 3;
-  return outermost(effects)
-    .toSorted((one, other) => rank(one) - rank(other))
-    .slice(0, maxShownFiles);
+  const groups = Map.groupBy(outermost(effects), ({ action, path }) =>
+    action !== "deleted" && starters.has(path) ? "starters" : action,
+  );
+  const inOrder = (["deleted", "starters", "changed", "added"] as const).flatMap((group) => groups.get(group) ?? []);
+  return inOrder.slice(0, maxShownFiles);
 }
 
 function outermost({ effects }: Pick<Effects, "effects">): Effect[] {
   return effects.filter(({ within }) => within === undefined);
 }
 
-function describeEffect(effect: Effect, starters: readonly string[]): ShownChange {
+function describeEffect(effect: Effect, starters: ReadonlySet<string>): ShownChange {
   const { path, action, type, notes } = effect;
   const isFolder = type === "folder";
   const warning = isFolder
     ? "holds files that run by themselves outside the sandbox"
     : "runs by itself outside the sandbox";
-  const detail = [sizeDetail(effect), ...notes, holdsOneOf(starters, path) ? warning : ""];
+  const detail = [sizeDetail(effect), ...notes, action !== "deleted" && starters.has(path) ? warning : ""];
   return {
     path: isFolder ? `${path}/` : path,
     action,
     detail: detail.filter((part) => part !== "").join(", "),
   };
-}
-
-/** What git, a CI service, a shell or an editor starts without being told to, once the file is in the real folder. */
-const startsByItself =
-  /(?:^|\/)(?:\.git\/(?:(?:modules|worktrees)\/.*\/)?(?:hooks\/(?!.*\.sample$).|config(?:\.worktree)?$|commondir$)|\.gitmodules$|\.husky\/|\.github\/workflows\/|\.gitlab-ci\.yml$|\.circleci\/|\.envrc$|\.vscode\/(?:tasks|settings)\.json$)/;
-
-/** As a link, or a file with the way to a repository, each of these leads to what starts by itself. */
-const leadsToStarters =
-  /(?:^|\/)(?:\.git(?:\/hooks|\/(?:modules|worktrees)(?:\/.*\/hooks)?)?|\.husky|\.github(?:\/workflows)?|\.circleci|\.vscode)$/;
-
-function startersIn({ effects }: Pick<Effects, "effects">): string[] {
-  const starts = ({ path, type }: Effect) =>
-    startsByItself.test(path) || (type !== "folder" && leadsToStarters.test(path));
-  return effects.filter((effect) => effect.action !== "deleted" && starts(effect)).map(({ path }) => path);
-}
-
-function holdsOneOf(paths: readonly string[], place: string): boolean {
-  if (paths.length === 0) return false;
-  return paths.some((path) => path === place || path.startsWith(`${place}/`));
 }
 
 function sizeDetail(effect: Effect): string {
