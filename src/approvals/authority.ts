@@ -54,6 +54,18 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
     : { ...rule, approvers: named };
 }
 
+/**
+ * The same where several people have asked for what is decided. Whoever asked last must not decide alone about what others
+ * asked for: other approvers decide, and where there are none, all who asked must agree.
+ */
+export function ruleForAll(rule: AnswerRule, { platform, by, alsoAsked = [] }: Requester): AnswerRule {
+  if (alsoAsked.length === 0 || rule.notRequester || !rule.approvers.includes("requester")) return rule;
+  const others = rule.approvers.filter((entry) => entry !== "requester");
+  if (others.length > 0) return { ...rule, approvers: others };
+  const askers = [by.id, ...alsoAsked].map((id) => `user:${platform}:${id}`);
+  return { ...rule, approvers: askers, quorum: Math.max(rule.quorum, askers.length) };
+}
+
 const defaultExpiryMs = 60 * 60 * 1000;
 
 /** Milliseconds; null: never. */
@@ -66,7 +78,7 @@ export interface Person {
   by: Author;
 }
 
-/** Who asked, and whose messages the same turn answers as well. */
+/** Who asked, and who else did: several people's turns may have changed the same draft. */
 export interface Requester extends Person {
   alsoAsked?: readonly string[];
 }
@@ -78,6 +90,8 @@ export function fits(rule: AnswerRule, person: Person, requester: Requester, cho
   const isRequester = isThere && person.by.id === requester.by.id;
   const hasAsked = isRequester || (isThere && requester.alsoAsked?.includes(person.by.id) === true);
   if (choice === "approve" && rule.notRequester && hasAsked) return false;
+  // Each of several may say no to what was asked for together.
+  if (choice === "deny" && hasAsked && (requester.alsoAsked ?? []).length > 0) return true;
   return rule.approvers.some((entry) => {
     if (entry === "requester") return isRequester;
     return namesOf("user", person.platform, person.by.id).includes(entry) || hasRole(person, entry);

@@ -17,7 +17,7 @@ import type {
 import type { GateMatch } from "../core/gate.ts";
 import type { Author } from "../core/message.ts";
 import { recordAnswer } from "./audit.ts";
-import { fits, impossibilityOf, requesterOf, ruleFor } from "./authority.ts";
+import { fits, impossibilityOf, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import { areChangesMasked } from "./changes-card.ts";
 import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle } from "./context.ts";
@@ -79,7 +79,8 @@ function stateOf({ reason, grantIds }: ApprovalRecord): ApprovalState {
 async function recordOf(context: ApprovalsContext, request: ChangesRequest, cardId: string): Promise<ApprovalRecord> {
   const { turnId, target, scope, requester, alsoAsked = [], workingFolder, changes, grant, expiresAt } = request;
   const isMasked = changes.kind === "ask" && (await isHidingSecrets(context, request));
-  const rule = ruleFor(context.policy, keepChangesTool, isMasked);
+  const asked = { platform: target.platform, by: requester, alsoAsked };
+  const rule = ruleForAll(ruleFor(context.policy, keepChangesTool, isMasked), asked);
   const createdAt = context.now();
   const matches: GateMatch[] =
     grant === undefined

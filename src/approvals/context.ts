@@ -10,7 +10,7 @@ import type { ReplyTarget } from "../core/platform.ts";
 import type { Mask } from "../core/redact.ts";
 import type { ToolCall } from "../core/tool.ts";
 import type { Audit } from "../ports/audit.ts";
-import { type AnswerRule, type ApprovalPolicy, ruleFor } from "./authority.ts";
+import { type AnswerRule, type ApprovalPolicy, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
 import type { Grants } from "./grants.ts";
 import { hashOf } from "./hash.ts";
@@ -63,7 +63,7 @@ export function isExpired(record: ApprovalRecord, at: number): boolean {
 
 /** Who may answer it by the settings in force now. */
 export function ruleNow({ policy, mask }: ApprovalsContext, record: ApprovalRecord): AnswerRule {
-  return ruleFor(policy, record.call.name, hidesSecrets(record, mask));
+  return ruleForAll(ruleFor(policy, record.call.name, hidesSecrets(record, mask)), requesterOf(record));
 }
 
 export function hashOfCall(

@@ -182,7 +182,7 @@ describe("a turn in a folder that people configured", () => {
     expect(await contentOf("a.txt", given)).toBe("one\ntwo\nthree\n");
   });
 
-  test("of two people's turns is asked for by both: no grant of one covers it, and neither is a second pair of eyes", async () => {
+  test("of two people's turns is asked for by both, and both must agree", async () => {
     await changed();
     const turn = await bench.startTurn(given, ben);
     await bench.run(turn, "echo three >> a.txt");
@@ -191,6 +191,20 @@ describe("a turn in a folder that people configured", () => {
     const rows = await bench.ledger.list("approval", { states: ["open"] });
     const row = rows.find(({ body }) => body.cardId === id);
     expect(row?.body).toMatchObject({ requester: { id: "ben" }, alsoAsked: ["ann"] });
+    await bench.click("approve", ben);
+    await isUnchanged();
+    await bench.click("approve", ann);
+    expect(await contentOf("a.txt", given)).toBe("one\ntwo\nthree\n");
+  });
+
+  test("of two people's turns may be denied by either", async () => {
+    await changed();
+    const turn = await bench.startTurn(given, ben);
+    await bench.run(turn, "echo three >> a.txt");
+    await bench.end(turn);
+    await bench.click("deny", ann);
+    await isUnchanged();
+    expect((await bench.cardNow(bench.shown.at(-1))).items[0]).toMatchObject({ state: "denied" });
   });
 
   test("whose next turn only looks around keeps its card", async () => {
