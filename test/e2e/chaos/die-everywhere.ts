@@ -3,7 +3,7 @@
  * order that a seed shuffles, on the same home, while a person says things and approves. Each new process finds what the
  * last one left. At the end everything must have come to its end, once.
  *
- * Half of the instants here; `npm run chaos` takes all, with more seeds (CHAOS_SEEDS).
+ * A third of the instants here; `npm run chaos` takes all, with more seeds (CHAOS_SEEDS).
  */
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
@@ -19,7 +19,7 @@ import { createWorld, type World } from "./world.ts";
 export const seeds = Number(process.env.CHAOS_SEEDS ?? 1);
 const killPointsModule = resolve(import.meta.dirname, "../../faults/kill-points.ts");
 const lookMs = 25;
-const sharesOfPoints = 2;
+const sharesOfPoints = 3;
 export const chainMs = 540_000;
 
 /** Where the process that takes messages in dies; at all others it is one that works. */

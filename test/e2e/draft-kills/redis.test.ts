@@ -11,7 +11,7 @@ import type { Kind } from "./tasks.ts";
 import type { DraftWorld } from "./world.ts";
 
 const testMs = 600_000;
-const sharesOfSteps = 3;
+const sharesOfSteps = 4;
 
 /** Where on Redis something else could happen than in one process: around leases, the bus, and what is taken over. */
 const steps: { [kind in Kind]?: string[] } = {
