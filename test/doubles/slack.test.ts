@@ -527,15 +527,15 @@ describe("the clock", () => {
   test.each([createRunningClock, () => createStandingClock(0)])("rings in order when it is moved ahead", (create) => {
     const clock = create();
     const rung: string[] = [];
-    clock.after(200, () => rung.push("b"));
-    clock.after(100, () => {
+    clock.after(200_000, () => rung.push("b"));
+    clock.after(100_000, () => {
       rung.push("a");
-      clock.after(50, () => rung.push("a2"));
+      clock.after(50_000, () => rung.push("a2"));
     });
-    clock.after(300, () => rung.push("c"))();
-    clock.advance(199);
+    clock.after(300_000, () => rung.push("c"))();
+    clock.advance(190_000);
     expect(rung).toEqual(["a", "a2"]);
-    clock.advance(101);
+    clock.advance(110_000);
     expect(rung).toEqual(["a", "a2", "b"]);
     clock.stop();
   });
