@@ -226,6 +226,7 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
       await tab.goto(`${url}/dashboard?token=${token}`);
       const row = tab.locator("li.approval").first();
       const files = row.getByRole("list", { name: "Changed files" }).getByRole("listitem");
+      await files.first().waitFor();
       expect((await files.allTextContents()).map((text) => text.trim())).toEqual([
         "deleted <b>old</b>.html −40",
         "added new.html +12",
