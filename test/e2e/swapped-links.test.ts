@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
-import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { createChatClient } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createSlackDouble } from "../doubles/slack/double.ts";
 import { filesWith } from "./oracle/canaries.ts";
 
 const canary = "canary-of-another-conversation";
@@ -17,44 +18,72 @@ const turns = 6;
 let home: RemoraHome;
 let model: CallingModel;
 let remora: RemoraProcess;
-let ann: ChatClient;
 let swapper: Worker;
-beforeAll(async () => {
+beforeEach(async () => {
   [home, model] = await Promise.all([createHome(), startCallingModel()]);
-  remora = await startRemora(home, { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url });
-  ann = await createChatClient(remora.url, remora.token);
 });
-afterAll(async () => {
+afterEach(async () => {
   await swapper?.terminate();
-  ann?.close();
   await remora?.kill();
   await model?.close();
   await home?.remove();
 });
 
-test("of more than a thousand reads and uploads none follows the link", { timeout: 240_000 }, async () => {
-  const [own, others] = ["channel:general", "dm:ben"].map((name) => join(home.workspace, "files", name)) as [
-    string,
-    string,
-  ];
+async function start(env: Record<string, string> = {}): Promise<void> {
+  remora = await startRemora(home, { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, ...env });
+}
+
+/** In the working folder of the channel: a report, whose folder is swapped from now on. */
+async function swapIn(channel: string): Promise<void> {
+  const [own, others] = [channel, "dm:ben"].map((name) => join(home.workspace, "files", name)) as [string, string];
   for (const folder of [join(own, "d"), others]) await mkdir(folder, { recursive: true });
   await writeFile(join(own, "d/report.txt"), "the report\n");
   await writeFile(join(others, "report.txt"), `${canary}\n`);
   swapper = await startSwapping(own, others);
+}
+
+function request(steps: number): string {
   const uses = [
     `call read_file {"path":"d/report.txt"} ${callsPerStep} times`,
     `call chat_upload {"path":"d/report.txt"} ${callsPerStep} times`,
   ];
-  const request = Array.from({ length: stepsPerTurn }, (_, step) => uses[step % uses.length]).join(" then ");
-  for (let turn = 0; turn < turns; turn += 1)
-    await ann.answerTo(await ann.say(`@remora ${request}`, { channel: "general" }));
-  const results = model.requests.join();
-  expect(results.split("the report").length).toBeGreaterThan(turns * callsPerStep);
-  expect(results).not.toContain(canary);
-  const known = join(others, "report.txt");
+  return Array.from({ length: steps }, (_, step) => uses[step % uses.length]).join(" then ");
+}
+
+async function expectNothingTaken(): Promise<void> {
+  expect(model.requests.join()).not.toContain(canary);
+  const known = join(home.workspace, "files/dm:ben/report.txt");
   for (const folder of [home.workspace, home.data])
     expect(filesWith(canary, folder, (path) => path === known)).toEqual([]);
   expect(await readFile(known, "utf8")).toBe(`${canary}\n`);
+}
+
+test("of more than a thousand reads and uploads on the page none follows the link", { timeout: 240_000 }, async () => {
+  await start();
+  const ann = await createChatClient(remora.url, remora.token);
+  await swapIn("channel:general");
+  for (let turn = 0; turn < turns; turn += 1)
+    await ann.answerTo(await ann.say(`@remora ${request(stepsPerTurn)}`, { channel: "general" }));
+  ann.close();
+  expect(model.requests.join().split("the report").length).toBeGreaterThan(turns * callsPerStep);
+  await expectNothingTaken();
+});
+
+test("of the files that Slack is given none is another's", { timeout: 120_000 }, async () => {
+  const slack = await createSlackDouble();
+  onTestFinished(() => slack.stop());
+  await start({ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl });
+  await swapIn(`channel:${slack.general.id}`);
+  const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora ${request(2)}` });
+  const here = () => slack.see({ in: slack.general, thread: said.ts }).filter(({ isAgents }) => isAgents);
+  await slack.until(
+    () => here().some(({ readable, streaming }) => /Finished/.test(readable) && streaming !== "in_progress"),
+    60_000,
+  );
+  const shared = () => here().flatMap(({ files }) => files.map(({ content }) => content));
+  await slack.until(() => shared().length > 0, 30_000);
+  expect(new Set(shared())).toEqual(new Set(["the report\n"]));
+  await expectNothingTaken();
 });
 
 /** The folder `d` is a folder, a link to the other conversation's folder, nothing, and a folder again, without a pause. */
