@@ -22,12 +22,12 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: process.env.CHAOS_SEEDS === undefined ? chaosOnly : [],
     // For busy machines: whole processes and browsers are started.
-    testTimeout: 40_000,
-    hookTimeout: 60_000,
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
     maxWorkers: 3,
     sequence: { sequencer: LongFirst },
     setupFiles: ["test/patience.ts"],
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 30_000 } },
   },
 });

@@ -1,7 +1,7 @@
 /** Waiting for a condition ends when it holds, so patience costs nothing; a second is too little on a busy machine. */
 import { vi } from "vitest";
 
-const patienceMs = 15_000;
+const patienceMs = 30_000;
 const { waitFor } = vi;
 
 vi.waitFor = (callback, options) => {

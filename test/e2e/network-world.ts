@@ -90,8 +90,7 @@ export async function createNetworkWorld(): Promise<NetworkWorld> {
       return started;
     },
     async filesWith(text) {
-      const entries = await readdir(root, { recursive: true, withFileTypes: true });
-      const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+      const files = await filesIn(root);
       const found = await Promise.all(
         files.map(async (file) => (await readFile(file).catch(goneMeanwhile)).includes(text)),
       );
@@ -106,7 +105,21 @@ export async function createNetworkWorld(): Promise<NetworkWorld> {
   };
 }
 
-/** Drafts that are settled are deleted while somebody looks. */
+/** Unlike a recursive readdir, goes on when a folder is deleted while it is read: drafts that are settled are. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(noneWhenGone);
+  const files = entries.filter((entry) => entry.isFile()).map(({ name }) => join(folder, name));
+  const deeper = await Promise.all(
+    entries.filter((entry) => entry.isDirectory()).map(({ name }) => filesIn(join(folder, name))),
+  );
+  return [...files, ...deeper.flat()];
+}
+
+function noneWhenGone(thrown: NodeJS.ErrnoException): [] {
+  if (thrown.code === "ENOENT") return [];
+  throw thrown;
+}
+
 function goneMeanwhile(thrown: NodeJS.ErrnoException): string {
   if (thrown.code === "ENOENT") return "";
   throw thrown;
