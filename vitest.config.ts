@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Whole processes take longest. Begun last, as small files are by default, the last of them would run alone. */
-const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/queue/"];
+const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/tool-queue/"];
 
 /** Too long for every run: `npm run chaos` runs it, with more seeds. */
 const chaosOnly = ["test/e2e/draft-kills/random.test.ts"];

@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createContextBuilder } from "../src/context/assemble.ts";
-import type { SkillBrief } from "../src/core/context.ts";
-import { silentLog } from "../src/core/log.ts";
-import type { Memory, MemoryHit } from "../src/core/memory.ts";
-import type { InboundMessage, Json } from "../src/core/message.ts";
-import { createRedactor } from "../src/core/redact.ts";
-import type { TurnRecord } from "../src/core/turn.ts";
+import { silentLog } from "../src/lib/log.ts";
+import { createRedactor } from "../src/lib/redact.ts";
+import type { SkillBrief } from "../src/ports/context.ts";
+import type { Memory, MemoryHit } from "../src/ports/memory.ts";
+import type { InboundMessage, Json } from "../src/ports/message.ts";
+import type { TurnRecord } from "../src/ports/turn.ts";
 import { percentile } from "./statistics.ts";
 
 const rounds = 200;

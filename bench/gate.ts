@@ -4,8 +4,8 @@
  */
 import { fileURLToPath } from "node:url";
 import { createGate } from "../src/gate/gate.ts";
-import { gateRules } from "../src/skills/library.ts";
-import { loadSkills } from "../src/skills/load.ts";
+import { gateRules } from "../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../src/skill-runtime/library/load.ts";
 import { dangerous } from "../test/gate/tables/dangerous.ts";
 import { askedByTag, looking, working } from "../test/gate/tables/harmless.ts";
 import { prose } from "../test/gate/tables/prose.ts";

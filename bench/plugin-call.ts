@@ -6,15 +6,15 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { createEvents } from "../src/core/events.ts";
-import { silentLog } from "../src/core/log.ts";
-import type { ToolScope } from "../src/core/tool.ts";
+import { silentLog } from "../src/lib/log.ts";
+import { createEvents } from "../src/ports/events.ts";
+import type { ToolScope } from "../src/ports/tool.ts";
 import { createEgress } from "../src/sandbox/egress/egress.ts";
 import { createUnconfinedLauncher, createViewLauncher } from "../src/sandbox/plugin-launcher.ts";
 import { createSandbox } from "../src/sandbox/view/sandbox.ts";
-import { createIsolatedPlugins } from "../src/skills/isolated/isolated-plugins.ts";
-import { createSkillLibrary } from "../src/skills/library.ts";
-import { createToolbox } from "../src/skills/toolbox.ts";
+import { createSkillLibrary } from "../src/skill-runtime/library/library.ts";
+import { createIsolatedPlugins } from "../src/skill-runtime/plugins/isolated/isolated-plugins.ts";
+import { createToolbox } from "../src/skill-runtime/toolbox.ts";
 import { median } from "./statistics.ts";
 
 const calls = 500;

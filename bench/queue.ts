@@ -6,12 +6,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAuditLog } from "../src/audit/audit-log.ts";
-import { createEvents } from "../src/core/events.ts";
-import { silentLog } from "../src/core/log.ts";
-import { defaultBackoff } from "../src/core/retry.ts";
-import type { Toolbox, ToolJob } from "../src/core/tool.ts";
-import { createEmbeddedQueue } from "../src/queue/execute.ts";
-import { createSqliteLedger } from "../src/storage/sqlite-ledger.ts";
+import { defaultBackoff } from "../src/lib/backoff.ts";
+import { silentLog } from "../src/lib/log.ts";
+import { createEvents } from "../src/ports/events.ts";
+import type { Toolbox, ToolJob } from "../src/ports/tool.ts";
+import { createSqliteLedger } from "../src/storage/sqlite/ledger.ts";
+import { createEmbeddedQueue } from "../src/tool-queue/embedded/queue.ts";
 
 const rounds = 2_000;
 const folder = await mkdtemp(join(tmpdir(), "remora-bench-"));

@@ -6,7 +6,7 @@ import { enableCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command, Option } from "commander";
-import { RemoraError } from "./core/errors.ts";
+import { RemoraError } from "./lib/errors.ts";
 
 enableCompileCache();
 const root = dirname(dirname(fileURLToPath(import.meta.url)));

@@ -6,7 +6,7 @@
 import { enableCompileCache } from "node:module";
 
 if (process.argv[2] === "start" && process.env.REMORA_ENVIRONMENT === undefined) {
-  const { restartWithoutSecrets } = await import("./secret-environment.mjs");
+  const { restartWithoutSecrets } = await import("./cli/secret-environment.mjs");
   restartWithoutSecrets();
 }
 enableCompileCache();

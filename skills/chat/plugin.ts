@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import type { ChatLine } from "../../src/core/chat.ts";
-import { RemoraError } from "../../src/core/errors.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { Plugin, PluginChat, PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/core/working-folder.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/lib/working-folder.ts";
+import type { ChatLine } from "../../src/ports/chat.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { Plugin, PluginChat, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
 
 const usualLimit = 30;
 const fileCapBytes = 10 * 1024 * 1024;

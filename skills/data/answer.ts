@@ -1,6 +1,6 @@
 /** Reads data files and does with them what one request asks. It runs in a process of its own: see data-process.ts. */
 import { readFileSync } from "node:fs";
-import { RemoraError } from "../../src/core/errors.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
 import { type Data, openData, type Rows, select } from "./database.ts";
 import { describeData, noteOf } from "./describe.ts";
 import { quoted } from "./names.ts";

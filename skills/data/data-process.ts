@@ -1,5 +1,5 @@
-/** The process that does the work of one call: src/core/child-task.ts. */
-import { answerOnce } from "../../src/core/child-task-side.ts";
+/** The process that does the work of one call: src/plugin-sdk/isolated-process.ts. */
+import { answerOnce } from "../../src/plugin-sdk/isolated-entry.ts";
 import { answerData } from "./answer.ts";
 import type { DataRequest } from "./requests.ts";
 

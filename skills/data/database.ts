@@ -1,11 +1,11 @@
 /**
  * The database of one request: in memory, with the tables loaded, and after that for reading alone. What is asked of it is
  * SQL that a model wrote: an authorizer lets SELECT through and nothing else, and no other file can be attached. Time and
- * memory are limited by ending the process (src/core/child-task.ts).
+ * memory are limited by ending the process (src/plugin-sdk/isolated-process.ts).
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { RE2JS } from "re2js";
-import { messageOf } from "../../src/core/errors.ts";
+import { messageOf } from "../../src/lib/errors.ts";
 import { dataProblem } from "./problem.ts";
 import type { Source } from "./requests.ts";
 import { loadTables, type Table } from "./tables.ts";

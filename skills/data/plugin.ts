@@ -4,11 +4,11 @@
  */
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
-import { runChildTask } from "../../src/core/child-task.ts";
-import { RemoraError } from "../../src/core/errors.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import { explainFileProblem } from "../../src/core/working-folder.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import { explainFileProblem } from "../../src/lib/working-folder.ts";
+import { runChildTask } from "../../src/plugin-sdk/isolated-process.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
 import { chartOf, fileNameOf, filesIn, optionalText, sourceOptions } from "./arguments.ts";
 import {
   checkPictureName,

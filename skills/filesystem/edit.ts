@@ -1,8 +1,9 @@
 /** `edit_file`: replaces a passage that occurs exactly once (or, when asked to, everywhere); anything else changes nothing. */
-import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext } from "../../src/core/plugin.ts";
-import { replaceFile } from "../../src/core/replace-file.ts";
-import { atPlace, existingFile, fileProblem, openForReading } from "../../src/core/working-folder.ts";
+
+import { atPlace, existingFile, fileProblem, openForReading } from "../../src/lib/working-folder.ts";
+import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { PluginContext } from "../../src/ports/plugin.ts";
 import { readText, textIn } from "./text.ts";
 
 export function editFile(input: JsonObject, { workingFolder }: PluginContext): Promise<string> {

@@ -1,9 +1,9 @@
 /** `list_folder`: what is in a folder, a line each, folders with a slash, files with their size, links with where they lead. */
 import { lstat, readlink } from "node:fs/promises";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext } from "../../src/core/plugin.ts";
-import { sizeText } from "../../src/core/size-text.ts";
-import { openForReading } from "../../src/core/working-folder.ts";
+import { sizeText } from "../../src/lib/text/format-bytes.ts";
+import { openForReading } from "../../src/lib/working-folder.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { PluginContext } from "../../src/ports/plugin.ts";
 import { atReadable } from "./outputs.ts";
 import { type Entry, walk } from "./walk.ts";
 

@@ -1,6 +1,7 @@
 /** Results that were too long for the model are files in `/outputs`, for these tools as for commands; nothing is written there. */
-import type { PluginContext } from "../../src/core/plugin.ts";
-import { atPlace, type Place } from "../../src/core/working-folder.ts";
+
+import { atPlace, type Place } from "../../src/lib/working-folder.ts";
+import type { PluginContext } from "../../src/ports/plugin.ts";
 
 const outputsPath = "/outputs";
 

@@ -1,7 +1,8 @@
-/** The file tools: each reads its arguments, works inside the working folder (src/core/working-folder.ts), and answers in text. */
-import type { JsonObject } from "../../src/core/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import { explainFileProblem } from "../../src/core/working-folder.ts";
+/** The file tools: each reads its arguments, works inside the working folder (src/lib/working-folder.ts), and answers in text. */
+
+import { explainFileProblem } from "../../src/lib/working-folder.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
 import { editFile } from "./edit.ts";
 import { listFolder } from "./list.ts";
 import { readFileText } from "./read.ts";

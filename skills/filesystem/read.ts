@@ -1,7 +1,8 @@
 /** `read_file`: some lines of a text file, and which lines of how many they are. */
-import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext } from "../../src/core/plugin.ts";
-import { fileProblem, openForReading } from "../../src/core/working-folder.ts";
+
+import { fileProblem, openForReading } from "../../src/lib/working-folder.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { PluginContext } from "../../src/ports/plugin.ts";
 import { atReadable } from "./outputs.ts";
 import { readText, textIn } from "./text.ts";
 

@@ -1,9 +1,10 @@
 /** `write_file`: a text file, new or replaced whole; permissions of a replaced file stay. */
-import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext } from "../../src/core/plugin.ts";
-import { replaceFile } from "../../src/core/replace-file.ts";
-import { sizeText } from "../../src/core/size-text.ts";
-import { atPlace, existingFile, fileProblem } from "../../src/core/working-folder.ts";
+
+import { sizeText } from "../../src/lib/text/format-bytes.ts";
+import { atPlace, existingFile, fileProblem } from "../../src/lib/working-folder.ts";
+import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { PluginContext } from "../../src/ports/plugin.ts";
 import { textIn } from "./text.ts";
 
 export function writeFileText(input: JsonObject, { workingFolder }: PluginContext): Promise<string> {

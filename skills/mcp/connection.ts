@@ -7,11 +7,12 @@
  *
  * Nothing waits for it but the calls of its own tools, and those not long.
  */
-import { messageOf } from "../../src/core/errors.ts";
-import type { Log } from "../../src/core/log.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { OfferedTool, ToolOffer } from "../../src/core/plugin.ts";
-import { pause } from "../../src/core/retry.ts";
+
+import { pause } from "../../src/lib/backoff.ts";
+import { messageOf } from "../../src/lib/errors.ts";
+import type { Log } from "../../src/lib/log.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { OfferedTool, ToolOffer } from "../../src/ports/plugin.ts";
 import { type CallOutcome, type ListedTool, openSession, type Session, type SessionOptions } from "./session.ts";
 import type { ServerSettings } from "./settings.ts";
 

@@ -3,10 +3,10 @@
  * bytes saved as files of the working folder. Total: servers answer what they like.
  */
 import { randomBytes } from "node:crypto";
-import type { PluginResult } from "../../src/core/plugin.ts";
-import { replaceFile } from "../../src/core/replace-file.ts";
-import type { ToolFile } from "../../src/core/tool.ts";
-import { atPlace, explainFileProblem } from "../../src/core/working-folder.ts";
+import { atPlace, explainFileProblem } from "../../src/lib/working-folder.ts";
+import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
+import type { PluginResult } from "../../src/ports/plugin.ts";
+import type { ToolFile } from "../../src/ports/tool.ts";
 
 /** More is no answer that anybody reads; the queue cuts again. */
 const longestText = 1_000_000;

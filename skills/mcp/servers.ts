@@ -1,8 +1,8 @@
 /** The servers of the settings, each with its connection; loaded only where there are any. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext, PluginHome, PluginResult } from "../../src/core/plugin.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { PluginContext, PluginHome, PluginResult } from "../../src/ports/plugin.ts";
 import { addressTransports } from "./address.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
 import { createProgramTransport } from "./program.ts";

@@ -9,8 +9,8 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import { codeOf, messageOf } from "../../src/core/errors.ts";
-import type { JsonObject } from "../../src/core/message.ts";
+import { codeOf, messageOf } from "../../src/lib/errors.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 
 /** A tool as its server lists it; any part may be missing or be anything. */
 export interface ListedTool {

@@ -1,8 +1,8 @@
 /** The schedule tools: what the person who asks wants said or done later, in the conversation they ask in. */
-import { RemoraError } from "../../src/core/errors.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { Plugin, PluginContext, PluginResult, PluginSchedules } from "../../src/core/plugin.ts";
-import type { ShownSchedule } from "../../src/core/schedules.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { Plugin, PluginContext, PluginResult, PluginSchedules } from "../../src/ports/plugin.ts";
+import type { ShownSchedule } from "../../src/schedules/schedules.ts";
 import { readTime, shownTime } from "./time.ts";
 
 const shownCharacters = 120;

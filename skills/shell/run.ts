@@ -2,9 +2,10 @@
  * A command in the foreground: it runs to its end, to its time limit, or until it is stopped; then nothing of it runs any
  * more. A non-zero exit is an answer and not a failure to try again.
  */
-import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext, PluginResult } from "../../src/core/plugin.ts";
+
 import type { PluginCommands } from "../../src/ports/draft.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { PluginContext, PluginResult } from "../../src/ports/plugin.ts";
 import type { CommandEnd } from "../../src/ports/sandbox.ts";
 import { createOutputKeeper } from "./output.ts";
 

@@ -1,7 +1,8 @@
 /** The tools of the skills skill: what there is (list.ts), and instructions written with a person's approval (write.ts). */
-import type { JsonObject } from "../../src/core/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import { explainFileProblem } from "../../src/core/working-folder.ts";
+
+import { explainFileProblem } from "../../src/lib/working-folder.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
 import { listSkills } from "./list.ts";
 import { editSkill, writeSkill } from "./write.ts";
 

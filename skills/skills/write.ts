@@ -8,9 +8,9 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { PluginContext, PluginResult, PluginSkills } from "../../src/core/plugin.ts";
-import { replaceFile } from "../../src/core/replace-file.ts";
-import { atPlace, existingFile, openForReading, type Place } from "../../src/core/working-folder.ts";
+import { atPlace, existingFile, openForReading, type Place } from "../../src/lib/working-folder.ts";
+import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
+import type { PluginContext, PluginResult, PluginSkills } from "../../src/ports/plugin.ts";
 import { describe, fileRefusal, mainFile, nameRefusal, textRefusal } from "./allowed.ts";
 
 export interface SkillFileName {

@@ -3,7 +3,7 @@
  * has to do. Two at once: each may need a whole core for a moment.
  */
 import PQueue from "p-queue";
-import { runChildTask } from "../../src/core/child-task.ts";
+import { runChildTask } from "../../src/plugin-sdk/isolated-process.ts";
 import { decodeText } from "./decode.ts";
 import type { Page, PageRequest } from "./page.ts";
 

@@ -1,7 +1,7 @@
 /** `web_search`: asks the provider of the settings and gives titles, addresses and snippets. */
-import { messageOf, RemoraError } from "../../src/core/errors.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext, PluginResult } from "../../src/core/plugin.ts";
+import { messageOf, RemoraError } from "../../src/lib/errors.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { PluginContext, PluginResult } from "../../src/ports/plugin.ts";
 import type { Disclosure } from "./disclosure.ts";
 import { mostBytes, retryAfterOf } from "./download.ts";
 import { addressOf, withoutInvisible } from "./page-node.ts";

@@ -9,9 +9,9 @@
  *   search   the search provider of web_search
  */
 import { z } from "zod";
-import { type AddressRule, readAddressRule } from "../../src/core/address-rule.ts";
-import { RemoraError } from "../../src/core/errors.ts";
-import type { JsonObject } from "../../src/core/message.ts";
+import { type AddressRule, readAddressRule } from "../../src/lib/address-rule.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 
 /** Mail, databases, caches and cluster managers answer on others, some of them also to an HTTP request. */
 const usualPorts = [80, 443, 8080, 8443];

@@ -8,8 +8,8 @@
  *
  * Clicks on one card are taken one after the other, so that "approve all" against "deny all" is not a mixture of both.
  */
-import type { ApprovalRecord, ApprovalVote } from "../core/approval.ts";
-import type { AnswerChoice, AnswerReceipt, Author } from "../core/message.ts";
+import type { ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
+import type { AnswerChoice, AnswerReceipt, Author } from "../ports/message.ts";
 import { type RecordedAnswer, recordAnswer } from "./audit.ts";
 import { approversText, fits, requesterOf } from "./authority.ts";
 import { type ApprovalRow, choicesOf, cleaner, groupsOf, minutesText, outcomeText, progressText } from "./card.ts";

@@ -8,7 +8,9 @@
  *
  * Nothing is kept or timed in memory: any number of processes may do this on one ledger, and a restart changes nothing.
  */
-import type { ApprovalDesk, ApprovalRecord } from "../core/approval.ts";
+
+import { createSerial } from "../lib/keyed-mutex.ts";
+import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import { answerCard } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
@@ -30,7 +32,6 @@ import { createNotices } from "./notices.ts";
 import { openApprovals } from "./open.ts";
 import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
-import { createSerial } from "./serial.ts";
 
 const defaultGrantMs = 30 * 60 * 1000;
 /** For audit. */

@@ -1,10 +1,10 @@
 /** Answers in the audit, before they take effect: who decided what, on whose behalf, and what was shown. */
 import { createHash } from "node:crypto";
-import type { ApprovalRecord, CardItem } from "../core/approval.ts";
-import { messageOf } from "../core/errors.ts";
-import type { Author } from "../core/message.ts";
-import { ruleText } from "../core/rule-text.ts";
+import { messageOf } from "../lib/errors.ts";
+import { ruleText } from "../lib/text/describe-rule.ts";
+import type { ApprovalRecord, CardItem } from "../ports/approval.ts";
 import type { AuditMap, ShownCard } from "../ports/audit.ts";
+import type { Author } from "../ports/message.ts";
 import { type ApprovalRow, openItem } from "./card.ts";
 import type { ApprovalsContext } from "./context.ts";
 import { grantableRules } from "./grants.ts";

@@ -3,8 +3,8 @@
  *
  * An id in a rule is compared whole. Bots never fit. An empty list fits nobody.
  */
-import type { ApprovalRecord } from "../core/approval.ts";
-import type { Author } from "../core/message.ts";
+import type { ApprovalRecord } from "../ports/approval.ts";
+import type { Author } from "../ports/message.ts";
 
 export interface AnswerRule {
   /** `requester`, `user:<platform>:<id>`, `user:<id>`, `role:<platform>:<id>`, `role:<id>`. Empty: nobody. */

@@ -9,9 +9,10 @@
  *
  * Escaping is one-to-one: two different calls never give the same text. Nothing is cut here.
  */
-import type { Json, JsonObject } from "../core/message.ts";
-import type { Mask } from "../core/redact.ts";
-import type { ToolCall } from "../core/tool.ts";
+
+import type { Mask } from "../lib/redact.ts";
+import type { Json, JsonObject } from "../ports/message.ts";
+import type { ToolCall } from "../ports/tool.ts";
 import { canonicalJson } from "./hash.ts";
 
 /** Control, format, unassigned, private and surrogate characters, what is ignored in display, and every blank but the space. */

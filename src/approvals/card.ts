@@ -6,13 +6,13 @@
  * chosen now, and, once settled, what became of it.
  */
 import { basename, dirname } from "node:path";
-import type { ApprovalCard, ApprovalRecord, ApprovalState, CardItem } from "../core/approval.ts";
-import type { GateMatch } from "../core/gate.ts";
-import type { LedgerEntry } from "../core/ledger.ts";
-import type { AnswerChoice } from "../core/message.ts";
-import type { ReplyTarget } from "../core/platform.ts";
-import type { Mask } from "../core/redact.ts";
-import { ruleText, shownPattern } from "../core/rule-text.ts";
+import type { Mask } from "../lib/redact.ts";
+import { ruleText, shownPattern } from "../lib/text/describe-rule.ts";
+import type { ApprovalCard, ApprovalRecord, ApprovalState, CardItem } from "../ports/approval.ts";
+import type { GateMatch } from "../ports/gate.ts";
+import type { LedgerEntry } from "../ports/ledger.ts";
+import type { AnswerChoice } from "../ports/message.ts";
+import type { ReplyTarget } from "../ports/platform.ts";
 import { approversText } from "./authority.ts";
 import { callTextOf, editJsonOf, escapeHidden, isMasked, warningOf } from "./card-text.ts";
 import { changesText, choicesAfter, choicesOfChanges } from "./changes-card.ts";

@@ -1,7 +1,8 @@
 /** The part of a card that shows changes to a folder: texts escaped like every text of a card, and what may be chosen. */
-import type { ApprovalRecord, ApprovalState, ChangesRecord, ShownChanges } from "../core/approval.ts";
-import type { AnswerChoice } from "../core/message.ts";
-import type { Mask } from "../core/redact.ts";
+
+import type { Mask } from "../lib/redact.ts";
+import type { ApprovalRecord, ApprovalState, ChangesRecord, ShownChanges } from "../ports/approval.ts";
+import type { AnswerChoice } from "../ports/message.ts";
 import { escapeHidden, escapeHiddenLines } from "./card-text.ts";
 import { grantableRules } from "./grants.ts";
 

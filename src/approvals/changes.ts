@@ -13,9 +13,9 @@ import type {
   ChangesOutcome,
   ChangesRecord,
   ChangesRequest,
-} from "../core/approval.ts";
-import type { GateMatch } from "../core/gate.ts";
-import type { Author } from "../core/message.ts";
+} from "../ports/approval.ts";
+import type { GateMatch } from "../ports/gate.ts";
+import type { Author } from "../ports/message.ts";
 import { recordAnswer } from "./audit.ts";
 import { fits, impossibilityOf, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";

@@ -1,22 +1,23 @@
 /** What the parts of the approvals share, and the few steps that all of them take with records. */
-import type { ApprovalCard, ApprovalRecord, ApprovalState, CardRecord, ChangesActions } from "../core/approval.ts";
-import type { Events } from "../core/events.ts";
-import type { Gate } from "../core/gate.ts";
-import type { Ledger } from "../core/ledger.ts";
-import type { Log } from "../core/log.ts";
-import type { Feedback } from "../core/memory.ts";
-import type { Author, JsonObject } from "../core/message.ts";
-import type { ReplyTarget } from "../core/platform.ts";
-import type { Mask } from "../core/redact.ts";
-import type { ToolCall } from "../core/tool.ts";
+
+import type { Serial } from "../lib/keyed-mutex.ts";
+import type { Log } from "../lib/log.ts";
+import type { Mask } from "../lib/redact.ts";
+import type { ApprovalCard, ApprovalRecord, ApprovalState, CardRecord, ChangesActions } from "../ports/approval.ts";
 import type { Audit } from "../ports/audit.ts";
+import type { Events } from "../ports/events.ts";
+import type { Gate } from "../ports/gate.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { Feedback } from "../ports/memory.ts";
+import type { Author, JsonObject } from "../ports/message.ts";
+import type { ReplyTarget } from "../ports/platform.ts";
+import type { ToolCall } from "../ports/tool.ts";
 import { type AnswerRule, type ApprovalPolicy, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
 import type { Grants } from "./grants.ts";
 import { hashOf } from "./hash.ts";
 import type { Notices } from "./notices.ts";
 import { type DecisionRecords, decisionsOf, grantDecisionsOf } from "./record.ts";
-import type { Serial } from "./serial.ts";
 
 export interface ApprovalsOptions {
   ledger: Ledger;

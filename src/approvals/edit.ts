@@ -2,9 +2,10 @@
  * Edited arguments: parsed, checked against the tool's schema, and judged by the gate like any call. What passes takes the
  * place of the call in its records, which keep what was asked for; what does not is refused, and the card stays open.
  */
-import type { GateMatch } from "../core/gate.ts";
-import type { JsonObject } from "../core/message.ts";
-import { shownPattern } from "../core/rule-text.ts";
+
+import { shownPattern } from "../lib/text/describe-rule.ts";
+import type { GateMatch } from "../ports/gate.ts";
+import type { JsonObject } from "../ports/message.ts";
 import type { Click } from "./answer.ts";
 import { fits, requesterOf, ruleFor } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";

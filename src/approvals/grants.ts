@@ -5,11 +5,11 @@
  * for, and for nobody else: only where the giver's click would count, and only when every pattern that asks is covered. What the gate asks about by itself is never covered.
  */
 import { randomBytes } from "node:crypto";
-import type { GrantRecord } from "../core/approval.ts";
-import type { GateMatch } from "../core/gate.ts";
-import type { Ledger } from "../core/ledger.ts";
-import type { AnswerReceipt, Author } from "../core/message.ts";
-import { ruleText } from "../core/rule-text.ts";
+import { ruleText } from "../lib/text/describe-rule.ts";
+import type { GrantRecord } from "../ports/approval.ts";
+import type { GateMatch } from "../ports/gate.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { AnswerReceipt, Author } from "../ports/message.ts";
 import { type AnswerRule, fits, type Requester } from "./authority.ts";
 
 export interface GrantRule {

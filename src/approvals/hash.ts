@@ -1,7 +1,7 @@
 /** Ids that can't be guessed, and the hash that ties an approval to one call. */
 import { createHash, randomBytes } from "node:crypto";
-import type { Json } from "../core/message.ts";
-import type { ToolCall } from "../core/tool.ts";
+import type { Json } from "../ports/message.ts";
+import type { ToolCall } from "../ports/tool.ts";
 
 /** 128 random bits, base64url; never begins with a dash, so that it can be typed after a command. */
 export function createApprovalId(): string {

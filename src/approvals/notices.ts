@@ -8,13 +8,14 @@
  *
  * A notice that is still due at a sweep, from a crash, from a platform that was away, or from another process, is told then.
  */
-import type { ApprovalCard } from "../core/approval.ts";
-import { messageOf } from "../core/errors.ts";
-import type { CardNotice, Ledger } from "../core/ledger.ts";
-import type { Log } from "../core/log.ts";
+
+import { messageOf } from "../lib/errors.ts";
+import { createSerial } from "../lib/keyed-mutex.ts";
+import type { Log } from "../lib/log.ts";
+import type { ApprovalCard } from "../ports/approval.ts";
+import type { CardNotice, Ledger } from "../ports/ledger.ts";
 import type { ApprovalRow } from "./card.ts";
 import { createApprovalId } from "./hash.ts";
-import { createSerial } from "./serial.ts";
 
 /** A message that can't be rewritten for so long is gone. */
 const givenUpAfterMs = 24 * 60 * 60 * 1000;

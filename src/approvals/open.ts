@@ -6,9 +6,10 @@
  *   3. the rest share one card: that of identical open calls in the conversation, or a new one
  *   4. more open cards than the limit: denied, with a note for the model
  */
-import type { ApprovalCard, ApprovalRecord, ApprovalRequest, ApprovalState, GrantRecord } from "../core/approval.ts";
-import { RemoraError } from "../core/errors.ts";
-import type { Author } from "../core/message.ts";
+
+import { RemoraError } from "../lib/errors.ts";
+import type { ApprovalCard, ApprovalRecord, ApprovalRequest, ApprovalState, GrantRecord } from "../ports/approval.ts";
+import type { Author } from "../ports/message.ts";
 import { recordAnswer } from "./audit.ts";
 import {
   type AnswerRule,

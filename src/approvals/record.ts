@@ -9,11 +9,11 @@
  * What another process decided, or one that died before it came to it, has no mark: then the event is given here. A line
  * carries the decision's id and is never written twice; an event may come twice when the process dies in between.
  */
-import type { ApprovalRecord, GrantRecord } from "../core/approval.ts";
-import type { Events } from "../core/events.ts";
-import type { Ledger } from "../core/ledger.ts";
-import type { Feedback } from "../core/memory.ts";
-import type { Author } from "../core/message.ts";
+import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
+import type { Events } from "../ports/events.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { Feedback } from "../ports/memory.ts";
+import type { Author } from "../ports/message.ts";
 import type { ApprovalRow } from "./card.ts";
 
 export interface Decision {

@@ -5,10 +5,11 @@
  *
  * Then a compare-and-set consumes the approval. Whatever is in doubt does not run.
  */
-import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../core/approval.ts";
-import { messageOf } from "../core/errors.ts";
-import type { Author } from "../core/message.ts";
-import type { ToolCall } from "../core/tool.ts";
+
+import { messageOf } from "../lib/errors.ts";
+import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
+import type { Author } from "../ports/message.ts";
+import type { ToolCall } from "../ports/tool.ts";
 import { type AnswerRule, fits, requesterOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import { type ApprovalsContext, expireDue, hashOfCall, isExpired, ruleNow, settle } from "./context.ts";

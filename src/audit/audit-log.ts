@@ -12,11 +12,11 @@
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { messageOf, RemoraError } from "../core/errors.ts";
-import type { Events } from "../core/events.ts";
-import type { Log } from "../core/log.ts";
-import type { Mask } from "../core/redact.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Mask } from "../lib/redact.ts";
 import type { Audit } from "../ports/audit.ts";
+import type { Events } from "../ports/events.ts";
 import { describeStart, startEvent } from "./chain-start.ts";
 import { fileName } from "./files.ts";
 import { openHeadFile, pruneHeads } from "./heads.ts";

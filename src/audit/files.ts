@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../core/errors.ts";
+import { codeOf } from "../lib/errors.ts";
 import { type AuditLine, type ChainHead, hashOfBytes, parseLine } from "./line.ts";
 
 export interface AuditFile {

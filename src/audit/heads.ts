@@ -1,7 +1,7 @@
 /** Where each chain had come to when it was last written, in the data folder: lines missing at its end are found by it. */
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../core/errors.ts";
+import { codeOf } from "../lib/errors.ts";
 import type { EarlierChain } from "./chain-start.ts";
 
 export function headsFolderOf(data: string): string {

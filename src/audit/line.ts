@@ -4,7 +4,7 @@
  *     {"chain":"mfz3k1-4f2a","sequence":2,"prev":"<SHA-256>","at":"2026-11-22T09:00:00.000Z","event":"tool.called",…}
  */
 import { createHash, randomBytes } from "node:crypto";
-import type { Mask } from "../core/redact.ts";
+import type { Mask } from "../lib/redact.ts";
 
 /** `prev` of a chain's first line. */
 export const genesis = "0".repeat(64);

@@ -5,7 +5,7 @@ import { exportAudit } from "../audit/export.ts";
 import { headsFolderOf } from "../audit/heads.ts";
 import { verifyAudit } from "../audit/verify.ts";
 import type { Environment } from "../config/load.ts";
-import { RemoraError } from "../core/errors.ts";
+import { RemoraError } from "../lib/errors.ts";
 import { settingsFor } from "./settings.ts";
 
 /** Exit code 1 when anything is wrong. */

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { z } from "zod";
 import type { Environment } from "../config/load.ts";
-import { messageOf, RemoraError } from "../core/errors.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
 
 const marker = "REMORA_ENVIRONMENT";
 const variables = z.record(z.string(), z.string());

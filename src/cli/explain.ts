@@ -1,7 +1,7 @@
 /** `remora explain TURN`: the snapshots of a turn, which hold what the model was shown in each step, and why. */
 import type { Environment } from "../config/load.ts";
 import { explainTurn, listSnapshots } from "../context/explain.ts";
-import { RemoraError } from "../core/errors.ts";
+import { RemoraError } from "../lib/errors.ts";
 import { settingsFor } from "./settings.ts";
 
 export async function explainCommand(env: Environment, root: string, turnId: string): Promise<void> {

@@ -6,12 +6,12 @@ import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { z } from "zod";
 import type { Environment } from "../config/load.ts";
-import { RemoraError } from "../core/errors.ts";
-import type { Gate, Verdict } from "../core/gate.ts";
-import type { SkillDiagnostic } from "../core/skill.ts";
 import { createGate } from "../gate/gate.ts";
-import { gateRules } from "../skills/library.ts";
-import { loadSkills } from "../skills/load.ts";
+import { RemoraError } from "../lib/errors.ts";
+import type { Gate, Verdict } from "../ports/gate.ts";
+import type { SkillDiagnostic } from "../ports/skill.ts";
+import { gateRules } from "../skill-runtime/library/library.ts";
+import { loadSkills } from "../skill-runtime/library/load.ts";
 import { type InputLine, readJsonLines } from "./json-lines.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 

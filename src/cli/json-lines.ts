@@ -1,6 +1,6 @@
 /** JSON lines on standard input, for commands that answer one line each. */
 import { createInterface } from "node:readline";
-import { messageOf } from "../core/errors.ts";
+import { messageOf } from "../lib/errors.ts";
 
 export type InputLine = { number: number; value: unknown } | { number: number; problem: string };
 

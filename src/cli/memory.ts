@@ -4,9 +4,9 @@
  */
 import { z } from "zod";
 import type { Environment } from "../config/load.ts";
-import { RemoraError } from "../core/errors.ts";
-import type { Memory, MemoryHit } from "../core/memory.ts";
-import type { MemoryScope } from "../core/message.ts";
+import { RemoraError } from "../lib/errors.ts";
+import type { Memory, MemoryHit } from "../ports/memory.ts";
+import type { MemoryScope } from "../ports/message.ts";
 import { readJsonLines } from "./json-lines.ts";
 import { openMemory } from "./open-memory.ts";
 import { settingsFor } from "./settings.ts";

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Environment, formatProblems, loadSettings, type Settings } from "../config/load.ts";
-import { RemoraError } from "../core/errors.ts";
+import { RemoraError } from "../lib/errors.ts";
 
 /** The roots that commands look at: an agent that never ran has no skills folder of its own, and that is no problem. */
 export function skillRootsOf({ skillRoots, workspace }: Settings): string[] {

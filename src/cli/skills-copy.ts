@@ -4,7 +4,7 @@
  */
 import { chmod, copyFile, lstat, mkdir, readdir, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
-import { RemoraError } from "../core/errors.ts";
+import { RemoraError } from "../lib/errors.ts";
 
 export interface CopiedFile {
   /** Relative to the skill's folder. */

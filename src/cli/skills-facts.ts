@@ -1,8 +1,8 @@
 /** What somebody should know before a skill is added, as text for a terminal: nothing of it can hide or move what is shown. */
 
-import { asPlain } from "../core/shown-text.ts";
-import type { Skill, SkillDiagnostic } from "../core/skill.ts";
-import { describePermissions } from "../skills/permissions.ts";
+import { asPlain } from "../lib/text/sanitize.ts";
+import type { Skill, SkillDiagnostic } from "../ports/skill.ts";
+import { describePermissions } from "../skill-runtime/parse/permissions.ts";
 import type { CopiedFile } from "./skills-copy.ts";
 
 export interface SkillFacts {

@@ -2,10 +2,10 @@
 import { relative } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
 import type { Environment } from "../config/load.ts";
-import { asPlain } from "../core/shown-text.ts";
-import type { Skill } from "../core/skill.ts";
-import { createSkillAccess } from "../skills/allowed.ts";
-import { loadSkills } from "../skills/load.ts";
+import { asPlain } from "../lib/text/sanitize.ts";
+import type { Skill } from "../ports/skill.ts";
+import { createSkillAccess } from "../skill-runtime/library/allowed.ts";
+import { loadSkills } from "../skill-runtime/library/load.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface ListedSkill {

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Environment } from "../config/load.ts";
-import { RemoraError } from "../core/errors.ts";
-import { loadSkills } from "../skills/load.ts";
-import { byAnyName } from "../skills/precedence.ts";
+import { RemoraError } from "../lib/errors.ts";
+import { loadSkills } from "../skill-runtime/library/load.ts";
+import { byAnyName } from "../skill-runtime/library/precedence.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 export const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { execa } from "execa";
-import { RemoraError } from "../core/errors.ts";
+import { RemoraError } from "../lib/errors.ts";
 
 export interface SkillSource {
   /** Folders that may hold skills. */

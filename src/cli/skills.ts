@@ -2,13 +2,13 @@
  * patterns. */
 import { relative, resolve } from "node:path";
 import type { Environment } from "../config/load.ts";
-import type { Gate, GateRules } from "../core/gate.ts";
-import type { SkillDiagnostic, SkillSet } from "../core/skill.ts";
 import { createGate } from "../gate/gate.ts";
 import { lintRules } from "../gate/lint.ts";
-import { gateRules } from "../skills/library.ts";
-import { checkSkills, loadSkills, type SkillReport } from "../skills/load.ts";
-import { withStandIns } from "../skills/offers.ts";
+import type { Gate, GateRules } from "../ports/gate.ts";
+import type { SkillDiagnostic, SkillSet } from "../ports/skill.ts";
+import { gateRules } from "../skill-runtime/library/library.ts";
+import { checkSkills, loadSkills, type SkillReport } from "../skill-runtime/library/load.ts";
+import { withStandIns } from "../skill-runtime/plugins/dynamic-tools.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 export async function checkSkillsCommand(

@@ -1,14 +1,14 @@
 /** `remora start`: starts the agent, says where it is and what is on, and stops it on SIGINT and SIGTERM. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type App, type AppReport, createApp, type Role } from "../app.ts";
+import { type App, type AppReport, createApp, type Role } from "../app/app.ts";
 import type { Environment, Settings } from "../config/load.ts";
-import { createLog } from "../core/create-log.ts";
-import { messageOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
-import { createRedactor } from "../core/redact.ts";
-import { readToken } from "../core/token.ts";
+import { createLog } from "../lib/create-log.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { createRedactor } from "../lib/redact.ts";
 import type { PortWrappers } from "../ports/port-wrappers.ts";
+import { readToken } from "../web/page-token.ts";
 import { settingsFor } from "./settings.ts";
 
 export async function start(env: Environment, root: string, { role }: { role: Role }): Promise<void> {

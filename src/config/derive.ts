@@ -1,5 +1,5 @@
 /** From settings to what single parts take. The configuration says null for "not set"; parts take absent keys. */
-import type { JsonObject } from "../core/message.ts";
+import type { JsonObject } from "../ports/message.ts";
 import type { Settings } from "./load.ts";
 
 export function providerSettings({ config: { models }, preferredModel }: Settings) {

@@ -3,7 +3,7 @@
  * works for every secret variable, and for every `${NAME}` of the configuration.
  */
 import { readFileSync, statSync } from "node:fs";
-import { messageOf } from "../core/errors.ts";
+import { messageOf } from "../lib/errors.ts";
 
 /** Variables that hold a secret, or an address with one. */
 const secretVariables = [

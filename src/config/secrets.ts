@@ -1,6 +1,7 @@
 /** Secrets in the settings of skills: what stands under a key that is called like one, wherever it is nested. */
-import type { JsonObject } from "../core/message.ts";
-import type { NamedSecret } from "../core/redact.ts";
+
+import type { NamedSecret } from "../lib/redact.ts";
+import type { JsonObject } from "../ports/message.ts";
 
 const secretKey = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|authorization|credential|private[_-]?key/i;
 

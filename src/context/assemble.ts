@@ -8,16 +8,17 @@
  *
  * Nothing here asks a model. Brain name: prefrontal.
  */
-import type { ContextBuilder, ContextInput, SkillBrief } from "../core/context.ts";
-import { messageOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
-import type { Memory } from "../core/memory.ts";
-import type { Scope } from "../core/message.ts";
-import { isFromOutside, type Origin, originsOfTurn } from "../core/origin.ts";
-import type { ModelMessage, ModelRequest, SystemPart } from "../core/provider.ts";
-import type { Redact } from "../core/redact.ts";
-import type { Store } from "../core/store.ts";
-import type { ToolSpec } from "../core/tool.ts";
+
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Redact } from "../lib/redact.ts";
+import type { ContextBuilder, ContextInput, SkillBrief } from "../ports/context.ts";
+import type { Memory } from "../ports/memory.ts";
+import type { Scope } from "../ports/message.ts";
+import { isFromOutside, type Origin, originsOfTurn } from "../ports/origin.ts";
+import type { ModelMessage, ModelRequest, SystemPart } from "../ports/provider.ts";
+import type { Store } from "../ports/store.ts";
+import type { ToolSpec } from "../ports/tool.ts";
 import { createBrainFiles } from "./brain-files.ts";
 import { type Allocation, allocate, type Shares, shareOf } from "./budget.ts";
 import {

@@ -7,8 +7,8 @@
  */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf, messageOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
+import { codeOf, messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
 
 export interface BrainFile {
   /** Relative to the workspace, `/`-separated. */

@@ -1,7 +1,7 @@
 /** Candidates for the prompt, each with its text, a score and a price. */
-import type { SkillBrief } from "../core/context.ts";
-import type { MemoryHit } from "../core/memory.ts";
-import { fromMemory, type Origin, viaStore } from "../core/origin.ts";
+import type { SkillBrief } from "../ports/context.ts";
+import type { MemoryHit } from "../ports/memory.ts";
+import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
 import type { Candidate } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";

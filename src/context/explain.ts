@@ -1,7 +1,7 @@
 /** Finds what the model saw in a turn: the snapshots that are still kept, oldest first. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../core/errors.ts";
+import { codeOf } from "../lib/errors.ts";
 import { snapshotFolder } from "./snapshot.ts";
 
 export interface SnapshotFile {

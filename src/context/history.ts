@@ -6,8 +6,8 @@
  * Bounded in exchanges and characters, but the newest exchange always stays.
  */
 import { z } from "zod";
-import type { Log } from "../core/log.ts";
-import type { Json } from "../core/message.ts";
+import type { Log } from "../lib/log.ts";
+import type { Json } from "../ports/message.ts";
 import {
   distinctOrigins,
   type Origin,
@@ -16,11 +16,11 @@ import {
   originsOfTool,
   originsOfTurn,
   originsSchema,
-} from "../core/origin.ts";
-import type { ModelMessage } from "../core/provider.ts";
-import type { Store } from "../core/store.ts";
-import type { ToolSpec } from "../core/tool.ts";
-import type { TurnRecord } from "../core/turn.ts";
+} from "../ports/origin.ts";
+import type { ModelMessage } from "../ports/provider.ts";
+import type { Store } from "../ports/store.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import type { TurnRecord } from "../ports/turn.ts";
 import { cutToCharacters } from "./cut.ts";
 import { stubCall, stubInput } from "./shorten.ts";
 import { messageTokens, renderTranscript, type Transcript, transcriptOf } from "./transcript.ts";

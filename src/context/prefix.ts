@@ -4,9 +4,9 @@
  * It depends on brain files, skills, tools and the configured budget, and on nothing that was said: in every turn of a
  * conversation it is the same bytes until one of those changes, so that provider prompt caches hold.
  */
-import type { SkillBrief } from "../core/context.ts";
-import type { SystemPart } from "../core/provider.ts";
-import type { ToolSpec } from "../core/tool.ts";
+import type { SkillBrief } from "../ports/context.ts";
+import type { SystemPart } from "../ports/provider.ts";
+import type { ToolSpec } from "../ports/tool.ts";
 import type { BrainFile, BrainFiles } from "./brain-files.ts";
 import { type BudgetSection, type Shares, shareOf } from "./budget.ts";
 import { type FixedPiece, fixedPiece } from "./candidates.ts";

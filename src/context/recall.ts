@@ -7,11 +7,11 @@
  * A search that fails costs the turn its memories, not its answer. Bounded; a turn that was dropped or resumed in another
  * process is asked for again.
  */
-import { messageOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
-import type { Memory, MemoryHit } from "../core/memory.ts";
-import type { InboundMessage } from "../core/message.ts";
-import type { TurnRecord } from "../core/turn.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Memory, MemoryHit } from "../ports/memory.ts";
+import type { InboundMessage } from "../ports/message.ts";
+import type { TurnRecord } from "../ports/turn.ts";
 
 export interface Recalled {
   hits: MemoryHit[];

@@ -1,8 +1,8 @@
 /** The sections of the system prompt, as text. What is empty has no section. */
-import type { SkillBrief } from "../core/context.ts";
-import type { MemoryHit } from "../core/memory.ts";
-import type { ToolSpec } from "../core/tool.ts";
-import { requesterOf, type TurnRecord } from "../core/turn.ts";
+import type { SkillBrief } from "../ports/context.ts";
+import type { MemoryHit } from "../ports/memory.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { BrainFile } from "./brain-files.ts";
 import { cutToTokens } from "./cut.ts";
 import { attributeText, escapeFences, type FenceTag, fence } from "./fence.ts";

@@ -6,7 +6,7 @@
  *
  * What people wrote and what the model said is never shortened.
  */
-import type { Attachment } from "../core/message.ts";
+import type { Attachment } from "../ports/message.ts";
 import { cutToCharacters, cutToTokens } from "./cut.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
 import {

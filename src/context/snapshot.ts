@@ -11,10 +11,10 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf } from "../core/errors.ts";
-import type { ModelMessage, ModelRequest, UserPart } from "../core/provider.ts";
-import type { Redact } from "../core/redact.ts";
-import { requesterOf, type TurnRecord } from "../core/turn.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { Redact } from "../lib/redact.ts";
+import type { ModelMessage, ModelRequest, UserPart } from "../ports/provider.ts";
+import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { Allocation, Candidate } from "./budget.ts";
 
 export const snapshotFolder = "brain/prefrontal/.debug";

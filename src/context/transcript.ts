@@ -4,10 +4,10 @@
  *
  * A running turn and a remembered one have the same shape here, so that both are shown in the same way.
  */
-import type { Attachment } from "../core/message.ts";
-import type { Carry, ModelMessage, UserPart } from "../core/provider.ts";
-import type { ToolStatus } from "../core/tool.ts";
-import type { CallRecord, StepRecord, TurnRecord } from "../core/turn.ts";
+import type { Attachment } from "../ports/message.ts";
+import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
+import type { ToolStatus } from "../ports/tool.ts";
+import type { CallRecord, StepRecord, TurnRecord } from "../ports/turn.ts";
 import { emptyFence, fence } from "./fence.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
 

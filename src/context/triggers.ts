@@ -1,5 +1,5 @@
 /** Relevance of skills: their triggers as whole words of what was said, in any script. */
-import type { SkillBrief } from "../core/context.ts";
+import type { SkillBrief } from "../ports/context.ts";
 
 export interface TriggeredSkill {
   brief: SkillBrief;

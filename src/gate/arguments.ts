@@ -6,7 +6,7 @@
  * thousand levels, depending on who calls it. So deep arguments are refused well before, and whoever handles a judged
  * input later may recurse.
  */
-import type { JsonObject } from "../core/message.ts";
+import type { JsonObject } from "../ports/message.ts";
 
 /** In UTF-8 bytes of the JSON text. */
 const largestArguments = 1_048_576;

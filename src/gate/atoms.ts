@@ -5,7 +5,7 @@
  * Atoms have no loops, so that each is no longer than it is written, and a text can be read in parts that overlap by that.
  */
 import type { Deadline } from "./deadline.ts";
-import { readPattern } from "./dialect.ts";
+import { readPattern } from "./pattern-compiler.ts";
 import { atomsOf } from "./prefilter.ts";
 import { setsOf } from "./re2-sets.ts";
 

@@ -2,9 +2,9 @@
  * The rules of all skills as one compiled thing, built aside so that it can be swapped in whole. No rule is dropped but
  * an empty one: what no engine accepts is matched as the literal text that it is, and every such case is reported.
  */
-import type { GateRule, GateRules } from "../core/gate.ts";
-import type { SkillDiagnostic } from "../core/skill.ts";
-import { literally, longestPattern, type Readings, readPattern } from "./dialect.ts";
+import type { GateRule, GateRules } from "../ports/gate.ts";
+import type { SkillDiagnostic } from "../ports/skill.ts";
+import { literally, longestPattern, type Readings, readPattern } from "./pattern-compiler.ts";
 import { createPatternSet, type PatternSet } from "./pattern-set.ts";
 
 /** What is wrong with a pattern; `path` and `line` say where it is written. */

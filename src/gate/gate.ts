@@ -9,14 +9,14 @@
  * Everything is bounded by a deadline. What could not be tried by then asks, unless what was tried already blocks.
  * Brain name: amygdala.
  */
-import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../core/gate.ts";
-import type { JsonObject } from "../core/message.ts";
+import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../ports/gate.ts";
+import type { JsonObject } from "../ports/message.ts";
 import { readArguments } from "./arguments.ts";
+import { type Form, formsOf } from "./call-variants.ts";
 import { type CompiledRules, compileRules, type GateDiagnostic } from "./compile.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
-import { type Form, formsOf } from "./forms.ts";
 import type { PatternHits } from "./pattern-set.ts";
-import { readShell } from "./shell.ts";
+import { readShell } from "./shell/shell.ts";
 
 export interface GateOptions {
   rules: GateRules;

@@ -2,10 +2,10 @@
  * What is worth telling the author of a pattern: everything that the gate itself reports, and spellings that work in
  * other places but can't match here. Only warnings: a strange pattern is in force like any other.
  */
-import type { GateRules } from "../core/gate.ts";
+import type { GateRules } from "../ports/gate.ts";
 import { compileRules, type GateDiagnostic } from "./compile.ts";
 import { createDeadline } from "./deadline.ts";
-import { readPattern } from "./dialect.ts";
+import { readPattern } from "./pattern-compiler.ts";
 import { createPatternSet } from "./pattern-set.ts";
 
 interface Warning {

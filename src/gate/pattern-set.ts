@@ -14,11 +14,11 @@
 import type { RE2Set } from "re2js";
 import { createAtomFinder } from "./atoms.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
-import type { Readings } from "./dialect.ts";
-import { readPattern } from "./dialect.ts";
+import type { Readings } from "./pattern-compiler.ts";
+import { readPattern } from "./pattern-compiler.ts";
 import { atomsOf } from "./prefilter.ts";
 import { compileSet, setsOf } from "./re2-sets.ts";
-import { runUntil, runWithin } from "./timed.ts";
+import { runUntil, runWithin } from "./time-limit.ts";
 
 export interface PatternHits {
   /** By index of the pattern: the index of the first text that it matched. */

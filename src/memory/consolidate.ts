@@ -9,9 +9,9 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../core/atomic-file.ts";
-import { messageOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
+import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
 import { dayOfFile, listDayFiles, readChangeable } from "./day-files.ts";
 import { type DayEntry, parseDay } from "./episodes.ts";
 import { foldersByScope } from "./memory-files.ts";

@@ -10,9 +10,9 @@
 import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../core/atomic-file.ts";
-import { codeOf, messageOf, RemoraError } from "../core/errors.ts";
-import type { MemoryScope } from "../core/message.ts";
+import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
+import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import type { MemoryScope } from "../ports/message.ts";
 import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
 
 /** A part is begun when the one before has reached this size, in bytes. */

@@ -8,13 +8,14 @@
  * Everything that people, tools or models said is quoted, so that it can't pass for an entry or a marker.
  * Brain name: hippocampus.
  */
-import type { Episode } from "../core/memory.ts";
-import { distinctOrigins, type Origin } from "../core/origin.ts";
-import type { Redact } from "../core/redact.ts";
+
+import type { Redact } from "../lib/redact.ts";
+import type { Episode } from "../ports/memory.ts";
+import { distinctOrigins, type Origin } from "../ports/origin.ts";
 import type { DayFiles } from "./day-files.ts";
+import { codeSpan, oneLine, quoted, shortened, unquoted } from "./markdown-quote.ts";
 import { decodeOrigins, encodeOrigins, markerValue } from "./origin-mark.ts";
 import { dayOf, timeOf } from "./places.ts";
-import { codeSpan, oneLine, quoted, shortened, unquoted } from "./quoting.ts";
 
 const limits = { headline: 80, name: 80, said: 100_000, arguments: 2_000, preview: 600 };
 

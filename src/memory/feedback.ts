@@ -7,11 +7,11 @@
  * Brain name: basal ganglia.
  */
 import { createHash } from "node:crypto";
-import type { Feedback } from "../core/memory.ts";
-import type { Redact } from "../core/redact.ts";
+import type { Redact } from "../lib/redact.ts";
+import type { Feedback } from "../ports/memory.ts";
 import type { DayFiles } from "./day-files.ts";
+import { codeSpan, oneLine } from "./markdown-quote.ts";
 import { dayOf, timeOf } from "./places.ts";
-import { codeSpan, oneLine } from "./quoting.ts";
 
 const limits = { word: 80, summary: 300 };
 

@@ -7,8 +7,8 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { messageOf } from "../core/errors.ts";
-import { useWriteAheadLog } from "../core/write-ahead-log.ts";
+import { messageOf } from "../lib/errors.ts";
+import { useWriteAheadLog } from "../lib/sqlite.ts";
 
 const applicationId = 0x524d5258;
 /** Raised whenever the schema or the way of making terms changes. */

@@ -5,16 +5,16 @@
  */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../core/atomic-file.ts";
-import { codeOf } from "../core/errors.ts";
-import type { MemoryScope } from "../core/message.ts";
-import type { Origin } from "../core/origin.ts";
-import type { Redact } from "../core/redact.ts";
+import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { Redact } from "../lib/redact.ts";
+import type { MemoryScope } from "../ports/message.ts";
+import type { Origin } from "../ports/origin.ts";
 import { asMemoryError } from "./day-files.ts";
+import { oneLine } from "./markdown-quote.ts";
 import { markdownFiles } from "./memory-files.ts";
 import { noteMarkText, readNoteMark } from "./origin-mark.ts";
 import { folderNameOf, scopeFolder } from "./places.ts";
-import { oneLine } from "./quoting.ts";
 
 const titleCharacters = 60;
 

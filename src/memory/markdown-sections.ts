@@ -8,7 +8,7 @@
  *
  * Made for files that people write and change by hand: any text has passages.
  */
-import type { Origin } from "../core/origin.ts";
+import type { Origin } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";
 import { originsOfEntry, readableEntry } from "./episodes.ts";
 import { readNoteMark } from "./origin-mark.ts";

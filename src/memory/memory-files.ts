@@ -7,7 +7,7 @@
 import { hash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { codeOf, messageOf } from "../core/errors.ts";
+import { codeOf, messageOf } from "../lib/errors.ts";
 import { dayOfFile } from "./day-files.ts";
 import { parseFeedback } from "./feedback.ts";
 import type { Passage } from "./markdown-sections.ts";

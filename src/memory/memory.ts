@@ -4,21 +4,21 @@
  * Writing goes through one order a file; the search index follows what is on disk, whoever wrote it.
  */
 import { relative, sep } from "node:path";
-import { createPathOrder } from "../core/atomic-file.ts";
-import type { Alone } from "../core/coordination.ts";
-import type { Events } from "../core/events.ts";
-import type { Log } from "../core/log.ts";
-import type { Memory } from "../core/memory.ts";
-import type { MemoryScope } from "../core/message.ts";
-import type { Redact } from "../core/redact.ts";
+import { createPathOrder } from "../lib/atomic-write.ts";
+import type { Log } from "../lib/log.ts";
+import type { Redact } from "../lib/redact.ts";
+import type { Alone } from "../ports/cluster.ts";
+import type { Events } from "../ports/events.ts";
+import type { Memory } from "../ports/memory.ts";
+import type { MemoryScope } from "../ports/message.ts";
 import { type Consolidation, consolidate } from "./consolidate.ts";
 import { createDayFiles } from "./day-files.ts";
 import { readDigest } from "./digest.ts";
 import { createEpisodeWriter } from "./episodes.ts";
 import { createFeedbackWriter } from "./feedback.ts";
 import { createKnowledge, type Knowledge } from "./knowledge.ts";
-import { type NewestEntry, readNewest } from "./newest.ts";
 import { type ExportedFile, exportMemory, type Forgotten, forgetMemory, type MemoryOwner } from "./ownership.ts";
+import { type NewestEntry, readNewest } from "./recent-entries.ts";
 import { createSearch } from "./search.ts";
 
 export interface MemoryOptions {

@@ -2,7 +2,7 @@
  * Origins in Markdown: a hidden comment of ours, in a place that no text of others can reach. In a note it is the line below
  * the title; whoever edits the file may take it out. In an episode it is part of the entry's marker.
  */
-import { type Origin, originsSchema } from "../core/origin.ts";
+import { type Origin, originsSchema } from "../ports/origin.ts";
 
 const noteMark = /^(# [^\n]*\n)<!-- from=(\S*) -->\n/;
 

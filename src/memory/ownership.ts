@@ -6,8 +6,8 @@
  */
 import { readFile, rm, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../core/atomic-file.ts";
-import type { MemoryScope } from "../core/message.ts";
+import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
+import type { MemoryScope } from "../ports/message.ts";
 import { asMemoryError, dayOfFile, readChangeable } from "./day-files.ts";
 import { parseDay } from "./episodes.ts";
 import { parseFeedback } from "./feedback.ts";

@@ -5,7 +5,7 @@
  * read back, and can never be `.`, `..`, empty or hold a separator.
  */
 import { join } from "node:path";
-import type { MemoryScope } from "../core/message.ts";
+import type { MemoryScope } from "../ports/message.ts";
 
 export type MemoryKind = "episode" | "knowledge" | "feedback";
 

@@ -10,8 +10,8 @@
  *
  * The weights were chosen on a public long-conversation set; bench/memory-retrieval.ts measures them.
  */
-import type { MemoryHit } from "../core/memory.ts";
-import type { MemoryScope } from "../core/message.ts";
+import type { MemoryHit } from "../ports/memory.ts";
+import type { MemoryScope } from "../ports/message.ts";
 import type { MemoryKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
 import type { Candidate, FoundPassage, SearchIndex } from "./search-index.ts";

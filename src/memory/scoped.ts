@@ -2,11 +2,11 @@
  * Memory as one tool call may use it: notes of its conversation's scope, and a search that sees that scope and `shared`.
  * Shared notes are read in every conversation, so that only owners may write or remove them.
  */
-import { RemoraError } from "../core/errors.ts";
-import type { MemoryScope } from "../core/message.ts";
-import { type Origin, originOfPerson, viaStore } from "../core/origin.ts";
-import type { PluginMemory } from "../core/plugin.ts";
-import type { ToolScope } from "../core/tool.ts";
+import { RemoraError } from "../lib/errors.ts";
+import type { MemoryScope } from "../ports/message.ts";
+import { type Origin, originOfPerson, viaStore } from "../ports/origin.ts";
+import type { PluginMemory } from "../ports/plugin.ts";
+import type { ToolScope } from "../ports/tool.ts";
 import type { OwnedMemory } from "./memory.ts";
 
 /** `onRead` hears where the notes come from that a call is given. */

@@ -10,8 +10,8 @@
  */
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
-import { messageOf } from "../core/errors.ts";
-import { type Origin, originsSchema } from "../core/origin.ts";
+import { messageOf } from "../lib/errors.ts";
+import { type Origin, originsSchema } from "../ports/origin.ts";
 import { dayTermsOf } from "./dates.ts";
 import { inTransaction, isDamage, openIndex, removeIndex } from "./index-database.ts";
 import { type Passage, passagesOf } from "./markdown-sections.ts";

@@ -3,8 +3,8 @@
  * a long update it looks for newer requests first, so that nobody waits for what they don't ask about.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { messageOf } from "../core/errors.ts";
-import type { MemoryHit, MemoryQuery } from "../core/memory.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
 import { questionOf } from "./query.ts";
 import { createRanking } from "./ranking.ts";
 import { createSearchIndex, type SearchIndex } from "./search-index.ts";

@@ -10,9 +10,9 @@
  */
 import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";
-import { messageOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
-import type { MemoryHit, MemoryQuery } from "../core/memory.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
 import type { SearchAnswer, SearchReply, SearchRequest, SearchWorkerData } from "./search-worker.ts";
 
 const mostHits = 200;

@@ -3,7 +3,7 @@
  *
  * `record` comes before the effect that the line describes. When it rejects, the effect must not happen.
  */
-import type { Author } from "../core/message.ts";
+import type { Author } from "./message.ts";
 
 /** What people saw when they decided: the text of the card, with configured secrets masked, and its SHA-256. */
 export interface ShownCard {

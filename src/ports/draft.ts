@@ -5,10 +5,10 @@
  * over the draft; the layer joins the draft when the call has ended, and is lost when the call was cut off. The real folder
  * changes only when the draft is kept: all or nothing, and exactly what was shown.
  */
-import type { AnswerReceipt, Author, Scope } from "../core/message.ts";
-import type { ToolAttempt, ToolScope } from "../core/tool.ts";
-import type { TurnRecord } from "../core/turn.ts";
+import type { AnswerReceipt, Author, Scope } from "./message.ts";
 import type { RunningCommand, ViewMount } from "./sandbox.ts";
+import type { ToolAttempt, ToolScope } from "./tool.ts";
+import type { TurnRecord } from "./turn.ts";
 
 /** `open` until a person or the rules have decided. */
 export type DraftState = "open" | "kept" | "discarded";

@@ -2,7 +2,7 @@
  * Which files hold what somebody else may have written: by path and content, so that a file that a person has changed by
  * other means is not marked any more. Kept in the ledger, for each real folder.
  */
-import type { Origin } from "../core/origin.ts";
+import type { Origin } from "./origin.ts";
 
 export interface SeenFolder {
   /** The real folder: absolute, free of links. */

@@ -3,16 +3,17 @@
  *
  * `REMORA_PORT_WRAPPERS` names a module; its export `wrappers` is used. Without it, nothing of this is loaded.
  */
-import type { ContextBuilder } from "../core/context.ts";
-import type { Gate } from "../core/gate.ts";
-import type { Ledger } from "../core/ledger.ts";
-import type { Memory } from "../core/memory.ts";
-import type { Posts } from "../core/platform.ts";
-import type { Provider } from "../core/provider.ts";
-import type { Delivery, ReadModel } from "../core/stages.ts";
-import type { Toolbox } from "../core/tool.ts";
+
 import type { Audit } from "./audit.ts";
+import type { ContextBuilder } from "./context.ts";
+import type { Gate } from "./gate.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Memory } from "./memory.ts";
+import type { Posts } from "./platform.ts";
+import type { Provider } from "./provider.ts";
 import type { Sandbox } from "./sandbox.ts";
+import type { Toolbox } from "./tool.ts";
+import type { Delivery, ReadModel } from "./turn-deps.ts";
 
 /** Each is handed the port right after it was made, and returns what is used in its place. */
 export interface PortWrappers {

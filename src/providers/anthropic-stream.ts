@@ -2,8 +2,8 @@
  * Reading of one answer of Anthropic's Messages API: text and calls as they come, and the thinking for the carry.
  */
 import type Anthropic from "@anthropic-ai/sdk";
-import type { Json } from "../core/message.ts";
-import type { StopReason, Usage } from "../core/provider.ts";
+import type { Json } from "../ports/message.ts";
+import type { StopReason, Usage } from "../ports/provider.ts";
 import { createAnswerBlocks, thinkingOf } from "./anthropic-thinking.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
 

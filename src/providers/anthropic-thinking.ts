@@ -13,9 +13,9 @@
  */
 import { createHash } from "node:crypto";
 import type Anthropic from "@anthropic-ai/sdk";
-import type { Json } from "../core/message.ts";
-import type { ModelMessage } from "../core/provider.ts";
-import { inputOf, isJsonObject, wireName } from "./wire.ts";
+import type { Json } from "../ports/message.ts";
+import type { ModelMessage } from "../ports/provider.ts";
+import { inputOf, isJsonObject, wireName } from "./request-mapping.ts";
 
 type Thinking = Anthropic.ThinkingBlockParam | Anthropic.RedactedThinkingBlockParam;
 /** A block of an answer. Calls stand in the message itself, in the same order. */

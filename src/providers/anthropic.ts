@@ -6,13 +6,13 @@
  * to ask again, and whom, is the cascade's matter.
  */
 import type Anthropic from "@anthropic-ai/sdk";
-import type { ModelMessage, ModelRequest, Provider, UserPart } from "../core/provider.ts";
+import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import { readAnswer } from "./anthropic-stream.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix, thinkingOf } from "./anthropic-thinking.ts";
 import type { ProviderPlace } from "./failures.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
-import { modelOf, wellFormed, wireName } from "./wire.ts";
 
 export interface AnthropicOptions {
   apiKey: string;

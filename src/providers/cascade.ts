@@ -10,11 +10,12 @@
  *
  * Brain name: thalamus.
  */
-import { RemoraError } from "../core/errors.ts";
-import type { Events } from "../core/events.ts";
-import type { ModelEvent, ModelRequest, Provider } from "../core/provider.ts";
-import { pause } from "../core/retry.ts";
-import { createRests, type Rests } from "./rests.ts";
+
+import { pause } from "../lib/backoff.ts";
+import { RemoraError } from "../lib/errors.ts";
+import type { Events } from "../ports/events.ts";
+import type { ModelEvent, ModelRequest, Provider } from "../ports/provider.ts";
+import { createRests, type Rests } from "./circuit-breaker.ts";
 
 export interface CascadeOptions {
   /** At least one, best first. */

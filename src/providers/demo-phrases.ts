@@ -4,8 +4,8 @@
  * A phrase that needs a tool counts only when the request has one that fits; which one is told by names, and how it
  * takes its text by its schema, so that the demo model knows no skill.
  */
-import type { JsonObject } from "../core/message.ts";
-import type { ToolSpec } from "../core/tool.ts";
+import type { JsonObject } from "../ports/message.ts";
+import type { ToolSpec } from "../ports/tool.ts";
 
 export interface DemoAnswer {
   text: string;

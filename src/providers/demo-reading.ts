@@ -2,7 +2,7 @@
  * The demo model's way of reading a prompt: people's words and tools' output without the fences that context assembly
  * puts around them. It is forgiving: what has no fence is taken as it is.
  */
-import type { ModelMessage } from "../core/provider.ts";
+import type { ModelMessage } from "../ports/provider.ts";
 
 /**
  * What the person said last. Of several fenced messages the last one counts; other fenced blocks, such as `<runtime>`,

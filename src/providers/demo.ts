@@ -6,8 +6,9 @@
  *
  * The same request always gets the same answer, the time of day apart.
  */
-import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../core/provider.ts";
-import { pause } from "../core/retry.ts";
+
+import { pause } from "../lib/backoff.ts";
+import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../ports/provider.ts";
 import { type DemoAnswer, demoAnswer, demoLabel } from "./demo-phrases.ts";
 import { newestUserText, readResult } from "./demo-reading.ts";
 import { failure } from "./failures.ts";

@@ -8,7 +8,7 @@
  *
  * Keys never get into a message: what a provider says about a wrong key is not repeated.
  */
-import { codeOf, messageOf, RemoraError } from "../core/errors.ts";
+import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 
 /** Which provider, and how a person changes its settings. */
 export interface ProviderPlace {

@@ -8,8 +8,8 @@
  *   4. a carry that is too long is dropped from the end
  *   5. after the end the response is read to its last byte, so that the connection can be used again
  */
-import type { RemoraError } from "../core/errors.ts";
-import { longestCarry, type ModelEvent } from "../core/provider.ts";
+import type { RemoraError } from "../lib/errors.ts";
+import { longestCarry, type ModelEvent } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
 import { type FailureKind, failure, type ProviderPlace, thrownFailure } from "./failures.ts";
 

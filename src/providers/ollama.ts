@@ -8,11 +8,11 @@
  * for a file's path: so the signal goes in through `fetch`, lines are checked on the way, and images are given as bytes.
  */
 import type { ChatRequest, ChatResponse, Message } from "ollama";
-import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../core/provider.ts";
+import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
 import { errorBodyOf, failure, type ProviderPlace, reportedFailure } from "./failures.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import { textToolCall } from "./text-tool-call.ts";
-import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } from "./wire.ts";
 
 export interface OllamaOptions {
   /** Absent: its default address on this machine. */

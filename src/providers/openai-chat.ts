@@ -6,12 +6,12 @@
  * turn: several refuse calls without the reasoning that led to them. OpenAI gives none here.
  */
 import type OpenAI from "openai";
-import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../core/provider.ts";
+import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../ports/provider.ts";
 import type { ProviderPlace } from "./failures.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
+import { inputOf, isJsonObject, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
-import { inputOf, isJsonObject, systemTextOf, wellFormed, wireName } from "./wire.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
 

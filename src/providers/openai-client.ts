@@ -1,10 +1,10 @@
 /** What both of OpenAI's APIs share: where they are, their settings' names, and the client, loaded at the first request. */
 import type OpenAI from "openai";
-import type { ModelRequest, Provider, UserPart } from "../core/provider.ts";
+import type { ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import type { ProviderPlace } from "./failures.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { modelOf } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
-import { modelOf } from "./wire.ts";
 
 export interface OpenAiOptions {
   /** Absent: a compatible server that wants none. */

@@ -8,9 +8,9 @@
  * what no longer follows what it followed then is passed over, not refused.
  */
 import type OpenAI from "openai";
-import type { Json } from "../core/message.ts";
-import type { ModelMessage } from "../core/provider.ts";
-import { inputOf, isJsonObject, wellFormed, wireName } from "./wire.ts";
+import type { Json } from "../ports/message.ts";
+import type { ModelMessage } from "../ports/provider.ts";
+import { inputOf, isJsonObject, wellFormed, wireName } from "./request-mapping.ts";
 
 type InputItem = OpenAI.Responses.ResponseInputItem;
 type Reasoning = OpenAI.Responses.ResponseReasoningItem;

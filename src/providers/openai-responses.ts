@@ -4,14 +4,14 @@
  * The item events carry calls whole; `response.completed` or `response.incomplete` is the end, and its absence a cut.
  */
 import type OpenAI from "openai";
-import type { Json } from "../core/message.ts";
-import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../core/provider.ts";
+import type { Json } from "../ports/message.ts";
+import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
 import { errorBodyOf, type ProviderPlace, reportedFailure } from "./failures.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
+import { systemTextOf, wellFormed } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
-import { systemTextOf, wellFormed } from "./wire.ts";
 
 type Responses = OpenAI.Responses.Response;
 

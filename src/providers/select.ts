@@ -3,7 +3,7 @@
  *
  * The demo model is used only when no other is ready or it was asked for by name: a ready model never falls back to it.
  */
-import type { Provider } from "../core/provider.ts";
+import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
 import { createDemoProvider } from "./demo.ts";
 import { shownUrl } from "./failures.ts";

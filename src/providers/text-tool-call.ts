@@ -3,9 +3,9 @@
  *
  * It counts only when the whole text is one JSON object that names a tool of the request: anything else is an answer.
  */
-import type { ModelToolCall } from "../core/provider.ts";
-import type { ToolSpec } from "../core/tool.ts";
-import { isJsonObject } from "./wire.ts";
+import type { ModelToolCall } from "../ports/provider.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import { isJsonObject } from "./request-mapping.ts";
 
 export function textToolCall(text: string, tools: ToolSpec[]): ModelToolCall | undefined {
   const trimmed = text.trim();

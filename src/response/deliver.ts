@@ -8,10 +8,10 @@
  * Secrets never leave: every text is redacted here, on the one way out to people.
  * Brain name: broca.
  */
-import { messageOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
-import type { Reply } from "../core/platform.ts";
-import type { Delivery } from "../core/stages.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Reply } from "../ports/platform.ts";
+import type { Delivery } from "../ports/turn-deps.ts";
 
 export interface DeliveryOptions {
   reply: Reply;

@@ -10,12 +10,12 @@
  * Brain name: wernicke.
  */
 
-import { RemoraError } from "../core/errors.ts";
-import type { JsonObject } from "../core/message.ts";
-import type { ModelEvent, ModelToolCall } from "../core/provider.ts";
-import type { ReadModel } from "../core/stages.ts";
-import type { ToolSpec } from "../core/tool.ts";
-import type { ParsedCall, ReadAnswer } from "../core/turn.ts";
+import { RemoraError } from "../lib/errors.ts";
+import type { JsonObject } from "../ports/message.ts";
+import type { ModelEvent, ModelToolCall } from "../ports/provider.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import type { ParsedCall, ReadAnswer } from "../ports/turn.ts";
+import type { ReadModel } from "../ports/turn-deps.ts";
 import { uniqueCallId } from "./call-ids.ts";
 import { createTextCleaner } from "./clean-text.ts";
 import { createSchemaChecker } from "./schema-check.ts";

@@ -4,9 +4,9 @@
  * Nothing is coerced and no default is filled in: what is checked is what the gate judges and what runs.
  */
 import type { ErrorObject, ValidateFunction } from "ajv";
-import { messageOf } from "../core/errors.ts";
-import type { JsonObject } from "../core/message.ts";
-import type { JsonSchema, ToolSpec } from "../core/tool.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { JsonObject } from "../ports/message.ts";
+import type { JsonSchema, ToolSpec } from "../ports/tool.ts";
 
 type SchemaCheck =
   | { type: "fits" }

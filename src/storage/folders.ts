@@ -1,7 +1,7 @@
 /** The folders that must be there and be ours to write before anything else is opened. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf, RemoraError } from "../core/errors.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
 
 /** The data folder holds private things, so others may not look into it. */
 export async function makeFolders(workspace: string, data: string): Promise<void> {

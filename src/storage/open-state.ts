@@ -6,14 +6,14 @@
  *                   search index) goes into a folder of its own below the data folder
  */
 import { join } from "node:path";
-import { type Alone, type Bus, createSoleBus, createSoleLeases, type Leases } from "../core/coordination.ts";
-import type { Ledger } from "../core/ledger.ts";
-import type { Log } from "../core/log.ts";
-import type { Store } from "../core/store.ts";
-import { lockData } from "./data-lock.ts";
-import { createKeyvStore } from "./keyv-store.ts";
-import type { RedisConnection } from "./redis-connection.ts";
-import { createSqliteLedger } from "./sqlite-ledger.ts";
+import type { Log } from "../lib/log.ts";
+import { type Alone, type Bus, createSoleBus, createSoleLeases, type Leases } from "../ports/cluster.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { Store } from "../ports/store.ts";
+import { createKeyvStore } from "./keyv/store.ts";
+import type { RedisConnection } from "./redis/connection.ts";
+import { lockData } from "./sqlite/data-lock.ts";
+import { createSqliteLedger } from "./sqlite/ledger.ts";
 
 export interface RedisSettings {
   url: string;
@@ -56,13 +56,13 @@ export async function openState(
 ): Promise<DurableState> {
   const { data, redis, log } = options;
   if (redis === null) return openEmbedded(data, log);
-  return await (await import("./open-shared.ts")).openShared(data, redis, log, onWaiting, signal);
+  return await (await import("./redis/open-redis.ts")).openShared(data, redis, log, onWaiting, signal);
 }
 
 /** The ledger alone, for commands beside a process that runs. */
 export async function openLedger({ data, redis, log }: StateOptions): Promise<Ledger> {
   if (redis === null) return createSqliteLedger({ path: ledgerFile(data) });
-  return await (await import("./open-shared.ts")).openSharedLedger(redis, log);
+  return await (await import("./redis/open-redis.ts")).openSharedLedger(redis, log);
 }
 
 export function ledgerFile(data: string): string {

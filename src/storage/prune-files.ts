@@ -1,7 +1,7 @@
 /** Removes old files of a folder that only grows, and the folders that are empty then. */
 import { lstat, readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../core/errors.ts";
+import { codeOf } from "../lib/errors.ts";
 
 /**
  * Files last written before `before`, in milliseconds since the epoch, at any depth. Links are removed, not followed. A

@@ -7,8 +7,8 @@ import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
-import { maxShownFiles, type OperatorDecision, type ShownChanges } from "../core/approval.ts";
-import type { AnswerChoice, AnswerReceipt } from "../core/message.ts";
+import { maxShownFiles, type OperatorDecision, type ShownChanges } from "../ports/approval.ts";
+import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 
 /** `warning`: it works, and somebody should look. `off`: not set up, which may be meant. */
 export type StatusState = "ok" | "warning" | "error" | "off";

@@ -4,7 +4,7 @@
  * Labels are bounded sets (outcomes, model and tool names of this installation); no person, conversation or text is in them.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Events, RemoraEvent } from "../core/events.ts";
+import type { Events, RemoraEvent } from "../ports/events.ts";
 
 export interface Metrics {
   /** Of what `text` resolves to. */

@@ -11,8 +11,8 @@ import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
-import { codeOf, messageOf, RemoraError } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
+import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
 import { createGuard, createHeaders } from "./guard.ts";
 import type { Metrics } from "./metrics.ts";
 

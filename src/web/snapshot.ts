@@ -1,12 +1,12 @@
 /** What the dashboard shows, gathered from where it is kept; nothing is counted twice or remembered here. */
 import { dirname } from "node:path";
-import type { ApprovalDesk } from "../core/approval.ts";
-import type { Ledger } from "../core/ledger.ts";
-import type { Platform } from "../core/platform.ts";
-import type { SkillSet } from "../core/skill.ts";
-import type { ToolQueue } from "../core/tool.ts";
-import { requesterOf } from "../core/turn.ts";
+import type { ApprovalDesk } from "../ports/approval.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { Platform } from "../ports/platform.ts";
 import type { SandboxReport } from "../ports/sandbox.ts";
+import type { SkillSet } from "../ports/skill.ts";
+import type { ToolQueue } from "../ports/tool.ts";
+import { requesterOf } from "../ports/turn.ts";
 import type { DashboardData, StatusLine } from "./dashboard.ts";
 
 export interface SnapshotOptions {

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { fits } from "../../src/approvals/authority.ts";
-import type { Ledger } from "../../src/core/ledger.ts";
-import type { AnswerChoice, Author } from "../../src/core/message.ts";
-import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import type { Ledger } from "../../src/ports/ledger.ts";
+import type { AnswerChoice, Author } from "../../src/ports/message.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import {
   ann,
   asks,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { callTextOf, editJsonOf, escapeHidden, warningOf } from "../../src/approvals/card-text.ts";
 import { canonicalJson, hashOf } from "../../src/approvals/hash.ts";
-import type { JsonObject } from "../../src/core/message.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 import { call, person, setUp, target } from "./approvals-fixture.ts";
 
 const asIs = (text: string) => text;

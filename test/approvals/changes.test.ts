@@ -1,8 +1,8 @@
 /** Approvals of changes to a folder: who decides, once, and what the card says. */
 import { describe, expect, test } from "vitest";
 import type { ApprovalPolicy } from "../../src/approvals/authority.ts";
-import type { ApprovalRecord, ChangesRecord, ChangesRequest, ShownChanges } from "../../src/core/approval.ts";
-import type { AnswerChoice, Author, InboundAnswer } from "../../src/core/message.ts";
+import type { ApprovalRecord, ChangesRecord, ChangesRequest, ShownChanges } from "../../src/ports/approval.ts";
+import type { AnswerChoice, Author, InboundAnswer } from "../../src/ports/message.ts";
 import { ann, ben, click, hour, person, setUp, target } from "./approvals-fixture.ts";
 
 const website = "/srv/website";

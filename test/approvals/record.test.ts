@@ -1,6 +1,6 @@
 /** Every decision is recorded exactly once, whoever decided and whatever died in between. */
 import { describe, expect, test } from "vitest";
-import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { ann, ben, call, click, conversationId, folder, hour, request, setUp } from "./approvals-fixture.ts";
 
 const minute = 60_000;

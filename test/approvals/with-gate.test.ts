@@ -1,7 +1,7 @@
 /** Approvals and the gate together, with patterns as a SKILL.md has them. */
 import { describe, expect, test } from "vitest";
-import type { GateRule, GateRules } from "../../src/core/gate.ts";
 import { createGate } from "../../src/gate/gate.ts";
+import type { GateRule, GateRules } from "../../src/ports/gate.ts";
 import { call, click, folder, setUp, target } from "./approvals-fixture.ts";
 
 const file = "/skills/shell/SKILL.md";

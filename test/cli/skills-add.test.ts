@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test, vi } from "vitest";
 import { addSkillsCommand } from "../../src/cli/skills-add.ts";
-import { skillText, writeFiles } from "../skills/folders.ts";
+import { skillText, writeFiles } from "../skill-runtime/folders.ts";
 import { environmentOf, remora, temporaryFolder } from "./remora-command.ts";
 
 /** Every command is a process of its own. */

@@ -2,11 +2,11 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createEvents } from "../../src/core/events.ts";
-import { silentLog } from "../../src/core/log.ts";
-import { createSkillLibrary } from "../../src/skills/library.ts";
-import { createToolbox } from "../../src/skills/toolbox.ts";
-import { skillText, writeFiles } from "../skills/folders.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createEvents } from "../../src/ports/events.ts";
+import { createSkillLibrary } from "../../src/skill-runtime/library/library.ts";
+import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
+import { skillText, writeFiles } from "../skill-runtime/folders.ts";
 import { remora, temporaryFolder } from "./remora-command.ts";
 
 /** Every command is a process of its own. */

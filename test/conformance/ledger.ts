@@ -1,7 +1,7 @@
-/** What every ledger must do, sentence by sentence of src/core/ledger.ts. */
+/** What every ledger must do, sentence by sentence of src/ports/ledger.ts. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { CallEntry, CallState, Ledger } from "../../src/core/ledger.ts";
+import type { CallEntry, CallState, Ledger } from "../../src/ports/ledger.ts";
 
 export interface LedgerHarness {
   /** A connection to the same state each time: a second one is another process, one after `close` is a restart. */

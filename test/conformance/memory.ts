@@ -1,8 +1,8 @@
 /** What every memory does, whatever keeps it. `create` makes an empty one; `reopen` the same one after a restart. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Episode, Feedback, Memory } from "../../src/core/memory.ts";
-import type { MemoryScope, Scope } from "../../src/core/message.ts";
+import type { Episode, Feedback, Memory } from "../../src/ports/memory.ts";
+import type { MemoryScope, Scope } from "../../src/ports/message.ts";
 
 export interface MemoryUnderTest {
   memory: Memory;

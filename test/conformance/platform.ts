@@ -6,10 +6,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ApprovalCard, CardItem } from "../../src/core/approval.ts";
-import type { AnswerChoice, AnswerReceipt, InboundMessage, InboundPick, Notice } from "../../src/core/message.ts";
-import type { Platform, PlatformHandlers, Posts, ReplyTarget } from "../../src/core/platform.ts";
-import type { QuestionCard } from "../../src/core/question.ts";
+import type { ApprovalCard, CardItem } from "../../src/ports/approval.ts";
+import type { AnswerChoice, AnswerReceipt, InboundMessage, InboundPick, Notice } from "../../src/ports/message.ts";
+import type { Platform, PlatformHandlers, Posts, ReplyTarget } from "../../src/ports/platform.ts";
+import type { QuestionCard } from "../../src/ports/question.ts";
 
 /** One message as people see it in a conversation. */
 export interface ShownMessage {

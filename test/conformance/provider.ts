@@ -3,7 +3,7 @@
  * the stream, failures say whether they may pass.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ModelEvent, ModelRequest, Provider } from "../../src/core/provider.ts";
+import type { ModelEvent, ModelRequest, Provider } from "../../src/ports/provider.ts";
 
 export type FaultKind = "overloaded" | "wrong-key" | "broken" | "silent";
 

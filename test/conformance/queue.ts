@@ -1,5 +1,5 @@
 /**
- * What every tool queue must do, sentence by sentence of `ToolQueue` in src/core/tool.ts.
+ * What every tool queue must do, sentence by sentence of `ToolQueue` in src/ports/tool.ts.
  * A killed process is a queue that is left with its tool hanging, and a new queue on the same ledger.
  */
 import { access, mkdtemp, readFile, rm } from "node:fs/promises";
@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { TurnAbort } from "../../src/core/abort.ts";
-import { createEvents, type EventMap, type EventName, type Events } from "../../src/core/events.ts";
-import type { Ledger } from "../../src/core/ledger.ts";
-import type { Backoff } from "../../src/core/retry.ts";
-import type { ToolAttempt, Toolbox, ToolJob, ToolQueue } from "../../src/core/tool.ts";
+import { TurnAbort } from "../../src/lib/abort.ts";
+import type { Backoff } from "../../src/lib/backoff.ts";
+import { createEvents, type EventMap, type EventName, type Events } from "../../src/ports/events.ts";
+import type { Ledger } from "../../src/ports/ledger.ts";
+import type { ToolAttempt, Toolbox, ToolJob, ToolQueue } from "../../src/ports/tool.ts";
 
 interface QueueSetup {
   toolbox: Toolbox;

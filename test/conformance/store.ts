@@ -1,8 +1,8 @@
-/** What every store must do, sentence by sentence of src/core/store.ts. */
+/** What every store must do, sentence by sentence of src/ports/store.ts. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Json } from "../../src/core/message.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Json } from "../../src/ports/message.ts";
+import type { Store } from "../../src/ports/store.ts";
 
 export interface StoreHarness {
   /** A connection to the same state each time; one after `close` is a restart. */

@@ -3,9 +3,9 @@ import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { estimateTokens } from "../../src/context/tokens.ts";
-import type { ModelRequest } from "../../src/core/provider.ts";
-import type { ToolResult } from "../../src/core/tool.ts";
-import type { CallRecord, StepRecord, TurnRecord } from "../../src/core/turn.ts";
+import type { ModelRequest } from "../../src/ports/provider.ts";
+import type { ToolResult } from "../../src/ports/tool.ts";
+import type { CallRecord, StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import {
   createMemoryDouble,

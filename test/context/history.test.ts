@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/core/provider.ts";
-import type { StepRecord, TurnRecord } from "../../src/core/turn.ts";
+import type { ModelRequest } from "../../src/ports/provider.ts";
+import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import { createWorld, shares, textOfMessage, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 /** What a prompt says of where its text comes from. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Origin, originOf, originOfPerson, originText, untrustedFor } from "../../src/core/origin.ts";
-import type { StepRecord, TurnRecord } from "../../src/core/turn.ts";
+import { type Origin, originOf, originOfPerson, originText, untrustedFor } from "../../src/ports/origin.ts";
+import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { createMemoryDouble, createWorld, memoryHit, textOfMessage, type World } from "./world.ts";
 

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createContextBuilder } from "../../src/context/assemble.ts";
 import { explainTurn, listSnapshots } from "../../src/context/explain.ts";
 import { snapshotFolder, snapshotName } from "../../src/context/snapshot.ts";
-import { silentLog } from "../../src/core/log.ts";
-import { createRedactor } from "../../src/core/redact.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { createMemoryDouble, createWorld, memoryHit, skillBrief, type World } from "./world.ts";
 

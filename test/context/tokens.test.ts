@@ -12,7 +12,7 @@ const texts: Record<string, string> = {
     "When the ferry finally reached the island, most of the passengers were asleep. A boy in a yellow coat stood at the rail and counted the lights along the shore. His grandmother had told him that every light was a house, and that in every house somebody was waiting for a letter. He did not believe her, but he kept counting anyway, because it was cold and there was nothing else to do. In the morning the harbour smelled of diesel, bread and wet rope, and the first bus had already left.",
   "English in chat":
     "Could you look at the staging logs from last night? The nightly import stopped around 3:15 and nobody got an alert. I think it's the same timeout we saw in October, but I'm not sure. If it is, please open a ticket, assign it to Priya, and post the link here. Thanks a lot!",
-  TypeScript: readFileSync(new URL("../../src/core/conversations.ts", import.meta.url), "utf8"),
+  TypeScript: readFileSync(new URL("../../src/engine/conversation/conversations.ts", import.meta.url), "utf8"),
   Python: `import asyncio\nfrom dataclasses import dataclass\n\n\n@dataclass\nclass Order:\n    customer_id: int\n    total_cents: int\n    is_paid: bool = False\n\n\nasync def settle(orders: list[Order], gateway) -> int:\n    """Charge every unpaid order and return how many succeeded."""\n    settled = 0\n    for order in orders:\n        if order.is_paid:\n            continue\n        response = await gateway.charge(order.customer_id, order.total_cents)\n        if response.status_code == 200:\n            order.is_paid = True\n            settled += 1\n    return settled\n`,
   JSON: JSON.stringify(
     Array.from({ length: 8 }, (_, index) => ({

@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ContextBuilderOptions, createContextBuilder } from "../../src/context/assemble.ts";
-import type { SkillBrief } from "../../src/core/context.ts";
-import { silentLog } from "../../src/core/log.ts";
-import type { Memory, MemoryHit, MemoryQuery } from "../../src/core/memory.ts";
-import type { Json } from "../../src/core/message.ts";
-import type { ModelMessage, ModelRequest } from "../../src/core/provider.ts";
-import { createRedactor } from "../../src/core/redact.ts";
-import type { Store } from "../../src/core/store.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
+import type { SkillBrief } from "../../src/ports/context.ts";
+import type { Memory, MemoryHit, MemoryQuery } from "../../src/ports/memory.ts";
+import type { Json } from "../../src/ports/message.ts";
+import type { ModelMessage, ModelRequest } from "../../src/ports/provider.ts";
+import type { Store } from "../../src/ports/store.ts";
 
 export const shares = { identity: 15, prefrontal: 10, memory: 30, skills: 20, history: 25 };
 

@@ -1,6 +1,7 @@
 /** A person at the local page, without the page: says, clicks and watches over the same HTTP API. */
-import type { AnswerChoice, AnswerReceipt } from "../../src/core/message.ts";
+
 import type { StoredMessage } from "../../src/platforms/local/chat-message.ts";
+import type { AnswerChoice, AnswerReceipt } from "../../src/ports/message.ts";
 
 export type SeenMessage = StoredMessage;
 

@@ -1,8 +1,8 @@
 /** A reply that records what a person would see: segments of text, cards between them, and how it ended. */
-import type { ApprovalCard } from "../../src/core/approval.ts";
-import type { Reply } from "../../src/core/platform.ts";
-import type { QuestionCard } from "../../src/core/question.ts";
-import type { ToolFile } from "../../src/core/tool.ts";
+import type { ApprovalCard } from "../../src/ports/approval.ts";
+import type { Reply } from "../../src/ports/platform.ts";
+import type { QuestionCard } from "../../src/ports/question.ts";
+import type { ToolFile } from "../../src/ports/tool.ts";
 
 export interface RecordingReply extends Reply {
   /** Texts of the closed segments and of the open one. */

@@ -1,7 +1,7 @@
 /** Records with plain values, for tests that care about a field or two. */
-import type { InboundMessage } from "../../src/core/message.ts";
-import type { ToolSpec } from "../../src/core/tool.ts";
-import type { TurnRecord } from "../../src/core/turn.ts";
+import type { InboundMessage } from "../../src/ports/message.ts";
+import type { ToolSpec } from "../../src/ports/tool.ts";
+import type { TurnRecord } from "../../src/ports/turn.ts";
 
 export function toolSpec(name: string, changes: Partial<ToolSpec> = {}): ToolSpec {
   return {

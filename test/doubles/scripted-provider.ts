@@ -2,9 +2,9 @@
  * A model that follows a script: each request is answered by the next step. A request too many, or a step left over at
  * the end (`finish()`), fails the test.
  */
-import { RemoraError } from "../../src/core/errors.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { ModelEvent, ModelRequest, ModelToolCall, Provider } from "../../src/core/provider.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { ModelEvent, ModelRequest, ModelToolCall, Provider } from "../../src/ports/provider.ts";
 
 export const noUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 

@@ -2,11 +2,11 @@
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type App, createApp } from "../../src/app.ts";
+import { type App, createApp } from "../../src/app/app.ts";
 import { loadSettings } from "../../src/config/load.ts";
-import { silentLog } from "../../src/core/log.ts";
-import type { Provider } from "../../src/core/provider.ts";
-import { createKeyvStore } from "../../src/storage/keyv-store.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { Provider } from "../../src/ports/provider.ts";
+import { createKeyvStore } from "../../src/storage/keyv/store.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome } from "../doubles/remora-process.ts";
 

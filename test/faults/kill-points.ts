@@ -4,8 +4,9 @@
  *
  * The spec, in REMORA_KILL_AT, is `<point>` or `<point>:<count>`: at the count-th time (first: 1) that the point is passed.
  */
-import type { ModelEvent } from "../../src/core/provider.ts";
+
 import type { PortWrappers } from "../../src/ports/port-wrappers.ts";
+import type { ModelEvent } from "../../src/ports/provider.ts";
 import { die } from "./die.ts";
 
 /** In the order in which a turn with an approved call passes them. */

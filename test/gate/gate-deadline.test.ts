@@ -1,10 +1,10 @@
 /** What the gate says when there is much to read. How long it takes is measured by bench/gate.ts. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { GateRule } from "../../src/core/gate.ts";
 import { createGate } from "../../src/gate/gate.ts";
-import { gateRules } from "../../src/skills/library.ts";
-import { loadSkills } from "../../src/skills/load.ts";
+import type { GateRule } from "../../src/ports/gate.ts";
+import { gateRules } from "../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { prose } from "./tables/prose.ts";
 
 const skills = await loadSkills([fileURLToPath(new URL("../../skills", import.meta.url))]);

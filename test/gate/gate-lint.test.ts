@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { GateRules } from "../../src/core/gate.ts";
 import { lintRules } from "../../src/gate/lint.ts";
+import type { GateRules } from "../../src/ports/gate.ts";
 import { referenceRules } from "./tables/reference-rules.ts";
 
 const file = "skills/x/SKILL.md";

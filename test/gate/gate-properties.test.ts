@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { GateRule, VerdictClass } from "../../src/core/gate.ts";
 import { createGate } from "../../src/gate/gate.ts";
+import type { GateRule, VerdictClass } from "../../src/ports/gate.ts";
 import { referenceRules, shellTool } from "./tables/reference-rules.ts";
 
 const strictness: Record<VerdictClass, number> = { safe: 0, confirm: 1, block: 2 };

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { createGate, type RuleGate } from "../../src/gate/gate.ts";
-import { gateRules } from "../../src/skills/library.ts";
-import { loadSkills } from "../../src/skills/load.ts";
+import { gateRules } from "../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { dangerous } from "./tables/dangerous.ts";
 import { askedByTag, looking, working } from "./tables/harmless.ts";
 import { referenceRules, shellTool } from "./tables/reference-rules.ts";

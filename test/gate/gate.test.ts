@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { GateRule, GateRules } from "../../src/core/gate.ts";
 import { createGate } from "../../src/gate/gate.ts";
+import type { GateRule, GateRules } from "../../src/ports/gate.ts";
 import { referenceRules } from "./tables/reference-rules.ts";
 
 const file = "skills/shell/SKILL.md";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { RE2JS, RE2Set } from "re2js";
 import { describe, expect, test } from "vitest";
 import { createDeadline } from "../../src/gate/deadline.ts";
-import { readPattern } from "../../src/gate/dialect.ts";
+import { readPattern } from "../../src/gate/pattern-compiler.ts";
 import { createPatternSet } from "../../src/gate/pattern-set.ts";
 import { atomsOf } from "../../src/gate/prefilter.ts";
 

@@ -4,13 +4,13 @@
  */
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createContainment } from "../../src/core/containment.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import { type Origin, originOf, originOfPerson, taintTags } from "../../src/core/origin.ts";
-import { networkOf, type ToolSpec } from "../../src/core/tool.ts";
+import { createContainment } from "../../src/engine/turn/containment.ts";
 import { createGate } from "../../src/gate/gate.ts";
-import { gateRules } from "../../src/skills/library.ts";
-import { loadSkills } from "../../src/skills/load.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import { type Origin, originOf, originOfPerson, taintTags } from "../../src/ports/origin.ts";
+import { networkOf, type ToolSpec } from "../../src/ports/tool.ts";
+import { gateRules } from "../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { looking, working } from "./tables/harmless.ts";
 
 const page = originOf("web", "example.com/page");

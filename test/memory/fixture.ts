@@ -2,12 +2,12 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createEvents, type RemoraEvent } from "../../src/core/events.ts";
-import type { Log } from "../../src/core/log.ts";
-import type { Episode, Feedback } from "../../src/core/memory.ts";
-import type { Author } from "../../src/core/message.ts";
-import { createRedactor } from "../../src/core/redact.ts";
+import type { Log } from "../../src/lib/log.ts";
+import { createRedactor } from "../../src/lib/redact.ts";
 import { createMemory, type MemoryOptions, type OwnedMemory } from "../../src/memory/memory.ts";
+import { createEvents, type RemoraEvent } from "../../src/ports/events.ts";
+import type { Episode, Feedback } from "../../src/ports/memory.ts";
+import type { Author } from "../../src/ports/message.ts";
 
 export const secret = "a-very-secret-value";
 export const noon = Date.UTC(2026, 10, 21, 12);

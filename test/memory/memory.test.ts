@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { RemoraError } from "../../src/core/errors.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
 import { parseDay, readableEntry } from "../../src/memory/episodes.ts";
 import { parseFeedback } from "../../src/memory/feedback.ts";
 import { memoryConformance } from "../conformance/memory.ts";

@@ -16,7 +16,7 @@ import {
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { MemoryScope } from "../../src/core/message.ts";
+import type { MemoryScope } from "../../src/ports/message.ts";
 import { createMemoryFixture, episode, feedback, type MemoryFixture, noon } from "./fixture.ts";
 
 let fixture: MemoryFixture;

@@ -1,6 +1,6 @@
 /** The four protocols under test, each with its provider and the frames at which a test lets something go wrong. */
-import type { ModelEvent, ModelRequest, Provider } from "../../src/core/provider.ts";
-import type { ToolSpec } from "../../src/core/tool.ts";
+import type { ModelEvent, ModelRequest, Provider } from "../../src/ports/provider.ts";
+import type { ToolSpec } from "../../src/ports/tool.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import type { Timeouts } from "../../src/providers/guarded-stream.ts";
 import { createOllamaProvider } from "../../src/providers/ollama.ts";

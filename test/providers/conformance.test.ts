@@ -1,6 +1,6 @@
 /** Every provider, and the cascade, against the port's conformance suite. */
-import { createEvents } from "../../src/core/events.ts";
-import type { Provider } from "../../src/core/provider.ts";
+import { createEvents } from "../../src/ports/events.ts";
+import type { Provider } from "../../src/ports/provider.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
 import { createDemoProvider } from "../../src/providers/demo.ts";
 import { describeProvider, type FaultKind, type ProviderUnderTest } from "../conformance/provider.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ModelMessage, ModelRequest } from "../../src/core/provider.ts";
-import type { ToolSpec } from "../../src/core/tool.ts";
+import type { ModelMessage, ModelRequest } from "../../src/ports/provider.ts";
+import type { ToolSpec } from "../../src/ports/tool.ts";
 import { createDemoProvider } from "../../src/providers/demo.ts";
 import { asking, callsIn, collect, lookUp, textIn } from "./apis.ts";
 

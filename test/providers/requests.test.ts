@@ -1,6 +1,6 @@
 /** What exactly goes to each service, seen at the service. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/core/provider.ts";
+import type { ModelRequest } from "../../src/ports/provider.ts";
 import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { apis, asking, berlin, callsIn, collect, lookUp, patient, scripted } from "./apis.ts";

@@ -1,16 +1,16 @@
 /** What a model thought goes back to it within the turn, byte for byte, and to nobody else. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createEvents } from "../../src/core/events.ts";
-import type { Json } from "../../src/core/message.ts";
+import { createEvents } from "../../src/ports/events.ts";
+import type { Json } from "../../src/ports/message.ts";
 import {
   longestCarry,
   type ModelEvent,
   type ModelMessage,
   type ModelRequest,
   type Provider,
-} from "../../src/core/provider.ts";
-import type { StepRecord } from "../../src/core/turn.ts";
+} from "../../src/ports/provider.ts";
+import type { StepRecord } from "../../src/ports/turn.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
 import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RemoraError } from "../../src/core/errors.ts";
-import type { ModelEvent, StopReason } from "../../src/core/provider.ts";
-import type { JsonSchema, ToolSpec } from "../../src/core/tool.ts";
-import type { ParsedCall, ReadAnswer } from "../../src/core/turn.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import type { ModelEvent, StopReason } from "../../src/ports/provider.ts";
+import type { JsonSchema, ToolSpec } from "../../src/ports/tool.ts";
+import type { ParsedCall, ReadAnswer } from "../../src/ports/turn.ts";
 import { readModel } from "../../src/response/parse.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
 

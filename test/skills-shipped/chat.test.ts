@@ -3,13 +3,13 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import plugin from "../../skills/chat/plugin.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { PluginContext } from "../../src/core/plugin.ts";
 import { createGate } from "../../src/gate/gate.ts";
 import { createLocalChatActions } from "../../src/platforms/local/chat-actions.ts";
 import { createChatStore } from "../../src/platforms/local/chat-store.ts";
-import { gateRules } from "../../src/skills/library.ts";
-import { loadSkills } from "../../src/skills/load.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { PluginContext } from "../../src/ports/plugin.ts";
+import { gateRules } from "../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { isOk, makePlace, skillsFolder, textOf } from "./place.ts";
 
 const set = await loadSkills([join(skillsFolder, "chat")]);

@@ -13,7 +13,7 @@ import { linearScale, niceStep, timeScale } from "../../skills/data/chart/scales
 import { createTypesetter, type Typesetter } from "../../skills/data/chart/text.ts";
 import type { Rows, Value } from "../../skills/data/database.ts";
 import plugin from "../../skills/data/plugin.ts";
-import type { JsonObject } from "../../src/core/message.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 import { makePlace, type TestPlace, textOf } from "./place.ts";
 
 const { resolve } = createRequire(import.meta.url);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { answerData } from "../../skills/data/answer.ts";
 import plugin from "../../skills/data/plugin.ts";
-import type { JsonObject } from "../../src/core/message.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 import { isOk, makePlace, type TestPlace, textOf } from "./place.ts";
 
 let place: TestPlace;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import plugin from "../../skills/filesystem/plugin.ts";
-import type { JsonObject } from "../../src/core/message.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 import { isOk, makeDraftPlace, makePlace, type TestPlace, textOf } from "./place.ts";
 
 let place: TestPlace;

@@ -3,12 +3,12 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished, vi } from "vitest";
-import { createEvents } from "../../src/core/events.ts";
-import type { Log } from "../../src/core/log.ts";
-import type { JsonObject } from "../../src/core/message.ts";
 import { createGate } from "../../src/gate/gate.ts";
-import { createSkillLibrary, gateRules } from "../../src/skills/library.ts";
-import { createToolbox } from "../../src/skills/toolbox.ts";
+import type { Log } from "../../src/lib/log.ts";
+import { createEvents } from "../../src/ports/events.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
+import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
 import { makePlace, skillsFolder } from "./place.ts";
 
 const program = fileURLToPath(new URL("../doubles/mcp-server.ts", import.meta.url));

@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createGate } from "../../src/gate/gate.ts";
-import { gateRules } from "../../src/skills/library.ts";
-import { loadSkills } from "../../src/skills/load.ts";
-import { withStandIns } from "../../src/skills/offers.ts";
+import { gateRules } from "../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../src/skill-runtime/library/load.ts";
+import { withStandIns } from "../../src/skill-runtime/plugins/dynamic-tools.ts";
 import { openMcp, programServer } from "./mcp-agent.ts";
 import { skillsFolder } from "./place.ts";
 

@@ -2,14 +2,14 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createEvents } from "../../src/core/events.ts";
-import { silentLog } from "../../src/core/log.ts";
-import type { Author, JsonObject, Scope } from "../../src/core/message.ts";
 import { createGate } from "../../src/gate/gate.ts";
+import { silentLog } from "../../src/lib/log.ts";
 import { createScopedMemory } from "../../src/memory/scoped.ts";
-import { createSkillLibrary, gateRules } from "../../src/skills/library.ts";
-import { loadSkills } from "../../src/skills/load.ts";
-import { createToolbox } from "../../src/skills/toolbox.ts";
+import { createEvents } from "../../src/ports/events.ts";
+import type { Author, JsonObject, Scope } from "../../src/ports/message.ts";
+import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../src/skill-runtime/library/load.ts";
+import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
 import { ann, bob, createMemoryFixture, episode } from "../memory/fixture.ts";
 import { skillsFolder } from "./place.ts";
 

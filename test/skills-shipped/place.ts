@@ -2,12 +2,12 @@
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { silentLog } from "../../src/core/log.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/core/plugin.ts";
-import type { ToolAttempt } from "../../src/core/tool.ts";
-import type { TurnRecord } from "../../src/core/turn.ts";
+import { silentLog } from "../../src/lib/log.ts";
 import type { CallFolder } from "../../src/ports/draft.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import type { ToolAttempt } from "../../src/ports/tool.ts";
+import type { TurnRecord } from "../../src/ports/turn.ts";
 import { type Bench, type BenchOptions, type CallOptions, createBench } from "../sandbox/draft/draft-bench.ts";
 
 export const skillsFolder = resolve(import.meta.dirname, "../../skills");

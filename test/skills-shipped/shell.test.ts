@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import shell from "../../skills/shell/plugin.ts";
-import type { JsonObject } from "../../src/core/message.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 import { type BenchOptions, ben, noSandbox } from "../sandbox/draft/draft-bench.ts";
 import { type DraftPlace, makeDraftPlace, makePlace, textOf } from "./place.ts";
 

@@ -2,12 +2,12 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createEvents } from "../../src/core/events.ts";
-import { silentLog } from "../../src/core/log.ts";
 import { createGate } from "../../src/gate/gate.ts";
-import { createSkillLibrary, gateRules } from "../../src/skills/library.ts";
-import { loadSkills } from "../../src/skills/load.ts";
-import { createToolbox } from "../../src/skills/toolbox.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createEvents } from "../../src/ports/events.ts";
+import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../src/skill-runtime/library/load.ts";
+import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
 import { createBench } from "../sandbox/draft/draft-bench.ts";
 import { skillsFolder } from "./place.ts";
 

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readSettings } from "../../skills/web/settings.ts";
 import { findTarget, readUrl } from "../../skills/web/target.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import { isPublicAddress } from "../../src/core/public-address.ts";
+import { isPublicAddress } from "../../src/lib/public-address.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 
 const never = new AbortController().signal;
 

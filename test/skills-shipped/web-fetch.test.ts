@@ -4,8 +4,8 @@ import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync 
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createPageReader } from "../../skills/web/read-page.ts";
 import { createWeb } from "../../skills/web/web.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import type { Plugin } from "../../src/core/plugin.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import type { Plugin } from "../../src/ports/plugin.ts";
 import { startWebSite, type WebSite } from "../doubles/web-site.ts";
 import { isOk, makePlace, type TestPlace, textOf } from "./place.ts";
 

@@ -1,7 +1,7 @@
 /** web_search against the protocols of its providers, on loopback. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createWeb } from "../../skills/web/web.ts";
-import type { JsonObject } from "../../src/core/message.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
 import { startWebSite, type WebSite } from "../doubles/web-site.ts";
 import { isOk, makePlace, type TestPlace, textOf } from "./place.ts";
 

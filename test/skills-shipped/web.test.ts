@@ -1,14 +1,14 @@
 /** The web skill as it is shipped: SKILL.md, gate, and the plugin through the toolbox. */
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createEvents } from "../../src/core/events.ts";
-import { silentLog } from "../../src/core/log.ts";
-import type { JsonObject } from "../../src/core/message.ts";
-import { taintTag } from "../../src/core/origin.ts";
 import { createGate } from "../../src/gate/gate.ts";
-import { createSkillLibrary, gateRules } from "../../src/skills/library.ts";
-import { loadSkills } from "../../src/skills/load.ts";
-import { createToolbox } from "../../src/skills/toolbox.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createEvents } from "../../src/ports/events.ts";
+import type { JsonObject } from "../../src/ports/message.ts";
+import { taintTag } from "../../src/ports/origin.ts";
+import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../src/skill-runtime/library/load.ts";
+import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
 import { startWebSite } from "../doubles/web-site.ts";
 import { makePlace, skillsFolder } from "./place.ts";
 

@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { lockData } from "../../src/storage/data-lock.ts";
+import { lockData } from "../../src/storage/sqlite/data-lock.ts";
 
-const source = resolve(import.meta.dirname, "../../src/storage/data-lock.ts");
+const source = resolve(import.meta.dirname, "../../src/storage/sqlite/data-lock.ts");
 let folder: string;
 
 beforeEach(async () => {

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Store } from "../../src/core/store.ts";
-import { createKeyvStore } from "../../src/storage/keyv-store.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { createKeyvStore } from "../../src/storage/keyv/store.ts";
 import { storeConformance } from "../conformance/store.ts";
 
 storeConformance("the Keyv store on SQLite", async () => {

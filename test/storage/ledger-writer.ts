@@ -4,7 +4,7 @@
  * `claim PATH COUNT`: tries to move each of COUNT entries to `started`, counts each try, and prints those it won.
  */
 import { writeSync } from "node:fs";
-import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 
 const [task = "", path = "", count = "0"] = process.argv.slice(2);
 const ledger = createSqliteLedger({ path });

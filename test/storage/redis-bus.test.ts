@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Bus, BusMessage } from "../../src/core/coordination.ts";
-import { createRedisBus } from "../../src/storage/redis-bus.ts";
-import { createRedisConnection, type RedisConnection } from "../../src/storage/redis-connection.ts";
+import type { Bus, BusMessage } from "../../src/ports/cluster.ts";
+import { createRedisBus } from "../../src/storage/redis/bus.ts";
+import { createRedisConnection, type RedisConnection } from "../../src/storage/redis/connection.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import { recordingLog } from "./redis-log.ts";
 

@@ -1,7 +1,7 @@
 import { Queue, Worker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { silentLog } from "../../src/core/log.ts";
-import { createRedisConnection, type RedisConnection } from "../../src/storage/redis-connection.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createRedisConnection, type RedisConnection } from "../../src/storage/redis/connection.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import { recordingLog } from "./redis-log.ts";
 import { type RedisProxy, startRedisProxy } from "./redis-proxy.ts";

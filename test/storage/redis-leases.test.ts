@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { abortCauseOf } from "../../src/core/abort.ts";
-import { silentLog } from "../../src/core/log.ts";
-import { createRedisConnection, type RedisConnection } from "../../src/storage/redis-connection.ts";
-import { createRedisLeases, type RedisLeasesOptions } from "../../src/storage/redis-leases.ts";
+import { abortCauseOf } from "../../src/lib/abort.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createRedisConnection, type RedisConnection } from "../../src/storage/redis/connection.ts";
+import { createRedisLeases, type RedisLeasesOptions } from "../../src/storage/redis/leases.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import { startRedisProxy } from "./redis-proxy.ts";
 

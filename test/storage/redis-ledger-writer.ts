@@ -4,9 +4,9 @@
  * `claim URL PREFIX COUNT`: tries to move each of COUNT entries to `started`, counts each try, and prints those it won.
  */
 import { writeSync } from "node:fs";
-import { silentLog } from "../../src/core/log.ts";
-import { createRedisConnection } from "../../src/storage/redis-connection.ts";
-import { createRedisLedger } from "../../src/storage/redis-ledger.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createRedisConnection } from "../../src/storage/redis/connection.ts";
+import { createRedisLedger } from "../../src/storage/redis/ledger.ts";
 
 const [task = "", url = "", prefix = "", count = "0"] = process.argv.slice(2);
 const connection = createRedisConnection(url, silentLog);

@@ -3,16 +3,16 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Ledger } from "../../src/core/ledger.ts";
-import { silentLog } from "../../src/core/log.ts";
-import { createRedisConnection, type RedisConnection } from "../../src/storage/redis-connection.ts";
-import { createRedisLedger } from "../../src/storage/redis-ledger.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { Ledger } from "../../src/ports/ledger.ts";
+import { createRedisConnection, type RedisConnection } from "../../src/storage/redis/connection.ts";
+import { createRedisLedger } from "../../src/storage/redis/ledger.ts";
 import {
   changeEntryScript,
   createEntryScript,
   moveEntryScript,
   pruneEntriesScript,
-} from "../../src/storage/redis-ledger-scripts.ts";
+} from "../../src/storage/redis/ledger-scripts.ts";
 import { ledgerConformance } from "../conformance/ledger.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import { type RedisProxy, startRedisProxy } from "./redis-proxy.ts";

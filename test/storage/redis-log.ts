@@ -1,5 +1,5 @@
 /** A log that keeps what it is told, for tests. */
-import type { Log } from "../../src/core/log.ts";
+import type { Log } from "../../src/lib/log.ts";
 
 export interface LogEntry {
   level: keyof Log;

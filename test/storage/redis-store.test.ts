@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { silentLog } from "../../src/core/log.ts";
-import type { Store } from "../../src/core/store.ts";
-import { createRedisConnection } from "../../src/storage/redis-connection.ts";
-import { createRedisStore } from "../../src/storage/redis-store.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { createRedisStore } from "../../src/storage/keyv/redis-store.ts";
+import { createRedisConnection } from "../../src/storage/redis/connection.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 

@@ -2,15 +2,15 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { silentLog } from "../../src/core/log.ts";
-import type { Store } from "../../src/core/store.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { createRedisStore } from "../../src/storage/keyv/redis-store.ts";
 import {
   createRedisConnection,
   type RedisConnection,
   type RedisConnectionOptions,
-} from "../../src/storage/redis-connection.ts";
-import { createRedisLedger } from "../../src/storage/redis-ledger.ts";
-import { createRedisStore } from "../../src/storage/redis-store.ts";
+} from "../../src/storage/redis/connection.ts";
+import { createRedisLedger } from "../../src/storage/redis/ledger.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 
 const body = { turnId: "turn", callId: "call", name: "tool", attempts: 0, startedAt: 1 };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RemoraError } from "../../src/core/errors.ts";
-import { parseRedisUrl } from "../../src/storage/redis-url.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import { parseRedisUrl } from "../../src/storage/redis/url.ts";
 
 describe("reading REDIS_URL", () => {
   test("a single server, with what is left out filled in", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Line, patiently } from "../../src/storage/redis-wait.ts";
+import { type Line, patiently } from "../../src/storage/redis/wait.ts";
 
 const up: Line = {
   isUp: () => true,

@@ -7,8 +7,8 @@ import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Ledger } from "../../src/core/ledger.ts";
-import { createSqliteLedger } from "../../src/storage/sqlite-ledger.ts";
+import type { Ledger } from "../../src/ports/ledger.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { ledgerConformance } from "../conformance/ledger.ts";
 
 ledgerConformance("the SQLite ledger", async () => {

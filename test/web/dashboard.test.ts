@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { OperatorDecision, ShownChanges } from "../../src/core/approval.ts";
-import { createEvents } from "../../src/core/events.ts";
-import { silentLog } from "../../src/core/log.ts";
-import type { AnswerChoice, AnswerReceipt } from "../../src/core/message.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { OperatorDecision, ShownChanges } from "../../src/ports/approval.ts";
+import { createEvents } from "../../src/ports/events.ts";
+import type { AnswerChoice, AnswerReceipt } from "../../src/ports/message.ts";
 import { type DashboardData, mountDashboard } from "../../src/web/dashboard.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
 import { createWebServer, type WebServer } from "../../src/web/server.ts";

@@ -5,7 +5,7 @@
  *   discord:<guild>:<channel>:<thread>     a thread; one that a message opens has the message's id, before it is there too
  *   discord:<guild>:<channel>              the channel itself, for commands and where answers go into the channel
  */
-import type { Scope } from "../../core/message.ts";
+import type { Scope } from "../../ports/message.ts";
 
 export type DiscordConversation =
   | { type: "dm"; channel: string }

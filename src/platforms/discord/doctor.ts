@@ -12,12 +12,12 @@ import {
   type RESTAPIPartialCurrentUserGuild,
   Routes,
 } from "discord.js";
-import { messageOf } from "../../core/errors.ts";
-import { silentLog } from "../../core/log.ts";
-import { codeOfRefusal, createDiscordApi, type DiscordApi } from "./api.ts";
-import { fatalProblem } from "./gateway-problems.ts";
-import { inviteUrl, missingFrom, permissionsIn } from "./permissions.ts";
-import { clip } from "./plain-text.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { silentLog } from "../../lib/log.ts";
+import { codeOfRefusal, createDiscordApi, type DiscordApi } from "./api/api.ts";
+import { fatalProblem } from "./api/gateway-problems.ts";
+import { inviteUrl, missingFrom, permissionsIn } from "./api/permissions.ts";
+import { clip } from "./outbound/plain-text.ts";
 
 export interface DiscordFinding {
   level: "ok" | "warning" | "error";

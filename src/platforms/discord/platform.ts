@@ -1,7 +1,7 @@
 /**
  * Discord behind the platform port.
  *
- *   connect   registers the commands, opens the gateway, and takes in what was missed and what comes (intake.ts, interactions.ts)
+ *   connect   registers the commands, opens the gateway, and takes in what was missed and what comes (inbound.ts, interactions.ts)
  *   reply     writes by REST alone, in any process (reply.ts)
  *   chat      what tools do besides (chat.ts)
  */
@@ -14,33 +14,33 @@ import {
   type RESTAPIPartialCurrentUserGuild,
   Routes,
 } from "discord.js";
-import { messageOf } from "../../core/errors.ts";
-import type { Events } from "../../core/events.ts";
-import type { Log } from "../../core/log.ts";
-import type { InboundMessage, Notice } from "../../core/message.ts";
-import type { Platform, PlatformHandlers } from "../../core/platform.ts";
-import { pause } from "../../core/retry.ts";
-import type { Store } from "../../core/store.ts";
-import { createAcknowledgements } from "./acknowledgement.ts";
-import { createDiscordApi, discordError } from "./api.ts";
-import { placesNotShown, placesOfGuild, placesOfShard } from "./catch-up.ts";
-import { createChannels } from "./channels.ts";
-import { createChat } from "./chat.ts";
-import { createChatAccess } from "./chat-access.ts";
-import { type CommandHelp, registerCommands } from "./commands.ts";
-import { createCursors } from "./cursors.ts";
-import { createFormContents } from "./form-contents.ts";
-import { createGateway } from "./gateway.ts";
-import type { InboundContext, RawMessage } from "./inbound.ts";
-import { createIntake, type Intake } from "./intake.ts";
-import { createInteractions, type Interactions } from "./interactions.ts";
-import { createLatestCards } from "./latest-cards.ts";
-import { createMessages, nonceOf } from "./messages.ts";
-import { createOutlet, type Origin } from "./outlet.ts";
-import { allParts } from "./parts.ts";
-import { createPeople } from "./people.ts";
+import { pause } from "../../lib/backoff.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Events } from "../../ports/events.ts";
+import type { InboundMessage, Notice } from "../../ports/message.ts";
+import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
+import type { Store } from "../../ports/store.ts";
+import { createDiscordApi, discordError } from "./api/api.ts";
+import { createChannels } from "./api/channels.ts";
+import { createGateway } from "./api/gateway.ts";
+import { createPeople } from "./api/people.ts";
+import { placesNotShown, placesOfGuild, placesOfShard } from "./inbound/catch-up.ts";
+import { createCursors } from "./inbound/cursors.ts";
+import { createIntake, type Intake } from "./inbound/inbound.ts";
+import type { InboundContext, RawMessage } from "./inbound/read-message.ts";
+import { type CommandHelp, registerCommands } from "./interactions/commands.ts";
+import { createFormContents } from "./interactions/form-contents.ts";
+import { createInteractions, type Interactions } from "./interactions/interactions.ts";
+import { createAcknowledgements } from "./outbound/acknowledgement.ts";
+import { createLatestCards } from "./outbound/cards/latest-cards.ts";
+import { createChatAccess } from "./outbound/chat-access.ts";
+import { createChat } from "./outbound/chat-actions.ts";
+import { createOutlet, type Origin } from "./outbound/message-sender.ts";
+import { createMessages, nonceOf } from "./outbound/messages.ts";
+import { allParts } from "./outbound/render.ts";
+import { createDiscordReply } from "./outbound/reply.ts";
 import { createRecent } from "./recent.ts";
-import { createDiscordReply } from "./reply.ts";
 
 export interface DiscordPlatformOptions {
   token: string;

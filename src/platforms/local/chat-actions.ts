@@ -1,9 +1,9 @@
 /** What tools may do in the local chat. Its channels are open to everybody on the page; a DM is its person's alone. */
 import { createHash } from "node:crypto";
-import type { ChatActions, ChatLine, ChatPlace } from "../../core/chat.ts";
-import { RemoraError } from "../../core/errors.ts";
-import type { Scope } from "../../core/message.ts";
-import type { ToolFile } from "../../core/tool.ts";
+import { RemoraError } from "../../lib/errors.ts";
+import type { ChatActions, ChatLine, ChatPlace } from "../../ports/chat.ts";
+import type { Scope } from "../../ports/message.ts";
+import type { ToolFile } from "../../ports/tool.ts";
 import { agent, type ChatMessage, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId, scopeOf } from "./conversation-id.ts";

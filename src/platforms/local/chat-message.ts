@@ -1,7 +1,7 @@
 /** What the local chat is made of, as it is stored and as the page gets it. Plain JSON. */
-import type { ApprovalCard } from "../../core/approval.ts";
-import type { Scope } from "../../core/message.ts";
-import type { QuestionCard } from "../../core/question.ts";
+import type { ApprovalCard } from "../../ports/approval.ts";
+import type { Scope } from "../../ports/message.ts";
+import type { QuestionCard } from "../../ports/question.ts";
 
 export interface Person {
   /** Lower-case, made from the name; what rules and the ledger call the person. */

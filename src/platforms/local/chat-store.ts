@@ -8,9 +8,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
-import { messageOf, RemoraError } from "../../core/errors.ts";
-import type { Scope } from "../../core/message.ts";
-import { useWriteAheadLog } from "../../core/write-ahead-log.ts";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { useWriteAheadLog } from "../../lib/sqlite.ts";
+import type { Scope } from "../../ports/message.ts";
 import type { ChatFile, ChatMessage, Person, StoredMessage } from "./chat-message.ts";
 
 export interface ChatStore {

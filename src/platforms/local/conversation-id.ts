@@ -7,7 +7,7 @@
  *
  * Parts are percent-encoded, so that a name with a colon can't pass for two parts.
  */
-import type { Scope } from "../../core/message.ts";
+import type { Scope } from "../../ports/message.ts";
 
 export type LocalConversation =
   | { type: "dm"; person: string }

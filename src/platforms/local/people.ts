@@ -2,7 +2,7 @@
 import type { Person } from "./chat-message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { Refusal } from "./inbox.ts";
+import { Refusal } from "./inbound.ts";
 
 const mostPeople = 50;
 

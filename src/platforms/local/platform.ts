@@ -6,12 +6,12 @@
  *   mount     puts the page and its API on a web server, which checks who may use it
  */
 import type { Hono } from "hono";
-import type { Log } from "../../core/log.ts";
-import type { Platform, PlatformHandlers } from "../../core/platform.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import { createLocalChatActions } from "./chat-actions.ts";
 import { createChatStore } from "./chat-store.ts";
 import type { LocalConversation } from "./conversation-id.ts";
-import { createInbox } from "./inbox.ts";
+import { createInbox } from "./inbound.ts";
 import { createLocalReply } from "./reply.ts";
 import { mountRoutes } from "./routes.ts";
 

@@ -6,12 +6,12 @@
  * What is written while text streams in is gathered for a moment; the first words, a card and the end never wait.
  */
 import { readFile, stat } from "node:fs/promises";
-import type { ApprovalCard } from "../../core/approval.ts";
-import { messageOf, RemoraError } from "../../core/errors.ts";
-import type { Log } from "../../core/log.ts";
-import type { Posts, Reply, ReplyTarget } from "../../core/platform.ts";
-import type { QuestionCard } from "../../core/question.ts";
-import type { ToolFile } from "../../core/tool.ts";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ApprovalCard } from "../../ports/approval.ts";
+import type { Posts, Reply, ReplyTarget } from "../../ports/platform.ts";
+import type { QuestionCard } from "../../ports/question.ts";
+import type { ToolFile } from "../../ports/tool.ts";
 import { agent, type ChatFile, type ChatMessage, type ChatMessageState } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { type LocalConversation, parseConversationId, scopeOf } from "./conversation-id.ts";

@@ -14,14 +14,14 @@ import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
-import { maxShownFiles } from "../../core/approval.ts";
-import { messageOf } from "../../core/errors.ts";
-import type { Log } from "../../core/log.ts";
-import type { Scope } from "../../core/message.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { maxShownFiles } from "../../ports/approval.ts";
+import type { Scope } from "../../ports/message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createEventStreams } from "./event-stream.ts";
-import { type Inbox, Refusal, type SentFile } from "./inbox.ts";
+import { type Inbox, Refusal, type SentFile } from "./inbound.ts";
 import { createPerson } from "./people.ts";
 
 export interface RoutesOptions {

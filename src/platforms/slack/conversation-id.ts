@@ -8,7 +8,7 @@
  * Slack's own ids have no colon in them. The kind of a conversation is in its first letter: D is a DM; group DMs are
  * channels, because several people see them.
  */
-import type { Scope } from "../../core/message.ts";
+import type { Scope } from "../../ports/message.ts";
 
 export interface SlackConversation {
   team: string;

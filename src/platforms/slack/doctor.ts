@@ -6,12 +6,12 @@
  *   3. this machine's clock against Slack's
  */
 import { z } from "zod";
-import { messageOf } from "../../core/errors.ts";
-import { silentLog } from "../../core/log.ts";
-import { createSlackApi, type SlackApi } from "./api.ts";
-import { clockText } from "./health.ts";
-import { createIdentity } from "./identity.ts";
-import { readManifest } from "./manifest.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { silentLog } from "../../lib/log.ts";
+import { createSlackApi, type SlackApi } from "./api/api.ts";
+import { clockText } from "./api/health.ts";
+import { createIdentity } from "./api/identity.ts";
+import { readManifest } from "./api/manifest.ts";
 import type { SlackPlatformOptions } from "./platform.ts";
 
 export interface SlackFinding {

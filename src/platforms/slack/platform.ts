@@ -8,38 +8,38 @@
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
 import { z } from "zod";
-import { messageOf, type RemoraError } from "../../core/errors.ts";
-import type { Log } from "../../core/log.ts";
-import type { Author, InboundMessage, Notice } from "../../core/message.ts";
-import type { Platform, PlatformHandlers } from "../../core/platform.ts";
-import type { Store } from "../../core/store.ts";
-import { createSlackApi, type SlackApi } from "./api.ts";
-import { isTokenProblem } from "./api-problems.ts";
-import { createAssistantPane } from "./assistant-pane.ts";
-import { createCardForms } from "./card-forms.ts";
-import { createCatchUp } from "./catch-up.ts";
-import { createChatActions } from "./chat-actions.ts";
-import { createClicks } from "./clicks.ts";
+import { messageOf, type RemoraError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
+import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
+import type { Store } from "../../ports/store.ts";
+import { createSlackApi, type SlackApi } from "./api/api.ts";
+import { isTokenProblem } from "./api/api-problems.ts";
+import { createHealth } from "./api/health.ts";
+import { createHttpReceiver, type HttpReceiver } from "./api/http-receiver.ts";
+import { createIdentity } from "./api/identity.ts";
+import { createPeople } from "./api/people.ts";
+import { createPaces } from "./api/rate-limiter.ts";
+import { createSdkLogger } from "./api/sdk-logger.ts";
+import { createSocketReceiver } from "./api/socket-receiver.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
-import { createCursors } from "./cursors.ts";
-import { createFileReader } from "./files-in.ts";
-import { createHealth } from "./health.ts";
-import { createHome, type HomePage } from "./home.ts";
-import { createHttpReceiver, type HttpReceiver } from "./http-receiver.ts";
-import { createIdentity } from "./identity.ts";
-import { createIntake } from "./intake.ts";
-import { addListeners } from "./listeners.ts";
-import { createPaces } from "./paces.ts";
-import { createPeople } from "./people.ts";
+import { createFileReader } from "./inbound/attachments.ts";
+import { createCatchUp } from "./inbound/catch-up.ts";
+import { createCursors } from "./inbound/cursors.ts";
+import { createIntake } from "./inbound/inbound.ts";
+import { addListeners } from "./inbound/listeners.ts";
+import { createThreads } from "./inbound/threads.ts";
+import { createCardForms } from "./interactions/card-forms.ts";
+import { createSlash } from "./interactions/commands.ts";
+import { createClicks } from "./interactions/interactions.ts";
+import { within } from "./interactions/within.ts";
+import { createAssistantPane } from "./outbound/assistant-pane.ts";
+import { createChatActions } from "./outbound/chat-actions.ts";
+import { createTeller } from "./outbound/ephemeral-reply.ts";
+import { createHome, type HomePage } from "./outbound/home.ts";
+import { createSlackReply } from "./outbound/reply.ts";
+import { createStreaming } from "./outbound/streaming.ts";
 import { createRecent } from "./recent.ts";
-import { createSlackReply } from "./reply.ts";
-import { createSdkLogger } from "./sdk-logger.ts";
-import { createSlash } from "./slash.ts";
-import { createSocketReceiver } from "./socket-receiver.ts";
-import { createStreaming } from "./streaming.ts";
-import { createTeller } from "./tell.ts";
-import { createThreads } from "./threads.ts";
-import { within } from "./within.ts";
 
 export interface SlackPlatformOptions {
   access: {
@@ -128,7 +128,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
               ...(self.botId === undefined ? {} : { botId: self.botId }),
             };
           },
-          // What the agent says is left out in intake.ts, and conversations are kept in the ledger.
+          // What the agent says is left out in inbound.ts, and conversations are kept in the ledger.
           ...{ ignoreSelf: false, convoStore: false, logger: createSdkLogger(log) },
           ...(access.apiUrl === undefined ? {} : { clientOptions: { slackApiUrl: access.apiUrl } }),
         });

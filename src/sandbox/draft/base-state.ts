@@ -1,7 +1,7 @@
 /** What the real files were like when a draft touched them first, so that a change by somebody else is noticed before keeping. */
 import { readFile, stat } from "node:fs/promises";
-import { writeFileAtomic } from "../../core/atomic-file.ts";
-import { codeOf } from "../../core/errors.ts";
+import { writeFileAtomic } from "../../lib/atomic-write.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { type BaseStamps, findChangedBase, stampBase } from "../effects/base-stamps.ts";
 import type { EntryStamp } from "../effects/entry-state.ts";
 import type { MergePlan } from "../effects/merge-entry.ts";

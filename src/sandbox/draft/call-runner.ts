@@ -10,16 +10,16 @@
  */
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf, RemoraError } from "../../core/errors.ts";
-import type { Events } from "../../core/events.ts";
-import type { Log } from "../../core/log.ts";
-import type { Scope } from "../../core/message.ts";
-import { distinctOrigins, type Origin, originsOfHosts, untrustedFor } from "../../core/origin.ts";
-import type { ToolAttempt } from "../../core/tool.ts";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { CallFolder, DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
+import type { Events } from "../../ports/events.ts";
 import type { FileOrigins, SeenFolder } from "../../ports/file-origins.ts";
+import type { Scope } from "../../ports/message.ts";
+import { distinctOrigins, type Origin, originsOfHosts, untrustedFor } from "../../ports/origin.ts";
 import type { CommandEnd, Sandbox, View } from "../../ports/sandbox.ts";
+import type { ToolAttempt } from "../../ports/tool.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import { applyMerge } from "../effects/merge-layer.ts";
 import { planMerge } from "../effects/merge-plan.ts";

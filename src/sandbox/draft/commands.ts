@@ -1,6 +1,6 @@
 /** Commands of the shell skill: in the view of their call, with the network that a person has approved, or without a sandbox. */
 import { Transform } from "node:stream";
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { FolderCall, JobSummary, PluginCommands } from "../../ports/draft.ts";
 import type { CommandEnd, RunningCommand, View } from "../../ports/sandbox.ts";

@@ -1,7 +1,7 @@
 /** The whole diff of an undecided draft, as `git diff` would print it. */
 import { join } from "node:path";
-import type { ApprovalRecord } from "../../core/approval.ts";
-import type { Ledger } from "../../core/ledger.ts";
+import type { ApprovalRecord } from "../../ports/approval.ts";
+import type { Ledger } from "../../ports/ledger.ts";
 import { createDiff } from "../effects/create-diff.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import { createDraftStore } from "./draft-store.ts";

@@ -4,8 +4,9 @@
  * Within the process a queue keeps the order; between processes a lease does, held from the first user to the last. An
  * overlay must not see its lower layer change, so a call holds its lock for as long as its view is open.
  */
-import type { Lease, Leases } from "../../core/coordination.ts";
-import { pause } from "../../core/retry.ts";
+
+import { pause } from "../../lib/backoff.ts";
+import type { Lease, Leases } from "../../ports/cluster.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import { placeOf, placeOfId } from "./draft-store.ts";
 

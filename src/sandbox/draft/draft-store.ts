@@ -9,11 +9,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeFileAtomic } from "../../core/atomic-file.ts";
-import { codeOf } from "../../core/errors.ts";
-import type { Ledger, LedgerEntry } from "../../core/ledger.ts";
-import type { ToolAttempt } from "../../core/tool.ts";
+import { writeFileAtomic } from "../../lib/atomic-write.ts";
+import { codeOf } from "../../lib/errors.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
+import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
+import type { ToolAttempt } from "../../ports/tool.ts";
 import type { MergePlan } from "../effects/merge-entry.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
 

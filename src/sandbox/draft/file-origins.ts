@@ -9,11 +9,11 @@
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";
 import { relative } from "node:path";
-import { codeOf } from "../../core/errors.ts";
-import type { FileMark, FolderMarks, Ledger } from "../../core/ledger.ts";
-import { distinctOrigins, type Origin, viaStore } from "../../core/origin.ts";
-import { atPlace, openForReading } from "../../core/working-folder.ts";
+import { codeOf } from "../../lib/errors.ts";
+import { atPlace, openForReading } from "../../lib/working-folder.ts";
 import type { FileOrigins } from "../../ports/file-origins.ts";
+import type { FileMark, FolderMarks, Ledger } from "../../ports/ledger.ts";
+import { distinctOrigins, type Origin, viaStore } from "../../ports/origin.ts";
 import { readEntry } from "../effects/entry-state.ts";
 import { readContent } from "../effects/file-content.ts";
 import { createFolderCursor, type FolderCursor } from "../effects/open-folder.ts";

@@ -7,10 +7,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf, RemoraError } from "../../core/errors.ts";
-import type { Log } from "../../core/log.ts";
-import { type Origin, viaStore } from "../../core/origin.ts";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
 import type { DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
+import { type Origin, viaStore } from "../../ports/origin.ts";
 import type { CommandEnd, RunningCommand, View } from "../../ports/sandbox.ts";
 import { removeTree } from "../effects/remove-tree.ts";
 import { snapshotLayer } from "../effects/snapshot-layer.ts";

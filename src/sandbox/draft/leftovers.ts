@@ -4,7 +4,7 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Leases } from "../../core/coordination.ts";
+import type { Leases } from "../../ports/cluster.ts";
 import { removeTree } from "../effects/remove-tree.ts";
 import { lockNameOfId } from "./draft-locks.ts";
 import type { DraftStore } from "./draft-store.ts";

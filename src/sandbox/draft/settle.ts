@@ -8,14 +8,14 @@
  * Every step may be repeated after a crash: applying has an id, and what it has done is found again by it.
  */
 import { stat } from "node:fs/promises";
-import type { ApprovalCard, ChangeApprovals, ChangesRecord } from "../../core/approval.ts";
-import { codeOf, messageOf } from "../../core/errors.ts";
-import type { Events } from "../../core/events.ts";
-import type { Ledger } from "../../core/ledger.ts";
-import type { Log } from "../../core/log.ts";
-import { requesterOf, type TurnRecord } from "../../core/turn.ts";
+import { codeOf, messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ApprovalCard, ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
+import type { Events } from "../../ports/events.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { createDiff } from "../effects/create-diff.ts";
 import type { Effects } from "../effects/effect.ts";
 import { type KeepResult, keepEffects } from "../effects/keep-effects.ts";

@@ -1,11 +1,11 @@
 /** The effects of a draft as a card shows them: counts, files with details, the commands of its turns, and a short diff. */
 import { basename } from "node:path";
-import { maxShownFiles, type ShownChange, type ShownChanges } from "../../core/approval.ts";
-import type { Ledger } from "../../core/ledger.ts";
-import { sizeText } from "../../core/size-text.ts";
-import type { ToolResult } from "../../core/tool.ts";
-import { callsOf } from "../../core/turn.ts";
+import { sizeText } from "../../lib/text/format-bytes.ts";
+import { maxShownFiles, type ShownChange, type ShownChanges } from "../../ports/approval.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { ToolResult } from "../../ports/tool.ts";
+import { callsOf } from "../../ports/turn.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
 import { startersIn } from "./starters.ts";
 

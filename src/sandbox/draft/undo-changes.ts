@@ -1,11 +1,12 @@
 /** Taking back changes that were kept: from the card's button, or the newest ones of a conversation by command. */
-import type { ChangeApprovals, ChangesRecord } from "../../core/approval.ts";
-import { messageOf } from "../../core/errors.ts";
-import type { Events } from "../../core/events.ts";
-import type { Ledger, LedgerEntry } from "../../core/ledger.ts";
-import type { AnswerReceipt, Author, Scope } from "../../core/message.ts";
+
+import { messageOf } from "../../lib/errors.ts";
+import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
+import type { Events } from "../../ports/events.ts";
+import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
+import type { AnswerReceipt, Author, Scope } from "../../ports/message.ts";
 import type { UndoJournal, UndoResult } from "../effects/undo-journal.ts";
 import type { KeepLock } from "./settle.ts";
 import { filesText, folderName } from "./shown-changes.ts";

@@ -1,5 +1,5 @@
 /** How a step on the real folder can end, and which of what is thrown is an expected failure. */
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import type { RawPath } from "./raw-path.ts";
 
 export type ChangeOutcome =

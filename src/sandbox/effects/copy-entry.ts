@@ -13,7 +13,7 @@ import {
   writeSync,
 } from "node:fs";
 import { copyFile } from "node:fs/promises";
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 import { openFile } from "./entry-state.ts";
 import type { OpenFolder } from "./open-folder.ts";
 

@@ -1,6 +1,6 @@
 /** What is at a path: the state that effects compare, hash and journal. */
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readlinkSync } from "node:fs";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { type FileContent, readContent } from "./file-content.ts";
 import { type OpenFolder, openUnreadable } from "./open-folder.ts";
 import type { Pace } from "./pace.ts";

@@ -9,7 +9,7 @@
  * going back, look at each path, skip what is done already, and never overwrite what somebody else made.
  */
 import { fchmodSync, linkSync, lstatSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { type ChangeFailure, type ChangeOutcome, failureOf } from "./change-outcome.ts";
 import { type EntryStamp, type EntryState, isSameStamp, isSameState, readEntry, stampOf } from "./entry-state.ts";
 import type { JournalChange, JournalEntry } from "./journal-entry.ts";

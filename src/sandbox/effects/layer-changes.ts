@@ -3,7 +3,7 @@
  * that are deleted or replaced, are walked.
  */
 import { createHash } from "node:crypto";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import {
   absent,
   type EntryStamp,

@@ -1,6 +1,6 @@
 /** Limits of drafts, and how a walk over too large a tree ends. */
 
-import { sizeText } from "../../core/size-text.ts";
+import { sizeText } from "../../lib/text/format-bytes.ts";
 
 export interface WalkLimits {
   /** Paths that one plan, list or journal may name. */

@@ -11,7 +11,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 import { copyEntry } from "./copy-entry.ts";
 import { isWhiteout } from "./entry-state.ts";
 import type { MergeEntry, MergePlan } from "./merge-entry.ts";

@@ -14,7 +14,7 @@ import {
   readdirSync,
   readlinkSync,
 } from "node:fs";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 /** From Linux' fcntl.h; Node does not export it. Opens what may not be read. */

@@ -3,7 +3,7 @@
  * characters, `%`, and every byte of a name that is not UTF-8 are written `%XX`.
  */
 import { isUtf8 } from "node:buffer";
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 
 /** Lossless, relative to the working folder, parts joined by `/`. */
 export type RawPath = string;

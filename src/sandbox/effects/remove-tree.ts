@@ -5,7 +5,7 @@ import { opendirSync, rmdirSync } from "node:fs";
 import { readdir, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 
 const run = promisify(execFile);
 const discardedMark = ".discarded-";

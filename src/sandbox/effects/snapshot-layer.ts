@@ -1,7 +1,7 @@
 /** A copy of a layer for a background job: folders of its own, files shared by hard links. */
 import { chmodSync, linkSync, mkdirSync } from "node:fs";
 import { rename } from "node:fs/promises";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { copyEntry } from "./copy-entry.ts";
 import { isWhiteout, modeOf } from "./entry-state.ts";
 import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";

@@ -3,7 +3,7 @@
  * against what was shown, the earlier ones are saved. After it, nothing but renames, links and folders are left to do.
  */
 import { chmodSync, lchownSync, linkSync } from "node:fs";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { type ChangeFailure, failureOf } from "./change-outcome.ts";
 import { copyEntry } from "./copy-entry.ts";
 import { type EntryStamp, isSameStamp, isSameState, readEntry, stampOf } from "./entry-state.ts";

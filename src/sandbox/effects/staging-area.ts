@@ -1,6 +1,6 @@
 /** Where versions of files lie while they are exchanged: always on the base folder's file system, so that renames do. */
 import { fstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync } from "node:fs";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { entryFolder, type JournalEntry } from "./journal-entry.ts";
 import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";
 import { createPace } from "./pace.ts";

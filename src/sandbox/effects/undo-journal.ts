@@ -5,7 +5,7 @@
 import { linkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { copyEntry } from "./copy-entry.ts";
 import { isSameState, readEntry } from "./entry-state.ts";
 import {

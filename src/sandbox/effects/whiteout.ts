@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { linkSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { codeOf } from "../../core/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 
 export interface WhiteoutMaker {
   /** `path` must be free. Rejects when `mknod` fails. */

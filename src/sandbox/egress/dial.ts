@@ -10,8 +10,8 @@
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import PQueue from "p-queue";
-import type { AddressRule } from "../../core/address-rule.ts";
-import { isPublicAddress, ownAddresses } from "../../core/public-address.ts";
+import type { AddressRule } from "../../lib/address-rule.ts";
+import { isPublicAddress, ownAddresses } from "../../lib/public-address.ts";
 import type { EgressOutcome } from "./connections.ts";
 import { maxConcurrentLookups, maxConnectMs, maxIdleMs, maxResolveMs } from "./limits.ts";
 

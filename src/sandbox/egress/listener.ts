@@ -9,7 +9,7 @@ import { readlink } from "node:fs/promises";
 import { Server } from "node:net";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 import { maxListenMs } from "./limits.ts";
 
 export interface ViewListener {

@@ -6,7 +6,7 @@
  *
  * A key without a scheme means https. Plain HTTP sends the secret in clear, so it must be written.
  */
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 import { type ApprovedHost, isApproved, parseAuthority } from "./hosts.ts";
 
 export type EgressSecretSettings = Readonly<Record<string, Readonly<Record<string, string>>>>;

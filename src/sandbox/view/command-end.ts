@@ -1,6 +1,6 @@
 /** How a command ended, in words for the model. */
 import { constants } from "node:os";
-import { sizeText } from "../../core/size-text.ts";
+import { sizeText } from "../../lib/text/format-bytes.ts";
 import type { CommandEnd, CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { CommandStatus } from "./view-process.ts";
 

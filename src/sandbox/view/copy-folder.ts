@@ -7,7 +7,7 @@
 import { execFile } from "node:child_process";
 import { lstat, mkdir, rm } from "node:fs/promises";
 import { promisify } from "node:util";
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 import { entriesOf, pathWithin } from "./entries.ts";
 
 export interface CopyLimits {

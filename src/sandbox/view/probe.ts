@@ -9,7 +9,7 @@ import { lstat, mkdir, mkdtemp, readFile, readlink, realpath, writeFile } from "
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 import type { SandboxReport, ViewOptions } from "../../ports/sandbox.ts";
 import { executeSteps, viewUser } from "./command-program.ts";
 import { AT_FDCWD, descriptors } from "./mount-steps.ts";

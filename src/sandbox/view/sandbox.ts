@@ -8,8 +8,8 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf, RemoraError } from "../../core/errors.ts";
-import { type Log, silentLog } from "../../core/log.ts";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { type Log, silentLog } from "../../lib/log.ts";
 import type { Sandbox, SandboxReport, ViewLimits, ViewOptions } from "../../ports/sandbox.ts";
 import { type CopyLimits, copyFolder, isCopyable } from "./copy-folder.ts";
 import { explainFailure } from "./explain-failure.ts";

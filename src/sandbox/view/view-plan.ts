@@ -1,7 +1,7 @@
 /** Turns the options of a view into the mounts that it needs. */
 import { stat } from "node:fs/promises";
 import { isAbsolute, normalize, sep } from "node:path";
-import { RemoraError } from "../../core/errors.ts";
+import { RemoraError } from "../../lib/errors.ts";
 import type { ViewMount, ViewOptions } from "../../ports/sandbox.ts";
 import { mountPoints } from "./machine-facts.ts";
 import { maxLayers } from "./mount-steps.ts";

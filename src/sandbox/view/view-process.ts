@@ -7,7 +7,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { getSystemErrorName } from "node:util";
-import { messageOf, RemoraError } from "../../core/errors.ts";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { failedStep, framed } from "./launcher.ts";
 import { type Program, reportBytes, reportKinds } from "./program.ts";
 

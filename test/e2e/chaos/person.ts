@@ -3,8 +3,8 @@
  * with whatever process serves the page now.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import type { AnswerChoice } from "../../../src/core/message.ts";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
+import type { AnswerChoice } from "../../../src/ports/message.ts";
 
 export interface Person {
   /** Resolves when it was accepted; the same id is the same message. The default channel is `general`. */

@@ -1,8 +1,8 @@
 /** A home, the services around it, and the processes that live and die on it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Ledger } from "../../../src/core/ledger.ts";
-import { silentLog } from "../../../src/core/log.ts";
+import { silentLog } from "../../../src/lib/log.ts";
+import type { Ledger } from "../../../src/ports/ledger.ts";
 import { openLedger } from "../../../src/storage/open-state.ts";
 import { type RedisServer, startRedisServer } from "../../doubles/redis-server.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../../doubles/remora-process.ts";

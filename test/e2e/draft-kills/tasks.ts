@@ -4,8 +4,8 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect } from "vitest";
-import type { AnswerChoice } from "../../../src/core/message.ts";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
+import type { AnswerChoice } from "../../../src/ports/message.ts";
 import type { Person } from "../chaos/person.ts";
 import type { DraftWorld } from "./world.ts";
 

@@ -1,8 +1,8 @@
 /** A home with a configured folder, a model that does what it is told, and the processes that live and die on it. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Ledger } from "../../../src/core/ledger.ts";
-import { silentLog } from "../../../src/core/log.ts";
+import { silentLog } from "../../../src/lib/log.ts";
+import type { Ledger } from "../../../src/ports/ledger.ts";
 import { openLedger } from "../../../src/storage/open-state.ts";
 import { type CallingModel, startCallingModel } from "../../doubles/calling-model.ts";
 import { type RedisServer, startRedisServer } from "../../doubles/redis-server.ts";

@@ -6,8 +6,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createGate } from "../../../src/gate/gate.ts";
-import { gateRules } from "../../../src/skills/library.ts";
-import { loadSkills } from "../../../src/skills/load.ts";
+import { gateRules } from "../../../src/skill-runtime/library/library.ts";
+import { loadSkills } from "../../../src/skill-runtime/library/load.ts";
 import type { ShellCall } from "./commands/generate.ts";
 import { callIdOf, doneText } from "./oracle-model.ts";
 import { filled, type Places } from "./places.ts";

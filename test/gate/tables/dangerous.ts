@@ -3,7 +3,7 @@
  * show is `safe` there on purpose: the difference between the two columns is what the second look is worth.
  * Written for this project; nothing here is ever run.
  */
-import type { VerdictClass } from "../../../src/core/gate.ts";
+import type { VerdictClass } from "../../../src/ports/gate.ts";
 
 export interface DangerousGroup {
   exact: VerdictClass;

@@ -2,7 +2,7 @@
  * The patterns that the gate's own tables are judged by: what the skill of a shell without a sandbox would carry, tags
  * included. They show what forms and tags find; the shipped shell skill asks about far less. Written for this project.
  */
-import type { GateRules } from "../../../src/core/gate.ts";
+import type { GateRules } from "../../../src/ports/gate.ts";
 
 /** Where a harmful command may start: at the beginning, behind the tool's name, a separator, a quote or a path. */
 const start = "(?:^|[\\s;&|({\"'`/])";

@@ -1,5 +1,5 @@
 /** Patterns that make backtracking engines hang, as they have been published, and inputs of 1 MB that trigger them. */
-import type { GateRules } from "../../../src/core/gate.ts";
+import type { GateRules } from "../../../src/ports/gate.ts";
 
 export const slowPatterns: string[] = [
   "(a+)+$",

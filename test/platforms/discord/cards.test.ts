@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ApprovalCard, CardItem } from "../../../src/core/approval.ts";
-import type { InboundMessage } from "../../../src/core/message.ts";
-import type { Posts, Reply } from "../../../src/core/platform.ts";
-import type { QuestionCard } from "../../../src/core/question.ts";
-import { cardMessages, cardStyles } from "../../../src/platforms/discord/card.ts";
-import { formatButtonId, parseButtonId } from "../../../src/platforms/discord/custom-id.ts";
+import { formatButtonId, parseButtonId } from "../../../src/platforms/discord/interactions/custom-id.ts";
+import { cardMessages, cardStyles } from "../../../src/platforms/discord/outbound/cards/card.ts";
+import type { ApprovalCard, CardItem } from "../../../src/ports/approval.ts";
+import type { InboundMessage } from "../../../src/ports/message.ts";
+import type { Posts, Reply } from "../../../src/ports/platform.ts";
+import type { QuestionCard } from "../../../src/ports/question.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import { readMessage } from "../../doubles/discord/message-form.ts";

@@ -1,7 +1,7 @@
 /** Cards about changes to a folder: choosing files, and looking at the whole diff. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fileForm } from "../../../src/platforms/discord/file-form.ts";
+import { fileForm } from "../../../src/platforms/discord/interactions/file-form.ts";
 import { readModal } from "../../doubles/discord/modal-form.ts";
 import type { InteractionHandle } from "../../doubles/discord/people-interactions.ts";
 import { type ChangesWorld, openChangesWorld } from "./changes-world.ts";

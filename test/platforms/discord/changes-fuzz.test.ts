@@ -1,9 +1,9 @@
 /** Cards about changes to a folder, whatever is in them. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/core/approval.ts";
-import type { AnswerChoice } from "../../../src/core/message.ts";
-import { cardMessages, cardStyles } from "../../../src/platforms/discord/card.ts";
+import { cardMessages, cardStyles } from "../../../src/platforms/discord/outbound/cards/card.ts";
+import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/approval.ts";
+import type { AnswerChoice } from "../../../src/ports/message.ts";
 import { createCard } from "../../conformance/platform.ts";
 import { readMessage } from "../../doubles/discord/message-form.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";

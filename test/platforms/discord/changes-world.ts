@@ -1,7 +1,7 @@
 /** A card about changes on the Discord double: one conversation, its reply, and the card as people see it. */
-import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/core/approval.ts";
-import type { AnswerChoice, InboundMessage } from "../../../src/core/message.ts";
-import type { Reply } from "../../../src/core/platform.ts";
+import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/approval.ts";
+import type { AnswerChoice, InboundMessage } from "../../../src/ports/message.ts";
+import type { Reply } from "../../../src/ports/platform.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { InteractionHandle } from "../../doubles/discord/people-interactions.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ChatActions, ChatPlace } from "../../../src/core/chat.ts";
-import type { Author } from "../../../src/core/message.ts";
+import type { ChatActions, ChatPlace } from "../../../src/ports/chat.ts";
+import type { Author } from "../../../src/ports/message.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { Person } from "../../doubles/discord/people.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";

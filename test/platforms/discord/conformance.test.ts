@@ -1,6 +1,10 @@
-import type { AnswerChoice } from "../../../src/core/message.ts";
-import type { Platform } from "../../../src/core/platform.ts";
-import { type ButtonMeaning, formatButtonId, parseButtonId } from "../../../src/platforms/discord/custom-id.ts";
+import {
+  type ButtonMeaning,
+  formatButtonId,
+  parseButtonId,
+} from "../../../src/platforms/discord/interactions/custom-id.ts";
+import type { AnswerChoice } from "../../../src/ports/message.ts";
+import type { Platform } from "../../../src/ports/platform.ts";
 import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
 import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
 import type { Person } from "../../doubles/discord/people.ts";

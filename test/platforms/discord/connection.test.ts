@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createEvents, type RemoraEvent } from "../../../src/core/events.ts";
-import type { InboundMessage } from "../../../src/core/message.ts";
+import { createEvents, type RemoraEvent } from "../../../src/ports/events.ts";
+import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";

@@ -1,10 +1,10 @@
 /** The platform on the Discord double, in a process that can end and start again on the same store. */
 
-import type { Log } from "../../../src/core/log.ts";
-import type { Json } from "../../../src/core/message.ts";
-import type { Platform } from "../../../src/core/platform.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Log } from "../../../src/lib/log.ts";
 import { createDiscordPlatform, type DiscordPlatformOptions } from "../../../src/platforms/discord/platform.ts";
+import type { Json } from "../../../src/ports/message.ts";
+import type { Platform } from "../../../src/ports/platform.ts";
+import type { Store } from "../../../src/ports/store.ts";
 import { createDiscordDouble, type DiscordDouble, type DiscordDoubleOptions } from "../../doubles/discord/double.ts";
 
 export interface DiscordBot {

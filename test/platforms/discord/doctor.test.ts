@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { PermissionFlagsBits } from "discord.js";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { inviteUrl, neededPermissions } from "../../../src/platforms/discord/api/permissions.ts";
 import { checkDiscord } from "../../../src/platforms/discord/doctor.ts";
-import { inviteUrl, neededPermissions } from "../../../src/platforms/discord/permissions.ts";
 import { createDiscordDouble, type DiscordDouble } from "../../doubles/discord/double.ts";
 
 let discord: DiscordDouble;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { toDiscordMarkdown } from "../../../src/platforms/discord/markdown.ts";
-import { codeBlock, escapePlain } from "../../../src/platforms/discord/plain-text.ts";
+import { toDiscordMarkdown } from "../../../src/platforms/discord/outbound/markdown.ts";
+import { codeBlock, escapePlain } from "../../../src/platforms/discord/outbound/plain-text.ts";
 
 describe("standard Markdown for Discord", () => {
   test("what Discord shows stays as it is", () => {

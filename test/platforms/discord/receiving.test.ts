@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { InboundMessage } from "../../../src/core/message.ts";
+import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";

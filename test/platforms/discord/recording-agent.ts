@@ -7,8 +7,8 @@ import type {
   InboundMessage,
   InboundPick,
   Notice,
-} from "../../../src/core/message.ts";
-import type { PlatformHandlers } from "../../../src/core/platform.ts";
+} from "../../../src/ports/message.ts";
+import type { PlatformHandlers } from "../../../src/ports/platform.ts";
 
 export interface RecordingAgent {
   handlers: PlatformHandlers;

@@ -6,9 +6,9 @@
  *   `fail`       a few words, then a failure
  *   anything     a Markdown answer, word by word
  */
-import type { ApprovalCard, CardItem } from "../../../src/core/approval.ts";
-import type { InboundAnswer, InboundMessage } from "../../../src/core/message.ts";
-import type { Platform, PlatformHandlers, Reply } from "../../../src/core/platform.ts";
+import type { ApprovalCard, CardItem } from "../../../src/ports/approval.ts";
+import type { InboundAnswer, InboundMessage } from "../../../src/ports/message.ts";
+import type { Platform, PlatformHandlers, Reply } from "../../../src/ports/platform.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 
 export interface ScriptedAgent {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { CommandReceipt, InboundCommand, InboundMessage } from "../../../src/core/message.ts";
-import type { PlatformHandlers } from "../../../src/core/platform.ts";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
+import type { CommandReceipt, InboundCommand, InboundMessage } from "../../../src/ports/message.ts";
+import type { PlatformHandlers } from "../../../src/ports/platform.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
 import { type LocalPage, openLocalPage, token } from "./local-page.ts";
 

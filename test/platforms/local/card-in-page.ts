@@ -1,7 +1,7 @@
 /** A card as the page's own code makes it, in a document without a browser. */
 import { parseHTML } from "linkedom";
-import type { AnswerChoice } from "../../../src/core/message.ts";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
+import type { AnswerChoice } from "../../../src/ports/message.ts";
 
 /** As much of the DOM as is needed here; the project is compiled without a browser's types. */
 interface PageNode {

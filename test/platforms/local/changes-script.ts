@@ -6,9 +6,9 @@
  *
  * A long diff is not in the card.
  */
-import type { ApprovalCard, CardItem, ShownChanges } from "../../../src/core/approval.ts";
-import type { AnswerReceipt, InboundAnswer, InboundMessage } from "../../../src/core/message.ts";
-import type { Platform, PlatformHandlers } from "../../../src/core/platform.ts";
+import type { ApprovalCard, CardItem, ShownChanges } from "../../../src/ports/approval.ts";
+import type { AnswerReceipt, InboundAnswer, InboundMessage } from "../../../src/ports/message.ts";
+import type { Platform, PlatformHandlers } from "../../../src/ports/platform.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 
 export interface ChangingAgent {

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ChatPlace } from "../../../src/core/chat.ts";
-import type { Scope } from "../../../src/core/message.ts";
 import { createLocalChatActions } from "../../../src/platforms/local/chat-actions.ts";
 import { agent, type ChatMessage } from "../../../src/platforms/local/chat-message.ts";
 import { type ChatStore, createChatStore } from "../../../src/platforms/local/chat-store.ts";
+import type { ChatPlace } from "../../../src/ports/chat.ts";
+import type { Scope } from "../../../src/ports/message.ts";
 
 let folder: string;
 let store: ChatStore;

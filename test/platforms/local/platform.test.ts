@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { AnswerChoice, AnswerReceipt } from "../../../src/core/message.ts";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
+import type { AnswerChoice, AnswerReceipt } from "../../../src/ports/message.ts";
 import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
 import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
 import { viewOf } from "./card-in-page.ts";

@@ -1,5 +1,5 @@
 /** The agent's side of the port, for tests: keeps what it hears, and answers what it is told to answer. */
-import type { ApprovalCard } from "../../../src/core/approval.ts";
+import type { ApprovalCard } from "../../../src/ports/approval.ts";
 import type {
   AnswerReceipt,
   InboundAnswer,
@@ -7,8 +7,8 @@ import type {
   InboundMessage,
   InboundPick,
   Notice,
-} from "../../../src/core/message.ts";
-import type { Platform, PlatformHandlers, Posts, Reply } from "../../../src/core/platform.ts";
+} from "../../../src/ports/message.ts";
+import type { Platform, PlatformHandlers, Posts, Reply } from "../../../src/ports/platform.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
 
 export interface TestAgent {

@@ -1,7 +1,7 @@
 /** The card about changes to a folder, as people see it. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { CardItem, ShownChanges } from "../../../src/core/approval.ts";
-import type { InboundMessage } from "../../../src/core/message.ts";
+import type { CardItem, ShownChanges } from "../../../src/ports/approval.ts";
+import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createCard, createPosts } from "../../conformance/platform.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import { createTestAgent, replyTo } from "./agent.ts";

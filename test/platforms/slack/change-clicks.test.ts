@@ -1,7 +1,7 @@
 /** What is clicked on cards about changes: Choose files…, Show diff, Undo, Run again. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { CardItem, ShownChanges } from "../../../src/core/approval.ts";
-import type { InboundMessage } from "../../../src/core/message.ts";
+import type { CardItem, ShownChanges } from "../../../src/ports/approval.ts";
+import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createPosts } from "../../conformance/platform.ts";
 import { readableView, type SeenMessage } from "../../doubles/slack/see.ts";
 import type { Channel, Person, StoredView } from "../../doubles/slack/state.ts";

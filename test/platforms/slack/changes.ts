@@ -1,6 +1,6 @@
 /** Cards about changes, for tests. */
-import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/core/approval.ts";
-import type { InboundMessage } from "../../../src/core/message.ts";
+import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/approval.ts";
+import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createCard } from "../../conformance/platform.ts";
 
 export function shownChanges(more: Partial<ShownChanges> = {}): ShownChanges {

@@ -1,8 +1,8 @@
 /** The life of the connection: cut, silent, asked to leave, refused; and what was said meanwhile. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { silentLog } from "../../../src/core/log.ts";
-import { createSlackApi } from "../../../src/platforms/slack/api.ts";
+import { silentLog } from "../../../src/lib/log.ts";
+import { createSlackApi } from "../../../src/platforms/slack/api/api.ts";
 import { createTestAgent, replyTo, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
 

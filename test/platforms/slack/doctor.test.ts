@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { configSchema } from "../../../src/config/schema.ts";
+import { readManifest } from "../../../src/platforms/slack/api/manifest.ts";
 import { checkSlack } from "../../../src/platforms/slack/doctor.ts";
-import { readManifest } from "../../../src/platforms/slack/manifest.ts";
 import { createSlackDouble, type SlackDouble } from "../../doubles/slack/double.ts";
 import { methodRules, scopeFor, scopeForEvent } from "../../doubles/slack/method-rules.ts";
 

@@ -1,6 +1,6 @@
-import type { AnswerChoice } from "../../../src/core/message.ts";
-import { choiceActions } from "../../../src/platforms/slack/card-buttons.ts";
-import { pickAction } from "../../../src/platforms/slack/question-blocks.ts";
+import { choiceActions } from "../../../src/platforms/slack/outbound/cards/card-buttons.ts";
+import { pickAction } from "../../../src/platforms/slack/outbound/question.ts";
+import type { AnswerChoice } from "../../../src/ports/message.ts";
 import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
 import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
 import type { Effect } from "../../doubles/slack/markup.ts";

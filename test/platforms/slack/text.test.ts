@@ -1,11 +1,17 @@
 import fc from "fast-check";
 import { Lexer, walkTokens } from "marked";
 import { describe, expect, test } from "vitest";
-import { contentOf, markdownLimit, mrkdwnParts, partsOf, shortText } from "../../../src/platforms/slack/contents.ts";
-import { mentions, readText } from "../../../src/platforms/slack/incoming-text.ts";
-import { toMrkdwn } from "../../../src/platforms/slack/mrkdwn.ts";
-import { escapeText, safeMarkdown, unescapeText, wordJoiner } from "../../../src/platforms/slack/safe-text.ts";
-import { settledPart } from "../../../src/platforms/slack/stream.ts";
+import { mentions, readText } from "../../../src/platforms/slack/inbound/readable-text.ts";
+import { toMrkdwn } from "../../../src/platforms/slack/outbound/mrkdwn.ts";
+import {
+  contentOf,
+  markdownLimit,
+  mrkdwnParts,
+  partsOf,
+  shortText,
+} from "../../../src/platforms/slack/outbound/render.ts";
+import { escapeText, safeMarkdown, unescapeText, wordJoiner } from "../../../src/platforms/slack/outbound/safe-text.ts";
+import { settledPart } from "../../../src/platforms/slack/outbound/stream.ts";
 import { type Effect, effectsOf } from "../../doubles/slack/markup.ts";
 import type { StoredMessage } from "../../doubles/slack/state.ts";
 

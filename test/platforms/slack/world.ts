@@ -3,15 +3,15 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
-import { type Log, silentLog } from "../../../src/core/log.ts";
-import type { Json } from "../../../src/core/message.ts";
-import type { Store } from "../../../src/core/store.ts";
-import type { HomePage } from "../../../src/platforms/slack/home.ts";
+import { type Log, silentLog } from "../../../src/lib/log.ts";
+import type { HomePage } from "../../../src/platforms/slack/outbound/home.ts";
 import {
   createSlackPlatform,
   type SlackPlatform,
   type SlackPlatformOptions,
 } from "../../../src/platforms/slack/platform.ts";
+import type { Json } from "../../../src/ports/message.ts";
+import type { Store } from "../../../src/ports/store.ts";
 import { createSlackDouble, type SlackDouble, type SlackDoubleOptions } from "../../doubles/slack/double.ts";
 
 export interface SlackWorld {

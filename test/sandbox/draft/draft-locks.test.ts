@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSoleLeases, type Leases } from "../../../src/core/coordination.ts";
+import { createSoleLeases, type Leases } from "../../../src/ports/cluster.ts";
 import { createDraftLocks } from "../../../src/sandbox/draft/draft-locks.ts";
 
 const never = new AbortController().signal;

@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Ledger } from "../../../src/core/ledger.ts";
-import { type Origin, originOf } from "../../../src/core/origin.ts";
 import type { SeenFolder } from "../../../src/ports/file-origins.ts";
+import type { Ledger } from "../../../src/ports/ledger.ts";
+import { type Origin, originOf } from "../../../src/ports/origin.ts";
 import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
-import { createSqliteLedger } from "../../../src/storage/sqlite-ledger.ts";
+import { createSqliteLedger } from "../../../src/storage/sqlite/ledger.ts";
 
 let ledger: Ledger;
 let folder: SeenFolder;

@@ -1,7 +1,7 @@
 /** What a card says about a draft, from what really changed and what the journals of its turns hold. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { ShownChanges } from "../../../src/core/approval.ts";
-import type { CallRecord, StepRecord, TurnRecord } from "../../../src/core/turn.ts";
+import type { ShownChanges } from "../../../src/ports/approval.ts";
+import type { CallRecord, StepRecord, TurnRecord } from "../../../src/ports/turn.ts";
 import { type Bench, createBench, given } from "./draft-bench.ts";
 
 let bench: Bench;

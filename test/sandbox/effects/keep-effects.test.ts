@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, test } from "vitest";
-import { codeOf } from "../../../src/core/errors.ts";
+import { codeOf } from "../../../src/lib/errors.ts";
 import { findChangedBase, stampBase } from "../../../src/sandbox/effects/base-stamps.ts";
 import type { Effects } from "../../../src/sandbox/effects/effect.ts";
 import { type KeepOptions, keepEffects } from "../../../src/sandbox/effects/keep-effects.ts";

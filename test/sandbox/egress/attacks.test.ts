@@ -5,7 +5,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { readAddressRule } from "../../../src/core/address-rule.ts";
+import { readAddressRule } from "../../../src/lib/address-rule.ts";
 import { createAuthority } from "../../../src/sandbox/egress/certificates.ts";
 import { readServerName } from "../../../src/sandbox/egress/client-hello.ts";
 import { createConnectionRecords, type EgressConnection } from "../../../src/sandbox/egress/connections.ts";

@@ -1,0 +1,11 @@
+/** `/remora undo`: takes back the newest changes that were kept in the channel or direct message. */
+import type { Drafts } from "../ports/draft.ts";
+import type { CommandHandler } from "./registry.ts";
+
+export function undoCommand(drafts: Pick<Drafts, "undoNewest">): CommandHandler {
+  return {
+    usage: "undo",
+    description: "undo the newest changes to files here",
+    run: async ({ scope, by }) => (await drafts.undoNewest(scope, by)).text,
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * Which conversations there are, in which scope, and who took part: so that what is kept by conversation can be found
+ * again when a person wants it forgotten. Written before anything of a conversation is kept; message texts are not in it.
+ */
+import type { Ledger } from "../../ports/ledger.ts";
+import type { Scope } from "../../ports/message.ts";
+import type { TurnRecord } from "../../ports/turn.ts";
+
+export interface KnownConversation {
+  scope: Scope;
+  /** Ids of everyone whose messages were part of a turn. */
+  userIds: string[];
+}
+
+export interface KnownConversations {
+  note(turn: TurnRecord): Promise<void>;
+  list(): Promise<(KnownConversation & { id: string })[]>;
+}
+
+export function createKnownConversations(ledger: Ledger): KnownConversations {
+  return {
+    async note({ conversationId, scope, messages }) {
+      const userIds = [...new Set(messages.map((message) => message.author.id))];
+      const known = await ledger.get("conversation", conversationId);
+      if (known !== undefined && userIds.every((id) => known.body.userIds.includes(id))) return;
+      const body = { scope, userIds };
+      if (await ledger.create("conversation", conversationId, { state: "known", body, group: scope })) return;
+      await ledger.transition("conversation", conversationId, ["known"], "known", (before) => ({
+        ...before,
+        userIds: [...new Set([...before.userIds, ...userIds])],
+      }));
+    },
+    async list() {
+      const entries = await ledger.list("conversation", {});
+      return entries.map(({ id, body }) => ({ id, ...body }));
+    },
+  };
+}

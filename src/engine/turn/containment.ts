@@ -1,0 +1,106 @@
+/**
+ * What a call could do beyond its draft, and what follows: a call that can do nothing runs unasked, and again after a crash;
+ * every other is asked about, whatever the rules of skills say. No grant covers these questions.
+ */
+import type { GateMatch } from "../../ports/gate.ts";
+import type { JsonObject } from "../../ports/message.ts";
+import { isFromOutside, type Origin } from "../../ports/origin.ts";
+import { networkOf, type ToolSpec } from "../../ports/tool.ts";
+
+export interface ContainmentOptions {
+  /** Commands run in views. */
+  sandboxHolds: boolean;
+  /** Whether a view can be made over this folder. */
+  fits(folder: string): Promise<boolean>;
+  /** `safety.shell: ask`: every command asks first. */
+  asksForCommands: boolean;
+  /** Whether the settings let every command reach this host, written as in a call. */
+  isFreeHost(host: string): boolean;
+  /** Why these hosts can't be asked for, in a sentence for the model. */
+  problemWithHosts(hosts: readonly string[]): string | undefined;
+  /** A line for people about hosts, with ports and secrets. */
+  describeHosts(hosts: readonly string[]): string[];
+  /** Files that the conversation's draft has changed. */
+  changedPaths(conversationId: string): Promise<string[]>;
+}
+
+/** What is known of a call besides its arguments. */
+export interface CallState {
+  isUnconfined: boolean;
+  /** What the prompt that led to it held that the requester has not written. */
+  untrusted: readonly Origin[];
+}
+
+export interface Containment {
+  /** In a view it changes nothing but its draft: after a crash it can simply run again. */
+  isContained(spec: ToolSpec | undefined, input: JsonObject): boolean;
+  /** It would work on the real folder, because no view can be made over it. */
+  isUnconfined(spec: ToolSpec | undefined, folder: string): Promise<boolean>;
+  /** Why the call can't run whatever people answer, in a sentence for the model: then nobody is asked. */
+  problem(spec: ToolSpec | undefined, input: JsonObject): string | undefined;
+  /** Why a person must be asked, besides what the rules of skills say. */
+  reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
+  /** What leaves the draft with the call, a line each. */
+  facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
+}
+
+const maxNamedPaths = 10;
+const noSandbox = "No sandbox works on this machine, so this changes files at once and nothing limits it.";
+const tooLargeToCopy =
+  "This folder is too large for the sandbox of this machine, so this changes files at once and nothing limits it.";
+
+export function createContainment(options: ContainmentOptions): Containment {
+  const { sandboxHolds, asksForCommands, isFreeHost } = options;
+
+  return {
+    async isUnconfined(spec, folder) {
+      return spec?.folder === "write" && (!sandboxHolds || !(await options.fits(folder)));
+    },
+    isContained(spec, input) {
+      if (spec === undefined || spec.folder !== "write" || spec.isOutward) return false;
+      return networkOf(spec, input).length === 0 && input.background !== true;
+    },
+    problem(spec, input) {
+      const hosts = spec === undefined ? [] : networkOf(spec, input);
+      return hosts.length === 0 ? undefined : options.problemWithHosts(hosts);
+    },
+    reasons(spec, input, { isUnconfined, untrusted }) {
+      if (spec === undefined || spec.folder !== "write") return [];
+      const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
+      if (isOwnWork && isUnconfined) return [reason(sandboxHolds ? tooLargeToCopy : noSandbox)];
+      if (offeredOutside(spec, untrusted))
+        return [reason("It goes to another program, after text was read that somebody else may have written.")];
+      const hosts = networkOf(spec, input);
+      if (hosts.length > 0 && isFromOutside(untrusted) && hosts.every(isFreeHost))
+        return [reason("It reaches the network, after text was read that somebody else may have written.")];
+      if (!hosts.every(isFreeHost)) return [reason("It reaches the network, and what it does there can't be undone.")];
+      if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command is to be approved here.")];
+      return [];
+    },
+    async facts(spec, input, conversationId) {
+      const hosts = spec === undefined ? [] : networkOf(spec, input);
+      const isLeaving = hosts.length > 0 || spec?.isOutward === true;
+      if (!isLeaving) return [];
+      const paths = await options.changedPaths(conversationId);
+      return [...options.describeHosts(hosts).map((line) => `Reaches ${line}`), ...takenAlong(paths)];
+    },
+  };
+}
+
+/** What a program said itself may go back to it: its tools are used one after the other. */
+function offeredOutside({ offeredBy }: ToolSpec, untrusted: readonly Origin[]): boolean {
+  const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
+  return offeredBy !== undefined && isFromOutside(untrusted.filter((origin) => !isOwn(origin)));
+}
+
+function takenAlong(paths: readonly string[]): string[] {
+  if (paths.length === 0) return [];
+  const named = paths.slice(0, maxNamedPaths).join(", ");
+  const more = paths.length > maxNamedPaths ? ` and ${paths.length - maxNamedPaths} more` : "";
+  return [`Can read changes that nobody has approved yet: ${named}${more}`];
+}
+
+/** Without a file, it is no rule of a skill. */
+function reason(text: string): GateMatch {
+  return { kind: "confirm", skill: "remora", pattern: "", reason: text, file: "", line: 0, form: "exact" };
+}

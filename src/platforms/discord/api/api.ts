@@ -1,0 +1,230 @@
+/**
+ * Requests to Discord's REST API that survive bad weather.
+ *
+ * discord.js waits for rate limits itself. It repeats 5xx answers at once and without a pause, and a broken socket not at all;
+ * so here it repeats nothing, and a passing failure is tried again after pauses: a few seconds for what may fail, minutes for
+ * what must arrive. What is sent twice because an answer was lost is posted once, by its nonce.
+ */
+import {
+  DiscordAPIError,
+  HTTPError,
+  type RateLimitData,
+  RateLimitError,
+  type RawFile,
+  REST,
+  RESTEvents,
+  type RouteLike,
+} from "discord.js";
+import { pause } from "../../../lib/backoff.ts";
+import { messageOf, RemoraError } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+
+/** How much trouble a request is worth: none (`once`), seconds (`brief`), or minutes (`lasting`). */
+export type Patience = "once" | "brief" | "lasting";
+
+export interface ApiRequest {
+  method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+  route: RouteLike;
+  body?: unknown;
+  files?: RawFile[];
+  query?: Record<string, string>;
+  /** Answers to interactions carry their own token. */
+  withoutToken?: boolean;
+  /** Default `brief`. */
+  patience?: Patience;
+  signal?: AbortSignal;
+}
+
+export interface DiscordApi {
+  /** The answer's JSON; undefined where there is none. */
+  request<T>(request: ApiRequest): Promise<T>;
+  close(): void;
+}
+
+export interface DiscordApiOptions {
+  token: string;
+  /** Without the version; absent: Discord's own. */
+  apiUrl?: string;
+  log: Log;
+  /** Pauses in milliseconds; for tests. */
+  pauses?: Partial<Record<Patience, readonly number[]>>;
+}
+
+const defaultPauses: Record<Patience, readonly number[]> = {
+  once: [],
+  brief: [300, 900],
+  lasting: [300, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000],
+};
+const timeoutMs = 15_000;
+/** Requests a second. */
+const sureRate = 50;
+const burstRate = 500;
+const cautiousMs = 10 * 60_000;
+const longestThreadWaitMs = 5_000;
+
+export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptions): DiscordApi {
+  const rest = new REST({
+    version: "10",
+    retries: 0,
+    timeout: timeoutMs,
+    rejectOnRateLimit: isNotWorthWaiting,
+    ...(apiUrl ? { api: apiUrl } : {}),
+  });
+  rest.setToken(token);
+  const waits = { ...defaultPauses, ...pauses };
+  keepGlobalRate(rest);
+  const ended = new AbortController();
+  const underWay = new Set<AbortController>();
+
+  async function attempt<T>({ method, route, body, files, query, withoutToken, signal }: ApiRequest): Promise<T> {
+    // One of its own for each: the client adds a listener to the signal and never takes it off.
+    const own = new AbortController();
+    underWay.add(own);
+    try {
+      return (await rest.request({
+        method: method as never,
+        fullRoute: route,
+        auth: !withoutToken,
+        ...(body === undefined ? {} : { body }),
+        ...(files === undefined ? {} : { files }),
+        ...(query === undefined ? {} : { query: new URLSearchParams(query) }),
+        signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
+      })) as T;
+    } catch (thrown) {
+      // The client forgets a token that was refused once, and would send nothing any more.
+      if (thrown instanceof DiscordAPIError && thrown.status === 401) rest.setToken(token);
+      throw thrown;
+    } finally {
+      underWay.delete(own);
+    }
+  }
+
+  return {
+    async request<T>(request: ApiRequest): Promise<T> {
+      const { signal = ended.signal, method, route, patience = "brief" } = request;
+      for (const wait of waits[patience]) {
+        try {
+          return await attempt<T>(request);
+        } catch (thrown) {
+          if (ended.signal.aborted || signal.aborted || !isPassing(thrown)) throw thrown;
+          log.debug({ method, route, error: messageOf(thrown), wait }, "Discord did not take a request; again soon");
+          await pause(jittered(wait), AbortSignal.any([signal, ended.signal]));
+        }
+      }
+      return await attempt<T>(request);
+    },
+    close() {
+      ended.abort();
+      for (const each of underWay) each.abort();
+      rest.clearHashSweeper();
+      rest.clearHandlerSweeper();
+    },
+  };
+}
+
+/**
+ * discord.js holds itself to the 50 requests a second that every bot may send, also where Discord gives a bot more. So it may send
+ * more until Discord says that it was too much; then it keeps to the 50 for a while, because refused requests are counted too.
+ */
+function keepGlobalRate(rest: REST): void {
+  let timer: NodeJS.Timeout | undefined;
+  rest.options.globalRequestsPerSecond = burstRate;
+  rest.on(RESTEvents.Response, (_request, response) => {
+    if (response.status !== 429 || !response.headers.has("x-ratelimit-global")) return;
+    rest.options.globalRequestsPerSecond = sureRate;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      rest.options.globalRequestsPerSecond = burstRate;
+    }, cautiousMs).unref();
+  });
+}
+
+/** A channel takes 50 new threads in five minutes. An answer that stands elsewhere is better than one that comes so much later. */
+function isNotWorthWaiting({ method, route, timeToReset }: RateLimitData): boolean {
+  return method === "POST" && route.endsWith("/threads") && timeToReset > longestThreadWaitMs;
+}
+
+function jittered(ms: number): number {
+  return ms * (0.8 + Math.random() * 0.4);
+}
+
+const passingCodes = new Set([
+  "ECONNRESET",
+  "ECONNREFUSED",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EAI_AGAIN",
+  "ENOTFOUND",
+  "ENETUNREACH",
+  "EHOSTUNREACH",
+  "UND_ERR_SOCKET",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+]);
+
+/** The same request may succeed later: a time-out, a broken connection, a 5xx. */
+export function isPassing(thrown: unknown): boolean {
+  if (thrown instanceof DiscordAPIError) return thrown.status >= 500 || thrown.status === 429 || thrown.status === 408;
+  if (thrown instanceof HTTPError) return true;
+  if (!(thrown instanceof Error)) return false;
+  if (thrown.name === "AbortError" || passingCodes.has(String((thrown as { code?: unknown }).code))) return true;
+  // A body that broke off is no JSON.
+  if (thrown instanceof SyntaxError) return true;
+  return thrown.cause !== undefined && isPassing(thrown.cause);
+}
+
+/** A limit whose end is too far away to be waited for. */
+export function isLimited(thrown: unknown): boolean {
+  return thrown instanceof RateLimitError;
+}
+
+/** Discord's code of a refusal, such as 50013 for missing permissions; undefined for anything else. */
+export function codeOfRefusal(thrown: unknown): number | undefined {
+  return thrown instanceof DiscordAPIError && typeof thrown.code === "number" ? thrown.code : undefined;
+}
+
+/** Refusals by name, as Discord numbers them. */
+export const refusals = {
+  unknownChannel: 10003,
+  unknownGuild: 10004,
+  unknownMember: 10007,
+  unknownMessage: 10008,
+  unknownUser: 10013,
+  unknownWebhook: 10015,
+  unknownInteraction: 10062,
+  alreadyAcknowledged: 40060,
+  missingAccess: 50001,
+  cannotMessageUser: 50007,
+  notATextChannel: 50008,
+  missingPermissions: 50013,
+  invalidWebhookToken: 50027,
+  wrongChannelType: 50024,
+  invalidForm: 50035,
+  tooLarge: 40005,
+  archivedThread: 50083,
+  noMutualGuilds: 50278,
+  noReplyWithoutHistory: 160002,
+  threadExists: 160004,
+  lockedThread: 160005,
+  tooManyThreads: 160006,
+  blockedByAutoMod: 200000,
+  blockedForLink: 240000,
+} as const;
+
+export function isRefusal(thrown: unknown, ...names: (keyof typeof refusals)[]): boolean {
+  const code = codeOfRefusal(thrown);
+  return code !== undefined && names.some((name) => refusals[name] === code);
+}
+
+/** Something that Discord would not do, as the rest of Remora reads it. */
+export function discordError(code: string, message: string, cause?: unknown): RemoraError {
+  return new RemoraError({
+    code,
+    place: "platform discord",
+    message: cause === undefined ? message : `${message}: ${messageOf(cause)}`,
+    isRetryable: cause !== undefined && isPassing(cause),
+    cause,
+  });
+}

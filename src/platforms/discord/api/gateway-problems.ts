@@ -1,0 +1,61 @@
+/** What keeps the gateway from being used until a person does something, with the place to do it. */
+import { DiscordAPIError, DiscordjsError, DiscordjsErrorCodes, GatewayCloseCodes } from "discord.js";
+import { messageOf, RemoraError } from "../../../lib/errors.ts";
+
+const portal = "discord.com/developers/applications";
+
+/** By a close code, or by what connecting was refused with; undefined for anything that may pass. */
+export function fatalProblem(thrown: unknown): RemoraError | undefined {
+  switch (reasonOf(thrown)) {
+    case "token":
+      return problem(
+        "discord.token",
+        "DISCORD_TOKEN",
+        `Discord does not know this token. Open ${portal}, your application, Bot, Reset Token, and put the new one into DISCORD_TOKEN`,
+        thrown,
+      );
+    case "intents":
+      return problem(
+        "discord.intents",
+        "platform discord",
+        `the Message Content Intent is off. Open ${portal}, your application, Bot, Privileged Gateway Intents, and switch Message Content Intent on; then start Remora again`,
+        thrown,
+      );
+    case "sharding":
+      return problem(
+        "discord.sharding",
+        "discord.shards",
+        "Discord wants more shards for so many servers. Set discord.shards to auto",
+        thrown,
+      );
+    case "sessions":
+      return problem(
+        "discord.sessions",
+        "platform discord",
+        `Discord lets this bot connect no more today: ${messageOf(thrown)}. Wait until then, and find out what started it so often`,
+        thrown,
+      );
+    default:
+      return undefined;
+  }
+}
+
+type Reason = "token" | "intents" | "sharding" | "sessions";
+
+function reasonOf(thrown: unknown): Reason | undefined {
+  const code = typeof thrown === "object" && thrown !== null && "code" in thrown ? thrown.code : undefined;
+  if (thrown instanceof DiscordjsError && code === DiscordjsErrorCodes.TokenInvalid) return "token";
+  if (thrown instanceof DiscordAPIError) return thrown.status === 401 ? "token" : undefined;
+  if (code === GatewayCloseCodes.AuthenticationFailed) return "token";
+  if (code === GatewayCloseCodes.DisallowedIntents || code === GatewayCloseCodes.InvalidIntents) return "intents";
+  if (code === GatewayCloseCodes.ShardingRequired || code === GatewayCloseCodes.InvalidShard) return "sharding";
+  const words = messageOf(thrown);
+  if (words === "Authentication failed") return "token";
+  if (words === "Used disallowed intents" || words === "Used invalid intents") return "intents";
+  if (words === "Sharding is required" || words === "Invalid shard") return "sharding";
+  return words.startsWith("Not enough sessions remaining") ? "sessions" : undefined;
+}
+
+function problem(code: string, place: string, message: string, cause: unknown): RemoraError {
+  return new RemoraError({ code, place, message, cause });
+}

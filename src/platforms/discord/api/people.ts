@@ -1,0 +1,80 @@
+/** Who people are: what they are called, and which roles they have in which server. */
+import { type APIGuildMember, type APIUser, type RESTAPIPartialCurrentUserGuild, Routes } from "discord.js";
+import { asPlain } from "../../../lib/text/sanitize.ts";
+import type { Author } from "../../../ports/message.ts";
+import { parseConversationId } from "../conversation-id.ts";
+import { createRecent } from "../recent.ts";
+import { type DiscordApi, isRefusal } from "./api.ts";
+
+export interface People {
+  /** As the server has the person now; undefined: not a member. */
+  member(guildId: string, userId: string): Promise<Author | undefined>;
+  /** Roles as they were at most a minute ago: in this server, or without one in all that the bot shares with the person, if they are few. */
+  roles(guildId: string | undefined, userId: string): Promise<string[]>;
+  lookUp(person: Author, conversationId: string): Promise<Author | undefined>;
+}
+
+const keptMs = 60_000;
+/** In more servers nobody's roles are looked up for a DM. */
+const mostGuilds = 5;
+
+/** `guilds`: as the gateway knows them; undefined where there is none. */
+export function createPeople(api: DiscordApi, guilds: () => string[] | undefined): People {
+  const recent = createRecent<{ roles: string[]; until: number }>(1_000);
+  let asked: { ids: string[]; until: number } | undefined;
+
+  async function guildIds(): Promise<string[]> {
+    const known = guilds();
+    if (known !== undefined) return known;
+    if (asked === undefined || Date.now() >= asked.until) {
+      const route = Routes.userGuilds();
+      const found = await api.request<RESTAPIPartialCurrentUserGuild[]>({ method: "GET", route });
+      asked = { ids: found.map(({ id }) => id), until: Date.now() + keptMs };
+    }
+    return asked.ids;
+  }
+
+  async function member(guildId: string, userId: string): Promise<Author | undefined> {
+    try {
+      const found = await api.request<APIGuildMember>({ method: "GET", route: Routes.guildMember(guildId, userId) });
+      return authorOf(found.user, found);
+    } catch (thrown) {
+      if (isRefusal(thrown, "unknownMember", "unknownUser", "unknownGuild", "missingAccess")) return undefined;
+      throw thrown;
+    }
+  }
+
+  async function everywhere(userId: string): Promise<string[]> {
+    const ids = await guildIds();
+    if (ids.length > mostGuilds) return [];
+    const found = await Promise.all(ids.map((guildId) => member(guildId, userId)));
+    return found.flatMap((each) => each?.roles ?? []);
+  }
+
+  return {
+    member,
+    async roles(guildId, userId) {
+      const key = `${guildId}:${userId}`;
+      const kept = recent.get(key);
+      if (kept !== undefined && Date.now() < kept.until) return kept.roles;
+      const found = guildId === undefined ? await everywhere(userId) : ((await member(guildId, userId))?.roles ?? []);
+      recent.set(key, { roles: found, until: Date.now() + keptMs });
+      return found;
+    },
+    async lookUp(person, conversationId) {
+      const conversation = parseConversationId(conversationId);
+      if (conversation?.type === "guild") return await member(conversation.guild, person.id);
+      return { ...person, roles: await everywhere(person.id) };
+    },
+  };
+}
+
+/** With the name that others see in that server. */
+export function authorOf(user: APIUser, member?: { nick?: string | null; roles: string[] }): Author {
+  return { id: user.id, name: nameOf(user, member), isBot: user.bot === true, roles: member?.roles ?? [] };
+}
+
+export function nameOf(user: APIUser, member?: { nick?: string | null }): string {
+  const name = asPlain(member?.nick ?? user.global_name ?? user.username).replace(/\s+/g, " ");
+  return name === "" ? user.username : name;
+}

@@ -1,0 +1,121 @@
+/**
+ * Files that people attach: texts of up to 200 KB and pictures of up to 1 MB are read, everything else is named. What was said
+ * elsewhere and is only pointed to, an answered or forwarded message, comes along as a text: it is not the author's own word.
+ */
+import type { APIAttachment, APIMessage } from "discord.js";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { Attachment } from "../../../ports/message.ts";
+import { nameOf } from "../api/people.ts";
+import { clip } from "../outbound/plain-text.ts";
+
+const textCap = 200 * 1024;
+const imageCap = 1024 * 1024;
+/** Of one message, together. */
+const mostBytes = 4 * 1024 * 1024;
+const timeoutMs = 10_000;
+
+export async function readAttachments(message: APIMessage, log: Log): Promise<Attachment[]> {
+  let left = mostBytes;
+  const wanted = message.attachments.map((file) => {
+    const kind = kindOf(file);
+    const isRead = kind !== "other" && file.size <= (kind === "text" ? textCap : imageCap) && file.size <= left;
+    if (isRead) left -= file.size;
+    return { file, isRead };
+  });
+  const files = await Promise.all(
+    wanted.map(({ file, isRead }) => (isRead ? readFile(file, log) : Promise.resolve(named(file)))),
+  );
+  return [...files, ...stickersOf(message), ...forwardedOf(message)];
+}
+
+/** The message that an answer points to. */
+export function quotedMessage({ author, content, attachments }: APIMessage): Attachment {
+  const files = attachments.map(({ filename }) => `[file: ${filename}]`);
+  const text = [`${nameOf(author)} (<@${author.id}>) wrote:`, content, ...files]
+    .filter((line) => line !== "")
+    .join("\n");
+  return textAttachment("the message that this answers", text);
+}
+
+function forwardedOf({ message_snapshots = [] }: APIMessage): Attachment[] {
+  return message_snapshots.map(({ message }) => {
+    const files = message.attachments.map(({ filename }) => `[file: ${filename}]`);
+    return textAttachment("forwarded message", [message.content, ...files].filter((line) => line !== "").join("\n"));
+  });
+}
+
+function stickersOf({ sticker_items = [] }: APIMessage): Attachment[] {
+  return sticker_items.map(({ name }) => ({
+    name: `sticker: ${clip(name, 100)}`,
+    mimeType: "image/x-sticker",
+    bytes: 0,
+  }));
+}
+
+function textAttachment(name: string, text: string): Attachment {
+  return { name, mimeType: "text/plain", bytes: Buffer.byteLength(text), text };
+}
+
+const imageTypes = /^image\/(?:png|jpeg|gif|webp)\b/;
+const textTypes = /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|yaml|toml|javascript|typescript|sql|sh|x-sh)\b))/;
+const otherTypes = /^(?:image|audio|video|font)\/|^application\/(?:pdf|zip|gzip|x-|vnd\.|octet-stream)/;
+
+/** Files without a known type may be text; whether they are is seen when they are read. */
+function kindOf({ content_type = "" }: APIAttachment): "text" | "image" | "other" {
+  if (imageTypes.test(content_type)) return "image";
+  if (textTypes.test(content_type)) return "text";
+  return otherTypes.test(content_type) ? "other" : "text";
+}
+
+function named({ filename, content_type = "application/octet-stream", size }: APIAttachment): Attachment {
+  return { name: filename, mimeType: content_type, bytes: size };
+}
+
+async function readFile(file: APIAttachment, log: Log): Promise<Attachment> {
+  try {
+    const content = await download(file.url, kindOf(file) === "image" ? imageCap : textCap);
+    if (content === undefined) return named(file);
+    if (kindOf(file) === "text") {
+      const text = textFrom(content);
+      return text === undefined ? named(file) : { ...named(file), text };
+    }
+    const mimeType = imageTypeOf(content);
+    return mimeType === undefined ? named(file) : { ...named(file), mimeType, imageBase64: content.toString("base64") };
+  } catch (thrown) {
+    log.warn({ file: file.filename, error: messageOf(thrown) }, "an attachment could not be read, so it is only named");
+    return named(file);
+  }
+}
+
+/** Undefined when there is more of it than was said. */
+async function download(url: string, cap: number): Promise<Buffer | undefined> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: "error" });
+  if (!response.ok || response.body === null) throw new Error(`the server answered ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body) {
+    bytes += chunk.byteLength;
+    if (bytes > cap) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function textFrom(content: Buffer): string | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(content);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** By what it begins with: a name or a type may say anything, and models refuse what is not what it says. */
+function imageTypeOf(content: Buffer): string | undefined {
+  const head = content.subarray(0, 12).toString("latin1");
+  if (head.startsWith("\x89PNG\r\n")) return "image/png";
+  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (head.startsWith("GIF8")) return "image/gif";
+  return head.startsWith("RIFF") && head.endsWith("WEBP") ? "image/webp" : undefined;
+}

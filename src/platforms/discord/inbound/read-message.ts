@@ -1,0 +1,148 @@
+/**
+ * A message as Discord has it becomes a message as Remora reads it: who said what, in which conversation, and whether the bot is
+ * meant. Live and missed messages come through here alike; those from REST lack the author's roles, which are looked up.
+ *
+ * Nothing comes of the bot's own messages (but the question that `/remora ask` posts for a person), of webhooks, of the service's own
+ * messages, and of other bots that are not named.
+ */
+import { type APIMessage, type GatewayMessageCreateDispatchData, MessageFlags, MessageType } from "discord.js";
+import type { Log } from "../../../lib/log.ts";
+import type { Author, InboundMessage } from "../../../ports/message.ts";
+import { type ChannelFacts, type Channels, isThread } from "../api/channels.ts";
+import { authorOf, nameOf, type People } from "../api/people.ts";
+import { type DiscordConversation, formatConversationId, scopeOf } from "../conversation-id.ts";
+import { quotedMessage, readAttachments } from "./attachments.ts";
+import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
+
+/** Without a `guild_id` it was said in a DM. */
+export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "guild_id" | "member">;
+
+export interface InboundContext {
+  botId(): string;
+  /** The role that came with the bot: people take it for the bot. */
+  botRole(guildId: string): string | undefined;
+  roleName(guildId: string, roleId: string): string | undefined;
+  channels: Channels;
+  people: People;
+  /** The bot was addressed in this thread before. */
+  isOwnThread(threadId: string): boolean;
+  replyIn: "thread" | "channel";
+  isAllowedBot(id: string): boolean;
+  log: Log;
+}
+
+/** Marks what `/remora ask` posts: all that follows is a quotation. */
+export const askMark = ">>> ";
+
+/** Undefined for what is nobody's word. */
+export async function readInbound(raw: RawMessage, context: InboundContext): Promise<InboundMessage | undefined> {
+  const speaker = speakerOf(raw, context);
+  if (speaker === undefined) return undefined;
+  const guildId = raw.guild_id;
+  const facts = guildId === undefined ? undefined : await context.channels.get(raw.channel_id);
+  const conversation = conversationOf(raw, guildId, facts, context);
+  const isDirect = conversation.type === "dm";
+  const isAddressed = isDirect || speaker.isAsked || isMeant(raw, facts, guildId, context);
+  const hasRoles = !isAddressed || speaker.author.isBot || (raw.member !== undefined && !speaker.isAsked);
+  const roles = hasRoles ? speaker.author.roles : await context.people.roles(guildId, speaker.author.id);
+  const author = { ...speaker.author, roles };
+  return {
+    id: raw.id,
+    platform: "discord",
+    conversationId: formatConversationId(conversation),
+    scope: scopeOf(conversation, author.id),
+    ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
+    author,
+    text: await textOf(raw, guildId, context),
+    attachments: isAddressed ? await attachmentsOf(raw, conversation, context) : [],
+    isAddressed,
+    isDirect,
+    at: Date.parse(raw.timestamp),
+  };
+}
+
+/** What was said, as it is handed in; also for an edited message. */
+export async function textOf(raw: RawMessage, guildId: string | undefined, context: InboundContext): Promise<string> {
+  const own = ownIds(guildId, context);
+  const said = isAsk(raw, context) ? raw.content.slice(askMark.length) : withoutLeadingMention(raw.content, own);
+  const { channels } = idsIn(said);
+  const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
+  const names = new Map(facts.flatMap((each) => (each === undefined ? [] : [[each.id, each.name] as const])));
+  const mentioned = new Map(raw.mentions.map((user) => [user.id, nameOf(user, memberIn(user))]));
+  return readableText(said, {
+    user: (id) => mentioned.get(id),
+    role: (id) => (guildId === undefined ? undefined : context.roleName(guildId, id)),
+    channel: (id) => names.get(id),
+  });
+}
+
+/** Those mentioned come with their membership over the gateway. */
+function memberIn(user: object): { nick?: string | null } | undefined {
+  return "member" in user ? (user.member as { nick?: string | null }) : undefined;
+}
+
+function speakerOf(raw: RawMessage, context: InboundContext): { author: Author; isAsked: boolean } | undefined {
+  const { author, interaction_metadata } = raw;
+  if (isAsk(raw, context) && interaction_metadata !== undefined)
+    return { author: authorOf(interaction_metadata.user), isAsked: true };
+  if (author.id === context.botId() || raw.webhook_id !== undefined) return undefined;
+  if (raw.type !== MessageType.Default && raw.type !== MessageType.Reply) return undefined;
+  if (author.bot && !context.isAllowedBot(author.id)) return undefined;
+  return { author: authorOf(author, raw.member), isAsked: false };
+}
+
+function isAsk({ author, type, content, flags }: RawMessage, { botId }: InboundContext): boolean {
+  const isPublicCommand = type === MessageType.ChatInputCommand && ((flags ?? 0) & MessageFlags.Ephemeral) === 0;
+  return author.id === botId() && isPublicCommand && content.startsWith(askMark);
+}
+
+function conversationOf(
+  raw: RawMessage,
+  guild: string | undefined,
+  facts: ChannelFacts | undefined,
+  context: InboundContext,
+): DiscordConversation {
+  const channel = raw.channel_id;
+  if (guild === undefined) return { type: "dm", channel };
+  if (facts !== undefined && isThread(facts))
+    return { type: "guild", guild, channel: facts.parentId ?? channel, thread: channel };
+  return { type: "guild", guild, channel, thread: context.replyIn === "thread" ? rootOf(raw, context) : null };
+}
+
+/** A thread is called as the message it comes of. Where threads can't be made, answers to answers belong to that message too. */
+function rootOf({ id, referenced_message: answered }: RawMessage, { botId }: InboundContext): string {
+  const isToBot = answered?.author.id === botId();
+  return (isToBot ? answered.message_reference?.message_id : undefined) ?? id;
+}
+
+function isMeant(
+  raw: RawMessage,
+  facts: ChannelFacts | undefined,
+  guildId: string | undefined,
+  context: InboundContext,
+): boolean {
+  if (raw.mentions.some(({ id }) => id === context.botId())) return true;
+  // People take the role that came with the bot for the bot; as one that may not be mentioned it stands in the text alone.
+  const own = ownIds(guildId, context);
+  if (idsIn(raw.content).roles.some((id) => own.includes(id))) return true;
+  if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;
+  if (raw.author.bot || facts === undefined || !isThread(facts)) return false;
+  const isOwn = facts.ownerId === context.botId() || context.isOwnThread(facts.id);
+  // Whoever begins with another's name speaks to that one.
+  return isOwn && leadingMention(raw.content) === undefined;
+}
+
+function ownIds(guildId: string | undefined, { botId, botRole }: InboundContext): string[] {
+  const role = guildId === undefined ? undefined : botRole(guildId);
+  return role === undefined ? [botId()] : [botId(), role];
+}
+
+async function attachmentsOf(raw: RawMessage, conversation: DiscordConversation, context: InboundContext) {
+  const files = await readAttachments(raw, context.log);
+  const answered = raw.type === MessageType.Reply ? raw.referenced_message : undefined;
+  if (!answered) return files;
+  // The bot's own words are in the history of a conversation that goes on.
+  const isOwn = answered.author.id === context.botId();
+  const isKnown = isOwn && (conversation.type === "dm" || conversation.thread !== raw.id);
+  return isKnown ? files : [...files, quotedMessage(answered)];
+}

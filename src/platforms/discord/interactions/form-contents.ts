@@ -1,0 +1,59 @@
+/**
+ * What the forms behind Edit… and Choose files… begin with. They are opened within three seconds of a click, also after a restart
+ * and in another process than the one that asked; so it is kept beside the card, as long as it can be answered.
+ */
+import type { ApprovalCard, CardItem, ShownChange } from "../../../ports/approval.ts";
+import type { Json } from "../../../ports/message.ts";
+import type { Store } from "../../../ports/store.ts";
+
+/** The files of one item, in the order that `InboundAnswer.parts` counts. */
+export interface FileChoice {
+  files: ShownChange[];
+  /** What the button is called that keeps none. */
+  denyLabel: string;
+}
+
+export interface FormContents {
+  keep(card: ApprovalCard): Promise<void>;
+  /** The arguments as JSON text; undefined when they are not to be edited, or it was too long ago. */
+  arguments(approvalId: string): Promise<string | undefined>;
+  /** Undefined when no files are to be chosen, or it was too long ago. */
+  files(approvalId: string): Promise<FileChoice | undefined>;
+}
+
+/** For cards that never expire. */
+const maxKeptMs = 30 * 86_400_000;
+const minKeptMs = 60_000;
+
+export function createFormContents(store: Store): FormContents {
+  async function keepItem({ approvalId, editJson, changes, choices }: CardItem, ttlMs: number): Promise<void> {
+    if (editJson !== undefined && choices.includes("edit")) await store.set(editKey(approvalId), editJson, ttlMs);
+    if (changes === undefined || !choices.includes("part")) return;
+    const files = changes.files.map(({ path, action, detail }) => ({ path, action, detail }));
+    const choice = { files, denyLabel: changes.labels.deny } satisfies Json;
+    await store.set(filesKey(approvalId), choice, ttlMs);
+  }
+
+  return {
+    async keep({ items, expiresAt }) {
+      const leftMs = (expiresAt ?? Number.POSITIVE_INFINITY) - Date.now();
+      const ttlMs = Math.min(Math.max(minKeptMs, leftMs), maxKeptMs);
+      for (const item of items) await keepItem(item, ttlMs);
+    },
+    async arguments(approvalId) {
+      const kept = await store.get(editKey(approvalId));
+      return typeof kept === "string" ? kept : undefined;
+    },
+    async files(approvalId) {
+      return (await store.get(filesKey(approvalId))) as unknown as FileChoice | undefined;
+    },
+  };
+}
+
+function editKey(approvalId: string): string {
+  return `discord:edit:${approvalId}`;
+}
+
+function filesKey(approvalId: string): string {
+  return `discord:files:${approvalId}`;
+}

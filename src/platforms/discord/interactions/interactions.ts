@@ -1,0 +1,251 @@
+/**
+ * Clicks, forms and slash commands. Each is answered to Discord at once, within its three seconds and before anything is decided;
+ * what came of it is then shown to the person alone.
+ *
+ *   approve, deny, allow, diff, undo, again, a picked option   → acknowledged, handed in, receipt
+ *   edit, part                              → the form, which can be nothing but the first answer; then as above
+ *   /remora ask                             → posted for all to see, then read like any message
+ *   /remora …                               → acknowledged, handed in, receipt
+ *
+ * A click counts also when Discord does not take its answer any more: the card shows what came of it.
+ */
+import {
+  type APIInteraction,
+  type APIMessageComponentInteraction,
+  type APIModalInteractionResponseCallbackData,
+  type APIModalSubmissionComponent,
+  type APIModalSubmitInteraction,
+  type APIUser,
+  ApplicationCommandOptionType,
+  ComponentType,
+  InteractionResponseType,
+  InteractionType,
+  MessageFlags,
+} from "discord.js";
+import { saidByCommand } from "../../../commands/ask-command.ts";
+import { pause } from "../../../lib/backoff.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { AnswerChoice, Author } from "../../../ports/message.ts";
+import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { DiscordApi } from "../api/api.ts";
+import { type Channels, factsOf, isThread } from "../api/channels.ts";
+import { authorOf } from "../api/people.ts";
+import { type DiscordConversation, formatConversationId, scopeOf } from "../conversation-id.ts";
+import { askMark, type RawMessage } from "../inbound/read-message.ts";
+import { createEphemeralReplies, privately, type ShownReceipt } from "../outbound/ephemeral-reply.ts";
+import { noMentions } from "../outbound/messages.ts";
+import { messageLimit } from "../outbound/render.ts";
+import { createRecent } from "../recent.ts";
+import { commandName, textOption } from "./commands.ts";
+import { type ButtonId, parseButtonId } from "./custom-id.ts";
+import { editedJson, editForm } from "./edit-form.ts";
+import { chosenFiles, fileForm } from "./file-form.ts";
+import type { FormContents } from "./form-contents.ts";
+
+export interface InteractionsOptions {
+  api: DiscordApi;
+  channels: Channels;
+  handlers: PlatformHandlers;
+  formContents: FormContents;
+  /** What `/remora ask` has posted; it comes over the gateway as well. */
+  onAsked(message: RawMessage): void;
+  log: Log;
+}
+
+/** Looking up what a form begins with; the form itself has to be there within Discord's three seconds. */
+const maxLookUpMs = 1_500;
+
+export interface Interactions {
+  /** Never rejects. */
+  take(interaction: APIInteraction): Promise<void>;
+}
+
+const notMine = privately({ text: "This button is not valid any more. If it is still needed, ask again." });
+const notOpened = privately({ text: "The form could not be opened: something failed on my side. Try again." });
+const tooLong = privately({ text: "That is too long for a command. Mention me in a message with it instead." });
+
+export function createInteractions(options: InteractionsOptions): Interactions {
+  const { channels, handlers, formContents, onAsked, log } = options;
+  const { respond, withReceipt } = createEphemeralReplies(options);
+  const taken = createRecent<true>(1_000);
+
+  async function placeOf(interaction: APIInteraction, thread?: string | null): Promise<DiscordConversation> {
+    const channel = interaction.channel?.id ?? interaction.channel_id ?? "";
+    const guild = interaction.guild_id;
+    if (guild === undefined) return { type: "dm", channel };
+    const facts = await factsFor(interaction, channel);
+    return facts !== undefined && isThread(facts)
+      ? { type: "guild", guild, channel: facts.parentId ?? channel, thread: channel }
+      : { type: "guild", guild, channel, thread: thread ?? null };
+  }
+
+  async function factsFor({ channel }: APIInteraction, id: string) {
+    return channel !== undefined && "type" in channel
+      ? factsOf(channel as Parameters<typeof factsOf>[0])
+      : await channels.get(id);
+  }
+
+  async function click(interaction: APIMessageComponentInteraction): Promise<void> {
+    const button = parseButtonId(interaction.data.custom_id);
+    const isForm = button?.meaning.type === "answer" && formChoices.includes(button.meaning.choice);
+    if (isForm) return await openForm(interaction, button);
+    await withReceipt(interaction, async () => {
+      if (button === undefined || interaction.data.component_type !== ComponentType.Button) return notMine;
+      return await answer(interaction, button, interaction.message.id);
+    });
+  }
+
+  async function answer(interaction: APIInteraction, button: ButtonId, messageId?: string): Promise<ShownReceipt> {
+    const conversationId = formatConversationId(await placeOf(interaction, button.thread));
+    const common = { platform: "discord", conversationId, by: authorOfInteraction(interaction), at: Date.now() };
+    const { meaning, id } = button;
+    const cardMessage = button.firstMessage ?? messageId;
+    const card = { ...common, ...(cardMessage === undefined ? {} : { messageId: cardMessage }), cardOrApprovalId: id };
+    switch (meaning.type) {
+      case "answer":
+        return privately(await handlers.onAnswer({ ...card, choice: meaning.choice }));
+      case "edited": {
+        const edited = editedJson(submittedIn(interaction));
+        return privately(await handlers.onAnswer({ ...card, choice: "edit", editedJson: edited }));
+      }
+      case "chosen": {
+        const parts = chosenFiles(submittedIn(interaction));
+        if (parts.length === 0) return await noneChosen(id);
+        return privately(await handlers.onAnswer({ ...card, choice: "part", parts }));
+      }
+      case "pick":
+        return privately(await handlers.onPick({ ...common, questionId: id, option: meaning.option }));
+      default:
+        return meaning satisfies never;
+    }
+  }
+
+  async function noneChosen(approvalId: string): Promise<ShownReceipt> {
+    const label = (await formContents.files(approvalId))?.denyLabel ?? "Deny";
+    return privately({ text: `No file was chosen, so nothing was decided. To keep none of them, use “${label}”.` });
+  }
+
+  async function openForm(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
+    let data: APIModalInteractionResponseCallbackData | undefined;
+    try {
+      data = await within(maxLookUpMs, formFor(button));
+    } catch (thrown) {
+      log.error({ interaction: interaction.id, error: messageOf(thrown) }, "a form could not be opened");
+      return await withReceipt(interaction, async () => notOpened);
+    }
+    // Nothing to begin with: whether it is settled, or no form is offered any more, the rules say better.
+    if (data === undefined)
+      return await withReceipt(interaction, () => answer(interaction, button, interaction.message.id));
+    await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(() => {});
+  }
+
+  async function formFor(button: ButtonId): Promise<APIModalInteractionResponseCallbackData | undefined> {
+    const { meaning, id: approvalId, thread, firstMessage } = button;
+    const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
+    if (meaning.type === "answer" && meaning.choice === "part") {
+      const choice = await formContents.files(approvalId);
+      return choice === undefined || choice.files.length === 0 ? undefined : fileForm({ approvalId, ...place, choice });
+    }
+    const json = await formContents.arguments(approvalId);
+    return json === undefined ? undefined : editForm({ approvalId, ...place, json });
+  }
+
+  async function submit(interaction: APIModalSubmitInteraction): Promise<void> {
+    const button = parseButtonId(interaction.data.custom_id);
+    const isForm = button?.meaning.type === "edited" || button?.meaning.type === "chosen";
+    await withReceipt(interaction, async () =>
+      isForm ? await answer(interaction, button, interaction.message?.id) : notMine,
+    );
+  }
+
+  async function command(interaction: Extract<APIInteraction, { type: InteractionType.ApplicationCommand }>) {
+    const { name, rest } = commandFrom(interaction.data);
+    const said = saidByCommand(name, rest);
+    if (said !== undefined) return await ask(interaction, said);
+    await withReceipt(interaction, async () => {
+      const conversation = await placeOf(interaction);
+      const by = authorOfInteraction(interaction);
+      return await handlers.onCommand({
+        platform: "discord",
+        conversationId: formatConversationId(conversation),
+        scope: scopeOf(conversation, by.id),
+        ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
+        ...{ name, rest, by, at: Date.now() },
+      });
+    });
+  }
+
+  /** The post is what counts as said: it comes back over the gateway too, also when this process dies right now. */
+  async function ask(interaction: APIInteraction, text: string): Promise<void> {
+    const content = askMark + text;
+    // Only by a command that was registered before it had its limit.
+    if (content.length > messageLimit) return await withReceipt(interaction, async () => tooLong);
+    const data = { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
+    const type = InteractionResponseType.ChannelMessageWithSource;
+    const posted = await respond(interaction, { type, data }).catch(() => undefined);
+    if (posted === undefined) return;
+    const guild = interaction.guild_id === undefined ? {} : { guild_id: interaction.guild_id };
+    onAsked({ ...posted, ...guild });
+  }
+
+  return {
+    async take(interaction) {
+      // The gateway may bring one again after a cut; done twice, its second receipt would hide the first.
+      if (taken.has(interaction.id)) return;
+      taken.set(interaction.id, true);
+      try {
+        switch (interaction.type) {
+          case InteractionType.MessageComponent:
+            return await click(interaction);
+          case InteractionType.ModalSubmit:
+            return await submit(interaction);
+          case InteractionType.ApplicationCommand:
+            return interaction.data.name === commandName ? await command(interaction) : undefined;
+          case InteractionType.Ping:
+          case InteractionType.ApplicationCommandAutocomplete:
+            return;
+          default:
+            return interaction satisfies never;
+        }
+      } catch (thrown) {
+        log.error({ error: messageOf(thrown) }, "an interaction failed");
+      }
+    },
+  };
+}
+
+/** These open a form first. */
+const formChoices: readonly AnswerChoice[] = ["edit", "part"];
+
+/** Rejects when it takes longer. */
+async function within<Result>(ms: number, result: Promise<Result>): Promise<Result> {
+  const ended = new AbortController();
+  const late = pause(ms, ended.signal).then(() => {
+    throw new Error(`it took longer than ${ms} ms`);
+  });
+  return await Promise.race([result, late]).finally(() => ended.abort());
+}
+
+/** Of a form; empty for a button that carries a form's id. */
+function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
+  return data !== undefined && "components" in data ? data.components : [];
+}
+
+interface CommandOption {
+  name: string;
+  type: ApplicationCommandOptionType;
+  value?: unknown;
+  options?: CommandOption[];
+}
+
+function commandFrom(data: object): { name: string; rest: string } {
+  const [sub] = ("options" in data ? (data.options ?? []) : []) as CommandOption[];
+  if (sub?.type !== ApplicationCommandOptionType.Subcommand) return { name: "", rest: "" };
+  const text = sub.options?.find(({ name }) => name === textOption)?.value;
+  return { name: sub.name, rest: typeof text === "string" ? text : "" };
+}
+
+function authorOfInteraction({ member, user }: APIInteraction): Author {
+  return member === undefined ? authorOf(user as APIUser) : authorOf(member.user, member);
+}

@@ -1,0 +1,59 @@
+/** Single lines of a card, as plain text, within a limit. */
+import type { CardItem } from "../../../../ports/approval.ts";
+import { clip, escapePlain } from "../plain-text.ts";
+
+export interface CardLine {
+  /** Markdown. */
+  before: string;
+  /** Plain text. */
+  text: string;
+  /** Markdown. */
+  after?: string;
+}
+
+export interface Fitted {
+  /** Markdown. */
+  text: string;
+  /** Nothing is left out. */
+  isWhole: boolean;
+}
+
+/** Longest text of a line, the best first. */
+const lineLengths = [300, 200, 120, 80, 40];
+
+/** At most `room` characters, if that is 40 or more: shorter lines first, then fewer of them and how many are missing. */
+export function fitLines(lines: CardLine[], room: number): Fitted {
+  for (const longest of lineLengths) {
+    const text = lines.map((line) => lineText(line, longest)).join("\n");
+    if (text.length <= room) return { text, isWhole: lines.every((line) => line.text.length <= longest) };
+  }
+  const kept: string[] = [];
+  let left = room - moreLength;
+  for (const line of lines) {
+    const text = lineText(line, lineLengths.at(-1) ?? 0);
+    if (text.length + 1 > left) break;
+    left -= text.length + 1;
+    kept.push(text);
+  }
+  return { text: [...kept, `and ${lines.length - kept.length} more lines`].join("\n"), isWhole: false };
+}
+
+/** Of `and 1234 more lines`. */
+const moreLength = 30;
+
+function lineText({ before, text, after = "" }: CardLine, longest: number): string {
+  return before + escapePlain(clip(text, longest)) + after;
+}
+
+/** What people must know besides the call or the changes: what leaves the machine, above all. */
+export function factLines({ facts = [] }: CardItem): CardLine[] {
+  return facts.map((text) => ({ before: "❗ **", text, after: "**" }));
+}
+
+export function closingLines({ grantText, progress, outcome, choices }: CardItem): CardLine[] {
+  return [
+    ...(grantText === undefined || !choices.includes("allow") ? [] : [{ before: "Allow: ", text: grantText }]),
+    ...(progress === undefined ? [] : [{ before: "🗳️ ", text: progress }]),
+    ...(outcome === undefined ? [] : [{ before: "**Outcome:** ", text: outcome }]),
+  ];
+}

@@ -1,0 +1,90 @@
+/** One row of an approval card as text within a limit, and as the file that has it whole. */
+import type { CardItem } from "../../../../ports/approval.ts";
+import { codeBlock, cutAt, withoutFences } from "../plain-text.ts";
+import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
+
+export interface RowOptions {
+  /** Characters, at least 800. */
+  room: number;
+  /** What the attached file is called; undefined: there is none, and what is left out is nowhere. */
+  fileName: string | undefined;
+}
+
+const mostReasons = 4;
+
+/** `isWhole`: nothing is left out. */
+export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
+  const around = linesAround(item, Math.floor(room / 2));
+  const heading = item.editedFrom === undefined ? undefined : "**As the model asked**";
+  // Half of what is left for the call as it was, where a person has edited it.
+  const left = room - around.text.length - 2 * 20 - noticeLength - (heading?.length ?? 0);
+  const share = heading === undefined ? left : Math.floor(left / 2);
+  // What is put between backticks takes room too.
+  const call = shortened(withoutFences(item.callText), share, fileName);
+  const before = item.editedFrom === undefined ? undefined : shortened(withoutFences(item.editedFrom), share, fileName);
+  const isWhole = call.isWhole && around.isWhole && (before?.isWhole ?? true);
+  const notice = isWhole ? undefined : noticeFor(item, fileName);
+  const blocks = [
+    codeBlock(call.text),
+    notice,
+    heading,
+    before === undefined ? undefined : codeBlock(before.text),
+    around.text === "" ? undefined : around.text,
+  ];
+  return { text: blocks.filter((block) => block !== undefined).join("\n"), isWhole };
+}
+
+const noticeLength = 160;
+const blockMarks = codeBlock("").length;
+
+function noticeFor({ callText }: CardItem, fileName: string | undefined): string {
+  const length = callText.length.toLocaleString("en");
+  return fileName === undefined
+    ? `⚠️ This call has ${length} characters and I may not attach files here, so it can't be approved on this card.`
+    : `📎 Not all of it fits here: the whole, a call of ${length} characters, is attached as \`${fileName}\`.`;
+}
+
+/** All of the row, for a file. */
+export function wholeRow(item: CardItem): string {
+  const { callText, editedFrom, reasons, warning, facts, grantText, progress, outcome } = item;
+  const parts = [
+    callText,
+    facts?.join("\n"),
+    editedFrom === undefined ? undefined : `As the model asked:\n${editedFrom}`,
+    warning === undefined ? undefined : `Warning: ${warning}`,
+    `Why it asks:\n${reasons.map((reason) => `- ${reason}`).join("\n")}`,
+    grantText,
+    progress,
+    outcome,
+  ];
+  return `${parts.filter((part) => part !== undefined && part !== "").join("\n\n")}\n`;
+}
+
+function linesAround(item: CardItem, room: number): Fitted {
+  const { warning, reasons } = item;
+  const shownReasons = reasons.slice(0, mostReasons);
+  const more = reasons.length - shownReasons.length;
+  const lines = [
+    ...(warning === undefined ? [] : [{ before: "⚠️ ", text: warning }]),
+    ...factLines(item),
+    ...shownReasons.map((text) => ({ before: "Why it asks: ", text })),
+    ...(more > 0 ? [{ before: "", text: `and ${more} more reasons` }] : []),
+    ...closingLines(item),
+  ];
+  const { text, isWhole } = fitLines(lines, room);
+  return { text, isWhole: isWhole && more === 0 };
+}
+
+/** Head and tail, and in between how much is missing. */
+function shortened(text: string, room: number, fileName: string | undefined): Fitted {
+  if (text.length + blockMarks <= room) return { text, isWhole: true };
+  const kept = Math.max(80, room - 120);
+  const headEnd = cutAt(text, Math.floor(kept * 0.65));
+  const tailStart = cutAt(text, text.length - Math.floor(kept * 0.35));
+  const missing = (tailStart - headEnd).toLocaleString("en");
+  const where = fileName === undefined ? "" : `, see ${fileName}`;
+  return {
+    text: `${text.slice(0, headEnd)}\n… ${missing} characters left out here${where} …\n${text.slice(tailStart)}`,
+    isWhole: false,
+  };
+}

@@ -1,0 +1,25 @@
+/** All that a card says about changes, as the text of an attached file. */
+import type { CardItem, ShownChanges } from "../../../../ports/approval.ts";
+import { oneLine, visiblePath } from "../plain-text.ts";
+
+/** The files have the numbers by which the form of Choose files… calls them. */
+export function wholeChanges(item: CardItem, changes: ShownChanges): string {
+  const { title, summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
+  const list = files.map(({ path, action, detail }, index) => {
+    const about = detail === "" ? "" : `  (${oneLine(detail)})`;
+    return `${index + 1}. ${action} ${visiblePath(path)}${about}`;
+  });
+  const parts = [
+    title,
+    summary,
+    item.facts?.join("\n"),
+    [...list, ...(moreFiles > 0 ? [`and ${moreFiles} more files`] : [])].join("\n"),
+    commands.map(({ text, outcome }) => `$ ${oneLine(text)} — ${oneLine(outcome)}`).join("\n"),
+    lastOutput === "" ? "" : `End of the last output:\n${lastOutput}`,
+    item.choices.includes("allow") ? item.grantText : undefined,
+    item.progress,
+    item.outcome,
+    diff,
+  ];
+  return `${parts.filter((part) => part !== undefined && part !== "").join("\n\n")}\n`;
+}

@@ -1,0 +1,106 @@
+/**
+ * The parts of a card that asks about changes: files, commands, output, diff. Each takes at most `room` characters, or where that is
+ * too little one line that says what is missing. A part with nothing to show is an empty text.
+ */
+import type { ShownChange, ShownChanges } from "../../../../ports/approval.ts";
+import { clip, clipStart, codeBlock, oneLine, visiblePath, withoutFences } from "../plain-text.ts";
+import type { Fitted } from "./card-lines.ts";
+
+const nothing: Fitted = { text: "", isWhole: true };
+
+/** Longest path in a line, and longest command; the best first. */
+const lengths = [300, 200, 120, 80, 50];
+const shortest = 50;
+const maxDetail = 60;
+const maxOutcome = 60;
+
+/** Of the block's own language, deletions are red and additions green. */
+const signs: Record<ShownChange["action"], string> = { deleted: "-", changed: "!", added: "+" };
+
+/** A path that is too long loses its beginning. The first files are shown: deletions. */
+export function fileSection(files: ShownChange[], moreFiles: number, room: number): Fitted {
+  if (files.length === 0 && moreFiles === 0) return nothing;
+  const most = room - codeBlock("", "diff").length - moreFilesText(1_000_000).length - 1;
+  const { lines, longest } = linesOf(files, fileLine, most);
+  const shown = linesWithin(lines, most);
+  const hidden = files.length - shown.length + moreFiles;
+  const list = shown.length === 0 ? [] : [codeBlock(shown.join("\n"), "diff")];
+  const isFull = ({ path, detail }: ShownChange) => visiblePath(path).length <= longest && detail.length <= maxDetail;
+  return {
+    text: [...list, ...(hidden > 0 ? [moreFilesText(hidden)] : [])].join("\n"),
+    isWhole: shown.length === files.length && files.every(isFull),
+  };
+}
+
+function fileLine({ path, action, detail }: ShownChange, longest: number): string {
+  const about = detail === "" ? "" : `  ${clip(oneLine(detail), maxDetail)}`;
+  return `${signs[action]} ${action}  ${clipStart(visiblePath(path), longest)}${about}`;
+}
+
+export function moreFilesText(count: number): string {
+  return `and ${count.toLocaleString("en")} more ${count === 1 ? "file" : "files"}`;
+}
+
+type Command = ShownChanges["commands"][number];
+
+/** Of many the last ones. */
+export function commandSection(commands: Command[], room: number): Fitted {
+  if (commands.length === 0) return nothing;
+  const titled = (missing: number) => titleOf("Commands", missing, "before them");
+  const most = room - codeBlock("").length - titled(1_000_000).length - 1;
+  const { lines, longest } = linesOf(commands, commandLine, most);
+  const shown = linesWithin(lines.toReversed(), most).toReversed();
+  const missing = commands.length - shown.length;
+  const isFull = ({ text, outcome }: Command) => text.length <= longest && outcome.length <= maxOutcome;
+  return { text: withBlock(titled(missing), shown, ""), isWhole: missing === 0 && commands.every(isFull) };
+}
+
+function commandLine({ text, outcome }: Command, longest: number): string {
+  return `$ ${clip(oneLine(text), longest)} — ${clip(oneLine(outcome), maxOutcome)}`;
+}
+
+export interface TextOptions {
+  room: number;
+  keeps: "beginning" | "end";
+  /** Of the block of code. */
+  language?: string;
+  /** Where the rest can be seen. */
+  where?: string | undefined;
+}
+
+/** Whole lines of a text, as many as fit. */
+export function textSection(title: string, text: string, options: TextOptions): Fitted {
+  const { room, keeps, language = "", where } = options;
+  if (text.trim() === "") return nothing;
+  const titled = (missing: number) => titleOf(title, missing, where === undefined ? "lines" : `lines: see ${where}`);
+  const most = room - codeBlock("", language).length - titled(1_000_000).length - 1;
+  const lines = withoutFences(text.replace(/^(?:[ \t]*\r?\n)+|\s+$/g, "")).split(/\r?\n/);
+  const shown = keeps === "beginning" ? linesWithin(lines, most) : linesWithin(lines.toReversed(), most).toReversed();
+  const missing = lines.length - shown.length;
+  return { text: withBlock(titled(missing), shown, language), isWhole: missing === 0 };
+}
+
+function titleOf(title: string, missing: number, what: string): string {
+  return missing === 0 ? `**${title}**` : `**${title}** (${missing.toLocaleString("en")} more ${what})`;
+}
+
+function withBlock(title: string, lines: string[], language: string): string {
+  return lines.length === 0 ? title : `${title}\n${codeBlock(lines.join("\n"), language)}`;
+}
+
+/** Lines at the greatest length at which all of them fit, else at the shortest. */
+function linesOf<Value>(values: Value[], lineOf: (value: Value, longest: number) => string, room: number) {
+  const at = (longest: number) => values.map((value) => withoutFences(lineOf(value, longest)));
+  const longest = lengths.find((length) => at(length).join("\n").length <= room) ?? shortest;
+  return { lines: at(longest), longest };
+}
+
+/** The first ones, together no longer than `room`. */
+function linesWithin(lines: string[], room: number): string[] {
+  let length = -1;
+  const end = lines.findIndex((line) => {
+    length += line.length + 1;
+    return length > room;
+  });
+  return end === -1 ? lines : lines.slice(0, end);
+}

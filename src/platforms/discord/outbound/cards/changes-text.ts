@@ -1,0 +1,88 @@
+/**
+ * Changes to a folder as the text of a card's row. While people are asked: what is deleted, changed and added, the commands that ran,
+ * and the diff. Once it is settled, or when it only reports: few lines.
+ */
+import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/approval.ts";
+import { clipStart, escapePlain, visiblePath } from "../plain-text.ts";
+import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
+import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";
+
+export interface ChangesOptions {
+  /** Characters, at least 800. */
+  room: number;
+  /** What the attached file is called that has all of it; undefined: there is none. */
+  fileName: string | undefined;
+}
+
+export function isAsked({ state }: CardItem): boolean {
+  return state === "open";
+}
+
+/** `isWhole`: nothing is left out that can't be seen behind a button of the card. */
+export function changesText(item: CardItem, changes: ShownChanges, options: ChangesOptions): Fitted {
+  return isAsked(item) ? askingText(item, changes, options) : reportText(item, changes, options.room);
+}
+
+/** Room for the notice, and for the headings of sections that have no room themselves. */
+const reserved = 360;
+
+function askingText(item: CardItem, changes: ShownChanges, { room, fileName }: ChangesOptions): Fitted {
+  const { summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
+  const hasDiffButton = item.choices.includes("diff");
+  const closing = fitLines(closingLines(item), Math.floor(room / 4));
+  const opening = fitLines([...summaryLine(summary), ...factLines(item)], Math.floor(room / 4));
+  let left = room - reserved - closing.text.length - opening.text.length;
+  const take = (section: Fitted): Fitted => {
+    left -= section.text.length;
+    return section;
+  };
+  const isRest = commands.length === 0 && lastOutput === "" && diff === "";
+  const shownFiles = take(fileSection(files, moreFiles, isRest ? left : left * 0.7));
+  const shownCommands = take(commandSection(commands, left * 0.4));
+  const output = take(textSection("End of the last output", lastOutput, { room: left * 0.5, keeps: "end" }));
+  const where = hasDiffButton ? "Show diff" : fileName;
+  const shownDiff = textSection("Diff", diff, { room: left, keeps: "beginning", language: "diff", where });
+  // Behind the button are all files and their whole diff.
+  const isWhole =
+    [opening, shownCommands, output, closing].every((part) => part.isWhole) &&
+    (hasDiffButton || (shownFiles.isWhole && shownDiff.isWhole));
+  const notice = isWhole ? "" : noticeFor(fileName, hasDiffButton);
+  const parts = [opening, shownFiles, shownCommands, output, shownDiff, closing].map(({ text }) => text);
+  return { text: [...parts, notice].filter((text) => text !== "").join("\n"), isWhole };
+}
+
+function summaryLine(summary: string) {
+  return summary === "" ? [] : [{ before: "", text: summary }];
+}
+
+function noticeFor(fileName: string | undefined, hasDiffButton: boolean): string {
+  if (fileName !== undefined) return `📎 Not all of it fits here: the whole is attached as \`${fileName}\`.`;
+  if (hasDiffButton) return "⚠️ Not all of it fits here. Show diff has every change.";
+  return "⚠️ Not all of it fits here and I may not attach files, so it can't be approved on this card.";
+}
+
+/** Files named for each action; the most that fit. */
+const namesPerAction = [4, 2, 1];
+const maxName = 50;
+const actionMarks = { deleted: "🗑️ deleted", changed: "✏️ changed", added: "➕ added" } as const;
+
+/** What is not named is counted; so it is always whole. */
+function reportText(item: CardItem, { summary, files, moreFiles }: ShownChanges, room: number): Fitted {
+  const outcome = item.outcome === undefined ? [] : [{ before: "**", text: item.outcome, after: "**" }];
+  const opening = fitLines([...outcome, ...summaryLine(summary)], Math.floor(room / 3));
+  const lists = namesPerAction.map((names) => namesText(files, moreFiles, names));
+  const list = lists.find((text) => opening.text.length + text.length < room) ?? lists.at(-1) ?? "";
+  return { text: [opening.text, list].filter((text) => text !== "").join("\n"), isWhole: true };
+}
+
+function namesText(files: ShownChange[], moreFiles: number, names: number): string {
+  const lines: string[] = [];
+  let hidden = moreFiles;
+  for (const action of ["deleted", "changed", "added"] as const) {
+    const paths = files.filter((file) => file.action === action).map(({ path }) => visiblePath(path));
+    const shown = paths.slice(0, names).map((path) => escapePlain(clipStart(path, maxName)));
+    hidden += paths.length - shown.length;
+    if (shown.length > 0) lines.push(`${actionMarks[action]}: ${shown.join(", ")}`);
+  }
+  return [...lines, ...(hidden > 0 ? [moreFilesText(hidden)] : [])].join("\n");
+}

@@ -1,0 +1,102 @@
+/**
+ * Which channel a tool may use: the conversation's own, or another one that the person it works for can see on Discord too, with the
+ * right that the deed needs. What can't be found out is not allowed.
+ */
+import {
+  type APIChannel,
+  type APIGuild,
+  type APIGuildMember,
+  ChannelType,
+  PermissionFlagsBits,
+  type PermissionsString,
+  type RESTPostAPIChannelThreadsResult,
+  Routes,
+} from "discord.js";
+import type { ChatPlace } from "../../../ports/chat.ts";
+import type { Author } from "../../../ports/message.ts";
+import { type DiscordApi, discordError, isRefusal } from "../api/api.ts";
+import { isThread } from "../api/channels.ts";
+import { permissionsIn } from "../api/permissions.ts";
+import { isSnowflake, parseConversationId } from "../conversation-id.ts";
+
+export interface ChatAccess {
+  /** The channel's id. Rejects with `platform.no-access`. */
+  channelFor(place: ChatPlace, rights: PermissionsString[]): Promise<string>;
+}
+
+/** `guilds`: those that the bot is in. */
+export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]>): ChatAccess {
+  async function get<T>(route: `/${string}`): Promise<T | undefined> {
+    try {
+      return await api.request<T>({ method: "GET", route });
+    } catch (thrown) {
+      if (isRefusal(thrown, "unknownChannel", "unknownMember", "unknownUser", "unknownGuild", "missingAccess"))
+        return undefined;
+      if (isRefusal(thrown, "missingPermissions", "invalidForm")) return undefined;
+      throw thrown;
+    }
+  }
+
+  /** The thread where the conversation has one; else its channel. */
+  async function ownChannel({ conversationId }: ChatPlace): Promise<string> {
+    const conversation = parseConversationId(conversationId);
+    if (conversation === undefined) throw noAccess(conversationId, "it is no conversation of Discord");
+    if (conversation.type === "dm" || conversation.thread === null) return conversation.channel;
+    const thread = await get<APIChannel>(Routes.channel(conversation.thread));
+    return thread?.id ?? conversation.channel;
+  }
+
+  async function find(wanted: string, place: ChatPlace): Promise<APIChannel | undefined> {
+    const id = /^<#(\d+)>$/.exec(wanted)?.[1] ?? wanted;
+    if (isSnowflake(id)) return await get<APIChannel>(Routes.channel(id));
+    const conversation = parseConversationId(place.conversationId);
+    const name = wanted.replace(/^#/, "").toLowerCase();
+    for (const guildId of conversation?.type === "guild" ? [conversation.guild] : await guilds()) {
+      const channels = (await get<APIChannel[]>(Routes.guildChannels(guildId))) ?? [];
+      for (const channel of channels.filter((each) => each.name?.toLowerCase() === name)) {
+        if (await may(channel, place.requester, ["ViewChannel"])) return channel;
+      }
+    }
+    return undefined;
+  }
+
+  async function may(channel: APIChannel, { id }: Author, rights: PermissionsString[]): Promise<boolean> {
+    const guildId = "guild_id" in channel ? channel.guild_id : undefined;
+    if (guildId === undefined) return false;
+    const [guild, member] = await Promise.all([
+      get<APIGuild>(Routes.guild(guildId)),
+      get<APIGuildMember>(Routes.guildMember(guildId, id)),
+    ]);
+    const parentId = isThread(channel) && "parent_id" in channel ? channel.parent_id : undefined;
+    const holder = parentId ? await get<APIChannel>(Routes.channel(parentId)) : channel;
+    if (guild === undefined || member === undefined || holder === undefined) return false;
+    const bits = permissionsIn(holder, guild, member, id);
+    const needed = rights.map((right) =>
+      right === "SendMessages" && isThread(channel) ? "SendMessagesInThreads" : right,
+    );
+    if (!needed.every((right) => (bits & PermissionFlagsBits[right]) !== 0n)) return false;
+    return channel.type !== ChannelType.PrivateThread || (await isInThread(channel.id, id, bits));
+  }
+
+  async function isInThread(threadId: string, userId: string, bits: bigint): Promise<boolean> {
+    if ((bits & PermissionFlagsBits.ManageThreads) !== 0n) return true;
+    return (await get<RESTPostAPIChannelThreadsResult>(Routes.threadMembers(threadId, userId))) !== undefined;
+  }
+
+  return {
+    async channelFor(place, rights) {
+      const own = await ownChannel(place);
+      if (place.channel === undefined) return own;
+      const channel = await find(place.channel.trim(), place);
+      if (channel?.id === own) return own;
+      if (channel === undefined || channel.type === ChannelType.DM || channel.type === ChannelType.GroupDM)
+        throw noAccess(place.channel, "there is no such channel that we both can see");
+      if (await may(channel, place.requester, ["ViewChannel", ...rights])) return channel.id;
+      throw noAccess(place.channel, `${place.requester.name} can't do that there, so neither do I`);
+    },
+  };
+}
+
+function noAccess(channel: string, why: string) {
+  return discordError("platform.no-access", `${channel} can't be used: ${why}`);
+}

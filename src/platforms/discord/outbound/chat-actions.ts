@@ -1,0 +1,146 @@
+/** What tools do in Discord besides answering, in places that chat-access.ts allows. */
+import { type APIChannel, type APIMessage, MessageType, Routes, ThreadAutoArchiveDuration } from "discord.js";
+import { messageOf } from "../../../lib/errors.ts";
+import type { ChatActions, ChatLine } from "../../../ports/chat.ts";
+import type { ToolFile } from "../../../ports/tool.ts";
+import { codeOfRefusal, type DiscordApi, discordError, isLimited } from "../api/api.ts";
+import { authorOf, nameOf } from "../api/people.ts";
+import { isSnowflake } from "../conversation-id.ts";
+import { askMark } from "../inbound/read-message.ts";
+import { readableText } from "../inbound/readable-text.ts";
+import type { ChatAccess } from "./chat-access.ts";
+import { emojiFor } from "./emoji.ts";
+import { batchesOf, readFiles } from "./files-out.ts";
+import { type Messages, nonceOf } from "./messages.ts";
+import { finalParts } from "./render.ts";
+import { threadNameFor } from "./thread-name.ts";
+
+export interface ChatOptions {
+  api: DiscordApi;
+  messages: Messages;
+  access: ChatAccess;
+}
+
+const pageSize = 100;
+
+export function createChat({ api, messages, access }: ChatOptions): ChatActions {
+  async function post(channelId: string, text: string, files: ToolFile[], key: string): Promise<string> {
+    const read = await readFiles(files);
+    const { parts, file } = finalParts([text, ...read.notes].filter(Boolean).join("\n\n"));
+    const [attached = [], ...more] = batchesOf(file === undefined ? read.files : [file, ...read.files]);
+    const all = parts.length === 0 ? [""] : parts;
+    const bodies = [
+      ...all.map((content, index) => ({ content, files: index === all.length - 1 ? attached : [] })),
+      ...more.map((rest) => ({ content: "", files: rest })),
+    ];
+    if (bodies.every((body) => body.content === "" && body.files.length === 0))
+      throw discordError("platform.empty", "a message needs text or a file");
+    let first: string | undefined;
+    for (const [index, body] of bodies.entries()) {
+      const nonce = nonceOf(key, channelId, String(index));
+      const { id } = await messages.post(channelId, body, { nonce, patience: "lasting" });
+      first ??= id;
+    }
+    return first ?? "";
+  }
+
+  async function startThread(channelId: string, messageId: string, name: string): Promise<string> {
+    const body = { name: threadNameFor(name, ""), auto_archive_duration: ThreadAutoArchiveDuration.OneDay };
+    const route = Routes.threads(channelId, messageId);
+    return (await api.request<APIChannel>({ method: "POST", route, body })).id;
+  }
+
+  return {
+    history: (place, { limit, before }) =>
+      explained("read there", async () => {
+        const channelId = await access.channelFor(place, ["ReadMessageHistory"]);
+        const wanted = Math.min(Math.max(1, limit), 200);
+        const found: APIMessage[] = [];
+        let at = before === undefined ? undefined : checkedId(before);
+        while (found.length < wanted) {
+          const query = { limit: String(pageSize), ...(at === undefined ? {} : { before: at }) };
+          const page = await api.request<APIMessage[]>({
+            method: "GET",
+            route: Routes.channelMessages(channelId),
+            query,
+          });
+          found.push(...page.filter(isWritten));
+          at = page.at(-1)?.id;
+          if (page.length < pageSize) break;
+        }
+        return found.slice(0, wanted).reverse().map(lineOf);
+      }),
+    post: (place, { text, files, key }) =>
+      explained("post there", async () => {
+        const channelId = await access.channelFor(place, ["SendMessages"]);
+        return { messageId: await post(channelId, text, files, key) };
+      }),
+    react: (place, messageId, emoji) =>
+      explained("react there", async () => {
+        const channelId = await access.channelFor(place, ["ReadMessageHistory", "AddReactions"]);
+        const route = Routes.channelMessageOwnReaction(
+          channelId,
+          checkedId(messageId),
+          encodeURIComponent(emojiFor(emoji)),
+        );
+        await api.request({ method: "PUT", route });
+      }),
+    openThread: (place, { messageId, name, text, key }) =>
+      explained("open a thread there", async () => {
+        const channelId = await access.channelFor(place, ["SendMessages", "CreatePublicThreads"]);
+        if (messageId === undefined) {
+          const first = await post(channelId, text, [], key);
+          return { threadId: await startThread(channelId, first, name) };
+        }
+        const threadId = await startThread(channelId, checkedId(messageId), name);
+        await post(threadId, text, [], key);
+        return { threadId };
+      }),
+  };
+}
+
+/** Discord's refusals as sentences; what we refuse ourselves is one already. */
+async function explained<T>(deed: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (isLimited(thrown)) throw discordError("platform.limited", `Discord does not let me ${deed} for some minutes`);
+    const code = codeOfRefusal(thrown);
+    if (code === undefined) throw thrown;
+    throw discordError("platform.no-access", `Discord does not let me ${deed} (${messageOf(thrown)}, code ${code})`);
+  }
+}
+
+function checkedId(id: string): string {
+  if (isSnowflake(id)) return id;
+  throw discordError(
+    "platform.unknown-message",
+    `"${id.slice(0, 40)}" is no message id; ids are numbers, as history shows them`,
+  );
+}
+
+/** Not the service's own messages about the channel. */
+function isWritten({ type }: APIMessage): boolean {
+  return type === MessageType.Default || type === MessageType.Reply || type === MessageType.ChatInputCommand;
+}
+
+function lineOf(message: APIMessage): ChatLine {
+  const { id, author, content, timestamp, attachments, mentions, thread, embeds, interaction_metadata } = message;
+  const names = new Map(mentions.map((user) => [user.id, nameOf(user)]));
+  const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
+  const shown = isAsk ? content.slice(askMark.length) : content || embeds.map(({ title }) => title ?? "").join("\n");
+  const text = readableText(shown, {
+    user: (user) => names.get(user),
+    role: () => undefined,
+    channel: () => undefined,
+  });
+  const replies = thread !== undefined && "message_count" in thread ? thread.message_count : undefined;
+  return {
+    id,
+    author: authorOf(isAsk ? interaction_metadata.user : author),
+    text,
+    at: Date.parse(timestamp),
+    files: attachments.map(({ filename }) => filename),
+    ...(replies === undefined ? {} : { replies }),
+  };
+}

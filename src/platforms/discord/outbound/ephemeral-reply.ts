@@ -1,0 +1,123 @@
+/**
+ * Answers to clicks, forms and commands: the first one within Discord's three seconds, and what the person alone is shown after it.
+ */
+import {
+  type APIInteraction,
+  type APIMessage,
+  InteractionResponseType,
+  MessageFlags,
+  type RawFile,
+  Routes,
+} from "discord.js";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { AnswerReceipt, CommandReceipt } from "../../../ports/message.ts";
+import { type DiscordApi, isRefusal } from "../api/api.ts";
+import { noMentions } from "./messages.ts";
+import { escapePlain } from "./plain-text.ts";
+import { attachmentFor, attachmentText } from "./receipt-file.ts";
+import { allParts, mostMessages } from "./render.ts";
+
+/** What somebody is shown: Markdown, and with it perhaps a file. */
+export interface ShownReceipt extends CommandReceipt {
+  file?: AnswerReceipt["file"];
+}
+
+export interface EphemeralReplies {
+  /** The first answer; undefined when there was one already. Rejects when Discord has taken none. */
+  respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined>;
+  /** Acknowledges first, whatever comes of the work; then shows its receipt. Never rejects. */
+  withReceipt(interaction: APIInteraction, work: () => Promise<ShownReceipt>): Promise<void>;
+}
+
+const maxAcknowledgementMs = 2_800;
+
+const notTaken: ShownReceipt = privately({
+  text: "That could not be taken: something failed on my side. Nothing was decided; try again.",
+});
+
+/** Receipts of clicks are plain text, for the person alone. */
+export function privately({ text, file }: Pick<AnswerReceipt, "text" | "file">): ShownReceipt {
+  return { text: escapePlain(text), isPrivate: true, ...(file === undefined ? {} : { file }) };
+}
+
+export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log }): EphemeralReplies {
+  async function respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined> {
+    const route = Routes.interactionCallback(interaction.id, interaction.token);
+    const query = { with_response: "true" };
+    try {
+      type Answer = { resource?: { message?: APIMessage } } | undefined;
+      // After Discord's three seconds nobody waits for it any more, and what was clicked has to count.
+      const signal = AbortSignal.timeout(maxAcknowledgementMs);
+      const answer = await api.request<Answer>({ method: "POST", route, body, query, withoutToken: true, signal });
+      return answer?.resource?.message;
+    } catch (thrown) {
+      if (isRefusal(thrown, "alreadyAcknowledged")) return undefined;
+      log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "an interaction could not be acknowledged");
+      throw thrown;
+    }
+  }
+
+  /** To the person alone. False when it was too late. */
+  async function acknowledge(interaction: APIInteraction): Promise<boolean> {
+    const type = InteractionResponseType.DeferredChannelMessageWithSource;
+    return await respond(interaction, { type, data: { flags: MessageFlags.Ephemeral } }).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async function show(interaction: APIInteraction, receipt: ShownReceipt): Promise<void> {
+    const { text, file } = receipt;
+    if (file === undefined) return await send(interaction, receipt);
+    const { attachment, note } = attachmentFor(file, interaction.attachment_size_limit);
+    try {
+      await send(interaction, { ...receipt, text: text + note }, [attachment]);
+    } catch (thrown) {
+      if (!isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm")) throw thrown;
+      await send(interaction, { ...receipt, text: `${text}\n\n${attachmentText(file)}` });
+    }
+  }
+
+  async function send(interaction: APIInteraction, { text, isPrivate }: ShownReceipt, extra: RawFile[] = []) {
+    const parts = allParts(text);
+    const isFile = parts.length > mostMessages;
+    const files = isFile ? [{ name: "answer.md", data: text }, ...extra] : extra;
+    for (const [index, content] of (isFile ? parts.slice(0, 1) : parts.length === 0 ? ["Done."] : parts).entries()) {
+      const isFirst = index === 0;
+      await api.request({
+        method: isFirst ? "PATCH" : "POST",
+        route: isFirst
+          ? Routes.webhookMessage(interaction.application_id, interaction.token, "@original")
+          : Routes.webhook(interaction.application_id, interaction.token),
+        body: {
+          content,
+          allowed_mentions: noMentions,
+          flags: MessageFlags.SuppressEmbeds | (isPrivate ? MessageFlags.Ephemeral : 0),
+        },
+        ...(isFirst ? { files } : {}),
+        withoutToken: true,
+      });
+    }
+  }
+
+  return {
+    respond,
+    async withReceipt(interaction, work) {
+      const isAcknowledged = await acknowledge(interaction);
+      let receipt: ShownReceipt;
+      try {
+        receipt = await work();
+      } catch (thrown) {
+        log.error({ interaction: interaction.id, error: messageOf(thrown) }, "an interaction could not be taken");
+        receipt = notTaken;
+      }
+      if (!isAcknowledged) return;
+      try {
+        await show(interaction, receipt);
+      } catch (thrown) {
+        log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "a receipt could not be shown");
+      }
+    },
+  };
+}

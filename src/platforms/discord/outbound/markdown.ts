@@ -1,0 +1,94 @@
+/**
+ * Standard Markdown as Discord shows it. What Discord has no sign for is written with what it has:
+ *
+ *   tables              a block of code with aligned columns; wide ones a list, a line for each row
+ *   headings below ###  bold lines
+ *   fences              always three backticks, with the language alone behind them
+ *   rules, tasks, pictures, numbers with a bracket, hard line ends
+ *
+ * Code is left as it is. Works on unfinished text too.
+ */
+import { type Line, scanLines } from "../../shared/markdown-lines.ts";
+import { plainCell, tableAsText } from "./markdown-table.ts";
+
+/** Openings of any length: nothing is repeated here. */
+const anyLength = Number.POSITIVE_INFINITY;
+
+export function toDiscordMarkdown(markdown: string): string {
+  const lines = scanLines(markdown, anyLength);
+  const converted: string[] = [];
+  for (let index = 0; index < lines.length; ) {
+    const line = lines[index] as Line;
+    if (line.type === "table-head") {
+      const rows = tableFrom(lines, index);
+      converted.push(tableAsText(rows.map((row) => textOf(markdown, row)).filter((_, at) => at !== 1)));
+      index += rows.length;
+      continue;
+    }
+    converted.push(lineAsText(textOf(markdown, line), line));
+    index++;
+  }
+  return converted.join("\n");
+}
+
+function textOf(markdown: string, { start, end }: Line): string {
+  return markdown.slice(start, end).replace(/\r$/, "");
+}
+
+function tableFrom(lines: Line[], from: number): Line[] {
+  let end = from + 1;
+  while (lines[end]?.type === "table-delimiter" || lines[end]?.type === "table-row") end++;
+  return lines.slice(from, end);
+}
+
+function lineAsText(text: string, { type, fence }: Line): string {
+  switch (type) {
+    case "fence-open":
+      return openingOf(fence?.prefix ?? "", fence?.info.trim() ?? "");
+    case "fence-close":
+      return `${fence?.prefix ?? ""}\`\`\``;
+    case "fence-body":
+      return text.replace(/`(?=``)/g, "`\u200b");
+    case "blank":
+      return "";
+    case "text":
+    case "block":
+    case "table-head":
+    case "table-delimiter":
+    case "table-row":
+      return proseAsText(text);
+    default:
+      return type satisfies never;
+  }
+}
+
+/** Discord takes one word for the language, and anything else for code. Settings behind the language are for other readers. */
+function openingOf(prefix: string, info: string): string {
+  const [, language = ""] = /^([A-Za-z][\w+\-.#]*)(?:\s+[\w\s="'{}.,:/-]*)?$/.exec(info) ?? [];
+  return `${prefix}\`\`\`${language === "" && info !== "" ? `\n${prefix}${info}` : language}`;
+}
+
+function proseAsText(line: string): string {
+  const [, hashes, title = ""] = /^ {0,3}(#{4,6})[ \t]+(.*?)[ \t]*#*$/.exec(line) ?? [];
+  if (hashes !== undefined) return title === "" ? line : `**${plainCell(title)}**`;
+  if (/^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/.test(line)) return "─────";
+  return outsideCode(
+    line
+      .replace(/^((?:[ \t]*>)*[ \t]*)\+(?=[ \t])/, "$1-")
+      .replace(/^((?:[ \t]*>)*[ \t]*\d{1,9})\)(?=[ \t])/, "$1.")
+      .replace(
+        /^((?:[ \t]*>)*[ \t]*[-*][ \t]+)\[([ xX])\](?=[ \t])/,
+        (_whole, before: string, mark: string) => before + (mark === " " ? "☐" : "☑"),
+      )
+      .replace(/([^\\])\\$/, "$1"),
+    (text) => text.replace(/!(\[[^\]]{0,500}\]\()/g, "$1").replace(/<br[ \t]*\/?>/gi, "\n"),
+  );
+}
+
+/** Code spans are left alone. */
+function outsideCode(line: string, change: (text: string) => string): string {
+  return line
+    .split(/((?<!`)`[^`]+`(?!`)|(?<!`)``[^`].*?[^`]``(?!`))/)
+    .map((piece, index) => (index % 2 === 1 ? piece : change(piece)))
+    .join("");
+}

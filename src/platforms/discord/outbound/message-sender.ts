@@ -1,0 +1,279 @@
+/**
+ * Where one reply is written. A mention is answered in a thread that is opened with the first words; what comes instead when
+ * Discord does not let us:
+ *
+ *   thread   may not be made, is locked or gone   → the channel, as an answer to the message
+ *   channel  is gone or not ours to write in      → a DM to the author; a card never, because it can be answered only where it was asked
+ *   DM       is closed                            → nobody sees it: `platform.no-route`
+ *
+ * The person is told once why it is there. The place is kept with the reply's posts, so that it goes on there after a crash.
+ */
+import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { Posts, ReplyTarget } from "../../../ports/platform.ts";
+import {
+  codeOfRefusal,
+  type DiscordApi,
+  discordError,
+  isLimited,
+  isPassing,
+  isRefusal,
+  type Patience,
+} from "../api/api.ts";
+import type { Channels } from "../api/channels.ts";
+import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
+import type { Recent } from "../recent.ts";
+import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
+import { threadNameFor } from "./thread-name.ts";
+
+/** What came in, as far as answering needs it. */
+export interface Origin {
+  authorId: string;
+  authorName: string;
+  text: string;
+}
+
+export interface OutletOptions {
+  api: DiscordApi;
+  messages: Messages;
+  channels: Channels;
+  target: ReplyTarget;
+  posts: Posts;
+  /** By message id; of others the service is asked. */
+  origins: Recent<Origin>;
+  /** Reasons for another place that people have been told, by channel. */
+  told: Recent<true>;
+  log: Log;
+}
+
+export interface Outlet {
+  /**
+   * Posts and keeps it. Rejects with `platform.no-route` when there is no place left, and with Discord's own refusal when files or
+   * embeds may be the reason.
+   */
+  post(message: OutgoingMessage, options: { key: string; patience: Patience; isCard?: boolean }): Promise<string>;
+  /** False when the message is not there any more. */
+  edit(messageId: string, message: OutgoingMessage, patience: Patience): Promise<boolean>;
+  remove(messageId: string): Promise<void>;
+  /** Decides where it is written, and makes the thread. */
+  open(): Promise<string>;
+  /** Where it is written; before that is known, where people see that something is being done. */
+  channelId(): string | undefined;
+}
+
+interface Place {
+  type: "thread" | "channel" | "dm" | "author";
+  channelId: string;
+  replyTo?: string;
+  /** Why it is not where it should be. */
+  because?: string;
+  /** It was tried to make it writable. */
+  isLastTry?: boolean;
+}
+
+/** Of a channel that is gone, or not ours to write in, or a forum. */
+const closedDoors = [
+  "unknownChannel",
+  "missingAccess",
+  "missingPermissions",
+  "wrongChannelType",
+  "notATextChannel",
+] as const;
+
+/** Who takes no DMs from the bot, or shares no server with it any more. */
+const closedPeople = ["cannotMessageUser", "noMutualGuilds"] as const;
+
+export function createOutlet(options: OutletOptions): Outlet {
+  const { api, messages, target, posts, log } = options;
+  const conversation = parseConversationId(target.conversationId);
+  const parentId = conversation?.channel;
+  let place: Place | undefined;
+  let isKept = false;
+
+  async function firstPlace(): Promise<Place> {
+    if (conversation === undefined) throw noRoute(target, "it is no conversation of Discord");
+    const all = await posts.all();
+    const kept = all.find(({ key }) => key === "place")?.messageId;
+    isKept = kept !== undefined;
+    if (conversation.type === "dm") return { type: "dm", channelId: conversation.channel };
+    if (kept === conversation.channel) return inChannel(conversation);
+    if (kept !== undefined) return { type: kept === conversation.thread ? "thread" : "author", channelId: kept };
+    const { thread } = conversation;
+    if (thread === null) return inChannel(conversation);
+    // Something stands there already, or it was a thread from the beginning.
+    const isThere = all.length > 0 || thread !== target.messageId || (await isForum(conversation.channel));
+    return isThere ? { type: "thread", channelId: thread } : await startThread(conversation, thread);
+  }
+
+  /** Whose threads begin with a message that has their id. */
+  async function isForum(channelId: string): Promise<boolean> {
+    const type = (await options.channels.get(channelId))?.type;
+    return type === ChannelType.GuildForum || type === ChannelType.GuildMedia;
+  }
+
+  async function whereToWrite(): Promise<Place> {
+    if (place !== undefined) return place;
+    place = await firstPlace();
+    await explain(place);
+    return place;
+  }
+
+  /** A place that the conversation does not tell is kept beside the posts. */
+  async function keepPlace(): Promise<void> {
+    const isKnown = place?.type === "thread" || place?.type === "dm";
+    if (place === undefined || isKnown || isKept) return;
+    await posts.keep("place", place.channelId);
+    isKept = true;
+  }
+
+  function inChannel({ channel }: DiscordConversation, because?: string): Place {
+    const replyTo = isSnowflake(target.messageId) ? { replyTo: target.messageId } : {};
+    return { type: "channel", channelId: channel, ...replyTo, ...(because === undefined ? {} : { because }) };
+  }
+
+  async function startThread({ channel }: DiscordConversation, messageId: string): Promise<Place> {
+    const where = conversation as DiscordConversation;
+    try {
+      const { text, authorName } = await originOf(options, channel, messageId);
+      const thread = await api.request<APIChannel>({
+        method: "POST",
+        route: Routes.threads(channel, messageId),
+        body: { name: threadNameFor(text, authorName), auto_archive_duration: ThreadAutoArchiveDuration.OneDay },
+      });
+      return { type: "thread", channelId: thread.id };
+    } catch (thrown) {
+      if (isRefusal(thrown, "threadExists")) return { type: "thread", channelId: messageId, isLastTry: true };
+      if (isRefusal(thrown, "missingAccess", "missingPermissions"))
+        return inChannel(where, "I may not create threads there (permission Create Public Threads)");
+      if (isRefusal(thrown, "tooManyThreads") || isLimited(thrown))
+        return inChannel(where, "there are too many threads just now");
+      if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
+      if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
+      // A word that the server does not allow in a thread's name, say.
+      return inChannel(where, "Discord does not take a thread of that message");
+    }
+  }
+
+  /** Another place, or the same one made writable; undefined: there is none. */
+  async function nextPlace(at: Place, thrown: unknown, isCard: boolean): Promise<Place | undefined> {
+    const where = conversation as DiscordConversation;
+    if (at.type === "thread") {
+      if (isRefusal(thrown, "unknownChannel") && !at.isLastTry) return await startThread(where, at.channelId);
+      const isClosed = isRefusal(thrown, "lockedThread", "archivedThread");
+      if (isClosed && !at.isLastTry && (await reopen(at.channelId))) return { ...at, isLastTry: true };
+      if (isClosed) return inChannel(where, "the thread is locked");
+      if (isRefusal(thrown, "missingAccess", "missingPermissions"))
+        return inChannel(where, "I may not write in the thread (permission Send Messages in Threads)");
+      return isRefusal(thrown, "unknownChannel") ? inChannel(where) : undefined;
+    }
+    if (at.type !== "channel") return undefined;
+    if (at.replyTo !== undefined && isRefusal(thrown, "noReplyWithoutHistory", "invalidForm"))
+      return { type: "channel", channelId: at.channelId };
+    const isShut = isRefusal(thrown, ...closedDoors);
+    return isShut && !isCard ? await withAuthor(at.channelId) : undefined;
+  }
+
+  async function withAuthor(channel: string): Promise<Place | undefined> {
+    if (!isSnowflake(target.messageId)) return undefined;
+    try {
+      const { authorId } = await originOf(options, channel, target.messageId);
+      const body = { recipient_id: authorId };
+      const dm = await api.request<APIChannel>({ method: "POST", route: Routes.userChannels(), body });
+      return { type: "author", channelId: dm.id, because: `I may not write in <#${channel}>` };
+    } catch (thrown) {
+      log.warn(
+        { conversationId: target.conversationId, error: messageOf(thrown) },
+        "the author can't be reached either",
+      );
+      return undefined;
+    }
+  }
+
+  async function reopen(threadId: string): Promise<boolean> {
+    try {
+      await api.request({ method: "PATCH", route: Routes.channel(threadId), body: { archived: false } });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** A message of its own, so that no edit takes it away; what it is about is more important than it. */
+  async function explain({ type, channelId, because }: Place): Promise<void> {
+    if (because === undefined) return;
+    log.warn({ conversationId: target.conversationId, because }, "a reply could not be written where it belongs");
+    const topic = `${parentId} ${because}`;
+    if (type === "channel" && options.told.has(topic)) return;
+    options.told.set(topic, true);
+    const content = `-# ${because}, so I answer here.`;
+    const nonce = nonceOf(target.turnId, "note", channelId);
+    await messages.post(channelId, { content }, { nonce, patience: "once" }).catch(() => {});
+  }
+
+  return {
+    async post(message, { key, patience, isCard = false }) {
+      for (;;) {
+        const { type, channelId, replyTo } = await whereToWrite();
+        if (isCard && type === "author") throw noRoute(target, "what is asked can be answered only where it was asked");
+        try {
+          const nonce = nonceOf(target.turnId, key, channelId);
+          const answering = replyTo === undefined ? {} : { replyTo };
+          const { id, isSame } = await messages.post(channelId, message, { nonce, patience, ...answering });
+          await posts.keep(key, id);
+          await keepPlace();
+          // A process before this one has posted it, and died before it could say so.
+          if (!isSame) await messages.edit(channelId, id, message, patience);
+          return id;
+        } catch (thrown) {
+          // It may be no more than the right to attach or to embed: whoever posts it knows how to say it more plainly.
+          if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
+          const next = place === undefined ? undefined : await nextPlace(place, thrown, isCard);
+          if (next === undefined) throw routeProblem(target, thrown);
+          place = next;
+          await explain(next);
+        }
+      }
+    },
+    async edit(messageId, message, patience) {
+      const { channelId } = await whereToWrite();
+      try {
+        await messages.edit(channelId, messageId, message, patience);
+        return true;
+      } catch (thrown) {
+        if (isRefusal(thrown, "unknownMessage", "unknownChannel")) return false;
+        if (!isRefusal(thrown, "archivedThread") || !(await reopen(channelId))) throw thrown;
+        await messages.edit(channelId, messageId, message, patience);
+        return true;
+      }
+    },
+    async remove(messageId) {
+      await messages.remove((await whereToWrite()).channelId, messageId);
+    },
+    open: async () => (await whereToWrite()).channelId,
+    channelId: () => place?.channelId ?? parentId,
+  };
+}
+
+function isPlain({ files = [], embeds = [] }: OutgoingMessage): boolean {
+  return files.length === 0 && embeds.length === 0;
+}
+
+async function originOf({ api, origins }: OutletOptions, channel: string, messageId: string): Promise<Origin> {
+  const known = origins.get(messageId);
+  if (known !== undefined) return known;
+  const route = Routes.channelMessage(channel, messageId);
+  const { author, content } = await api.request<APIMessage>({ method: "GET", route });
+  const origin = { authorId: author.id, authorName: author.global_name ?? author.username, text: content };
+  origins.set(messageId, origin);
+  return origin;
+}
+
+function routeProblem(target: ReplyTarget, thrown: unknown): unknown {
+  const isShut = isRefusal(thrown, ...closedDoors, ...closedPeople, "lockedThread", "archivedThread");
+  return isShut ? noRoute(target, messageOf(thrown), thrown) : thrown;
+}
+
+function noRoute({ conversationId }: ReplyTarget, why: string, cause?: unknown) {
+  return discordError("platform.no-route", `nobody would see a message in ${conversationId}: ${why}`, cause);
+}

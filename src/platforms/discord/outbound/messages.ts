@@ -1,0 +1,94 @@
+/**
+ * Messages as Remora sends them, with what holds for every one: nobody is pinged, no link is unfolded, and a message that is
+ * sent twice because an answer was lost stands there once.
+ */
+import { createHash } from "node:crypto";
+import {
+  type APIEmbed,
+  type APIMessage,
+  type APIMessageTopLevelComponent,
+  MessageFlags,
+  type RawFile,
+  Routes,
+} from "discord.js";
+import { type DiscordApi, isRefusal, type Patience } from "../api/api.ts";
+
+/** All of it: what is left out is empty, after an edit too. */
+export interface OutgoingMessage {
+  content?: string;
+  embeds?: APIEmbed[];
+  components?: APIMessageTopLevelComponent[];
+  files?: RawFile[];
+}
+
+export interface PostOptions {
+  /** The same message again has the same one: at most 25 characters. */
+  nonce: string;
+  replyTo?: string;
+  patience: Patience;
+}
+
+export interface Messages {
+  /** `isSame`: false when it was posted before, and said something else then. */
+  post(channelId: string, message: OutgoingMessage, options: PostOptions): Promise<{ id: string; isSame: boolean }>;
+  edit(channelId: string, messageId: string, message: OutgoingMessage, patience: Patience): Promise<void>;
+  /** One that is gone already is none to remove. */
+  remove(channelId: string, messageId: string): Promise<void>;
+}
+
+export function createMessages(api: DiscordApi): Messages {
+  return {
+    async post(channelId, message, { nonce, replyTo, patience }) {
+      const reference = { message_id: replyTo, fail_if_not_exists: false };
+      const posted = await api.request<APIMessage>({
+        method: "POST",
+        route: Routes.channelMessages(channelId),
+        ...payload({ ...message }, replyTo === undefined ? {} : { message_reference: reference }, nonce),
+        patience,
+      });
+      return { id: posted.id, isSame: textOf(posted) === textOf(message) };
+    },
+    async edit(channelId, messageId, message, patience) {
+      const route = Routes.channelMessage(channelId, messageId);
+      await api.request({ method: "PATCH", route, ...payload(message, {}), patience });
+    },
+    async remove(channelId, messageId) {
+      try {
+        const route = Routes.channelMessage(channelId, messageId);
+        await api.request({ method: "DELETE", route, patience: "lasting" });
+      } catch (thrown) {
+        if (!isRefusal(thrown, "unknownMessage", "unknownChannel")) throw thrown;
+      }
+    },
+  };
+}
+
+/** What people read and can press; Discord may change blanks. */
+function textOf({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
+  const buttons = JSON.stringify(components).match(/"custom_id":"[^"]*"/g) ?? [];
+  const texts = [content, ...embeds.flatMap(({ title = "", description = "" }) => [title, description])];
+  return [...texts.map((text) => text.replace(/\s+/g, "")), ...buttons].join("\n");
+}
+
+export const noMentions = { parse: [], replied_user: false };
+
+function payload(message: OutgoingMessage, extra: object, nonce?: string): { body: object; files?: RawFile[] } {
+  const { content = "", embeds = [], components = [], files = [] } = message;
+  const body = {
+    content,
+    embeds,
+    components,
+    attachments: files.map(({ name }, id) => ({ id, filename: name })),
+    allowed_mentions: noMentions,
+    // The flag hides the message's own embeds as well.
+    flags: embeds.length > 0 ? 0 : MessageFlags.SuppressEmbeds,
+    ...(nonce === undefined ? {} : { nonce, enforce_nonce: true }),
+    ...extra,
+  };
+  return { body, ...(files.length === 0 ? {} : { files }) };
+}
+
+/** Of what a message is for: a turn and the key of its post, say. */
+export function nonceOf(...parts: string[]): string {
+  return createHash("sha256").update(parts.join("\n")).digest("base64url").slice(0, 25);
+}

@@ -1,0 +1,38 @@
+/** The file of a receipt, such as a whole diff: as an attachment, or as text where files may not be attached. */
+import type { RawFile } from "discord.js";
+import type { AnswerReceipt } from "../../../ports/message.ts";
+import { maxFileBytes } from "./files-out.ts";
+import { codeBlock, cutAt, withoutFences } from "./plain-text.ts";
+import { messageLimit, mostMessages } from "./render.ts";
+
+type ReceiptFile = NonNullable<AnswerReceipt["file"]>;
+
+/** As much as fits; `note` is Markdown and says what does not. `maxBytes`: what Discord takes there. */
+export function attachmentFor(
+  { name, text }: ReceiptFile,
+  maxBytes = maxFileBytes,
+): { attachment: RawFile; note: string } {
+  const bytes = Buffer.from(text);
+  const contentType = "text/plain; charset=utf-8";
+  if (bytes.length <= maxBytes) return { attachment: { name, data: bytes, contentType }, note: "" };
+  const end = bytes.lastIndexOf("\n", maxBytes - 1) + 1;
+  const head = bytes.subarray(0, end === 0 ? maxBytes : end);
+  const note = `\n⚠️ Discord takes ${megabytes(maxBytes)}, and it has ${megabytes(bytes.length)}: only its beginning is attached.`;
+  return { attachment: { name, data: head, contentType }, note };
+}
+
+/** Room for the receipt's own text, the fences at each cut, and the note. */
+const maxShown = messageLimit * (mostMessages - 1) - 200;
+
+/** As Markdown; what is left out is counted. */
+export function attachmentText({ text }: ReceiptFile): string {
+  const whole = withoutFences(text);
+  const shown = whole.slice(0, cutAt(whole, maxShown));
+  const missing = whole.length - shown.length;
+  const note = `\n⚠️ ${missing.toLocaleString("en")} more characters do not fit here, and I may not attach files.`;
+  return codeBlock(shown, "diff") + (missing === 0 ? "" : note);
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_000_000).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
+}

@@ -1,0 +1,297 @@
+/**
+ * What people do in the local chat, on its way to the agent:
+ *
+ *   say      kept in the chat, handed to the agent, and acknowledged only when the agent has durably kept it
+ *   edit, remove, answer, command   the same for the rest
+ *   redeliver   at connect: what was kept in the chat but never handed over, because the process ended in between
+ *
+ * Refusals are `Refusal`s with an HTTP status and a sentence for the person; everything else that is thrown is a bug.
+ */
+import { randomUUID } from "node:crypto";
+import { saidByCommand } from "../../commands/ask-command.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { AnswerChoice, AnswerReceipt, Attachment, Author, InboundMessage, Scope } from "../../ports/message.ts";
+import type { PlatformHandlers } from "../../ports/platform.ts";
+import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
+import type { ChatStore } from "./chat-store.ts";
+import { conversationOf, formatConversationId } from "./conversation-id.ts";
+import { hasMention, withoutMention } from "./mention.ts";
+
+export class Refusal extends Error {
+  readonly status: 400 | 403 | 404 | 409 | 503;
+
+  constructor(status: Refusal["status"], message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Where something is said: a place, and the thread in it. */
+export interface Spot {
+  person: string;
+  place: Scope;
+  thread: string | null;
+}
+
+export interface SentFile {
+  name: string;
+  mimeType: string;
+  content: Uint8Array;
+}
+
+export interface Inbox {
+  say(said: Spot & { id?: string | undefined; text: string; files: SentFile[] }): Promise<StoredMessage>;
+  edit(person: string, id: string, text: string): Promise<StoredMessage>;
+  remove(person: string, id: string): Promise<void>;
+  answer(answer: ClickedAnswer): Promise<AnswerReceipt>;
+  pick(pick: { person: string; messageId: string; questionId: string; option: number }): Promise<AnswerReceipt>;
+  /** `/remora ask …` is something said; every other command is answered by a receipt. */
+  command(command: Spot & { name: string; rest: string }): Promise<StoredMessage>;
+  redeliver(): Promise<void>;
+}
+
+export interface ClickedAnswer {
+  person: string;
+  messageId: string;
+  cardOrApprovalId: string;
+  choice: AnswerChoice;
+  reason?: string | undefined;
+  editedJson?: string | undefined;
+  parts?: number[] | undefined;
+}
+
+export interface InboxOptions {
+  store: ChatStore;
+  channels: readonly string[];
+  /** Undefined until the platform is connected. */
+  handlers(): PlatformHandlers | undefined;
+  log: Log;
+}
+
+/** An image above this is named to the model, not shown to it. */
+const imageCapBytes = 1024 * 1024;
+
+export function createInbox({ store, channels, handlers, log }: InboxOptions): Inbox {
+  function connected(): PlatformHandlers {
+    const connectedHandlers = handlers();
+    if (connectedHandlers !== undefined) return connectedHandlers;
+    throw new Refusal(503, "Remora is starting or stopping. Try again in a moment.");
+  }
+
+  function personOf(id: string): Person {
+    const person = store.people().find((known) => known.id === id);
+    if (person === undefined) throw new Refusal(404, `There is nobody called "${id}" here. Add the person first.`);
+    return person;
+  }
+
+  function checkSpot({ person, place, thread }: Spot): Person {
+    const author = personOf(person);
+    const isOpen = place.startsWith("channel:") ? channels.includes(place.slice(8)) : place === `dm:${person}`;
+    if (!isOpen) throw new Refusal(404, `There is no ${place.replace(":", " ")} for ${author.name}.`);
+    if (thread === null) return author;
+    const root = store.get(thread);
+    if (place.startsWith("dm:") || root?.place !== place || root.thread !== null) {
+      throw new Refusal(404, "That thread is not here. Reload the page.");
+    }
+    return author;
+  }
+
+  /** Their own, that the agent or the person has not removed already. */
+  function ownMessage(person: string, id: string): StoredMessage {
+    const message = store.get(id);
+    const isTheirs = message?.author.id === personOf(person).id && message.type === "message";
+    if (message === undefined || message.isDeleted) throw new Refusal(404, "That message is gone. Reload the page.");
+    if (!isTheirs) throw new Refusal(403, "Only your own messages can be changed.");
+    return message;
+  }
+
+  async function handOver(message: StoredMessage): Promise<void> {
+    const inbound = inboundOf(message, store);
+    const notice = await connected().onMessage(inbound);
+    store.markHandedOver(message.id);
+    if (notice === undefined) return;
+    const { place, thread, author } = message;
+    store.put(receiptFor({ place, thread, text: notice.text, onlyFor: author.id }));
+  }
+
+  /** What can be clicked by this person, as they see it. */
+  function clickable(person: string, messageId: string, type: StoredMessage["type"]): StoredMessage {
+    const message = store.get(messageId);
+    const isSeen = message?.type === type && (message.place.startsWith("channel:") || message.place === `dm:${person}`);
+    if (!isSeen) throw new Refusal(404, `That ${type} is not here. Reload the page.`);
+    return message;
+  }
+
+  async function say(
+    { id, text, files, ...spot }: Parameters<Inbox["say"]>[0],
+    isAsked = false,
+  ): Promise<StoredMessage> {
+    const author = checkSpot(spot);
+    connected();
+    if (text === "" && files.length === 0) throw new Refusal(400, "An empty message says nothing. Write something.");
+    const messageId = id ?? randomUUID();
+    const isDirect = spot.place.startsWith("dm:");
+    const isAddressed =
+      isAsked || isDirect || hasMention(text) || (spot.thread !== null && store.isAgentsThread(spot.thread));
+    const { place, thread } = spot;
+    const message = personsMessage({ id: messageId, author, place, thread, text, isAddressed });
+    if (store.get(messageId) === undefined) message.files = keepFiles(store, messageId, files);
+    store.insert(message, false);
+    const stored = storedBy(store, messageId);
+    if (stored.author.id !== author.id || stored.place !== place || stored.thread !== thread) {
+      throw new Refusal(409, "Another message has this id. Send it again with a new one.");
+    }
+    if (store.notHandedOver().some((waiting) => waiting.id === messageId)) await handOver(stored);
+    return stored;
+  }
+
+  return {
+    say: (said) => say(said),
+    async edit(person, id, text) {
+      const message = ownMessage(person, id);
+      if (text === "") throw new Refusal(400, "An empty message says nothing. Delete it instead.");
+      store.put({ ...chatMessageOf(message), text, editedAt: Date.now() });
+      await connected().onEdited("local", id, withoutMention(text));
+      return storedBy(store, id);
+    },
+    async remove(person, id) {
+      const message = ownMessage(person, id);
+      await connected().onDeleted("local", id);
+      store.put({ ...chatMessageOf(message), text: "", files: [], isDeleted: true });
+    },
+    async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts }) {
+      const by = authorOf(personOf(person));
+      const message = clickable(person, messageId, "card");
+      if (choice === "part" && (parts ?? []).length === 0) {
+        const deny = message.card?.items.find((item) => item.approvalId === cardOrApprovalId)?.changes?.labels.deny;
+        throw new Refusal(400, `Choose at least one file. To keep none of them, use “${deny ?? "Deny"}” on the card.`);
+      }
+      return await connected().onAnswer({
+        platform: "local",
+        conversationId: formatConversationId(conversationOf(message.place, message.thread)),
+        ...{ messageId, cardOrApprovalId, choice, by, at: Date.now() },
+        ...(reason === undefined ? {} : { reason }),
+        ...(editedJson === undefined ? {} : { editedJson }),
+        ...(parts === undefined ? {} : { parts }),
+      });
+    },
+    async pick({ person, messageId, questionId, option }) {
+      const by = authorOf(personOf(person));
+      const { place, thread } = clickable(person, messageId, "question");
+      const conversationId = formatConversationId(conversationOf(place, thread));
+      return await connected().onPick({ platform: "local", conversationId, questionId, option, by, at: Date.now() });
+    },
+    async command({ name, rest, ...spot }) {
+      const said = name === "ask" ? rest : saidByCommand(name, rest);
+      if (said !== undefined) return await say({ ...spot, text: said, files: [] }, true);
+      const { place, thread, person } = spot;
+      const by = authorOf(checkSpot(spot));
+      const conversationId = formatConversationId(conversationOf(place, thread));
+      const at = Date.now();
+      const receipt = await connected().onCommand({
+        platform: "local",
+        conversationId,
+        scope: place,
+        name,
+        rest,
+        by,
+        at,
+      });
+      const answer = receiptFor({
+        ...{ place, thread, text: receipt.text, command: `/remora ${name} ${rest}`.trim() },
+        ...(receipt.isPrivate ? { onlyFor: person } : {}),
+      });
+      store.put(answer);
+      return storedBy(store, answer.id);
+    },
+    async redeliver() {
+      for (const message of store.notHandedOver()) {
+        // One that still can't be kept must not keep the others, or the start, waiting; it is tried again at the next connect.
+        await handOver(message).catch((thrown: unknown) =>
+          log.error(
+            { messageId: message.id, error: messageOf(thrown) },
+            "a message from before could not be handed over",
+          ),
+        );
+      }
+    },
+  };
+}
+
+function authorOf(person: Person): Author {
+  return { id: person.id, name: person.name, isBot: false, roles: [] };
+}
+
+function personsMessage(
+  said: Pick<ChatMessage, "id" | "place" | "thread" | "text" | "isAddressed"> & { author: Person },
+): ChatMessage {
+  return {
+    ...said,
+    author: { ...said.author, isBot: false },
+    type: "message",
+    at: Date.now(),
+    state: "done",
+    isDeleted: false,
+    activity: "",
+    files: [],
+  };
+}
+
+function receiptFor(
+  said: Pick<ChatMessage, "place" | "thread" | "text"> & { onlyFor?: string; command?: string },
+): ChatMessage {
+  return {
+    ...said,
+    ...{ id: randomUUID(), type: "receipt", author: agent, at: Date.now(), state: "done" },
+    ...{ isAddressed: false, isDeleted: false, activity: "", files: [] },
+  };
+}
+
+function keepFiles(store: ChatStore, messageId: string, files: SentFile[]): ChatFile[] {
+  return files.map(({ name, mimeType, content }, index) => {
+    const file: ChatFile = { id: `${messageId}.${index}`, name, mimeType, bytes: content.byteLength };
+    store.saveFile(file, content);
+    return file;
+  });
+}
+
+function inboundOf(message: StoredMessage, store: ChatStore): InboundMessage {
+  const { id, place, at, isAddressed } = message;
+  // A message outside threads is the beginning of its own.
+  const conversation = conversationOf(place, message.thread ?? id);
+  return {
+    id,
+    platform: "local",
+    conversationId: formatConversationId(conversation),
+    scope: place,
+    author: authorOf(message.author),
+    text: withoutMention(message.text),
+    attachments: message.files.map((file) => attachmentOf(file, store)),
+    isAddressed,
+    isDirect: conversation.type === "dm",
+    at,
+  };
+}
+
+function attachmentOf(file: ChatFile, store: ChatStore): Attachment {
+  const { name, mimeType, bytes } = file;
+  const content = Buffer.from(store.file(file.id)?.content ?? []);
+  if (/^image\/(png|jpeg|gif|webp)$/.test(mimeType) && bytes <= imageCapBytes) {
+    return { name, mimeType, bytes, imageBase64: content.toString("base64") };
+  }
+  const text = content.toString("utf8");
+  return text.includes("\0") || text.includes("\uFFFD") ? { name, mimeType, bytes } : { name, mimeType, bytes, text };
+}
+
+/** The message alone, as it is written back. */
+function chatMessageOf(stored: StoredMessage): ChatMessage {
+  const { sequence: _s, revision: _r, replies: _c, lastReplyAt: _l, waitingCards: _w, ...message } = stored;
+  return message;
+}
+
+function storedBy(store: ChatStore, id: string): StoredMessage {
+  const stored = store.get(id);
+  if (stored === undefined) throw new TypeError(`message ${id} was written and is not there`);
+  return stored;
+}

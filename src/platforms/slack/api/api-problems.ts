@@ -1,0 +1,111 @@
+/**
+ * What Slack's refusals mean, for people: one sentence that says what to do, under the permanent code `slack.<error>`.
+ *
+ * Refusals of a token are told apart from those of a place, because the first concern everybody and the second one reply.
+ */
+import { webApi } from "@slack/bolt";
+import { messageOf, RemoraError } from "../../../lib/errors.ts";
+
+const tokenErrors = new Set([
+  "account_inactive",
+  "invalid_auth",
+  "not_allowed_token_type",
+  "not_authed",
+  "org_login_required",
+  "team_access_not_granted",
+  "token_expired",
+  "token_revoked",
+]);
+
+const placeErrors = new Set([
+  "channel_is_limited_access",
+  "channel_not_found",
+  "channel_type_not_supported",
+  "is_archived",
+  "is_inactive",
+  "not_in_channel",
+  "restricted_action",
+  "restricted_action_read_only_channel",
+  "restricted_action_thread_locked",
+  "thread_not_found",
+  "user_not_in_channel",
+]);
+
+/** Slack's own trouble: the same call may work in a moment. */
+const passingErrors = new Set([
+  "fatal_error",
+  "internal_error",
+  "ratelimited",
+  "request_timeout",
+  "service_unavailable",
+]);
+
+const advice: Record<string, string> = {
+  account_inactive:
+    "the app was removed from the workspace. Install it again (Install App), and set SLACK_BOT_TOKEN to the token shown there.",
+  channel_not_found: "there is no such channel, or I am not in it. Invite me there with /invite.",
+  invalid_auth: "the token is wrong. Copy it again from the app's page.",
+  is_archived: "the channel is archived, so nobody can write in it.",
+  msg_too_long: "the message is longer than Slack takes.",
+  not_in_channel: "I am not in that channel. Invite me there with /invite.",
+  restricted_action: "only some people may write in that channel; an administrator decides who.",
+  token_expired: "the token has expired. Switch token rotation off for the app, and install it again.",
+  token_revoked: "the token was revoked. Install the app again (Install App), and set the new SLACK_BOT_TOKEN.",
+};
+
+/** What was thrown by a call as an error that says what to do. */
+export function problemOf(method: string, thrown: unknown): RemoraError {
+  if (thrown instanceof RemoraError) return thrown;
+  const place = `slack ${method}`;
+  if (thrown instanceof webApi.WebAPIPlatformError) return refusalOf(method, thrown.data);
+  if (thrown instanceof webApi.WebAPIRateLimitedError) return waitAsked(method, thrown.retryAfter * 1000, thrown);
+  if (thrown instanceof webApi.WebAPIHTTPError) {
+    const message = `Slack answered with HTTP ${thrown.statusCode}. If it goes on, see https://slack-status.com.`;
+    const isRetryable = thrown.statusCode >= 500;
+    return new RemoraError({ code: "slack.http", place, message, isRetryable, cause: thrown });
+  }
+  const message = `Slack is out of reach: ${messageOf(thrown)}. Check the network, and SLACK_API_URL if it is set.`;
+  return new RemoraError({ code: "slack.unreachable", place, message, isRetryable: true, cause: thrown });
+}
+
+/** Slack has asked to wait so long before the method is called again. */
+export function waitAsked(method: string, retryAfterMs: number, cause?: unknown): RemoraError {
+  const message = `Slack asks to wait ${Math.ceil(retryAfterMs / 1000)} s before more calls of this method.`;
+  const place = `slack ${method}`;
+  return new RemoraError({ code: "slack.ratelimited", place, message, isRetryable: true, retryAfterMs, cause });
+}
+
+function refusalOf(method: string, data: { error: string; needed?: unknown; provided?: unknown }): RemoraError {
+  const { error } = data;
+  return new RemoraError({
+    code: `slack.${error}`,
+    place: `slack ${method}`,
+    message: error === "missing_scope" ? missingScopeText(data) : `${error}: ${advice[error] ?? detailOf(data)}`,
+    isRetryable: passingErrors.has(error),
+  });
+}
+
+function missingScopeText({ needed }: { needed?: unknown }): string {
+  return `missing_scope: the app lacks the scope ${String(needed)}. Add it under OAuth & Permissions → Scopes → Bot Token Scopes, or paste slack/manifest.yaml under App Manifest; then install the app again.`;
+}
+
+/** Slack's own words about arguments, where it has some. */
+function detailOf(data: object): string {
+  const metadata = "response_metadata" in data ? data.response_metadata : undefined;
+  const messages = typeof metadata === "object" && metadata !== null && "messages" in metadata ? metadata.messages : [];
+  return Array.isArray(messages) && messages.length > 0 ? messages.join(" ") : "Slack refused the call.";
+}
+
+export function isSlackError(thrown: unknown, ...errors: string[]): boolean {
+  return thrown instanceof RemoraError && errors.some((error) => thrown.code === `slack.${error}`);
+}
+
+/** The token itself is refused: nothing works until somebody has acted. */
+export function isTokenProblem(thrown: unknown): boolean {
+  return isSlackError(thrown, ...tokenErrors);
+}
+
+/** Nobody can be reached in this place. */
+export function isPlaceProblem(thrown: unknown): boolean {
+  return isSlackError(thrown, ...placeErrors);
+}

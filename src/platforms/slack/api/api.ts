@@ -1,0 +1,138 @@
+/**
+ * Every call of Slack's Web API goes through here:
+ *
+ *   1. a method that was told to wait waits, or is not called at all when there is no patience for it
+ *   2. the call, by the SDK's client, with a time limit
+ *   3. what may pass (429, network, 5xx) is tried again as long as there is patience; where a second try could do the thing
+ *      twice, only when Slack has certainly not done it
+ *   4. what comes back is read by its schema; what is thrown says what to do (api-problems.ts)
+ *
+ * Refusals that concern the whole app (tokens, scopes) are told to `onProblem` besides.
+ */
+import { webApi } from "@slack/bolt";
+import type { z } from "zod";
+import { pause } from "../../../lib/backoff.ts";
+import type { RemoraError } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import { isSlackError, isTokenProblem, problemOf, waitAsked } from "./api-problems.ts";
+import { createSdkLogger } from "./sdk-logger.ts";
+
+export interface SlackApiOptions {
+  token: string;
+  /** Absent: Slack's own. */
+  apiUrl?: string;
+  onProblem(problem: RemoraError): void;
+  /** Slack has taken the token. */
+  onTokenTaken?(): void;
+  log: Log;
+  /** Ends every call under way. */
+  signal: AbortSignal;
+  now?: () => number;
+}
+
+export interface CallOptions {
+  /** Doing it a second time does harm, as posting does: tried again only when it certainly was not done. */
+  isOnce?: boolean;
+  /** How long it may be tried; 0: once. Absent: a minute, and where Slack asks to wait, as long as it asks within reason. */
+  patienceMs?: number;
+}
+
+export interface SlackApi {
+  call<Result>(
+    method: string,
+    args: Record<string, unknown>,
+    schema: z.ZodType<Result>,
+    options?: CallOptions,
+  ): Promise<Result>;
+  /** Slack's clock minus ours, by its last answer; undefined before the first one. */
+  clockSkewMs(): number | undefined;
+}
+
+const usualPatienceMs = 60_000;
+/** Slack counts by the minute and may ask for a whole one, or for several when it has been asked too often. */
+const askedPatienceMs = 10 * 60_000;
+const callLimitMs = 15_000;
+const firstWaitMs = 400;
+const longestWaitMs = 15_000;
+
+export function createSlackApi(options: SlackApiOptions): SlackApi {
+  const { log, signal, now = Date.now } = options;
+  const waitUntil = new Map<string, number>();
+  let skewMs: number | undefined;
+
+  const client = new webApi.WebClient(options.token, {
+    ...(options.apiUrl === undefined ? {} : { slackApiUrl: options.apiUrl }),
+    logger: createSdkLogger(log),
+    retryConfig: { retries: 0 },
+    rejectRateLimitedCalls: true,
+    async fetch(url, init) {
+      const limits = [signal, AbortSignal.timeout(callLimitMs)];
+      const response = await fetch(url, { ...init, signal: AbortSignal.any(limits) });
+      const date = Date.parse(response.headers.get("date") ?? "");
+      if (!Number.isNaN(date)) skewMs = date - now();
+      return response;
+    },
+  });
+
+  async function once(method: string, args: Record<string, unknown>): Promise<unknown> {
+    try {
+      const answer = await client.apiCall(method, wellFormed(args));
+      options.onTokenTaken?.();
+      return answer;
+    } catch (thrown) {
+      const problem = problemOf(method, thrown);
+      if (isTokenProblem(problem) || isSlackError(problem, "missing_scope")) options.onProblem(problem);
+      if (problem.retryAfterMs !== undefined) waitUntil.set(queueOf(method, args), now() + problem.retryAfterMs);
+      throw problem;
+    }
+  }
+
+  async function patiently(method: string, args: Record<string, unknown>, options: CallOptions): Promise<unknown> {
+    const { isOnce = false, patienceMs } = options;
+    const end = now() + (patienceMs ?? usualPatienceMs);
+    const askedEnd = now() + (patienceMs ?? askedPatienceMs);
+    for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+      const askedToWait = (waitUntil.get(queueOf(method, args)) ?? 0) - now();
+      if (askedToWait > 0) {
+        if (now() + askedToWait > askedEnd) throw waitAsked(method, askedToWait);
+        await pause(askedToWait, signal);
+      }
+      try {
+        const answer = await once(method, args);
+        waitUntil.delete(queueOf(method, args));
+        return answer;
+      } catch (thrown) {
+        const problem = problemOf(method, thrown);
+        const isUndone = problem.retryAfterMs !== undefined;
+        const wait = problem.retryAfterMs ?? waitMs;
+        const isOver = signal.aborted || now() + wait > (isUndone ? askedEnd : end);
+        if (!problem.isRetryable || isOver || (isOnce && !isUndone)) throw problem;
+        log.info({ method, waitMs: wait, problem: problem.code }, "a call of Slack is tried again");
+        await pause(wait, signal);
+      }
+    }
+  }
+
+  return {
+    async call(method, args, schema, callOptions = {}) {
+      return schema.parse(await patiently(method, args, callOptions));
+    },
+    clockSkewMs: () => skewMs,
+  };
+}
+
+/** Half a character, which a model or a cut may leave, can't be written in a request. */
+function wellFormed(args: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, wellFormedValue(value)]));
+}
+
+function wellFormedValue(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormedValue);
+  return typeof value === "object" && value !== null ? wellFormed({ ...value }) : value;
+}
+
+/** Slack counts calls of a method; those that post, in each channel. */
+function queueOf(method: string, args: Record<string, unknown>): string {
+  return method === "chat.postMessage" ? `${method} ${String(args.channel)}` : method;
+}

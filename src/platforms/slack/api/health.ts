@@ -1,0 +1,69 @@
+/** How Slack is, in one line that a person can act on: the connection, then what does not work and what to do about it. */
+import type { RemoraError } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { PlatformHealth } from "../../../ports/platform.ts";
+import { isTokenProblem } from "./api-problems.ts";
+
+export interface Health {
+  connected(as: string): void;
+  disconnected(why: string): void;
+  /** A call has gone through, so the token is good, whatever was said of it before. */
+  tokenTaken(): void;
+  /** A refusal that concerns the whole app; each is logged once. */
+  problem(problem: RemoraError): void;
+  /** Says it at the start, and as long as it is so. */
+  clock(skewMs: number | undefined): void;
+  now(): PlatformHealth;
+}
+
+/** Slack's signatures are refused by more than five minutes; a minute is a sign. */
+const skewToTellMs = 60_000;
+const mostProblems = 10;
+
+export function createHealth(log: Log): Health {
+  let connection: { isConnected: boolean; text: string } = { isConnected: false, text: "not connected yet" };
+  let tokenProblem: string | undefined;
+  let clockProblem: string | undefined;
+  const problems = new Map<string, string>();
+
+  return {
+    connected(as) {
+      connection = { isConnected: true, text: as };
+      tokenProblem = undefined;
+    },
+    tokenTaken() {
+      tokenProblem = undefined;
+    },
+    disconnected(why) {
+      connection = { isConnected: false, text: why };
+    },
+    problem(problem) {
+      if (isTokenProblem(problem)) {
+        if (tokenProblem !== problem.message) log.error({ code: problem.code }, problem.message);
+        tokenProblem = problem.message;
+      } else if (!problems.has(problem.message) && problems.size < mostProblems) {
+        log.error({ code: problem.code }, problem.message);
+        problems.set(problem.message, problem.message);
+      }
+    },
+    clock(skewMs) {
+      clockProblem = clockText(skewMs);
+      if (clockProblem !== undefined) log.warn({ skewMs }, clockProblem);
+    },
+    now() {
+      const texts = [tokenProblem, connection.text, clockProblem, ...problems.values()];
+      return {
+        isConnected: connection.isConnected && tokenProblem === undefined,
+        detail: texts.filter((text) => text !== undefined).join("; "),
+      };
+    },
+  };
+}
+
+/** Undefined when the clocks agree. */
+export function clockText(skewMs: number | undefined): string | undefined {
+  if (skewMs === undefined || Math.abs(skewMs) < skewToTellMs) return undefined;
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  const where = skewMs > 0 ? "behind" : "ahead of";
+  return `this machine's clock is ${seconds} s ${where} Slack's: over HTTP Slack's requests are refused from 300 s on. Set the clock (NTP)`;
+}

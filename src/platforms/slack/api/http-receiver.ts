@@ -1,0 +1,160 @@
+/**
+ * Slack over HTTP, on the process's own server:
+ *
+ *   1. its size, else 413. Nothing is read of what is too large by its own word, or has no signature or an old one
+ *   2. the raw body's signature and its time, at most five minutes off: else 401, and nothing runs
+ *   3. `url_verification` and `ssl_check` are answered at once
+ *   4. a click, a form or a command that comes once more, signature and all, is answered and not done again; Slack sends
+ *      those once, and events are known by their messages
+ *   5. everything else goes through Bolt; 200 when it is kept, 500 when it is not
+ */
+import type { App, Receiver } from "@slack/bolt";
+import { verifySlackRequest } from "@slack/bolt";
+import type { Context, Hono, Next } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import { createRecent } from "../recent.ts";
+import { dispatch } from "./dispatch.ts";
+
+const eventsPath = "/slack/events";
+
+export interface HttpReceiver extends Receiver {
+  mount(app: Hono): void;
+}
+
+const maxBodyBytes = 4 * 1024 * 1024;
+const windowMs = 5 * 60_000;
+const tellEveryMs = 60_000;
+/** Of five minutes, after which their time is refused. */
+const rememberedRequests = 10_000;
+
+export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
+  const { signingSecret, log, now } = options;
+  const done = createRecent<true>(rememberedRequests);
+  let app: App | undefined;
+  let isOpen = false;
+  let refusals = { count: 0, toldAt: Number.NEGATIVE_INFINITY };
+
+  /** Anybody may send requests, so they do not fill the log. */
+  function tellRefusal(problem: string): void {
+    refusals.count++;
+    if (now() - refusals.toldAt < tellEveryMs) return;
+    log.warn({ problem, refused: refusals.count }, "a request to /slack/events was refused");
+    refusals = { count: 0, toldAt: now() };
+  }
+
+  function refuseSize(context: Context): Response {
+    tellRefusal(`it has more than ${maxBodyBytes / 1024 / 1024} MiB`);
+    return context.text("This is too large.\n", 413);
+  }
+
+  /** Before anything of the body is read. */
+  async function checkHeaders(context: Context, next: Next): Promise<Response | undefined> {
+    if (Number(context.req.header("content-length")) > maxBodyBytes) return refuseSize(context);
+    const problem = headerProblem(context);
+    if (problem !== undefined) return refuse(context, problem);
+    await next();
+    return undefined;
+  }
+
+  async function receive(context: Context): Promise<Response> {
+    const raw = await context.req.text();
+    const problem = signatureProblem(context, raw);
+    if (problem !== undefined) return refuse(context, problem);
+    const body = bodyOf(raw, context.req.header("content-type") ?? "");
+    if (body === undefined) return context.text("This is no request of Slack's.\n", 400);
+    if (body.type === "url_verification") return context.json({ challenge: body.challenge });
+    if (body.ssl_check === "1") return context.body(null, 200);
+    // While it starts or stops nothing can be kept; Slack asks again.
+    if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
+    const signature = context.req.header("x-slack-signature") ?? "";
+    if (body.type !== "event_callback") {
+      if (done.has(signature)) return context.body(null, 200);
+      done.set(signature, true);
+    }
+    const retryNum = Number(context.req.header("x-slack-retry-num"));
+    const retryReason = context.req.header("x-slack-retry-reason");
+    try {
+      const answer = await dispatch(app, {
+        body,
+        ...(Number.isNaN(retryNum) ? {} : { retryNum }),
+        ...(retryReason === undefined ? {} : { retryReason }),
+      });
+      if (answer === undefined || answer === "") return context.body(null, 200);
+      return typeof answer === "string" ? context.text(answer) : context.json(answer);
+    } catch (thrown) {
+      done.delete(signature);
+      log.error({ error: messageOf(thrown) }, "a request of Slack's could not be kept; Slack sends it again");
+      return context.text("It could not be kept.\n", 500);
+    }
+  }
+
+  function refuse(context: Context, problem: string): Response {
+    tellRefusal(problem);
+    return context.text("The signature is not Slack's.\n", 401);
+  }
+
+  function signatureOf(context: Context) {
+    return {
+      "x-slack-signature": context.req.header("x-slack-signature") ?? "",
+      "x-slack-request-timestamp": Number(context.req.header("x-slack-request-timestamp") ?? Number.NaN),
+    };
+  }
+
+  /** What is wrong before the body is read; undefined where the body decides. */
+  function headerProblem(context: Context): string | undefined {
+    const { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp } = signatureOf(context);
+    if (signature === "" || Number.isNaN(timestamp)) return "it carries no signature";
+    const offMs = timestamp * 1000 - now();
+    if (Math.abs(offMs) <= windowMs) return undefined;
+    return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;
+  }
+
+  /** What is wrong with the signature; undefined for a good one. */
+  function signatureProblem(context: Context, body: string): string | undefined {
+    try {
+      verifySlackRequest({
+        signingSecret,
+        body,
+        headers: signatureOf(context),
+        nowMilliseconds: now(),
+      });
+      return undefined;
+    } catch (thrown) {
+      return messageOf(thrown);
+    }
+  }
+
+  return {
+    init(bolt) {
+      app = bolt;
+    },
+    async start() {
+      isOpen = true;
+    },
+    async stop() {
+      isOpen = false;
+    },
+    mount(server) {
+      server.post(eventsPath, checkHeaders, bodyLimit({ maxSize: maxBodyBytes, onError: refuseSize }), receive);
+    },
+  };
+}
+
+function bodyOf(raw: string, contentType: string): Record<string, unknown> | undefined {
+  if (!contentType.startsWith("application/x-www-form-urlencoded")) return objectIn(raw);
+  const fields = Object.fromEntries(new URLSearchParams(raw));
+  return fields.payload === undefined ? fields : objectIn(fields.payload);
+}
+
+function objectIn(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

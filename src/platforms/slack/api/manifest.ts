@@ -1,0 +1,20 @@
+/** `slack/manifest.yaml`, which says what the app is to Slack. */
+import { readFile } from "node:fs/promises";
+import { parse } from "yaml";
+import { z } from "zod";
+
+export interface Manifest {
+  botScopes: string[];
+  botEvents: string[];
+}
+
+const schema = z.object({
+  oauth_config: z.object({ scopes: z.object({ bot: z.array(z.string()) }) }),
+  settings: z.object({ event_subscriptions: z.object({ bot_events: z.array(z.string()) }) }),
+});
+
+export async function readManifest(): Promise<Manifest> {
+  const text = await readFile(new URL("../../../../slack/manifest.yaml", import.meta.url), "utf8");
+  const { oauth_config: oauth, settings } = schema.parse(parse(text));
+  return { botScopes: oauth.scopes.bot, botEvents: settings.event_subscriptions.bot_events };
+}

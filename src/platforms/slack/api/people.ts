@@ -1,0 +1,172 @@
+/**
+ * People as Slack knows them: names, guests, people of other workspaces, and their user groups.
+ *
+ * Both are kept for a while, so that a message does not wait for Slack: what has grown old is used once more and fetched
+ * again beside it. Who can't be found out counts as a guest, so that a missing scope never opens a door.
+ */
+import { z } from "zod";
+import type { Author } from "../../../ports/message.ts";
+import { unescapeText } from "../outbound/safe-text.ts";
+import { createRecent } from "../recent.ts";
+import type { SlackApi } from "./api.ts";
+import { isSlackError } from "./api-problems.ts";
+
+export interface People {
+  /** With the person's groups. Rejects when Slack is out of reach and the person is not known yet. */
+  author(userId: string): Promise<Author>;
+  /** Without waiting for groups; an id of its own when there is no such person. */
+  nameOf(userId: string): Promise<string>;
+  /** The workspace of a person, for streams to them. */
+  teamOf(userId: string): Promise<string>;
+  /** As Slack knows them now; undefined: no longer there. */
+  fresh(userId: string): Promise<Author | undefined>;
+  /** From now on the groups are asked for again. */
+  forgetGroups(): void;
+  /** Asks for the groups ahead of the first message. */
+  warmUp(): void;
+}
+
+export interface PeopleOptions {
+  api: SlackApi;
+  /** The workspace that the app is in. */
+  teamId(): Promise<string>;
+  now?: () => number;
+}
+
+const freshMs = 10 * 60_000;
+const freshGroupsMs = 5 * 60_000;
+/** A message waits for them once, and not for long. */
+const groupsWithinMs = 5_000;
+const mostPeople = 5_000;
+
+const userSchema = z.object({
+  user: z.object({
+    id: z.string(),
+    team_id: z.string().optional(),
+    name: z.string().optional(),
+    deleted: z.boolean().optional(),
+    real_name: z.string().optional(),
+    is_bot: z.boolean().optional(),
+    is_restricted: z.boolean().optional(),
+    is_ultra_restricted: z.boolean().optional(),
+    is_stranger: z.boolean().optional(),
+    profile: z.object({ display_name: z.string().optional(), real_name: z.string().optional() }).optional(),
+    enterprise_user: z.object({ teams: z.array(z.string()).optional() }).optional(),
+  }),
+});
+type User = z.infer<typeof userSchema>["user"];
+
+const groupsSchema = z.object({
+  usergroups: z.array(z.object({ id: z.string(), users: z.array(z.string()).optional() })).default([]),
+});
+type Groups = z.infer<typeof groupsSchema>["usergroups"];
+
+export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): People {
+  const users = createRecent<{ user: User | undefined; at: number }>(mostPeople);
+  const underWay = new Map<string, Promise<User | undefined>>();
+  let groups: { list: Groups; at: number } | undefined;
+  let groupsUnderWay: Promise<Groups> | undefined;
+
+  function fetchUser(id: string): Promise<User | undefined> {
+    const fetching = underWay.get(id) ?? askForUser(id).finally(() => underWay.delete(id));
+    underWay.set(id, fetching);
+    return fetching;
+  }
+
+  async function askForUser(id: string): Promise<User | undefined> {
+    try {
+      const { user } = await api.call("users.info", { user: id }, userSchema);
+      users.set(id, { user, at: now() });
+      return user;
+    } catch (thrown) {
+      if (!isSlackError(thrown, "user_not_found", "user_not_visible", "users_not_found", "missing_scope")) throw thrown;
+      users.set(id, { user: undefined, at: now() });
+      return undefined;
+    }
+  }
+
+  async function userOf(id: string): Promise<User | undefined> {
+    const known = users.get(id);
+    if (known === undefined) return await fetchUser(id);
+    // A failure leaves what is known; the next message asks again.
+    if (now() - known.at > freshMs) fetchUser(id).catch(() => {});
+    return known.user;
+  }
+
+  function fetchGroups(): Promise<Groups> {
+    groupsUnderWay ??= askForGroups().finally(() => {
+      groupsUnderWay = undefined;
+    });
+    return groupsUnderWay;
+  }
+
+  async function askForGroups(): Promise<Groups> {
+    const list = await listGroups();
+    groups = { list, at: now() };
+    return list;
+  }
+
+  async function listGroups(): Promise<Groups> {
+    try {
+      const patience = { patienceMs: groupsWithinMs };
+      return (await api.call("usergroups.list", { include_users: true }, groupsSchema, patience)).usergroups;
+    } catch (thrown) {
+      // Without the scope, or in a plan without groups, nobody has any.
+      if (isSlackError(thrown, "missing_scope", "paid_teams_only", "plan_upgrade_required")) return [];
+      throw thrown;
+    }
+  }
+
+  async function groupsOf(id: string): Promise<string[]> {
+    const list = groups === undefined ? await fetchGroups().catch((): Groups => []) : groups.list;
+    if (groups !== undefined && now() - groups.at > freshGroupsMs) fetchGroups().catch(() => {});
+    return idsWith(list, id);
+  }
+
+  async function authorOf(id: string, user: User | undefined, roles: string[]): Promise<Author> {
+    if (user === undefined) return { id, name: id, isBot: false, roles, kind: "guest" };
+    const kind = await kindOf(user);
+    const isBot = user.is_bot === true || id === "USLACKBOT";
+    return { id, name: nameIn(user), isBot, roles, ...(kind === undefined ? {} : { kind }) };
+  }
+
+  async function kindOf(user: User): Promise<Author["kind"]> {
+    if (user.is_restricted === true || user.is_ultra_restricted === true) return "guest";
+    const home = await teamId();
+    const isOurs = user.team_id === home || user.enterprise_user?.teams?.includes(home) === true;
+    return user.is_stranger === true || !isOurs ? "external" : undefined;
+  }
+
+  return {
+    async author(id) {
+      const [user, roles] = await Promise.all([userOf(id), groupsOf(id)]);
+      return await authorOf(id, user, roles);
+    },
+    async nameOf(id) {
+      const user = await userOf(id);
+      return user === undefined ? id : nameIn(user);
+    },
+    async teamOf(id) {
+      return (await userOf(id))?.team_id ?? (await teamId());
+    },
+    async fresh(id) {
+      const [user, list] = await Promise.all([fetchUser(id), fetchGroups()]);
+      return user === undefined || user.deleted === true ? undefined : await authorOf(id, user, idsWith(list, id));
+    },
+    forgetGroups() {
+      groups = undefined;
+    },
+    warmUp() {
+      fetchGroups().catch(() => {});
+    },
+  };
+}
+
+function idsWith(groups: Groups, userId: string): string[] {
+  return groups.filter((group) => group.users?.includes(userId) === true).map((group) => group.id);
+}
+
+function nameIn({ id, name, real_name: realName, profile }: User): string {
+  const names = [profile?.display_name, profile?.real_name, realName, name];
+  return unescapeText(names.find((each) => each !== undefined && each.trim() !== "") ?? id);
+}

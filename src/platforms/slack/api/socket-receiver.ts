@@ -1,0 +1,153 @@
+/**
+ * Socket Mode, with connections that come back soon:
+ *
+ *   - the SDK's pings are close enough together that a connection that has gone silent is noticed within about two seconds
+ *   - reconnecting is done here, not by the SDK: at once, then with short pauses, and for as long as it takes; the SDK waits
+ *     longer each time, and gives up when the network is away
+ *   - an envelope is acknowledged when what is in it is kept (dispatch.ts)
+ */
+import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
+import { pause } from "../../../lib/backoff.ts";
+import { messageOf, type RemoraError } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import { isTokenProblem, problemOf } from "./api-problems.ts";
+import { dispatch } from "./dispatch.ts";
+import { createSdkLogger } from "./sdk-logger.ts";
+
+export interface SocketReceiverOptions {
+  appToken: string;
+  apiUrl?: string;
+  /** A connection stands: the first one, or another one after a cut. */
+  onConnected(): void;
+  onDisconnected(): void;
+  /** It can't connect, and why. */
+  onProblem(problem: RemoraError): void;
+  log: Log;
+  signal: AbortSignal;
+}
+
+/** The SDK pings three times in it, and takes the connection for dead when nothing came back within it. */
+const silenceMs = 1_500;
+const openLimitMs = 5_000;
+const firstPauseMs = 100;
+const longestPauseMs = 5_000;
+/** With a refused token only a person can help; it is tried now and then. */
+const refusedPauseMs = 60_000;
+
+interface SocketEvent {
+  ack(answer?: unknown): Promise<void>;
+  type: string;
+  body: Record<string, unknown>;
+  retry_num?: number;
+  retry_reason?: string;
+}
+
+/** `start` resolves with the first connection, or rejects when a token is refused. */
+export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
+  const { log, signal } = options;
+  // Bolt hands out the SDK's client in its own receiver; that one is never started.
+  const { client } = new SocketModeReceiver({
+    appToken: options.appToken,
+    logger: createSdkLogger(log),
+    clientPingTimeout: silenceMs,
+    autoReconnectEnabled: false,
+    installerOptions: {
+      clientOptions: {
+        ...(options.apiUrl === undefined ? {} : { slackApiUrl: options.apiUrl }),
+        retryConfig: { retries: 0 },
+        rejectRateLimitedCalls: true,
+        timeout: openLimitMs,
+      },
+    },
+  });
+  const ended = new AbortController();
+  const over = AbortSignal.any([signal, ended.signal]);
+  let app: App | undefined;
+  let isStanding = false;
+  let failures = 0;
+
+  async function open(): Promise<void> {
+    const limit = AbortSignal.timeout(openLimitMs);
+    const tooLong = new Promise<never>((_, reject) => {
+      limit.addEventListener("abort", () => reject(new Error(`Slack opened no connection within ${openLimitMs} ms`)));
+    });
+    try {
+      await Promise.race([client.start(), tooLong]);
+    } catch (thrown) {
+      if (limit.aborted) client.disconnect().catch(() => {});
+      throw problemOf("apps.connections.open", thrown ?? new Error("the connection was closed while it opened"));
+    }
+  }
+
+  /** Until a connection stands, or there is no more need of one. */
+  async function openPatiently(isFirst: boolean): Promise<void> {
+    while (!over.aborted) {
+      try {
+        await open();
+        failures = 0;
+        isStanding = true;
+        options.onConnected();
+        return;
+      } catch (thrown) {
+        const problem = thrown as RemoraError;
+        options.onProblem(problem);
+        if (isFirst && isTokenProblem(problem)) throw problem;
+        await pause(pauseAfter(problem, failures++), over);
+      }
+    }
+  }
+
+  // The SDK reads frames in a function whose rejection nobody hears: a frame that makes no sense would end the process.
+  const readers = client.listeners("ws_message");
+  client.removeAllListeners("ws_message");
+  client.on("ws_message", (...frame: unknown[]) => {
+    for (const read of readers) {
+      Promise.resolve(read(...frame)).catch((thrown: unknown) =>
+        log.warn({ error: messageOf(thrown) }, "a frame from Slack made no sense and was left out"),
+      );
+    }
+  });
+
+  client.on("disconnected", () => {
+    if (!isStanding) return;
+    isStanding = false;
+    options.onDisconnected();
+    if (!over.aborted) void openPatiently(false);
+  });
+
+  client.on("slack_event", (event: SocketEvent) => {
+    const { body, ack, retry_num: retryNum, retry_reason: retryReason } = event;
+    // Frames of the connection itself have no body.
+    if (app === undefined || typeof body !== "object" || body === null) return;
+    const retry = {
+      ...(retryNum === undefined ? {} : { retryNum }),
+      ...(retryReason === undefined ? {} : { retryReason }),
+    };
+    dispatch(app, { body, ...retry })
+      .then((answer) => ack(answer))
+      .catch((thrown: unknown) =>
+        log.warn(
+          { type: event.type, error: messageOf(thrown) },
+          "something from Slack was not acknowledged; Slack sends it again",
+        ),
+      );
+  });
+
+  return {
+    init(bolt) {
+      app = bolt;
+    },
+    start: () => openPatiently(true),
+    async stop() {
+      ended.abort();
+      const wasStanding = isStanding;
+      isStanding = false;
+      if (wasStanding) await Promise.race([client.disconnect(), pause(1_000, new AbortController().signal)]);
+    },
+  };
+}
+
+function pauseAfter(problem: RemoraError, failures: number): number {
+  if (isTokenProblem(problem)) return refusedPauseMs;
+  return problem.retryAfterMs ?? Math.min(longestPauseMs, firstPauseMs * 2 ** failures);
+}

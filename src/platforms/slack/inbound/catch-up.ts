@@ -1,0 +1,184 @@
+/**
+ * What was said while nobody listened: fetched from the last message that was heard, conversation by conversation, the one
+ * that was busy last first.
+ *
+ * A page of a conversation's history holds its newest messages and, with each, when its thread was last answered; so one call
+ * tells whether there is anything new. Threads that began before that page are asked for one by one, those of late.
+ */
+import { z } from "zod";
+import { pause } from "../../../lib/backoff.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { SlackApi } from "../api/api.ts";
+import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
+import { type Cursors, compare } from "./cursors.ts";
+import { type MessageEvent, messagesSchema, type RawMessage } from "./events.ts";
+
+export interface CatchUpOptions {
+  api: SlackApi;
+  cursors: Cursors;
+  /** Rejects when the message could not be kept. */
+  take(event: MessageEvent): Promise<void>;
+  log: Log;
+  signal: AbortSignal;
+}
+
+/** - `start`: the process was away.  - `reconnect`: the connection was, for a moment. */
+export type Absence = "start" | "reconnect";
+
+export interface CatchUp {
+  /** Holds the cursors in the same tick, so that what comes in from now on does not hide the gap. Never rejects. */
+  run(absence: Absence): Promise<void>;
+}
+
+const everyType = "public_channel,private_channel,im,mpim";
+/** `silent`: DMs that began before, and in which nothing was ever heard. */
+const limits = {
+  start: { channels: 200, oldThreads: 20, types: everyType, newChannels: 50, silent: 50 },
+  reconnect: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },
+};
+const pageSize = 200;
+const mostPages = 5;
+const atOnce = 4;
+/** Nobody waits for an answer any more. */
+const oldestMs = 7 * 86_400_000;
+const againAfterMs = 30_000;
+const tries = 5;
+
+const pageSchema = z.object({
+  messages: messagesSchema,
+  has_more: z.boolean().optional(),
+  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
+});
+const listSchema = z.object({
+  channels: z
+    .array(
+      z.object({
+        id: z.string(),
+        is_member: z.boolean().optional(),
+        is_im: z.boolean().optional(),
+        created: z.number().optional(),
+      }),
+    )
+    .default([]),
+  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
+});
+
+export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOptions): CatchUp {
+  async function pages(method: string, args: Record<string, unknown>, isEnough: (page: RawMessage[]) => boolean) {
+    const found: RawMessage[] = [];
+    let cursor = "";
+    for (let page = 0; page < mostPages; page++) {
+      const next = cursor === "" ? {} : { cursor };
+      const answer = await api.call(method, { ...args, ...next, limit: pageSize }, pageSchema, { patienceMs: 120_000 });
+      found.push(...answer.messages);
+      cursor = answer.response_metadata?.next_cursor ?? "";
+      if (cursor === "" || isEnough(answer.messages)) break;
+    }
+    return found;
+  }
+
+  /** Oldest first, those of threads among them. */
+  async function missed(channel: string, since: string, oldThreads: number): Promise<RawMessage[]> {
+    const isNew = ({ ts }: RawMessage) => compare(ts, since) > 0;
+    const newest = await pages("conversations.history", { channel }, (page) => !page.every(isNew));
+    const answered = newest.filter((each) => each.latest_reply !== undefined && compare(each.latest_reply, since) > 0);
+    const seen = new Set(newest.map((each) => each.ts));
+    const old = cursors.threadsOf(channel).filter((thread) => !seen.has(thread));
+    const threads = [...answered.map((each) => each.ts), ...old.slice(0, oldThreads)];
+    const replies: RawMessage[] = [];
+    for (const ts of threads) replies.push(...(await repliesIn(channel, ts, since)));
+    const all = new Map([...newest, ...replies].filter(isNew).map((each) => [each.ts, each]));
+    return [...all.values()].sort((one, other) => compare(one.ts, other.ts));
+  }
+
+  async function repliesIn(channel: string, ts: string, since: string): Promise<RawMessage[]> {
+    try {
+      return await pages("conversations.replies", { channel, ts, oldest: since }, () => false);
+    } catch (thrown) {
+      if (isSlackError(thrown, "thread_not_found")) return [];
+      throw thrown;
+    }
+  }
+
+  async function fetchMissed(channel: string, since: string, oldThreads: number): Promise<number> {
+    const oldest = ((Date.now() - oldestMs) / 1000).toFixed(6);
+    const messages = await missed(channel, compare(since, oldest) > 0 ? since : oldest, oldThreads);
+    for (const message of messages) await take({ ...message, type: "message", channel });
+    return messages.length;
+  }
+
+  async function catchUpOne(channel: string, since: string, oldThreads: number): Promise<void> {
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        const count = await fetchMissed(channel, since, oldThreads);
+        if (count > 0) log.info({ channel, count }, "messages from meanwhile were fetched");
+        return cursors.release(channel);
+      } catch (thrown) {
+        // Where the agent is no longer, nothing is missed.
+        if (isPlaceProblem(thrown) || isSlackError(thrown, "missing_scope")) return cursors.release(channel);
+        log.warn({ channel, error: messageOf(thrown), attempt }, "messages from meanwhile could not be fetched");
+        if (attempt === tries) return;
+        await pause(againAfterMs, signal);
+      }
+    }
+  }
+
+  async function listed(types: string) {
+    const found: z.infer<typeof listSchema>["channels"] = [];
+    let cursor = "";
+    for (let page = 0; page < mostPages; page++) {
+      const args = { types, exclude_archived: true, limit: 1000, ...(cursor === "" ? {} : { cursor }) };
+      const answer = await api.call("conversations.list", args, listSchema);
+      found.push(...answer.channels);
+      cursor = answer.response_metadata?.next_cursor ?? "";
+      if (cursor === "") break;
+    }
+    return found;
+  }
+
+  /** Conversations that began, or that the agent was invited to, while it was away; and the youngest of the silent DMs. */
+  async function newChannels(since: string, absence: Absence): Promise<{ id: string; isNew: boolean }[]> {
+    const { types, newChannels: most, silent } = limits[absence];
+    const known = new Set(cursors.channels());
+    const unknown = (await listed(types)).filter(({ id }) => !known.has(id));
+    const isYoung = (created = 0) => created >= Number(since) - 1;
+    const fresh = unknown.filter((each) => each.is_member === true || (each.is_im === true && isYoung(each.created)));
+    const old = unknown.filter((each) => each.is_im === true && !isYoung(each.created));
+    old.sort((one, other) => (other.created ?? 0) - (one.created ?? 0));
+    return [
+      ...fresh.slice(0, most).map(({ id }) => ({ id, isNew: true })),
+      ...old.slice(0, silent).map(({ id }) => ({ id, isNew: false })),
+    ];
+  }
+
+  return {
+    async run(absence) {
+      const { channels: most, oldThreads } = limits[absence];
+      const newest = cursors.newest();
+      // Nothing was ever heard: nothing is missing.
+      if (newest === undefined) return;
+      const waiting = cursors
+        .channels()
+        .slice(0, most)
+        .flatMap((channel) => {
+          const since = cursors.hold(channel);
+          return since === undefined ? [] : [{ channel, since }];
+        });
+      const work = async () => {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+          await catchUpOne(next.channel, next.since, oldThreads);
+        }
+      };
+      await Promise.all(Array.from({ length: atOnce }, work));
+      try {
+        for (const { id, isNew } of await newChannels(newest, absence)) {
+          if (isNew) cursors.holdAt(id, newest);
+          await catchUpOne(id, newest, 0);
+        }
+      } catch (thrown) {
+        log.warn({ error: messageOf(thrown) }, "Slack's list of conversations could not be read");
+      }
+    },
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * How far each conversation was heard, so that what was said while nobody listened can be fetched: no message before a cursor
+ * is missing.
+ *
+ *   heard    a message came; until it is `kept` the cursor stays before it
+ *   hold     from here on something may be missing; until `release` the cursor stays here
+ *
+ * One value in the store, written a moment after a change: what a crash takes back is handed in again, which does no harm.
+ */
+import { z } from "zod";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { Store } from "../../../ports/store.ts";
+
+export interface Cursors {
+  load(): Promise<void>;
+  heard(channel: string, ts: string, thread: string | null): void;
+  kept(channel: string, ts: string): void;
+  /** The place to fetch from, for a conversation that is known. */
+  hold(channel: string): string | undefined;
+  /** For one that is not known yet. */
+  holdAt(channel: string, ts: string): void;
+  release(channel: string): void;
+  /** Conversations, the one with the newest message first. */
+  channels(): string[];
+  /** Its threads of late, newest first. */
+  threadsOf(channel: string): string[];
+  /** The newest message anywhere; undefined before the first one. */
+  newest(): string | undefined;
+  /** Writes what is not written yet. */
+  flush(): Promise<void>;
+}
+
+interface Cursor {
+  /** The newest message that came. */
+  newest: string;
+  /** Came and are not kept. */
+  open: Set<string>;
+  held: string | undefined;
+  /** Newest message by thread. */
+  threads: Map<string, string>;
+}
+
+const storedSchema = z.record(z.string(), z.object({ ts: z.string(), threads: z.record(z.string(), z.string()) }));
+const storeKey = "slack:cursors";
+const mostChannels = 500;
+const mostThreads = 30;
+const writeAfterMs = 500;
+
+export function createCursors(store: Store, log: Log): Cursors {
+  const cursors = new Map<string, Cursor>();
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
+
+  function changed(): void {
+    timer ??= setTimeout(() => void flush(), writeAfterMs);
+  }
+
+  function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    writing = writing
+      .then(() => store.set(storeKey, stored()))
+      .catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "Slack's cursors could not be kept"));
+    return writing;
+  }
+
+  function stored() {
+    const entries = byNewest().slice(0, mostChannels);
+    return Object.fromEntries(
+      entries.map(([channel, cursor]) => [
+        channel,
+        { ts: placeOf(cursor), threads: Object.fromEntries(cursor.threads) },
+      ]),
+    );
+  }
+
+  function byNewest(): [string, Cursor][] {
+    return [...cursors].sort(([, one], [, other]) => compare(other.newest, one.newest));
+  }
+
+  function cursorOf(channel: string, ts: string): Cursor {
+    const known = cursors.get(channel);
+    if (known !== undefined) return known;
+    const made = { newest: ts, open: new Set<string>(), held: undefined, threads: new Map<string, string>() };
+    cursors.set(channel, made);
+    if (cursors.size > mostChannels * 2) for (const [old] of byNewest().slice(mostChannels)) cursors.delete(old);
+    return made;
+  }
+
+  return {
+    async load() {
+      const parsed = storedSchema.safeParse(await store.get(storeKey));
+      for (const [channel, { ts, threads }] of Object.entries(parsed.data ?? {})) {
+        cursors.set(channel, {
+          newest: ts,
+          open: new Set(),
+          held: undefined,
+          threads: new Map(Object.entries(threads)),
+        });
+      }
+    },
+    heard(channel, ts, thread) {
+      const cursor = cursorOf(channel, ts);
+      cursor.open.add(ts);
+      if (compare(ts, cursor.newest) > 0) cursor.newest = ts;
+      if (thread === null) return;
+      cursor.threads.delete(thread);
+      cursor.threads.set(thread, ts);
+      const [oldest] = cursor.threads.keys();
+      if (cursor.threads.size > mostThreads && oldest !== undefined) cursor.threads.delete(oldest);
+    },
+    kept(channel, ts) {
+      cursors.get(channel)?.open.delete(ts);
+      changed();
+    },
+    hold(channel) {
+      const cursor = cursors.get(channel);
+      if (cursor === undefined) return undefined;
+      cursor.held = placeOf(cursor);
+      return cursor.held;
+    },
+    holdAt(channel, ts) {
+      cursorOf(channel, ts).held = ts;
+    },
+    release(channel) {
+      const cursor = cursors.get(channel);
+      if (cursor !== undefined) cursor.held = undefined;
+      changed();
+    },
+    channels: () => byNewest().map(([channel]) => channel),
+    threadsOf: (channel) => [...(cursors.get(channel)?.threads.keys() ?? [])].reverse(),
+    newest: () => byNewest()[0]?.[1].newest,
+    flush,
+  };
+}
+
+function placeOf({ newest, open, held }: Cursor): string {
+  const before = [...open].map(justBefore);
+  return [...before, ...(held === undefined ? [] : [held]), newest].sort(compare)[0] ?? newest;
+}
+
+function justBefore(ts: string): string {
+  const [seconds = "0", fraction = "0"] = ts.split(".");
+  const micros = BigInt(seconds) * 1_000_000n + BigInt(fraction) - 1n;
+  return `${micros / 1_000_000n}.${String(micros % 1_000_000n).padStart(6, "0")}`;
+}
+
+/** Of two ts, the older one first. */
+export function compare(one: string, other: string): number {
+  return Number(one) - Number(other);
+}

@@ -1,0 +1,243 @@
+/**
+ * Messages on their way to the agent, from events and from histories alike:
+ *
+ *   1. Slack's own lines, the agent's messages and those of bots that are not allowed end here
+ *   2. a message is one message, however often and as whatever event it comes; one that could not be kept is handed in again
+ *   3. what is said to the agent (a mention, a DM, a thread it is in) comes with its author, readable text and files; what is
+ *      not is handed in as it is
+ *   4. kept: only then the promise resolves, and Slack is told
+ *
+ * Events come in any order, and the first one again after the others: what is known to be edited or deleted is taken so.
+ */
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/message.ts";
+import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { Identity } from "../api/identity.ts";
+import type { People } from "../api/people.ts";
+import { formatConversationId, formatMessageId, isDirect, scopeOf, threadOf, timeOf } from "../conversation-id.ts";
+import { unescapeText } from "../outbound/safe-text.ts";
+import { createRecent, type Recent } from "../recent.ts";
+import type { FileReader } from "./attachments.ts";
+import { type Cursors, compare } from "./cursors.ts";
+import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./events.ts";
+import { mentions, readText } from "./readable-text.ts";
+import type { Threads } from "./threads.ts";
+
+export interface IntakeOptions {
+  handlers: PlatformHandlers;
+  identity(): Promise<Identity>;
+  people: People;
+  readFiles: FileReader;
+  threads: Threads;
+  cursors: Cursors;
+  authors: Recent<string>;
+  isAllowedBot(id: string): boolean;
+  /** Shows why a message is not answered, to its author alone where that can be. */
+  tell(message: InboundMessage, notice: Notice): Promise<void>;
+  /** Called once a message to the agent is kept. */
+  onTaken(message: InboundMessage): void;
+  log: Log;
+}
+
+export interface Intake {
+  /** Resolves when the message is durably kept, or is none of ours. */
+  message(event: MessageEvent): Promise<void>;
+  changed(event: unknown): Promise<void>;
+  deleted(event: unknown): Promise<void>;
+}
+
+const remembered = 20_000;
+const rememberedChanges = 2_000;
+
+export function createIntake(options: IntakeOptions): Intake {
+  const { handlers, identity, people, threads, cursors, authors, log } = options;
+  /** Messages that are kept; true: as said to the agent. */
+  const kept = createRecent<{ isAddressed: boolean }>(remembered);
+  /** What became of messages lately, as far as it was heard. */
+  const changes = createRecent<RawMessage | "deleted">(rememberedChanges);
+  const underWay = new Map<string, Promise<void>>();
+  /** At hand, so that nothing is waited for before a message has its place in the order. */
+  let known: Identity | undefined;
+
+  async function knowSelf(): Promise<Identity> {
+    known = await identity();
+    return known;
+  }
+
+  function isOurs(
+    event: { user?: string | undefined; bot_id?: string | undefined },
+    { userId, botId }: Identity,
+  ): boolean {
+    return event.user === userId || (event.bot_id !== undefined && event.bot_id === botId);
+  }
+
+  async function isToAgent(event: MessageEvent, { userId }: Identity): Promise<boolean> {
+    if (isDirect(event.channel) || event.type === "app_mention" || mentions(event.text ?? "", userId)) return true;
+    const thread = threadOf(event.ts, event.thread_ts);
+    return thread !== null && (await threads.has(event.channel, thread));
+  }
+
+  async function botAuthor(event: MessageEvent): Promise<Author | undefined> {
+    const ids = [event.user, event.bot_id].filter((id) => id !== undefined);
+    const id = ids.find(options.isAllowedBot);
+    const name = event.username ?? event.bot_profile?.name ?? id;
+    return id === undefined || name === undefined ? undefined : { id, name, isBot: true, roles: [] };
+  }
+
+  /** Undefined: nobody who is to be heard. */
+  async function authorOf(event: MessageEvent, isAddressed: boolean): Promise<Author | undefined> {
+    if (event.bot_id !== undefined || event.subtype === "bot_message") return await botAuthor(event);
+    const { user } = event;
+    if (user === undefined || user === "USLACKBOT") return undefined;
+    if (!isAddressed) return { id: user, name: user, isBot: false, roles: [] };
+    const author = await people.author(user);
+    return author.isBot ? await botAuthor(event) : author;
+  }
+
+  async function inboundOf(event: MessageEvent, self: Identity, isAddressed: boolean) {
+    const author = await authorOf(event, isAddressed);
+    if (author === undefined) return undefined;
+    const { channel, ts } = event;
+    const thread = threadOf(ts, event.thread_ts);
+    const isDm = isDirect(channel);
+    const conversation = { team: self.teamId, channel, thread: thread ?? (isDm ? null : ts) };
+    const message: InboundMessage = {
+      id: formatMessageId({ channel, ts }),
+      platform: "slack",
+      conversationId: formatConversationId(conversation),
+      scope: scopeOf(channel, author.id),
+      ...(isDm ? {} : { channelId: channel, spaceId: self.teamId }),
+      author,
+      ...(await contentOf(event, self, isAddressed)),
+      isAddressed,
+      isDirect: isDm,
+      at: timeOf(ts),
+    };
+    return { message, thread: isDm ? null : (thread ?? ts) };
+  }
+
+  async function contentOf(
+    event: MessageEvent,
+    self: Identity,
+    isAddressed: boolean,
+  ): Promise<{ text: string; attachments: Attachment[] }> {
+    if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
+    const [text, attachments] = await Promise.all([textOf(event, self), options.readFiles(event.files ?? [])]);
+    return { text, attachments };
+  }
+
+  /** With the messages that were forwarded in it. */
+  async function textOf(said: RawMessage, { userId }: Identity): Promise<string> {
+    const reader = { botUserId: userId, nameOf: people.nameOf };
+    const quoted = (said.attachments ?? []).filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
+    const parts = await Promise.all([
+      readText(said.text ?? "", reader),
+      ...quoted.map(async (each) => {
+        const quote = (await readText(each.text ?? "", reader)).replace(/^/gm, "> ");
+        return `[Quoted${each.author_name === undefined ? "" : ` from ${each.author_name}`}:]\n${quote}`;
+      }),
+    ]);
+    return parts.filter((part) => part !== "").join("\n\n");
+  }
+
+  async function hand(event: MessageEvent, self: Identity, isAddressed: boolean): Promise<void> {
+    const inbound = await inboundOf(event, self, isAddressed);
+    if (inbound === undefined) return;
+    const { message, thread } = inbound;
+    if (isAddressed) authors.set(message.id, message.author.id);
+    const notice = await handlers.onMessage(message);
+    if (!isAddressed) return;
+    if (notice === undefined) {
+      // After it is taken: a thread in which somebody was refused is not the agent's.
+      if (thread !== null) await threads.join(event.channel, thread);
+      return options.onTaken(message);
+    }
+    await options.tell(message, notice).catch((thrown: unknown) => {
+      log.warn(
+        { message: message.id, error: messageOf(thrown) },
+        "a person could not be told why they are not answered",
+      );
+    });
+  }
+
+  async function keepOnce(event: MessageEvent, self: Identity): Promise<void> {
+    const id = formatMessageId(event);
+    const before = kept.get(id);
+    const isAddressed = await isToAgent(event, self);
+    // An edit may have made it one for the agent.
+    if (before !== undefined && (before.isAddressed || !isAddressed)) return;
+    const change = changes.get(id);
+    if (change === "deleted") return;
+    await hand(change === undefined ? event : { ...event, ...wordsOf(change) }, self, isAddressed);
+    kept.set(id, { isAddressed });
+  }
+
+  async function takeDeletion(id: string): Promise<void> {
+    changes.set(id, "deleted");
+    await handlers.onDeleted("slack", id);
+  }
+
+  async function takeEdit(id: string, message: RawMessage, self: Identity): Promise<void> {
+    const known = changes.get(id);
+    if (known === "deleted" || (known !== undefined && compare(editedAt(message), editedAt(known)) < 0)) return;
+    changes.set(id, message);
+    await handlers.onEdited("slack", id, await textOf(message, self));
+  }
+
+  /**
+   * What happens in one conversation happens in its order: an answer does not overtake the question, an edit its message, and
+   * what comes as `message` and as `app_mention` at the same time is one after the other.
+   */
+  async function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
+    const place = `${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`;
+    const before = underWay.get(place) ?? Promise.resolve();
+    const mine = before.then(work);
+    const settled = mine.catch(() => {});
+    underWay.set(place, settled);
+    await mine.finally(() => {
+      if (underWay.get(place) === settled) underWay.delete(place);
+    });
+  }
+
+  return {
+    async message(event) {
+      const self = known ?? (await knowSelf());
+      if (!isSaid(event) || isOurs(event, self)) return;
+      cursors.heard(event.channel, event.ts, threadOf(event.ts, event.thread_ts));
+      await inOrder(event.channel, event, () => keepOnce(event, self));
+      cursors.kept(event.channel, event.ts);
+    },
+    async changed(event) {
+      const parsed = changedSchema.safeParse(event);
+      if (!parsed.success) return;
+      const { channel, message, previous_message: previous } = parsed.data;
+      const self = known ?? (await knowSelf());
+      if (isOurs(message, self)) return;
+      const id = formatMessageId({ channel, ts: message.ts });
+      // What is left of a deleted message that has answers.
+      if (message.subtype === "tombstone") return await inOrder(channel, message, () => takeDeletion(id));
+      // Previews and answers change a message as well, and are no edit.
+      if (previous !== undefined && previous.text === message.text) return;
+      await inOrder(channel, message, () => takeEdit(id, message, self));
+    },
+    async deleted(event) {
+      const parsed = deletedSchema.safeParse(event);
+      if (!parsed.success) return;
+      const { channel, deleted_ts: ts, previous_message: previous } = parsed.data;
+      const id = formatMessageId({ channel, ts });
+      await inOrder(channel, previous ?? { ts }, () => takeDeletion(id));
+    },
+  };
+}
+
+/** Of a message, what its place in the order is made of. */
+type Placed = { ts: string; thread_ts?: string | undefined };
+
+function wordsOf({ text, attachments }: RawMessage): Pick<RawMessage, "text" | "attachments"> {
+  return { text, attachments };
+}
+
+function editedAt({ edited, ts }: RawMessage): string {
+  return edited?.ts ?? ts;
+}

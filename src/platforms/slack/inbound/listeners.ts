@@ -1,0 +1,64 @@
+/** What Bolt hands on, to whom it concerns. Buttons, modals and commands are acknowledged first; events when they are kept. */
+import type { App } from "@slack/bolt";
+import { formCallbacks } from "../interactions/card-forms.ts";
+import type { Slash } from "../interactions/commands.ts";
+import type { Clicks } from "../interactions/interactions.ts";
+import type { AssistantPane } from "../outbound/assistant-pane.ts";
+import { forgetCallback, type Home, homeActions } from "../outbound/home.ts";
+import { messageEventSchema } from "./events.ts";
+import type { Intake } from "./inbound.ts";
+
+export interface Listeners {
+  intake: Intake;
+  clicks: Clicks;
+  slash: Slash;
+  home: Home;
+  pane: AssistantPane;
+  /** User groups were changed. */
+  onGroupsChanged(): void;
+  /** The app was removed, or its tokens were taken back. */
+  onRevoked(what: string): void;
+}
+
+const homeButtons: readonly string[] = Object.values(homeActions);
+
+export function addListeners(app: App, listeners: Listeners): void {
+  const { intake, clicks, slash, home, pane } = listeners;
+
+  app.event("message", ({ event }) => takeMessage(event));
+  app.event("app_mention", ({ event }) => takeMessage(event));
+  app.event("app_home_opened", async ({ event }) => {
+    await Promise.all([home.opened(event), pane.tabOpened(event)]);
+  });
+  app.event("assistant_thread_started", ({ event }) => pane.opened(event));
+  app.event("agent_session_stopped", ({ event }) => pane.stopped(event));
+  app.event(/^subteam_/, async () => listeners.onGroupsChanged());
+  app.event(/^(?:app_uninstalled|tokens_revoked)$/, async ({ event }) => listeners.onRevoked(event.type));
+
+  async function takeMessage(event: unknown): Promise<void> {
+    const subtype = typeof event === "object" && event !== null && "subtype" in event ? event.subtype : undefined;
+    if (subtype === "message_changed") return await intake.changed(event);
+    if (subtype === "message_deleted") return await intake.deleted(event);
+    const parsed = messageEventSchema.safeParse(event);
+    // Something that is no message as Slack describes them is not going to be one when it comes again.
+    if (parsed.success) await intake.message(parsed.data);
+  }
+
+  app.action(/./, async ({ ack, body, action }) => {
+    await ack();
+    const id = "action_id" in action ? action.action_id : "";
+    if (homeButtons.includes(id)) await home.click(body);
+    else await clicks.click(body);
+  });
+  for (const callback of formCallbacks) {
+    app.view(callback, async ({ ack, body }) => {
+      const answer = await clicks.submit(body);
+      await (answer === undefined ? ack() : ack(answer as never));
+    });
+  }
+  app.view(forgetCallback, async ({ ack, body }) => ack((await home.forget(body)) as never));
+  app.command(/./, async ({ ack, body }) => {
+    await ack();
+    await slash(body);
+  });
+}

@@ -1,0 +1,57 @@
+/**
+ * What people write, as the agent reads it: Slack's sequences become words that keep their ids, entities become the
+ * characters they stand for, and the mention that only says who is meant is taken away.
+ *
+ *   <@U1> what about <#C1|general>?   →   what about #general (C1)?
+ *   <https://x.dev|the page> &amp; …  →   the page (https://x.dev) & …
+ */
+import { unescapeText } from "../outbound/safe-text.ts";
+
+export interface TextReader {
+  botUserId: string;
+  nameOf(userId: string): Promise<string>;
+}
+
+const sequence = /<([^<>\n]+)>/g;
+/** More people than these in one message are left as ids. */
+const mostNames = 20;
+
+export async function readText(text: string, { botUserId, nameOf }: TextReader): Promise<string> {
+  const leading = new RegExp(`^\\s*<@${botUserId}(?:\\|[^<>]*)?>[,:]?[^\\S\\n]*`);
+  const said = text.replace(leading, "");
+  const ids = [...new Set([...said.matchAll(/<@([UW][A-Z0-9]+)/g)].map(([, id = ""]) => id))].slice(0, mostNames);
+  const names = new Map(await Promise.all(ids.map(async (id) => [id, await nameOf(id).catch(() => id)] as const)));
+  const readable = said.replace(sequence, (_whole, body: string) => shown(body, names));
+  return unescapeText(readable).trim();
+}
+
+export function mentions(text: string, userId: string): boolean {
+  return new RegExp(`<@${userId}(?:\\||>)`).test(text);
+}
+
+function shown(body: string, names: ReadonlyMap<string, string>): string {
+  const bar = body.indexOf("|");
+  const [target, label] = bar === -1 ? [body, ""] : [body.slice(0, bar), body.slice(bar + 1)];
+  const id = target.slice(1);
+  if (/^@[UW][A-Z0-9]+$/.test(target)) return withId(`@${escaped(names.get(id) ?? label)}`, id);
+  if (/^#[CDG][A-Z0-9]+$/.test(target)) return withId(`#${label}`, id);
+  if (target.startsWith("!")) return special(target, label);
+  if (label === "" || label === target || `mailto:${label}` === target) return target.replace(/^mailto:/, "");
+  return `${label} (${target})`;
+}
+
+/** A name is unescaped with the rest of the text. */
+function escaped(name: string): string {
+  return name.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+function withId(name: string, id: string): string {
+  return name.length <= 1 || name.slice(1) === id ? `${name[0]}${id}` : `${name} (${id})`;
+}
+
+function special(target: string, label: string): string {
+  const [, groupId] = /^!subteam\^(S[A-Z0-9]+)$/.exec(target) ?? [];
+  if (groupId !== undefined) return withId(label === "" ? "@" : label, groupId);
+  if (/^!(?:here|channel|everyone|group)$/.test(target)) return `@${target.slice(1)}`;
+  return label === "" ? target.slice(1) : label;
+}

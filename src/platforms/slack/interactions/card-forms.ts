@@ -1,0 +1,80 @@
+/**
+ * The forms behind a card's buttons: Edit… and Choose files…. What they begin with is kept when the card is posted and
+ * dropped when its row is settled; what is sent from them becomes an answer.
+ */
+import type { ApprovalCard } from "../../../ports/approval.ts";
+import type { InboundAnswer } from "../../../ports/message.ts";
+import type { Store } from "../../../ports/store.ts";
+import type { CardPlace } from "./card-place.ts";
+import { createEditDrafts, editCallback, editModal, editRefused, readEdit } from "./edit-modal.ts";
+import {
+  createFileLists,
+  fileListOf,
+  filesCallback,
+  filesModal,
+  filesRefused,
+  noFilesText,
+  readFiles,
+} from "./files-modal.ts";
+
+export const formCallbacks: readonly string[] = [editCallback, filesCallback];
+
+export type FormChoice = "edit" | "part";
+
+export interface CardForms {
+  /** Keeps what the forms of open rows begin with. */
+  keep(card: ApprovalCard): Promise<void>;
+  drop(card: ApprovalCard): Promise<void>;
+  /** The modal of a form; undefined: no longer to be had. */
+  view(choice: FormChoice, place: CardPlace): Promise<Record<string, unknown> | undefined>;
+}
+
+/** What was sent from a form. */
+export interface Submission {
+  place: CardPlace;
+  answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts">;
+  /** Why it is not to be handed in, in a sentence for the person. */
+  problem?: string;
+  /** The acknowledgement that leaves the form open and shows the sentence. */
+  refused(text: string): Record<string, unknown>;
+}
+
+export function createCardForms(store: Store): CardForms {
+  const drafts = createEditDrafts(store);
+  const lists = createFileLists(store);
+  return {
+    async keep({ items }) {
+      for (const item of items) {
+        const list = fileListOf(item);
+        if (item.editJson !== undefined) await drafts.keep(item.approvalId, item.editJson);
+        if (list !== undefined) await lists.keep(item.approvalId, list);
+      }
+    },
+    async drop({ items }) {
+      for (const { approvalId, changes } of items.filter(({ state }) => state !== "open")) {
+        await (changes === undefined ? drafts : lists).drop(approvalId);
+      }
+    },
+    async view(choice, place) {
+      if (choice === "edit") {
+        const json = await drafts.take(place.approvalId);
+        return json === undefined ? undefined : editModal(place, json);
+      }
+      const list = await lists.take(place.approvalId);
+      return list === undefined ? undefined : filesModal(place, list);
+    },
+  };
+}
+
+/** Undefined when it is no form of ours. */
+export function readSubmission(callback: string, metadata: string, values: unknown): Submission | undefined {
+  if (callback === editCallback) {
+    const edit = readEdit(metadata, values);
+    return edit && { place: edit.place, answer: { choice: "edit", editedJson: edit.json }, refused: editRefused };
+  }
+  const files = callback === filesCallback ? readFiles(metadata, values) : undefined;
+  if (files === undefined) return undefined;
+  const { place, parts, denyLabel } = files;
+  const problem = parts.length === 0 ? { problem: noFilesText(denyLabel) } : {};
+  return { place, answer: { choice: "part", parts }, ...problem, refused: filesRefused };
+}

@@ -1,0 +1,121 @@
+/**
+ * `/remora NAME REST`. Every command is answered to the person alone, but for `ask`: that is something said, so it is posted
+ * for everybody to see, and answered in a thread of its own as a mention would be.
+ */
+import { z } from "zod";
+import { saidByCommand } from "../../../commands/ask-command.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { Author, InboundCommand, InboundMessage } from "../../../ports/message.ts";
+import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { SlackApi } from "../api/api.ts";
+import { isPlaceProblem } from "../api/api-problems.ts";
+import type { Identity } from "../api/identity.ts";
+import type { People } from "../api/people.ts";
+import { formatConversationId, formatMessageId, isDirect, scopeOf, timeOf } from "../conversation-id.ts";
+import { readText } from "../inbound/readable-text.ts";
+import type { Threads } from "../inbound/threads.ts";
+import type { Teller, Whereabouts } from "../outbound/ephemeral-reply.ts";
+import { richText } from "../outbound/rich-text.ts";
+import { beginningOf, escapeText } from "../outbound/safe-text.ts";
+import type { Recent } from "../recent.ts";
+
+export interface SlashOptions {
+  handlers: PlatformHandlers;
+  api: SlackApi;
+  identity(): Promise<Identity>;
+  people: People;
+  threads: Threads;
+  authors: Recent<string>;
+  tell: Teller;
+  onTaken(message: InboundMessage): void;
+  log: Log;
+}
+
+export type Slash = (body: unknown) => Promise<void>;
+
+const schema = z.object({
+  channel_id: z.string(),
+  user_id: z.string(),
+  text: z.string().default(""),
+  response_url: z.string(),
+});
+const postedSchema = z.object({ ts: z.string() });
+const nothing = z.unknown();
+
+export function createSlash(options: SlashOptions): Slash {
+  const { handlers, api, identity, people, threads, authors, tell, log } = options;
+
+  async function ask(channel: string, author: Author, text: string, where: Whereabouts): Promise<void> {
+    const self = await identity();
+    const ts = await postQuestion(channel, author, text);
+    const isDm = isDirect(channel);
+    const message: InboundMessage = {
+      id: formatMessageId({ channel, ts }),
+      platform: "slack",
+      conversationId: formatConversationId({ team: self.teamId, channel, thread: isDm ? null : ts }),
+      scope: scopeOf(channel, author.id),
+      ...(isDm ? {} : { channelId: channel, spaceId: self.teamId }),
+      ...{ author, text, attachments: [], isAddressed: true, isDirect: isDm, at: timeOf(ts) },
+    };
+    authors.set(message.id, author.id);
+    try {
+      if (!isDm) await threads.join(channel, ts);
+      const notice = await handlers.onMessage(message);
+      if (notice === undefined) return options.onTaken(message);
+      await api.call("chat.delete", { channel, ts }, nothing);
+      await tell.markdown(where, notice.text);
+    } catch (thrown) {
+      await api.call("chat.delete", { channel, ts }, nothing).catch(() => {});
+      throw thrown;
+    }
+  }
+
+  /** What was asked stands above its answer; it pings nobody. */
+  async function postQuestion(channel: string, author: Author, text: string): Promise<string> {
+    const block = richText([
+      { type: "text", text: `${author.name} asks: `, style: { bold: true } },
+      { type: "text", text: beginningOf(text, 10_000) },
+    ]);
+    const content = { text: escapeText(`${author.name} asks: ${beginningOf(text, 1_000)}`), blocks: [block] };
+    const silent = { unfurl_links: false, unfurl_media: false };
+    return (await api.call("chat.postMessage", { channel, ...content, ...silent }, postedSchema, { isOnce: true })).ts;
+  }
+
+  async function run(channel: string, by: Author, name: string, rest: string, where: Whereabouts): Promise<void> {
+    const { teamId: team } = await identity();
+    const command: InboundCommand = {
+      platform: "slack",
+      conversationId: formatConversationId({ team, channel, thread: null }),
+      scope: scopeOf(channel, by.id),
+      ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
+      ...{ name, rest, by, at: Date.now() },
+    };
+    const receipt = await handlers.onCommand(command);
+    await tell.markdown(where, receipt.text);
+  }
+
+  return async (body) => {
+    const { channel_id: channel, user_id: userId, text, response_url: responseUrl } = schema.parse(body);
+    const where = { userId, channel, thread: null, responseUrl };
+    const [, name = "", raw = ""] = /^\s*(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
+    try {
+      const self = await identity();
+      const by = await people.author(userId);
+      const rest = await readText(raw, { botUserId: self.userId, nameOf: people.nameOf });
+      const command = name.toLowerCase();
+      const said = saidByCommand(command, rest);
+      if (said !== undefined) await ask(channel, by, said, where);
+      else await run(channel, by, command, rest, where);
+    } catch (thrown) {
+      log.error({ command: name.slice(0, 40), error: messageOf(thrown) }, "a slash command could not be carried out");
+      await tell.plain(where, failureText(thrown)).catch(() => {});
+    }
+  };
+}
+
+function failureText(thrown: unknown): string {
+  if (isPlaceProblem(thrown))
+    return `I can't write here. Invite me first: /invite, then my name. (${messageOf(thrown)})`;
+  return `That did not work: ${messageOf(thrown)}`;
+}

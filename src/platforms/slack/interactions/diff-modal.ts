@@ -1,0 +1,79 @@
+/** The modal of "Show diff": the text in boxes of code, cut at the ends of lines. */
+import type { AnswerReceipt } from "../../../ports/message.ts";
+import type { Block } from "../outbound/render.ts";
+import { italic, plain, preformatted, richText } from "../outbound/rich-text.ts";
+import { beginningOf } from "../outbound/safe-text.ts";
+
+/** As for other texts of blocks: https://docs.slack.dev/reference/block-kit/composition-objects/text-object */
+const maxBoxCharacters = 3_000;
+/** Slack takes 100 blocks; nobody reads that far in a window. */
+const maxBoxes = 40;
+/** Slack takes 250 kB: https://docs.slack.dev/reference/methods/views.open */
+const maxViewBytes = 200_000;
+const maxNoteCharacters = 3_000;
+
+export function waitingModal(): Record<string, unknown> {
+  return modal([richText([italic("One moment …")])]);
+}
+
+/** A sentence instead of the diff. */
+export function noteModal(text: string): Record<string, unknown> {
+  return modal([richText([plain(beginningOf(text, maxNoteCharacters) || "There is nothing to show.")])]);
+}
+
+/** Undefined when the text does not fit. */
+export function diffModal({ text: note, file }: AnswerReceipt & { file: { text: string } }) {
+  const { boxes, rest, isInsideLine } = boxesOf(file.text);
+  if (rest > 0) return undefined;
+  const more = isInsideLine ? "A line that is too long for a box goes on in the next one." : "";
+  const view = modal([...notes(note, more), ...boxes.map(preformatted)]);
+  return jsonBytes(view) > maxViewBytes ? undefined : view;
+}
+
+/** As much of the text as fits, below a sentence that says where the rest is. */
+export function beginningModal(note: string, text: string): Record<string, unknown> {
+  const { boxes } = boxesOf(text);
+  for (let count = boxes.length; ; count = Math.floor(count / 2)) {
+    const view = modal([...notes(note, "It begins:"), ...boxes.slice(0, count).map(preformatted)]);
+    if (count === 0 || jsonBytes(view) <= maxViewBytes) return view;
+  }
+}
+
+function notes(...texts: string[]): Block[] {
+  return texts.filter(Boolean).map((text) => richText([plain(beginningOf(text, maxNoteCharacters))]));
+}
+
+function modal(blocks: Block[]): Record<string, unknown> {
+  const close = { type: "plain_text", text: "Close" };
+  return { type: "modal", title: { type: "plain_text", text: "Diff" }, close, blocks };
+}
+
+/** `rest`: the characters that have no box. */
+function boxesOf(text: string): { boxes: string[]; rest: number; isInsideLine: boolean } {
+  const boxes: string[] = [];
+  let isInsideLine = false;
+  let from = 0;
+  while ((from < text.length && boxes.length < maxBoxes) || boxes.length === 0) {
+    const whole = beginningOf(text.slice(from), maxBoxCharacters);
+    const lineEnd = from + whole.length < text.length ? lastLineEnd(text, from, whole.length) : -1;
+    const box = lineEnd === -1 ? whole : text.slice(from, lineEnd);
+    isInsideLine ||= lineEnd === -1 && from + whole.length < text.length;
+    boxes.push(box);
+    from = lineEnd === -1 ? from + whole.length : lineEnd + 1;
+  }
+  return { boxes, rest: text.length - from, isInsideLine };
+}
+
+/** The last line end with which the text before it still fits; -1: none. */
+function lastLineEnd(text: string, from: number, most: number): number {
+  const found = text.lastIndexOf("\n", from + most);
+  return found > from ? found : -1;
+}
+
+/** JSON may be sent with `\u` escapes, of six bytes a UTF-16 unit. */
+function jsonBytes(view: Record<string, unknown>): number {
+  return [...JSON.stringify(view)].reduce(
+    (sum, character) => sum + (character < "\u0080" ? 1 : 6 * character.length),
+    0,
+  );
+}

@@ -1,0 +1,117 @@
+/**
+ * The modal of Edit…: the arguments as JSON in as many inputs as they need, and back again.
+ *
+ * The arguments to begin with are kept in the store when the card is posted, because a click brings the approval's id alone.
+ */
+import { z } from "zod";
+import type { Store } from "../../../ports/store.ts";
+import { richText } from "../outbound/rich-text.ts";
+import { beginningOf } from "../outbound/safe-text.ts";
+import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
+
+export const editCallback = "remora_edit";
+
+/** `joints`: what stands between the inputs' texts. */
+const metadataSchema = cardPlaceSchema.extend({ joints: z.array(z.string()) });
+
+const longestInput = 3_000;
+const keptMs = 30 * 86_400_000;
+
+export interface EditDrafts {
+  keep(approvalId: string, json: string): Promise<void>;
+  take(approvalId: string): Promise<string | undefined>;
+  drop(approvalId: string): Promise<void>;
+}
+
+export function createEditDrafts(store: Store): EditDrafts {
+  const keyOf = (approvalId: string) => `slack:edit:${approvalId}`;
+  return {
+    keep: (approvalId, json) => store.set(keyOf(approvalId), json, keptMs),
+    async take(approvalId) {
+      const json = await store.get(keyOf(approvalId));
+      return typeof json === "string" ? json : undefined;
+    },
+    drop: (approvalId) => store.delete(keyOf(approvalId)),
+  };
+}
+
+export function editModal(place: CardPlace, json: string): Record<string, unknown> {
+  const { texts, joints } = inputsOf(json);
+  return {
+    type: "modal",
+    callback_id: editCallback,
+    private_metadata: JSON.stringify({ ...place, joints }),
+    title: { type: "plain_text", text: "Edit the call" },
+    submit: { type: "plain_text", text: "Approve as edited" },
+    close: { type: "plain_text", text: "Cancel" },
+    blocks: [
+      richText([
+        { type: "text", text: "The arguments as JSON. What you send is checked again, and runs as you wrote it." },
+      ]),
+      ...texts.map((text, index) => ({
+        type: "input",
+        block_id: blockOf(index),
+        optional: index > 0,
+        label: {
+          type: "plain_text",
+          text: texts.length === 1 ? "Arguments" : `Arguments, part ${index + 1} of ${texts.length}`,
+        },
+        element: {
+          type: "plain_text_input",
+          action_id: "json",
+          multiline: true,
+          initial_value: text,
+          max_length: longestInput,
+        },
+      })),
+    ],
+  };
+}
+
+/** Undefined when it is no modal of ours. */
+export function readEdit(metadata: string, values: unknown): { place: CardPlace; json: string } | undefined {
+  const parsed = readMetadata(metadata, metadataSchema);
+  if (parsed === undefined) return undefined;
+  const { joints, ...place } = parsed;
+  const texts = Array.from({ length: joints.length + 1 }, (_, index) => textIn(values, blockOf(index)));
+  const json = texts.map((text, index) => (joints[index - 1] ?? "") + text).join("");
+  return { place, json };
+}
+
+/** Puts a sentence under the first input, and leaves the modal open with what was typed. */
+export function editRefused(text: string): Record<string, unknown> {
+  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, 1_500) } };
+}
+
+function blockOf(index: number): string {
+  return `arguments-${index}`;
+}
+
+/** Cut at line ends where there are some; blanks at the ends of an input would not come back. */
+function inputsOf(json: string): { texts: string[]; joints: string[] } {
+  const texts: string[] = [];
+  const joints: string[] = [];
+  for (let rest = json; rest !== "" || texts.length === 0; ) {
+    const { end, joint } = rest.length <= longestInput ? { end: rest.length, joint: "" } : cutOf(rest);
+    texts.push(rest.slice(0, end));
+    rest = rest.slice(end + joint.length);
+    if (rest !== "") joints.push(joint);
+  }
+  return { texts, joints };
+}
+
+function cutOf(text: string): { end: number; joint: string } {
+  const lineEnd = text.lastIndexOf("\n", longestInput);
+  if (lineEnd > longestInput / 2) return { end: lineEnd, joint: "\n" };
+  for (let end = longestInput; end > longestInput / 2; end--) {
+    const isBetweenWords = !/[\s\uD800-\uDBFF]/.test(text[end - 1] ?? "") && !/\s/.test(text[end] ?? "");
+    if (isBetweenWords) return { end, joint: "" };
+  }
+  return { end: longestInput, joint: "" };
+}
+
+function textIn(values: unknown, blockId: string): string {
+  const schema = z.record(z.string(), z.record(z.string(), z.object({ value: z.string().nullish() })));
+  const parsed = schema.safeParse(values);
+  return parsed.data?.[blockId]?.json?.value ?? "";
+}

@@ -1,0 +1,170 @@
+/**
+ * The modal of "Choose files…": a checkbox for each file of a card, all of them ticked, in groups as Slack allows them.
+ *
+ * A click brings the approval's id alone, so the list is kept in the store when the card is posted.
+ */
+import { z } from "zod";
+import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChange } from "../../../ports/approval.ts";
+import type { Store } from "../../../ports/store.ts";
+import { choiceLabel } from "../outbound/cards/card-buttons.ts";
+import { changeActions, changeHeadings, counted } from "../outbound/cards/change-blocks.ts";
+import type { Block } from "../outbound/render.ts";
+import { italic, plain, richText } from "../outbound/rich-text.ts";
+import { beginningOf, endOf, middleCut } from "../outbound/safe-text.ts";
+import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
+
+export const filesCallback = "remora_files";
+
+/** Of a group of checkboxes: https://docs.slack.dev/reference/block-kit/block-elements/checkboxes-element */
+const maxOptions = 10;
+/** Of an option's text, and of its description: https://docs.slack.dev/reference/block-kit/composition-objects/option-object */
+const maxOptionCharacters = 75;
+/** A path that an option has no room for stands below the group. A view holds 250 kB. */
+const maxPathCharacters = 1_000;
+const maxLabelCharacters = 75;
+const keptMs = 30 * 86_400_000;
+
+const listSchema = z.object({
+  files: z.array(z.object({ path: z.string(), action: z.enum(["deleted", "changed", "added"]), detail: z.string() })),
+  moreFiles: z.number(),
+  denyLabel: z.string(),
+});
+/** What the form begins with. `files` are in the order of the card, whose indexes are the answer. */
+export type FileList = z.infer<typeof listSchema>;
+
+const metadataSchema = cardPlaceSchema.extend({ denyLabel: z.string() });
+
+export interface FileLists {
+  keep(approvalId: string, list: FileList): Promise<void>;
+  take(approvalId: string): Promise<FileList | undefined>;
+  drop(approvalId: string): Promise<void>;
+}
+
+export function createFileLists(store: Store): FileLists {
+  const keyOf = (approvalId: string) => `slack:files:${approvalId}`;
+  return {
+    keep: (approvalId, list) => store.set(keyOf(approvalId), list, keptMs),
+    take: async (approvalId) => listSchema.safeParse(await store.get(keyOf(approvalId))).data,
+    drop: (approvalId) => store.delete(keyOf(approvalId)),
+  };
+}
+
+/** Undefined for a row whose files can't be chosen. */
+export function fileListOf(item: ApprovalCard["items"][number]): FileList | undefined {
+  const { changes, choices } = item;
+  if (changes === undefined || !choices.includes("part")) return undefined;
+  const files = changes.files.slice(0, maxShownFiles);
+  const moreFiles = changes.moreFiles + changes.files.length - files.length;
+  return { files, moreFiles, denyLabel: denyLabelOf(item) };
+}
+
+function denyLabelOf(item: CardItem): string {
+  return beginningOf(choiceLabel("deny", item), maxLabelCharacters);
+}
+
+export function filesModal(place: CardPlace, { files, moreFiles, denyLabel }: FileList): Record<string, unknown> {
+  const groups = groupsOf(files);
+  const more = `Not listed here, and not kept: ${counted(moreFiles, "more file")}.`;
+  return {
+    type: "modal",
+    callback_id: filesCallback,
+    private_metadata: JSON.stringify({ ...place, denyLabel }),
+    title: { type: "plain_text", text: "Choose files" },
+    submit: { type: "plain_text", text: "Keep chosen files" },
+    close: { type: "plain_text", text: "Cancel" },
+    blocks: [
+      richText([plain("Ticked files are kept. The changes to all others are discarded.")]),
+      ...groups.flatMap((group, index) => groupBlocks(group, index)),
+      ...(moreFiles === 0 ? [] : [richText([italic(more)])]),
+    ],
+  };
+}
+
+/** Undefined when it is no modal of ours. */
+export function readFiles(
+  metadata: string,
+  values: unknown,
+): { place: CardPlace; parts: number[]; denyLabel: string } | undefined {
+  const parsed = readMetadata(metadata, metadataSchema);
+  if (parsed === undefined) return undefined;
+  const { denyLabel, ...place } = parsed;
+  return { place, parts: chosenIn(values), denyLabel };
+}
+
+/** Puts a sentence under the first group, and leaves the modal open as it is. */
+export function filesRefused(text: string): Record<string, unknown> {
+  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, 1_500) } };
+}
+
+export function noFilesText(denyLabel: string): string {
+  return `Choose at least one file. To keep none of them, cancel, and press ${denyLabel} on the card.`;
+}
+
+interface Entry {
+  file: ShownChange;
+  index: number;
+}
+
+interface Group {
+  label: string;
+  entries: Entry[];
+}
+
+function groupsOf(files: FileList["files"]): Group[] {
+  const all = files.map((file, index) => ({ file, index }));
+  return changeActions.flatMap((action) => {
+    const entries = all.filter(({ file }) => file.action === action);
+    const count = Math.ceil(entries.length / maxOptions);
+    return Array.from({ length: count }, (_, number) => ({
+      label: count === 1 ? changeHeadings[action] : `${changeHeadings[action]}, part ${number + 1} of ${count}`,
+      entries: entries.slice(number * maxOptions, (number + 1) * maxOptions),
+    }));
+  });
+}
+
+function groupBlocks({ label, entries }: Group, number: number): Block[] {
+  const options = entries.map(optionOf);
+  const long = entries.filter(({ file }) => file.path.length > maxOptionCharacters);
+  const paths = long.map(({ file, index }) => `${index + 1}. ${middleCut(file.path, maxPathCharacters)}`);
+  return [
+    {
+      type: "input",
+      block_id: blockOf(number),
+      optional: true,
+      label: { type: "plain_text", text: label, emoji: false },
+      element: { type: "checkboxes", action_id: blockOf(number), options, initial_options: options },
+    },
+    ...(paths.length === 0 ? [] : [richText([italic(paths.join("\n"))])]),
+  ];
+}
+
+/** The end of a path says more than its beginning. Its number leads to the whole of it. */
+function optionOf({ file: { path, detail }, index }: Entry) {
+  const number = `${index + 1}. …`;
+  const isShort = path.length <= maxOptionCharacters;
+  const text = isShort ? path : `${number}${endOf(path, maxOptionCharacters - number.length)}`;
+  const description = { type: "plain_text", text: middleCut(detail, maxOptionCharacters), emoji: false };
+  return {
+    text: { type: "plain_text", text, emoji: false },
+    value: String(index),
+    ...(detail === "" ? {} : { description }),
+  };
+}
+
+function blockOf(number: number): string {
+  return `files-${number}`;
+}
+
+const chosenSchema = z.record(
+  z.string(),
+  z.record(z.string(), z.object({ selected_options: z.array(z.object({ value: z.string() })).nullish() })),
+);
+
+function chosenIn(values: unknown): number[] {
+  const blocks = Object.entries(chosenSchema.safeParse(values).data ?? {});
+  const options = blocks.flatMap(([, elements]) =>
+    Object.values(elements).flatMap((element) => element.selected_options ?? []),
+  );
+  const indexes = options.map(({ value }) => Number(value)).filter((index) => Number.isInteger(index) && index >= 0);
+  return [...new Set(indexes)].sort((one, other) => one - other);
+}

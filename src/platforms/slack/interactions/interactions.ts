@@ -1,0 +1,195 @@
+/**
+ * Clicks on cards and questions, and what is sent from the forms of a card. Each is acknowledged at once; then it is handed
+ * in, whatever id and choice it carries, and the person is told what came of it.
+ */
+import { z } from "zod";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { AnswerChoice, AnswerReceipt } from "../../../ports/message.ts";
+import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { SlackApi } from "../api/api.ts";
+import type { Identity } from "../api/identity.ts";
+import type { People } from "../api/people.ts";
+import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
+import { isFirstPart } from "../outbound/cards/card.ts";
+import { choiceActions } from "../outbound/cards/card-buttons.ts";
+import type { Teller, Whereabouts } from "../outbound/ephemeral-reply.ts";
+import { pickAction } from "../outbound/question.ts";
+import { type CardForms, type FormChoice, readSubmission, type Submission } from "./card-forms.ts";
+import type { CardPlace } from "./card-place.ts";
+import { createShowDiff } from "./show-diff.ts";
+import { answerWithinMs, within } from "./within.ts";
+
+export interface ClicksOptions {
+  handlers: PlatformHandlers;
+  api: SlackApi;
+  identity(): Promise<Identity>;
+  people: People;
+  forms: CardForms;
+  tell: Teller;
+  log: Log;
+}
+
+export interface Clicks {
+  /** Resolves when the person has been told. */
+  click(body: unknown): Promise<void>;
+  /** What the modal's submission is to be acknowledged with; undefined: close it. */
+  submit(body: unknown): Promise<Record<string, unknown> | undefined>;
+}
+
+const clickSchema = z.object({
+  user: z.object({ id: z.string() }),
+  trigger_id: z.string().optional(),
+  response_url: z.string().optional(),
+  channel: z.object({ id: z.string() }),
+  container: z.object({ message_ts: z.string(), thread_ts: z.string().optional() }),
+  message: z.object({ thread_ts: z.string().optional() }).optional(),
+  actions: z
+    .array(z.object({ action_id: z.string(), block_id: z.string().default(""), value: z.string().default("") }))
+    .min(1),
+});
+type Click = z.infer<typeof clickSchema>;
+
+const submissionSchema = z.object({
+  user: z.object({ id: z.string() }),
+  view: z.object({
+    callback_id: z.string(),
+    private_metadata: z.string(),
+    state: z.object({ values: z.unknown() }),
+  }),
+});
+
+const nothing = z.unknown();
+const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
+const notTaken = "That could not be taken, so nothing was changed. Try again in a moment.";
+const takesLonger = "Your click is here. It takes longer than usual; you are told what came of it.";
+const noForm: Record<FormChoice, string> = {
+  edit: "This call can't be edited any more.",
+  part: "The files of this card can't be chosen any more.",
+};
+const unknownButton = "I don't know this button any more, so nothing was changed.";
+
+export function createClicks(options: ClicksOptions): Clicks {
+  const { handlers, api, identity, people, forms, tell, log } = options;
+  const showDiff = createShowDiff(options);
+
+  async function placeOf(click: Click) {
+    const { teamId: team } = await identity();
+    const { channel, container, message } = click;
+    const ts = container.message_ts;
+    const thread = threadOf(ts, container.thread_ts ?? message?.thread_ts);
+    const isCard = isFirstPart(click.actions[0]?.block_id ?? "");
+    return {
+      thread,
+      conversationId: formatConversationId({ team, channel: channel.id, thread }),
+      ...(isCard ? { messageId: formatMessageId({ channel: channel.id, ts }) } : {}),
+    };
+  }
+
+  async function handIn(click: Click): Promise<AnswerReceipt | undefined> {
+    const [action] = click.actions;
+    if (action === undefined) return undefined;
+    const { thread, ...place } = await placeOf(click);
+    const at = Date.now();
+    const choice = choices.get(action.action_id);
+    if (choice === "edit" || choice === "part")
+      return await openForm(choice, click, { ...place, approvalId: action.value, channel: click.channel.id, thread });
+    const by = await people.author(click.user.id);
+    if (choice !== undefined) {
+      return await handlers.onAnswer({ platform: "slack", ...place, cardOrApprovalId: action.value, choice, by, at });
+    }
+    const option = Number(action.action_id.slice(pickAction.length));
+    if (!action.action_id.startsWith(pickAction) || !Number.isInteger(option))
+      return { accepted: false, text: unknownButton };
+    const { conversationId } = place;
+    return await handlers.onPick({ platform: "slack", conversationId, questionId: action.value, option, by, at });
+  }
+
+  function handInSafely(click: Click): Promise<AnswerReceipt | undefined> {
+    return handIn(click).catch((thrown: unknown) => {
+      log.error({ person: click.user.id, error: messageOf(thrown) }, "a click could not be taken");
+      return { accepted: false, text: notTaken };
+    });
+  }
+
+  /** The trigger is good for three seconds, so nothing is asked for before the modal is there. */
+  async function openForm(choice: FormChoice, click: Click, place: CardPlace): Promise<AnswerReceipt | undefined> {
+    const view = await forms.view(choice, place);
+    if (view === undefined) return { accepted: false, text: noForm[choice] };
+    const args = { trigger_id: click.trigger_id, view };
+    await api.call("views.open", args, nothing, { isOnce: true, patienceMs: 0 });
+    return undefined;
+  }
+
+  async function takeForm({ place, answer }: Submission, userId: string): Promise<AnswerReceipt> {
+    const { conversationId, messageId, approvalId } = place;
+    try {
+      return await handlers.onAnswer({
+        platform: "slack",
+        conversationId,
+        ...(messageId === undefined ? {} : { messageId }),
+        cardOrApprovalId: approvalId,
+        ...answer,
+        by: await people.author(userId),
+        at: Date.now(),
+      });
+    } catch (thrown) {
+      log.error({ choice: answer.choice, error: messageOf(thrown) }, "what was sent from a form could not be taken");
+      return { accepted: false, text: notTaken };
+    }
+  }
+
+  function tellQuietly(where: Whereabouts, text: string): Promise<void> {
+    return tell.plain(where, text).catch((thrown: unknown) => {
+      log.warn(
+        { person: where.userId, error: messageOf(thrown) },
+        "a person could not be told what came of their click",
+      );
+    });
+  }
+
+  return {
+    async click(body) {
+      const parsed = clickSchema.safeParse(body);
+      if (!parsed.success) return;
+      const click = parsed.data;
+      const { user, channel, container, response_url: responseUrl } = click;
+      const thread = container.thread_ts ?? click.message?.thread_ts ?? null;
+      const where = {
+        userId: user.id,
+        channel: channel.id,
+        thread,
+        ...(responseUrl === undefined ? {} : { responseUrl }),
+      };
+      if (choices.get(click.actions[0]?.action_id ?? "") === "diff") {
+        const answer = async () => (await handInSafely(click)) ?? { accepted: false, text: notTaken };
+        return await showDiff({ where, trigger: click.trigger_id, answer }).catch((thrown: unknown) =>
+          log.warn({ person: user.id, error: messageOf(thrown) }, "a person could not be shown a diff"),
+        );
+      }
+      const handed = handInSafely(click);
+      const isInTime = await within(
+        answerWithinMs,
+        handed.then(() => true),
+      );
+      if (isInTime !== true) await tellQuietly(where, takesLonger);
+      const receipt = await handed;
+      if (receipt !== undefined) await tellQuietly(where, receipt.text);
+    },
+    async submit(body) {
+      const parsed = submissionSchema.safeParse(body);
+      if (!parsed.success) return undefined;
+      const { view, user } = parsed.data;
+      const submission = readSubmission(view.callback_id, view.private_metadata, view.state.values);
+      if (submission === undefined) return undefined;
+      const { place, problem, refused } = submission;
+      if (problem !== undefined) return refused(problem);
+      const answered = takeForm(submission, user.id);
+      const inTime = await within(answerWithinMs, answered);
+      if (inTime?.accepted === false) return refused(inTime.text);
+      const { channel, thread } = place;
+      void answered.then((receipt) => tellQuietly({ userId: user.id, channel, thread }, receipt.text));
+      return undefined;
+    },
+  };
+}

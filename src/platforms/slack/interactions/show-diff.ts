@@ -1,0 +1,99 @@
+/**
+ * "Show diff", for the person alone:
+ *
+ *   1. the modal, at once, because its trigger is good for three seconds
+ *   2. the answer, and with it the diff, into the modal
+ *   3. a diff that does not fit: as a file into the person's direct messages, and the modal says so and shows the beginning
+ *
+ * A file is never shared in a channel. Where there is no modal, words for the person alone take its place.
+ */
+import { z } from "zod";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { AnswerReceipt } from "../../../ports/message.ts";
+import type { SlackApi } from "../api/api.ts";
+import { isSlackError } from "../api/api-problems.ts";
+import { isDirect } from "../conversation-id.ts";
+import type { Teller, Whereabouts } from "../outbound/ephemeral-reply.ts";
+import { shareFiles, uploadFile } from "../outbound/files-out.ts";
+import { beginningModal, diffModal, noteModal, waitingModal } from "./diff-modal.ts";
+
+export interface ShowDiffOptions {
+  api: SlackApi;
+  tell: Teller;
+  log: Log;
+}
+
+export interface DiffRequest {
+  where: Whereabouts;
+  trigger: string | undefined;
+  /** Must not reject. */
+  answer(): Promise<AnswerReceipt>;
+}
+
+type DiffFile = NonNullable<AnswerReceipt["file"]>;
+
+const openedSchema = z.object({ view: z.object({ id: z.string() }) });
+const directSchema = z.object({ channel: z.object({ id: z.string() }) });
+const nothing = z.unknown();
+
+/** Resolves when the person has seen what there is. */
+export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: DiffRequest) => Promise<void> {
+  async function open(trigger: string | undefined): Promise<string | undefined> {
+    const args = { trigger_id: trigger, view: waitingModal() };
+    try {
+      return (await api.call("views.open", args, openedSchema, { isOnce: true, patienceMs: 0 })).view.id;
+    } catch (thrown) {
+      log.warn({ error: messageOf(thrown) }, "a diff could not be opened in a modal");
+      return undefined;
+    }
+  }
+
+  /** False when Slack does not take it. */
+  async function update(viewId: string, view: Record<string, unknown>): Promise<boolean> {
+    try {
+      await api.call("views.update", { view_id: viewId, view }, nothing);
+      return true;
+    } catch (thrown) {
+      // The person has closed it, and does not wait for it any more.
+      if (isSlackError(thrown, "not_found")) return true;
+      log.warn({ error: messageOf(thrown) }, "a modal could not show a diff");
+      return false;
+    }
+  }
+
+  /** Resolves to what the person is to be told. */
+  async function sendFile({ userId, channel, thread }: Whereabouts, { name, text }: DiffFile): Promise<string> {
+    const size = `The diff has ${text.length.toLocaleString("en")} characters.`;
+    try {
+      const place = isDirect(channel)
+        ? { channel, thread }
+        : { channel: (await api.call("conversations.open", { users: userId }, directSchema)).channel.id, thread: null };
+      // Slack takes no empty files.
+      const file = await uploadFile(api, { name, bytes: Buffer.from(text || "\n") });
+      await shareFiles(api, place, [file]);
+      return `${size} All of it is in the file ${name} in your direct messages with me.`;
+    } catch (thrown) {
+      log.warn({ person: userId, error: messageOf(thrown) }, "a diff could not be sent as a file");
+      return `${size} I could not send it to you as a file: ${messageOf(thrown)}`;
+    }
+  }
+
+  async function show(viewId: string | undefined, where: Whereabouts, receipt: AnswerReceipt): Promise<void> {
+    const { text, file } = receipt;
+    if (file === undefined) {
+      if (viewId === undefined || !(await update(viewId, noteModal(text)))) await tell.plain(where, text);
+      return;
+    }
+    const whole = diffModal({ ...receipt, file });
+    if (viewId !== undefined && whole !== undefined && (await update(viewId, whole))) return;
+    const note = await sendFile(where, file);
+    const isShown = viewId !== undefined && (await update(viewId, beginningModal(note, file.text)));
+    if (!isShown) await tell.plain(where, note);
+  }
+
+  return async ({ where, trigger, answer }) => {
+    const viewId = await open(trigger);
+    await show(viewId, where, await answer());
+  };
+}

@@ -1,0 +1,126 @@
+/**
+ * What Slack has for agents beside messages:
+ *
+ *   - suggestions when a person opens the agent's DM, or a thread of the assistant pane, as older apps have it
+ *   - a title for such a thread, made of its first words
+ *   - the stop button that Slack shows while a stream runs: it is the command `stop`
+ */
+import { z } from "zod";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { InboundMessage } from "../../../ports/message.ts";
+import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { SlackApi } from "../api/api.ts";
+import type { Identity } from "../api/identity.ts";
+import type { People } from "../api/people.ts";
+import { formatConversationId, isDirect, parseConversationId, scopeOf } from "../conversation-id.ts";
+import { createRecent } from "../recent.ts";
+import { beginningOf } from "./safe-text.ts";
+
+export interface AssistantPaneOptions {
+  api: SlackApi;
+  handlers: PlatformHandlers;
+  identity(): Promise<Identity>;
+  people: People;
+  log: Log;
+  now: () => number;
+}
+
+export interface AssistantPane {
+  /** A thread of the pane was opened. */
+  opened(event: unknown): Promise<void>;
+  /** A tab of the app was opened; the one with the messages begins a conversation. */
+  tabOpened(event: unknown): Promise<void>;
+  stopped(event: unknown): Promise<void>;
+  /** Names a thread by the first thing that is said in it. */
+  said(message: InboundMessage): void;
+}
+
+const openedSchema = z.object({ assistant_thread: z.object({ channel_id: z.string(), thread_ts: z.string() }) });
+const tabSchema = z.object({ channel: z.string(), tab: z.literal("messages") });
+const stoppedSchema = z.object({ channel: z.string(), user: z.string(), thread_ts: z.string().optional() });
+const nothing = z.unknown();
+const longestTitle = 60;
+const suggestEveryMs = 3_600_000;
+
+const prompts = [
+  { title: "What can you do?", message: "What can you do for me here?" },
+  { title: "What do you remember?", message: "What do you remember about me and our work?" },
+  { title: "Plan something", message: "Help me to plan something: ask me what it is, and what matters about it." },
+];
+
+export function createAssistantPane({
+  api,
+  handlers,
+  identity,
+  people,
+  log,
+  now,
+}: AssistantPaneOptions): AssistantPane {
+  /** Threads that have no title yet. */
+  const untitled = createRecent<true>(1_000);
+  const suggestedAt = createRecent<number>(1_000);
+
+  async function suggest(place: { channel_id: string; thread_ts?: string }): Promise<void> {
+    const args = { ...place, prompts };
+    await api.call("assistant.threads.setSuggestedPrompts", args, nothing).catch((thrown: unknown) => {
+      log.info({ error: messageOf(thrown) }, "Slack shows no suggestions");
+    });
+  }
+
+  return {
+    async opened(event) {
+      const parsed = openedSchema.safeParse(event);
+      if (!parsed.success) return;
+      const { channel_id, thread_ts } = parsed.data.assistant_thread;
+      untitled.set(`${channel_id}:${thread_ts}`, true);
+      await suggest({ channel_id, thread_ts });
+    },
+    async tabOpened(event) {
+      const parsed = tabSchema.safeParse(event);
+      if (!parsed.success) return;
+      const { channel } = parsed.data;
+      if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < suggestEveryMs) return;
+      suggestedAt.set(channel, now());
+      // With a thread Slack would ignore them: that is for the older pane alone.
+      await suggest({ channel_id: channel });
+    },
+    async stopped(event) {
+      const parsed = stoppedSchema.safeParse(event);
+      if (!parsed.success) return;
+      const { channel, user, thread_ts: thread } = parsed.data;
+      const [{ teamId: team }, by] = await Promise.all([identity(), people.author(user)]);
+      await handlers.onCommand({
+        platform: "slack",
+        conversationId: formatConversationId({ team, channel, thread: thread ?? null }),
+        scope: scopeOf(channel, user),
+        ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
+        ...{ name: "stop", rest: "", by, at: now() },
+      });
+      await endSession(api, channel, thread ?? null);
+    },
+    said({ conversationId, text }) {
+      const place = parseConversationId(conversationId);
+      const key = `${place?.channel}:${place?.thread}`;
+      if (place === undefined || place.thread === null || !untitled.has(key)) return;
+      untitled.delete(key);
+      const line = text.replace(/\s+/g, " ").trim();
+      const title = line.length > longestTitle ? `${beginningOf(line, longestTitle - 1)}…` : line;
+      if (title === "") return;
+      const args = { channel_id: place.channel, thread_ts: place.thread, title };
+      api.call("assistant.threads.setTitle", args, nothing).catch((thrown: unknown) => {
+        log.info({ error: messageOf(thrown) }, "an assistant thread got no title");
+      });
+    },
+  };
+}
+
+/**
+ * A stream opens a session, which shows as working until its stream is ended by the app. Where Slack or the person ended the
+ * stream, the app has to say that it is over; apps that are no agents have no sessions.
+ */
+export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
+  if (thread === null) return;
+  const args = { channel_id: channel, thread_ts: thread, status: "active" };
+  await api.call("agents.sessions.setStatus", args, nothing, { patienceMs: 0 }).catch(() => {});
+}

@@ -1,0 +1,77 @@
+/** The buttons of a card's row: exactly those of its choices. A button carries its choice and the approval's id. */
+import type { CardItem } from "../../../../ports/approval.ts";
+import type { AnswerChoice } from "../../../../ports/message.ts";
+import type { Block } from "../render.ts";
+import { beginningOf } from "../safe-text.ts";
+
+export const choiceActions: Record<AnswerChoice, string> = {
+  approve: "remora_approve",
+  deny: "remora_deny",
+  edit: "remora_edit",
+  allow: "remora_allow",
+  part: "remora_part",
+  diff: "remora_diff",
+  undo: "remora_undo",
+  again: "remora_again",
+};
+
+const styles: Partial<Record<AnswerChoice, "primary" | "danger">> = { approve: "primary", deny: "danger" };
+/** Of a button's label: https://docs.slack.dev/reference/block-kit/block-elements/button-element */
+const maxLabel = 75;
+
+export function choiceBlock(item: CardItem): Block {
+  return {
+    type: "actions",
+    elements: item.choices.map((choice) =>
+      button(choiceLabel(choice, item), choiceActions[choice], item.approvalId, styles[choice]),
+    ),
+  };
+}
+
+/** These say yes to something, which has to be seen whole first. */
+const consents = new Set([choiceActions.approve, choiceActions.edit, choiceActions.allow, choiceActions.part]);
+
+/** The block with the other buttons only; none when there are no others. */
+export function withoutConsent(block: Block): Block[] {
+  const elements = (block.elements as Block[]).filter(({ action_id }) => !consents.has(String(action_id)));
+  return elements.length === 0 ? [] : [{ ...block, elements }];
+}
+
+/** What the button of a choice is called. */
+export function choiceLabel(choice: AnswerChoice, { changes, grantText }: Pick<CardItem, "changes" | "grantText">) {
+  switch (choice) {
+    case "approve":
+      return changes?.labels.approve || "Approve";
+    case "deny":
+      return changes?.labels.deny || "Deny";
+    case "edit":
+      return "Edit…";
+    case "allow":
+      return allowLabel(grantText);
+    case "part":
+      return "Choose files…";
+    case "diff":
+      return "Show diff";
+    case "undo":
+      return "Undo";
+    case "again":
+      return "Run again";
+    default:
+      return choice satisfies never;
+  }
+}
+
+function allowLabel(grantText = ""): string {
+  const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText) ?? [];
+  return minutes === undefined ? "Allow for a while here" : `Allow ${minutes} min here`;
+}
+
+export function button(label: string, action: string, value: string, style?: "primary" | "danger"): Block {
+  return {
+    type: "button",
+    action_id: action,
+    text: { type: "plain_text", text: beginningOf(label, maxLabel), emoji: false },
+    value,
+    ...(style === undefined ? {} : { style }),
+  };
+}

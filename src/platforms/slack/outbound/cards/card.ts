@@ -1,0 +1,228 @@
+/**
+ * Approve cards in Block Kit: for each row the tool, the whole call, why it asks, and exactly the buttons it offers. A card
+ * about changes to a folder (change-blocks.ts) has one row and no heading above it.
+ *
+ * Everything that was written by a model, a person or a skill stands in rich text, where Slack reads no markup at all. A call
+ * that is too long for a message is shown by its beginning and its end; the whole of it is a file, and there are no buttons
+ * before that file is there. Where it can't be uploaded, the card says so, and nothing that says yes is offered. More rows than
+ * a message holds make several messages.
+ */
+import type { ApprovalCard, CardItem } from "../../../../ports/approval.ts";
+import type { Block, MessageContent } from "../render.ts";
+import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
+import { beginningOf, endOf, escapeText } from "../safe-text.ts";
+import { button, choiceActions, choiceBlock, withoutConsent } from "./card-buttons.ts";
+import { askingChangeBlocks, settledChangeBlocks } from "./change-blocks.ts";
+import { factBlocks } from "./facts-block.ts";
+
+export interface CardMessages {
+  /** At least one; each is one message. */
+  parts: MessageContent[];
+  /** What is shown in part only. */
+  files: { name: string; text: string }[];
+}
+
+/** Slack takes 50 blocks, and about 13,200 characters of all of them together, in which a block counts 125 by itself. */
+const mostBlocks = 44;
+const mostCharacters = 11_500;
+const blockOverhead = 130;
+const longestCall = 6_000;
+const longestOriginal = 2_500;
+const shownHead = 2_000;
+const shownTail = 1_000;
+
+/** Where what does not fit is: `shared` below the card, `awaited` there soon, or `refused` by Slack. */
+export type CardFiles = "shared" | "awaited" | "refused";
+
+export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMessages {
+  const files: CardMessages["files"] = [];
+  const rows = card.items.map((item, index) => rowBlocks(card, item, index, files));
+  const state = files.length === 0 ? "shared" : cardFiles;
+  const shown = rows.map((row) => row.flatMap((block) => offered(block, state)));
+  const groups = packed(shown, [...headBlocks(card), ...endBlocks(card, state)]);
+  const parts = groups.map((blocks, part) => {
+    const head = part === 0 ? headBlocks(card) : [];
+    const end = part === groups.length - 1 ? endBlocks(card, state) : [];
+    const all = isAboutChanges(card) ? beforeButtons(blocks, end) : [...head, ...blocks, ...end];
+    return { text: noticeOf(card), blocks: all.map(withId(part)) };
+  });
+  return { parts, files };
+}
+
+/** A row's block without the buttons that its files do not allow for. */
+function offered(block: Block, files: CardFiles): Block[] {
+  if (block.type !== "actions" || files === "shared") return [block];
+  return files === "awaited" ? [] : withoutConsent(block);
+}
+
+/** What is left of a card's message whose rows stand in another one now. */
+export function emptyPart(): MessageContent {
+  return { text: "See above.", blocks: [richText([italic("All of this card stands above.")])] };
+}
+
+function isAboutChanges({ items }: ApprovalCard): boolean {
+  return items.length === 1 && items[0]?.changes !== undefined;
+}
+
+function beforeButtons(row: Block[], end: Block[]): Block[] {
+  const buttons = row.filter((block) => block.type === "actions");
+  return [...row.filter((block) => block.type !== "actions"), ...end, ...buttons];
+}
+
+function headBlocks({ requesterName, items }: ApprovalCard): Block[] {
+  const what = items.length === 1 ? "Approval needed" : `Approval needed for ${items.length} calls`;
+  return [richText([bold(what), plain(` — asked for by ${requesterName}`)])];
+}
+
+function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
+  const open = card.items.filter((item) => item.state === "open");
+  if (open.length === 0) return [];
+  const all: Block = {
+    type: "actions",
+    elements: [
+      button("Approve all", choiceActions.approve, card.id, "primary"),
+      button("Deny all", choiceActions.deny, card.id, "danger"),
+    ],
+  };
+  const forAll = open.length > 1 ? offered(all, files) : [];
+  const expiry =
+    card.expiresAt === null
+      ? []
+      : [{ type: "context", elements: [{ type: "mrkdwn", text: expiryText(card.expiresAt) }] }];
+  const what = isAboutChanges(card) ? "the rest" : "the whole call";
+  const note: Record<CardFiles, Block[]> = {
+    shared: [],
+    awaited: [richText([italic(`The buttons come as soon as the file with ${what} is here.`)])],
+    refused: [richText([bold(`⚠ The file with ${what} could not be uploaded, so this can't be approved here.`)])],
+  };
+  return [...forAll, richText([plain(card.approversText)]), ...expiry, ...note[files]];
+}
+
+/** Slack shows it in each reader's own time zone. */
+function expiryText(expiresAt: number): string {
+  const seconds = Math.floor(expiresAt / 1000);
+  const fallback = `${new Date(expiresAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return `Expires <!date^${seconds}^{date_short_pretty} at {time}|${fallback}>`;
+}
+
+function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: CardMessages["files"]): Block[] {
+  // Nobody reads the whole of what is settled before an answer, so it needs no file.
+  const needed = item.state === "open" ? files : [];
+  const subject = item.changes === undefined ? callBlocks(item, index, needed) : changeBlocks(card, item, needed);
+  return [...subject, ...(item.choices.length === 0 ? [] : [choiceBlock(item)])];
+}
+
+function callBlocks(item: CardItem, index: number, files: CardMessages["files"]): Block[] {
+  const { tool, times, editedFrom, outcome, facts = [] } = item;
+  const times_ = times > 1 ? ` — ${times} identical calls, answered together` : "";
+  const fileName = `call-${index + 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
+  const isOpen = item.state === "open";
+  const shorten = (text: string, limit: number, name: string) =>
+    shortened(text, limit, name, isOpen ? files : undefined);
+  return [
+    richText([bold(tool), plain(times_)]),
+    preformatted(shorten(item.callText, longestCall, `${fileName}.txt`)),
+    ...factBlocks(facts, `${fileName}-facts.txt`, files),
+    ...(editedFrom === undefined
+      ? []
+      : [
+          richText([italic("It was edited. The model had asked for:")]),
+          preformatted(shorten(editedFrom, longestOriginal, `${fileName}-before.txt`)),
+        ]),
+    ...warningBlocks(item),
+    ...item.reasons.map((reason) => richText([plain(`Why: ${reason}`)])),
+    ...answerBlocks(item),
+    ...(outcome === undefined ? [] : [richText([bold(outcome)])]),
+  ];
+}
+
+function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["files"]): Block[] {
+  const { changes, facts = [] } = item;
+  if (changes === undefined) return [];
+  if (item.state !== "open") return settledChangeBlocks(item, changes);
+  const factFiles: CardMessages["files"] = [];
+  const below = [...factBlocks(facts, "facts.txt", factFiles), ...warningBlocks(item), ...answerBlocks(item)];
+  const buttons = item.choices.length === 0 ? [] : [choiceBlock(item)];
+  const diffRoom = (above: Block[]) =>
+    mostCharacters - charactersOf([...above, ...below, ...endBlocks(card, "shared"), ...buttons]) - blockOverhead;
+  const blocks = askingChangeBlocks(item, changes, { requesterName: card.requesterName, diffRoom, files });
+  files.push(...factFiles);
+  return [...blocks, ...below];
+}
+
+function warningBlocks({ warning }: CardItem): Block[] {
+  return warning === undefined ? [] : [richText([bold("⚠ "), plain(warning)])];
+}
+
+function answerBlocks({ choices, grantText, progress }: CardItem): Block[] {
+  const rule = choices.includes("allow") && grantText !== undefined ? [richText([italic(`Allow: ${grantText}`)])] : [];
+  return [...rule, ...(progress === undefined ? [] : [richText([plain(progress)])])];
+}
+
+/** The whole goes into a file when there is no room for it; `files` absent: it is no longer needed. */
+function shortened(text: string, limit: number, name: string, files: CardMessages["files"] | undefined): string {
+  if (text.length <= limit) return text;
+  files?.push({ name, text });
+  const left = text.length - shownHead - shownTail;
+  const where =
+    files === undefined ? "" : ` The whole call is in the file ${name} below this card: read it before you approve.`;
+  return [
+    beginningOf(text, shownHead),
+    `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters are left out here.${where}`,
+    endOf(text, shownTail),
+  ].join("\n");
+}
+
+/** Rows in as few messages as they fit into; `extra` may come to any of them. */
+function packed(rows: Block[][], extra: Block[]): Block[][] {
+  const groups: Block[][] = [[]];
+  for (const row of rows) {
+    const last = groups.at(-1) ?? [];
+    const together = [...last, ...row, ...extra];
+    const fits = together.length <= mostBlocks && sizeOf(together) <= mostCharacters;
+    if (fits || last.length === 0) last.push(...row);
+    else groups.push([...row]);
+  }
+  return groups;
+}
+
+function sizeOf(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + sizeOf(item) + blockOverhead, 0);
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.entries(value).reduce(
+    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : sizeOf(item)),
+    0,
+  );
+}
+
+/** As Slack counts them, as far as that was measured. */
+function charactersOf(blocks: Block[]): number {
+  return blocks.reduce((sum, block) => sum + blockOverhead + textLength(block), 0);
+}
+
+function textLength(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + textLength(item), 0);
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.entries(value).reduce(
+    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : textLength(item)),
+    0,
+  );
+}
+
+function noticeOf({ items, requesterName }: ApprovalCard): string {
+  const open = items.filter((item) => item.state === "open");
+  const names = [...new Set(items.map((item) => item.changes?.title || item.tool))].slice(0, 5).join(", ");
+  if (open.length > 0) return escapeText(beginningOf(`Approval needed: ${names} (asked for by ${requesterName})`, 700));
+  const outcomes = [...new Set(items.map((item) => item.outcome ?? item.state))].slice(0, 3).join("; ");
+  return escapeText(beginningOf(`${names}: ${outcomes}`, 700));
+}
+
+/** The part is in the block's id, because a click tells it: only the first part is the message that is known as the card. */
+function withId(part: number) {
+  return (block: Block, index: number): Block => ({ ...block, block_id: `card-${part}-${index}` });
+}
+
+/** False for a card's further messages. */
+export function isFirstPart(blockId: string): boolean {
+  return !/^card-[1-9]\d*-/.test(blockId);
+}

@@ -1,0 +1,161 @@
+/**
+ * What a turn changed in its folder, as blocks. While it asks: title, summary, deletions first, commands, the diff. Once it
+ * is settled, or where it only reports: one line and a short list.
+ *
+ * Nothing is cut silently. A diff without room is behind Show diff, or a file below the card where that is not to be had; so
+ * is a list of files that is not shown whole.
+ */
+import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/approval.ts";
+import type { Block } from "../render.ts";
+import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
+import { beginningOf, endOf, middleCut } from "../safe-text.ts";
+import { choiceLabel } from "./card-buttons.ts";
+
+type Files = { name: string; text: string }[];
+
+/** Together, with 25 files, these leave room in a message (card.ts) for facts, the rule of Allow and who may answer. */
+const maxTitleCharacters = 300;
+const maxSummaryCharacters = 500;
+const maxPathCharacters = 110;
+const maxDetailCharacters = 40;
+const maxCommands = 8;
+const maxCommandCharacters = 120;
+const maxOutcomeCharacters = 60;
+const maxOutputCharacters = 1_000;
+/** A longer diff makes a card that people scroll past. */
+const maxDiffCharacters = 4_000;
+const maxReportedFiles = 5;
+const listFile = "changes.txt";
+const diffFile = "changes.diff";
+
+export const changeHeadings: Record<ShownChange["action"], string> = {
+  deleted: "⚠ Deleted",
+  changed: "Changed",
+  added: "Added",
+};
+export const changeActions: readonly ShownChange["action"][] = ["deleted", "changed", "added"];
+
+export interface AskingChanges {
+  requesterName: string;
+  /** Characters that the diff may take on this card. */
+  diffRoom(blocks: Block[]): number;
+  /** What is shown in part only is added here. */
+  files: Files;
+}
+
+/** Of an item that can still be answered. */
+export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking: AskingChanges): Block[] {
+  const { summary, lastOutput } = changes;
+  const blocks = [
+    titleBlock(changes, `asked for by ${asking.requesterName}`),
+    ...(summary === "" ? [] : [richText([plain(middleCut(summary, maxSummaryCharacters))])]),
+    ...fileBlocks(changes, asking.files),
+    ...commandBlocks(changes.commands),
+    ...(lastOutput === undefined || lastOutput === "" ? [] : outputBlocks(lastOutput)),
+  ];
+  return [...blocks, ...diffBlocks(item, changes, asking, blocks)];
+}
+
+/** Of an item that is settled, or that reports what was kept at once. */
+export function settledChangeBlocks({ outcome, state }: CardItem, changes: ShownChanges): Block[] {
+  const isKept = state === "approved" || state === "consumed";
+  const lines = [
+    ...(changes.summary === "" ? [] : [middleCut(changes.summary, maxSummaryCharacters)]),
+    ...(isKept ? reportedLines(changes) : []),
+  ];
+  const small = { type: "context", elements: [{ type: "plain_text", text: lines.join("\n"), emoji: false }] };
+  return [titleBlock(changes, outcome ?? ""), ...(lines.length === 0 ? [] : [small])];
+}
+
+function titleBlock({ title }: ShownChanges, more: string): Block {
+  const shown = middleCut(title || "Changes to the folder", maxTitleCharacters);
+  return richText([bold(shown), plain(more === "" ? "" : ` — ${more}`)]);
+}
+
+function fileBlocks(changes: ShownChanges, files: Files): Block[] {
+  const { shown, more } = listed(changes, maxShownFiles);
+  const groups = changeActions.flatMap((action) => {
+    const group = shown.filter((file) => file.action === action);
+    if (group.length === 0) return [];
+    const lines = group.map((file) => `• ${fileText(file)}`);
+    return [richText([bold(`${changeHeadings[action]}\n`), plain(lines.join("\n"))])];
+  });
+  const isWhole = shown.length === changes.files.length && shown.every(isShownWhole);
+  if (!isWhole) files.push({ name: listFile, text: wholeList(changes) });
+  const where = isWhole ? "" : `More of the list is in the file ${listFile} below: read it before you approve.`;
+  const notes = [...(more === 0 ? [] : [`And ${counted(more, "more file")}.`]), where].filter(Boolean);
+  return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
+}
+
+/** Deletions first, also where there are more files than a card lists. */
+function listed({ files, moreFiles }: ShownChanges, most: number): { shown: ShownChange[]; more: number } {
+  const ordered = changeActions.flatMap((action) => files.filter((file) => file.action === action));
+  const shown = ordered.slice(0, most);
+  return { shown, more: moreFiles + ordered.length - shown.length };
+}
+
+function fileText({ path, detail }: ShownChange): string {
+  const more = detail === "" ? "" : `   ${middleCut(detail, maxDetailCharacters)}`;
+  return `${middleCut(path, maxPathCharacters)}${more}`;
+}
+
+function isShownWhole({ path, detail }: ShownChange): boolean {
+  return path.length <= maxPathCharacters && detail.length <= maxDetailCharacters;
+}
+
+function wholeList({ files, moreFiles }: ShownChanges): string {
+  const lines = changeActions.flatMap((action) =>
+    files
+      .filter((file) => file.action === action)
+      .map(({ path, detail }) => `${action}  ${path}${detail === "" ? "" : `  ${detail}`}`),
+  );
+  return [...lines, ...(moreFiles === 0 ? [] : [`and ${counted(moreFiles, "more file")}`])].join("\n");
+}
+
+function reportedLines(changes: ShownChanges): string[] {
+  const { shown, more } = listed(changes, maxReportedFiles);
+  const lines = shown.map((file) => `${file.action} ${fileText(file)}`);
+  return [...lines, ...(more === 0 ? [] : [`and ${counted(more, "more file")}`])];
+}
+
+/** The latest ones matter most: an earlier failure may be repaired by then. */
+function commandBlocks(commands: ShownChanges["commands"]): Block[] {
+  if (commands.length === 0) return [];
+  const shown = commands.slice(-maxCommands);
+  const earlier = commands.length - shown.length;
+  const lines = shown.map(
+    ({ text, outcome }) => `• ${commandText(text)} — ${middleCut(outcome, maxOutcomeCharacters)}`,
+  );
+  const first = earlier === 0 ? [] : [`… ${counted(earlier, "earlier command")}`];
+  return [richText([bold("Commands\n"), plain([...first, ...lines].join("\n"))])];
+}
+
+function commandText(text: string): string {
+  if (text.length <= maxCommandCharacters) return text;
+  const shown = beginningOf(text, maxCommandCharacters);
+  return `${shown}… (${counted(text.length - shown.length, "more character")})`;
+}
+
+function outputBlocks(output: string): Block[] {
+  const shown = endOf(output, maxOutputCharacters);
+  const earlier = output.length - shown.length;
+  const label = earlier === 0 ? "" : `, without the ${earlier.toLocaleString("en")} characters before it`;
+  return [richText([italic(`The end of the last output${label}:`)]), preformatted(shown)];
+}
+
+function diffBlocks(item: CardItem, { diff }: ShownChanges, asking: AskingChanges, above: Block[]): Block[] {
+  if (diff === undefined || diff === "") {
+    const isElsewhere = item.choices.includes("diff");
+    return isElsewhere ? [richText([italic(`The diff is not on this card: see ${choiceLabel("diff", item)}.`)])] : [];
+  }
+  if (diff.length <= Math.min(maxDiffCharacters, asking.diffRoom(above))) return [preformatted(diff)];
+  const size = `The diff has ${diff.length.toLocaleString("en")} characters, too many for this card`;
+  if (item.choices.includes("diff")) return [richText([italic(`${size}: see ${choiceLabel("diff", item)}.`)])];
+  asking.files.push({ name: diffFile, text: diff });
+  return [richText([italic(`${size}: it is in the file ${diffFile} below. Read it before you approve.`)])];
+}
+
+/** `1,975 more files`, `1 more file`. */
+export function counted(count: number, what: string): string {
+  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,109 @@
+/**
+ * Which channel a tool means, and whether the person it works for may have it there: never more than they see in Slack.
+ *
+ * A public channel is seen by every full member; a private one, and any by a guest or a person of another workspace, only by
+ * those who are in it. DMs, group DMs too, are never another channel.
+ */
+import { z } from "zod";
+import { RemoraError } from "../../../lib/errors.ts";
+import type { ChatPlace } from "../../../ports/chat.ts";
+import type { Author } from "../../../ports/message.ts";
+import type { SlackApi } from "../api/api.ts";
+import { isPlaceProblem } from "../api/api-problems.ts";
+import type { People } from "../api/people.ts";
+import { parseConversationId } from "../conversation-id.ts";
+
+export interface FoundPlace {
+  channel: string;
+  thread: string | null;
+}
+
+const infoSchema = z.object({
+  channel: z.object({
+    id: z.string(),
+    name: z.string().optional(),
+    is_im: z.boolean().optional(),
+    is_mpim: z.boolean().optional(),
+    is_private: z.boolean().optional(),
+  }),
+});
+const listSchema = z.object({
+  channels: z.array(z.object({ id: z.string(), name: z.string().optional() })).default([]),
+  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
+});
+const membersSchema = z.object({
+  members: z.array(z.string()).default([]),
+  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
+});
+const mostPages = 20;
+
+export function createPlaces(api: SlackApi, people: People): (place: ChatPlace) => Promise<FoundPlace> {
+  async function idOf(channel: string): Promise<string> {
+    const [, id] = /^<?#?([CDG][A-Z0-9]{2,})(?:\|[^>]*)?>?$/.exec(channel.trim()) ?? [];
+    if (id !== undefined) return id;
+    const name = channel.trim().replace(/^#/, "").toLowerCase();
+    const found = await pages(
+      "conversations.list",
+      { types: "public_channel,private_channel", exclude_archived: true },
+      listSchema,
+      (page) => page.channels.find((each) => each.name === name),
+    );
+    if (found === undefined) throw noAccess(channel, "there is no such channel, or I am not in it");
+    return found.id;
+  }
+
+  /** The first thing that `pick` finds on a page. */
+  async function pages<Page extends { response_metadata?: { next_cursor?: string | undefined } | undefined }, Found>(
+    method: string,
+    args: Record<string, unknown>,
+    schema: z.ZodType<Page>,
+    pick: (page: Page) => Found | undefined,
+  ): Promise<Found | undefined> {
+    let cursor = "";
+    for (let count = 0; count < mostPages; count++) {
+      const page = await api.call(method, { ...args, limit: 1000, ...(cursor === "" ? {} : { cursor }) }, schema);
+      const found = pick(page);
+      if (found !== undefined) return found;
+      cursor = page.response_metadata?.next_cursor ?? "";
+      if (cursor === "") return undefined;
+    }
+    return undefined;
+  }
+
+  async function isMember(channel: string, userId: string): Promise<boolean> {
+    const found = await pages("conversations.members", { channel }, membersSchema, (page) =>
+      page.members.includes(userId) ? true : undefined,
+    );
+    return found === true;
+  }
+
+  async function checkSeen(channel: string, named: string, requester: Author): Promise<void> {
+    const { channel: info } = await api.call("conversations.info", { channel }, infoSchema).catch((thrown: unknown) => {
+      if (isPlaceProblem(thrown)) throw noAccess(named, "there is no such channel, or I am not in it");
+      throw thrown;
+    });
+    if (info.is_im === true || info.is_mpim === true) throw noAccess(named, "direct messages are private");
+    const person = requester.isBot ? undefined : await people.fresh(requester.id);
+    const isFullMember = person !== undefined && person.kind === undefined;
+    const isOpen = info.is_private !== true && isFullMember;
+    if (!isOpen && !(await isMember(channel, requester.id)))
+      throw noAccess(named, `${requester.name} is not in that channel, so it is not to be reached for them`);
+  }
+
+  return async ({ conversationId, requester, channel: named }) => {
+    const own = parseConversationId(conversationId);
+    if (own === undefined) throw noAccess(conversationId, "it is not one of Slack's conversations");
+    if (named === undefined) return { channel: own.channel, thread: own.thread };
+    const channel = await idOf(named);
+    if (channel !== own.channel) await checkSeen(channel, named, requester);
+    return { channel, thread: null };
+  };
+}
+
+function noAccess(what: string, why: string): RemoraError {
+  return new RemoraError({
+    code: "platform.no-access",
+    place: "platform slack",
+    message: `${what.slice(0, 100)}: ${why}.`,
+  });
+}

@@ -1,0 +1,70 @@
+/**
+ * Files to a conversation, by Slack's upload in three steps: an address, the bytes, and the completion, which shows all of
+ * them as one message. What can't be read or uploaded is said, not left out.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { z } from "zod";
+import { messageOf } from "../../../lib/errors.ts";
+import type { ToolFile } from "../../../ports/tool.ts";
+import type { SlackApi } from "../api/api.ts";
+
+export interface OutgoingFile {
+  name: string;
+  bytes: Uint8Array;
+}
+
+export interface UploadedFile {
+  id: string;
+  title: string;
+}
+
+const addressSchema = z.object({ upload_url: z.string(), file_id: z.string() });
+const nothing = z.unknown();
+const mostBytes = 100 * 1024 * 1024;
+const uploadLimitMs = 120_000;
+
+/** Reads what tools made; notes are Markdown, one for each that can't be attached. */
+export async function readFiles(files: readonly ToolFile[]): Promise<{ found: OutgoingFile[]; notes: string[] }> {
+  const found: OutgoingFile[] = [];
+  const notes: string[] = [];
+  for (const { name, path } of files) {
+    try {
+      const { size } = await stat(path);
+      if (size > mostBytes) throw new Error(`it has ${size} bytes, more than ${mostBytes}`);
+      if (size === 0) throw new Error("it is empty, and Slack takes no empty files");
+      found.push({ name: basename(name), bytes: await readFile(path) });
+    } catch (thrown) {
+      notes.push(notAttached(path, thrown));
+    }
+  }
+  return { found, notes };
+}
+
+export function notAttached(name: string, thrown: unknown): string {
+  return `⚠️ The file \`${name.replaceAll("`", "'")}\` could not be attached: ${messageOf(thrown)}`;
+}
+
+/** Brings the bytes to Slack; nobody sees them before `shareFiles`. */
+export async function uploadFile(api: SlackApi, { name, bytes }: OutgoingFile): Promise<UploadedFile> {
+  const length = bytes.byteLength;
+  const address = await api.call("files.getUploadURLExternal", { filename: name, length }, addressSchema);
+  const response = await fetch(address.upload_url, {
+    method: "POST",
+    body: Buffer.from(bytes),
+    headers: { "content-type": "application/octet-stream" },
+    signal: AbortSignal.timeout(uploadLimitMs),
+  });
+  if (!response.ok) throw new Error(`Slack answered the upload with HTTP ${response.status}`);
+  return { id: address.file_id, title: name };
+}
+
+export async function shareFiles(
+  api: SlackApi,
+  place: { channel: string; thread: string | null },
+  files: readonly UploadedFile[],
+): Promise<void> {
+  const thread = place.thread === null ? {} : { thread_ts: place.thread };
+  const args = { files, channel_id: place.channel, ...thread };
+  await api.call("files.completeUploadExternal", args, nothing, { isOnce: true });
+}

@@ -1,0 +1,212 @@
+/**
+ * App Home: how the agent is, what it remembers of the person, and the person's own means over that: see it, take it along,
+ * have it forgotten. They are the commands of the same names, so that there is one way to each.
+ */
+import { z } from "zod";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { Author, InboundCommand } from "../../../ports/message.ts";
+import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { SlackApi } from "../api/api.ts";
+import type { Identity } from "../api/identity.ts";
+import type { People } from "../api/people.ts";
+import { formatConversationId } from "../conversation-id.ts";
+import { answerWithinMs, within } from "../interactions/within.ts";
+import type { Teller } from "./ephemeral-reply.ts";
+import { type Block, mrkdwnParts } from "./render.ts";
+
+/** What a person sees, each a line of Markdown. */
+export interface HomePage {
+  /** How the agent is. */
+  status: string[];
+  /** What is remembered of the person. */
+  memory: string[];
+}
+
+export interface HomeOptions {
+  api: SlackApi;
+  handlers: PlatformHandlers;
+  identity(): Promise<Identity>;
+  people: People;
+  page(person: Author): Promise<HomePage>;
+  commands(): { usage: string; description: string }[];
+  tell: Teller;
+  log: Log;
+}
+
+export interface Home {
+  opened(event: unknown): Promise<void>;
+  /** A button of the tab. */
+  click(body: unknown): Promise<void>;
+  /** The modal that asks before forgetting was sent. Resolves to what Slack is answered. */
+  forget(body: unknown): Promise<Record<string, unknown>>;
+}
+
+export const homeActions = { memory: "home_memory", export: "home_export", forget: "home_forget" } as const;
+export const forgetCallback = "home_forget_yes";
+
+const openedSchema = z.object({ user: z.string(), tab: z.string().optional() });
+const clickSchema = z.object({
+  user: z.object({ id: z.string() }),
+  trigger_id: z.string(),
+  actions: z.array(z.object({ action_id: z.string() })).min(1),
+});
+const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
+const directSchema = z.object({ channel: z.object({ id: z.string() }) });
+const nothing = z.unknown();
+/** Of a modal or a tab. */
+const mostSections = 40;
+/** A section holds 3,000 characters. */
+const longestSection = 2_900;
+
+export function createHome(options: HomeOptions): Home {
+  const { api, handlers, identity, people, tell, log } = options;
+
+  async function publish(userId: string): Promise<void> {
+    const person = await people.author(userId);
+    const { status, memory } = await options.page(person);
+    const commands = options.commands().map(({ usage, description }) => `- \`/remora ${usage}\` — ${description}`);
+    const blocks: Block[] = [
+      header("How I am"),
+      ...sections(status.join("\n")),
+      header("What I remember of you"),
+      ...sections(memory.join("\n")),
+      {
+        type: "actions",
+        elements: [
+          button("Show it", homeActions.memory),
+          button("Send it to me", homeActions.export),
+          { ...button("Forget me…", homeActions.forget), style: "danger" },
+        ],
+      },
+      header("Commands"),
+      ...sections(commands.join("\n")),
+    ];
+    await api.call("views.publish", { user_id: userId, view: { type: "home", blocks } }, nothing);
+  }
+
+  /** In the person's DM, where what is theirs may be shown. */
+  async function run(userId: string, name: string, rest: string): Promise<{ text: string; channel: string }> {
+    const [{ teamId: team }, by, direct] = await Promise.all([
+      identity(),
+      people.author(userId),
+      api.call("conversations.open", { users: userId }, directSchema),
+    ]);
+    const command: InboundCommand = {
+      platform: "slack",
+      conversationId: formatConversationId({ team, channel: direct.channel.id, thread: null }),
+      scope: `dm:${userId}`,
+      ...{ name, rest, by, at: Date.now() },
+    };
+    return { text: (await handlers.onCommand(command)).text, channel: direct.channel.id };
+  }
+
+  async function open(trigger: string, view: Record<string, unknown>): Promise<string> {
+    const schema = z.object({ view: z.object({ id: z.string() }) });
+    const opened = await api.call("views.open", { trigger_id: trigger, view }, schema, { isOnce: true, patienceMs: 0 });
+    return opened.view.id;
+  }
+
+  /** The trigger is good for three seconds: the modal comes first, and its text when it is there. */
+  async function show(trigger: string, userId: string, name: string): Promise<void> {
+    const id = await open(trigger, modal("What I remember", "One moment …"));
+    const text = await run(userId, name, "").then((done) => done.text, failureText);
+    await api.call("views.update", { view_id: id, view: modal("What I remember", text) }, nothing);
+  }
+
+  async function send(userId: string): Promise<void> {
+    const { text, channel } = await run(userId, "export", "");
+    await tell.markdown({ userId, channel, thread: null }, text);
+  }
+
+  async function forgetNow(userId: string): Promise<string> {
+    try {
+      const { text } = await run(userId, "forget", "me yes");
+      void publish(userId).catch(() => {});
+      return text;
+    } catch (thrown) {
+      return failureText(thrown);
+    }
+  }
+
+  async function tellLate(userId: string, text: string): Promise<void> {
+    try {
+      const direct = await api.call("conversations.open", { users: userId }, directSchema);
+      await tell.markdown({ userId, channel: direct.channel.id, thread: null }, text);
+    } catch (thrown) {
+      log.warn({ error: messageOf(thrown) }, "a person could not be told what came of their click in App Home");
+    }
+  }
+
+  return {
+    async opened(event) {
+      const parsed = openedSchema.safeParse(event);
+      if (!parsed.success || (parsed.data.tab ?? "home") !== "home") return;
+      await publish(parsed.data.user).catch((thrown: unknown) =>
+        log.warn({ error: messageOf(thrown) }, "App Home could not be shown"),
+      );
+    },
+    async click(body) {
+      const parsed = clickSchema.safeParse(body);
+      if (!parsed.success) return;
+      const { user, trigger_id: trigger, actions } = parsed.data;
+      try {
+        switch (actions[0]?.action_id) {
+          case homeActions.memory:
+            return await show(trigger, user.id, "memory");
+          case homeActions.export:
+            return await send(user.id);
+          case homeActions.forget:
+            await open(trigger, forgetModal());
+        }
+      } catch (thrown) {
+        log.warn({ error: messageOf(thrown) }, "a button of App Home did not work");
+        await tellLate(user.id, failureText(thrown));
+      }
+    },
+    async forget(body) {
+      const { user } = submittedSchema.parse(body);
+      const forgetting = forgetNow(user.id);
+      const text = await within(answerWithinMs, forgetting);
+      if (text === undefined) void forgetting.then((late) => tellLate(user.id, late));
+      return {
+        response_action: "update",
+        view: modal("Forget me", text ?? "I am at it, and write to you when it is done."),
+      };
+    },
+  };
+}
+
+function failureText(thrown: unknown): string {
+  return `That did not work: ${messageOf(thrown)}`;
+}
+
+function forgetModal(): Record<string, unknown> {
+  const text =
+    "This removes our DM from my memory, and in channels the turns you took part in and the decisions you made, with their history. It can't be undone.";
+  return {
+    ...modal("Forget me", text),
+    callback_id: forgetCallback,
+    submit: { type: "plain_text", text: "Forget me" },
+    close: { type: "plain_text", text: "Cancel" },
+  };
+}
+
+function modal(title: string, markdown: string): Record<string, unknown> {
+  return { type: "modal", title: { type: "plain_text", text: title.slice(0, 24) }, blocks: sections(markdown) };
+}
+
+function header(text: string): Block {
+  return { type: "header", text: { type: "plain_text", text } };
+}
+
+function button(text: string, action: string): Block {
+  return { type: "button", action_id: action, text: { type: "plain_text", text } };
+}
+
+function sections(markdown: string): Block[] {
+  const parts = mrkdwnParts(markdown, longestSection);
+  const shown = parts.filter((part) => part.trim() !== "").slice(0, mostSections);
+  const texts = shown.length === 0 ? ["Nothing yet."] : shown;
+  return texts.map((text) => ({ type: "section", text: { type: "mrkdwn", text } }));
+}

@@ -1,0 +1,228 @@
+/**
+ * Messages of the agent in one place: posted once, changed, found again.
+ *
+ * Posting is not idempotent in Slack, so each post leaves two marks: `try:<key>` in the ledger before it, and metadata with
+ * turn and key on the message itself. Where a post may have happened without its ts being known (a crash, a broken
+ * connection), it is looked for by these marks before it is made again.
+ */
+import { z } from "zod";
+import { pause } from "../../../lib/backoff.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { Posts } from "../../../ports/platform.ts";
+import type { SlackApi } from "../api/api.ts";
+import { isSlackError } from "../api/api-problems.ts";
+import { formatMessageId, parseMessageId } from "../conversation-id.ts";
+import type { MessageContent } from "./render.ts";
+
+/** Where a message goes. `since`: nothing that is looked for is older. */
+export interface Spot {
+  channel: string;
+  thread: string | null;
+  since: string;
+}
+
+export interface PosterOptions {
+  api: SlackApi;
+  spot: Spot;
+  posts: Posts;
+  turnId: string;
+  botUserId(): Promise<string>;
+  /** Hears of every new message. */
+  onPosted?(ts: string): Promise<void>;
+  log: Log;
+  signal: AbortSignal;
+}
+
+export interface Poster {
+  /** Reads what was posted already. */
+  begin(): Promise<void>;
+  keys(): string[];
+  /** Posts, unless it has been done: what was found is changed to this content. Resolves to the message's ts. */
+  post(key: string, content: MessageContent): Promise<string>;
+  /** As `post`, for messages that another method makes; `start` resolves to the ts. What was found stands as it was. */
+  postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
+  update(ts: string, key: string, content: MessageContent): Promise<void>;
+  /** Ends a stream that another process left open. */
+  endStream(ts: string, key: string): Promise<void>;
+  remove(ts: string): Promise<void>;
+  /** The ts of a post, of what was kept or posted here. */
+  tsOf(key: string): string | undefined;
+  /** The same; a post that was begun and not kept, by a process that ended or in this moment, is looked for. */
+  find(key: string): Promise<string | undefined>;
+  /** Goes on every message of a key. */
+  metadata(key: string): Metadata;
+  isKept(key: string): boolean;
+  /** Keeps something else under a key. */
+  noted(key: string, value: string): Promise<void>;
+}
+
+export interface Metadata {
+  event_type: string;
+  event_payload: { turn: string; key: string };
+}
+
+const postEvent = "remora_post";
+const postedSchema = z.object({ ts: z.string() });
+const nothing = z.unknown();
+const lookPages = 5;
+const postTries = 4;
+const firstWaitMs = 250;
+
+export function createPoster(options: PosterOptions): Poster {
+  const { api, spot, posts, turnId } = options;
+  const kept = new Map<string, string>();
+
+  function metadata(key: string): Metadata {
+    return { event_type: postEvent, event_payload: { turn: turnId, key } };
+  }
+
+  function place() {
+    return { channel: spot.channel, ...(spot.thread === null ? {} : { thread_ts: spot.thread }) };
+  }
+
+  async function noted(key: string, value: string): Promise<void> {
+    if (kept.has(key)) return;
+    kept.set(key, value);
+    await posts.keep(key, value);
+  }
+
+  function tsOf(key: string): string | undefined {
+    const id = kept.get(key);
+    return id === undefined ? undefined : parseMessageId(id)?.ts;
+  }
+
+  async function find(key: string): Promise<string | undefined> {
+    const known = tsOf(key);
+    if (known !== undefined || !kept.has(`try:${key}`)) return known;
+    const found = await lookFor(key);
+    if (found !== undefined) await noted(key, formatMessageId({ channel: spot.channel, ts: found }));
+    return found;
+  }
+
+  async function postBy(key: string, start: () => Promise<string>) {
+    const known = await find(key);
+    const posted = known === undefined ? await startOnce(key, start) : { ts: known, isFound: true };
+    await noted(key, formatMessageId({ channel: spot.channel, ts: posted.ts }));
+    if (!posted.isFound) await options.onPosted?.(posted.ts);
+    return posted;
+  }
+
+  async function startOnce(key: string, start: () => Promise<string>) {
+    await noted(`try:${key}`, "1");
+    for (let tries = 1; ; tries++) {
+      try {
+        return { ts: await start(), isFound: false };
+      } catch (thrown) {
+        if (!isSlackError(thrown, "unreachable", "http", "internal_error", "fatal_error") || tries === postTries)
+          throw thrown;
+        options.log.info({ turnId, key, error: messageOf(thrown) }, "a post may or may not have been made: looking");
+        await pause(firstWaitMs * 2 ** tries, options.signal);
+        const found = await lookFor(key);
+        if (found !== undefined) return { ts: found, isFound: true };
+      }
+    }
+  }
+
+  async function lookFor(key: string): Promise<string | undefined> {
+    const mine = await options.botUserId();
+    let stray: string | undefined;
+    for await (const message of messagesOf(api, spot)) {
+      if (message.metadata?.event_type === postEvent) {
+        const { turn, key: theirs } = message.metadata.event_payload;
+        if (turn === turnId && theirs === key) return message.ts;
+      } else if (key.startsWith("text:") && message.user === mine && message.streaming_state !== undefined) {
+        // A stream gets its metadata when it ends; one that has none was left by a process that ended first.
+        stray = message.ts;
+      }
+    }
+    return stray;
+  }
+
+  async function update(ts: string, key: string, content: MessageContent): Promise<void> {
+    const args = { channel: spot.channel, ts, metadata: metadata(key) };
+    const change = () => api.call("chat.update", { ...args, ...content }, nothing);
+    await change().catch(async (thrown: unknown) => {
+      if (!isSlackError(thrown, "streaming_state_conflict")) throw thrown;
+      await endStream(ts, key);
+      await change();
+    });
+  }
+
+  async function endStream(ts: string, key: string): Promise<void> {
+    const args = { channel: spot.channel, ts, metadata: metadata(key) };
+    await api.call("chat.stopStream", args, nothing).catch((thrown: unknown) => {
+      if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user")) throw thrown;
+    });
+  }
+
+  return {
+    async begin() {
+      for (const { key, messageId } of await posts.all()) kept.set(key, messageId);
+    },
+    keys: () => [...kept.keys()],
+    async post(key, content) {
+      const args = { ...place(), metadata: metadata(key), unfurl_links: false, unfurl_media: false, ...content };
+      const { ts, isFound } = await postBy(
+        key,
+        async () => (await api.call("chat.postMessage", args, postedSchema, { isOnce: true })).ts,
+      );
+      if (isFound) await update(ts, key, content);
+      return ts;
+    },
+    postBy,
+    update,
+    endStream,
+    async remove(ts) {
+      await api.call("chat.delete", { channel: spot.channel, ts }, nothing).catch((thrown: unknown) => {
+        if (!isSlackError(thrown, "message_not_found")) throw thrown;
+      });
+    },
+    tsOf,
+    find,
+    metadata,
+    isKept: (key) => kept.has(key),
+    noted,
+  };
+}
+
+const foundSchema = z.object({
+  messages: z
+    .array(
+      z.object({
+        ts: z.string(),
+        user: z.string().optional(),
+        streaming_state: z.string().optional(),
+        metadata: z
+          .object({
+            event_type: z.string(),
+            event_payload: z.object({ turn: z.unknown().optional(), key: z.unknown().optional() }).loose(),
+          })
+          .optional()
+          .catch(undefined),
+      }),
+    )
+    .default([]),
+  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
+});
+
+/** The messages of a place since then, with their metadata. */
+async function* messagesOf(api: SlackApi, { channel, thread, since }: Spot) {
+  const method = thread === null ? "conversations.history" : "conversations.replies";
+  let cursor = "";
+  for (let page = 0; page < lookPages; page++) {
+    const { messages, response_metadata: next } = await api.call(
+      method,
+      {
+        channel,
+        ...(thread === null ? {} : { ts: thread }),
+        ...(cursor === "" ? {} : { cursor }),
+        ...{ oldest: since, limit: 200, include_all_metadata: true },
+      },
+      foundSchema,
+    );
+    yield* messages;
+    cursor = next?.next_cursor ?? "";
+    if (cursor === "") return;
+  }
+}

@@ -1,0 +1,25 @@
+/** A tool's question with a button an option; once it is answered or given up, the outcome instead. */
+import type { QuestionCard } from "../../../ports/question.ts";
+import type { MessageContent } from "./render.ts";
+import { richText } from "./rich-text.ts";
+import { beginningOf, escapeText } from "./safe-text.ts";
+
+export const pickAction = "remora_pick_";
+
+export function questionMessage({ id, tool, question, options, requesterName, outcome }: QuestionCard): MessageContent {
+  const head = richText([{ type: "text", text: question }]);
+  const from = richText([{ type: "text", text: `${tool} asks ${requesterName}`, style: { italic: true } }]);
+  const end =
+    outcome === undefined
+      ? {
+          type: "actions",
+          elements: options.map((option, index) => ({
+            type: "button",
+            action_id: `${pickAction}${index}`,
+            text: { type: "plain_text", text: option, emoji: false },
+            value: id,
+          })),
+        }
+      : richText([{ type: "text", text: outcome, style: { bold: true } }]);
+  return { text: escapeText(beginningOf(question, 500)), blocks: [head, from, end] };
+}

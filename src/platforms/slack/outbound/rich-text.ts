@@ -1,0 +1,30 @@
+/** Rich text blocks. Slack reads no markup in them, so any text may stand there as it is. */
+import type { Block } from "./render.ts";
+
+export interface TextElement {
+  type: "text";
+  text: string;
+  style?: { bold?: true; italic?: true };
+}
+
+export function plain(text: string): TextElement {
+  return { type: "text", text };
+}
+
+export function bold(text: string): TextElement {
+  return { type: "text", text, style: { bold: true } };
+}
+
+export function italic(text: string): TextElement {
+  return { type: "text", text, style: { italic: true } };
+}
+
+/** Slack refuses empty texts. */
+export function richText(elements: TextElement[]): Block {
+  const filled = elements.filter((element) => element.text !== "");
+  return { type: "rich_text", elements: [{ type: "rich_text_section", elements: filled }] };
+}
+
+export function preformatted(text: string): Block {
+  return { type: "rich_text", elements: [{ type: "rich_text_preformatted", elements: [plain(text || " ")] }] };
+}

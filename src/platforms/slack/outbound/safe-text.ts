@@ -1,0 +1,108 @@
+/**
+ * Text in which none of Slack's control sequences (`<@U…>`, `<!channel>`, `<!subteam^…>`, `<#C…>`, `<https://…|words>`)
+ * can form, whatever a model or a person wrote:
+ *
+ *   escapeText     for mrkdwn and `text`: `&`, `<` and `>` as entities, as Slack's reference asks
+ *   safeMarkdown   for markdown blocks and streams. Slack reads its own sequences there as well, and shows `&lt;` as `<`;
+ *                  in code, where entities stay as they are, a sequence is broken by a word joiner, which has no width
+ *   beginningOf    cuts without leaving half of a character; endOf and middleCut do the same
+ *
+ * `&` stays as it is in Markdown: Slack does not read a decoded entity again, and in addresses it would break the query.
+ */
+import { scanLines } from "../../shared/markdown-lines.ts";
+
+export const wordJoiner = "\u2060";
+
+export function escapeText(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** The first `most` characters; never half of one, because a request can't hold that. */
+export function beginningOf(text: string, most: number): string {
+  return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "");
+}
+
+/** The last `most` characters; never half of one. */
+export function endOf(text: string, most: number): string {
+  return text.slice(Math.max(0, text.length - most)).replace(/^[\uDC00-\uDFFF]/, "");
+}
+
+/** At most `most` characters: of what is longer the beginning and the longer end, with `…` between them. */
+export function middleCut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const head = Math.floor(most / 3);
+  return `${beginningOf(text, head)}…${endOf(text, most - head - 1)}`;
+}
+
+export function unescapeText(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+/** The `<` of what Slack would read as more than text. */
+const sequence =
+  /<(?=[@#][A-Z0-9]|!(?:here|channel|everyone|group|subteam|date)\b|(?:https?|mailto|tel|slack):[^<>\n]{0,3000}\|)/gi;
+/** An address that shows itself stays a link. */
+const address = /^<https?:\/\/[^\s<>|\\]{1,2000}>/;
+const longestOpening = 3_000;
+
+export function safeMarkdown(markdown: string): string {
+  if (!markdown.includes("<")) return markdown;
+  const parts: string[] = [];
+  let paragraph = "";
+  for (const line of scanLines(markdown, longestOpening)) {
+    const text = markdown.slice(line.start, line.end + 1);
+    if (line.fence === undefined) {
+      paragraph += text;
+      continue;
+    }
+    parts.push(outsideFences(paragraph), brokenUp(text));
+    paragraph = "";
+  }
+  return [...parts, outsideFences(paragraph)].join("");
+}
+
+/** Code spans end where a run of backticks as long as the first one stands in the same line. */
+function outsideFences(text: string): string {
+  let result = "";
+  for (let at = 0; at < text.length; ) {
+    const run = /`+/y;
+    run.lastIndex = at;
+    const [ticks] = run.exec(text) ?? [];
+    const end = ticks === undefined ? -1 : endOfSpan(text, at, ticks);
+    if (ticks !== undefined && end > 0) {
+      result += brokenUp(text.slice(at, end));
+      at = end;
+    } else if (ticks !== undefined) {
+      result += ticks;
+      at += ticks.length;
+    } else {
+      const next = text.indexOf("`", at);
+      const stop = next === -1 ? text.length : next;
+      result += escapeOpenings(text.slice(at, stop));
+      at = stop;
+    }
+  }
+  return result;
+}
+
+function endOfSpan(text: string, start: number, ticks: string): number {
+  const lineEnd = text.indexOf("\n", start);
+  const line = text.slice(start + ticks.length, lineEnd === -1 ? text.length : lineEnd);
+  for (const run of line.matchAll(/`+/g)) {
+    if (run[0].length === ticks.length) return start + ticks.length + run.index + ticks.length;
+  }
+  return -1;
+}
+
+function brokenUp(code: string): string {
+  return code.replace(sequence, `<${wordJoiner}`);
+}
+
+/** A backslash in front is the same wish in Markdown's words, and must not take the ampersand instead. */
+function escapeOpenings(text: string): string {
+  return text.replace(/(\\*)<[^<]*/g, (part: string, slashes: string) => {
+    const rest = part.slice(slashes.length + 1);
+    if (slashes.length % 2 === 1) return `${slashes.slice(1)}&lt;${rest}`;
+    return address.test(part.slice(slashes.length)) ? part : `${slashes}&lt;${rest}`;
+  });
+}

@@ -1,0 +1,231 @@
+/**
+ * The message of one segment of a reply, from its first words to its final text:
+ *
+ *   show     the text so far: the first words at once, then as often as Slack allows; only the newest text counts
+ *   close    the final text; a text that is too long for a message goes on in a file
+ *
+ * It grows as a native stream where there is one, else by edits. When a stream ends before its text does (after four
+ * minutes, by its size, by Slack) the same message goes on by edits: a segment is one message.
+ */
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import { isSlackError } from "../api/api-problems.ts";
+import type { PacedCall, Paces } from "../api/rate-limiter.ts";
+import type { Poster } from "./message-sender.ts";
+import { type Block, contentOf, type MessageContent, mrkdwnParts, partsOf, shortText } from "./render.ts";
+import { type Stream, settledPart } from "./stream.ts";
+
+export interface SegmentOptions {
+  key: string;
+  poster: Poster;
+  paces: Paces;
+  /** Starts a stream with this text, where there can be one. */
+  startStream(first: string): Promise<Stream | undefined>;
+  /** Shows a status outside the message; absent: it stands under the text. */
+  setStatus?(status: string): Promise<void>;
+  log: Log;
+  now: () => number;
+}
+
+export interface Segment {
+  /** Resolves when the first words are visible, or at once. Never rejects. */
+  show(change: { text?: string; activity?: string }): Promise<void>;
+  /**
+   * The final text; undefined: whatever stands there. Nothing is posted for an empty one. Resolves to the text when it did not
+   * fit into a message.
+   */
+  close(text: string | undefined): Promise<{ rest: string | undefined }>;
+  /** Writes nothing more; what stands there stays as it is. */
+  leave(): Promise<void>;
+}
+
+/** Of the part that stays in the message, beside the words that say where the rest is. */
+const longestHead = 11_500;
+const mostFailures = 3;
+const gapMs: Record<PacedCall, number> = { append: 600, edit: 1_200, start: 0, status: 500 };
+
+export function createSegment(options: SegmentOptions): Segment {
+  const { key, poster, paces, log, now } = options;
+  let wanted = { text: "", activity: "" };
+  let shown = { text: "", activity: "" };
+  let status = "";
+  let stream: Stream | undefined;
+  let shownAt = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let working: Promise<void> | undefined;
+  let isClosed = false;
+  let failures = 0;
+
+  function schedule(waitMs: number): void {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void work();
+    }, waitMs);
+  }
+
+  /** One step at a time; what came meanwhile is the next one's. */
+  function work(): Promise<void> {
+    working ??= step()
+      .then(() => {
+        failures = 0;
+      })
+      .catch((thrown: unknown) => {
+        failures++;
+        log.warn({ key, error: messageOf(thrown) }, "a partial reply was not shown");
+      })
+      .finally(() => {
+        working = undefined;
+        if (isBehind()) schedule(gapMs[pacedCall()]);
+      });
+    return working;
+  }
+
+  /** Where partial texts fail again and again, the final one is waited for. */
+  function isBehind(): boolean {
+    if (isClosed || failures >= mostFailures) return false;
+    return visible().text !== shown.text || visible().activity !== shown.activity || wantedStatus() !== status;
+  }
+
+  /** What the message itself is to show now. */
+  function visible() {
+    const text = stream === undefined ? headOf(wanted.text) : settledPart(wanted.text);
+    return { text, activity: options.setStatus === undefined ? wanted.activity : "" };
+  }
+
+  function wantedStatus(): string {
+    return options.setStatus === undefined ? "" : wanted.activity;
+  }
+
+  function pacedCall(): PacedCall {
+    return stream === undefined ? "edit" : "append";
+  }
+
+  /** The text goes first: nobody waits for a status. */
+  async function step(): Promise<void> {
+    await showText(visible());
+    if (wantedStatus() === status || paces.take("status") > 0) return;
+    status = wantedStatus();
+    await options.setStatus?.(status);
+  }
+
+  async function showText(next: typeof shown): Promise<void> {
+    if (next.text === shown.text && next.activity === shown.activity) return;
+    const ts = poster.tsOf(key);
+    if (ts === undefined) return await begin(next);
+    const waitMs = Math.max(shownAt + gapMs[pacedCall()] - now(), 0) || paces.take(pacedCall());
+    if (waitMs > 0) return schedule(waitMs);
+    if (stream === undefined) await poster.update(ts, key, partial(next));
+    else if (!(await goOn(stream, next.text))) return;
+    markShown(next);
+  }
+
+  async function begin(next: typeof shown): Promise<void> {
+    // Slack takes a status away when something is said below it.
+    status = "";
+    if (next.text !== "") {
+      const first = settledPart(next.text);
+      stream = first.trim() === "" ? undefined : await options.startStream(first);
+      if (stream !== undefined) return markShown({ text: first, activity: "" });
+    }
+    const ts = poster.tsOf(key);
+    await (ts === undefined ? poster.post(key, partial(next)) : poster.update(ts, key, partial(next)));
+    markShown(next);
+  }
+
+  /** False when the stream is over; the message then goes on by edits. */
+  async function goOn(open: Stream, text: string): Promise<boolean> {
+    const rest = open.isOld() ? undefined : open.next(text);
+    if (rest !== undefined && (rest === "" || (await open.append(rest)))) return true;
+    stream = undefined;
+    await open.stop("", poster.metadata(key));
+    return false;
+  }
+
+  function markShown(next: typeof shown): void {
+    shown = next;
+    shownAt = now();
+  }
+
+  async function finish(text: string): Promise<void> {
+    const ts = poster.tsOf(key);
+    if (ts === undefined) {
+      if (text === "") return;
+      await poster.post(key, contentOf(text));
+      status = "";
+      return;
+    }
+    if (text === "") return await poster.remove(ts);
+    if (stream !== undefined) {
+      const rest = stream.next(text);
+      const isWhole = await stream.stop(rest ?? "", poster.metadata(key)).catch(() => false);
+      if (isWhole && rest !== undefined) return;
+    } else if (shown.text === text && shown.activity === "") return;
+    await poster.update(ts, key, contentOf(text)).catch(async (thrown: unknown) => {
+      // Somebody has deleted it, or it may not be changed any more.
+      if (!isSlackError(thrown, "message_not_found", "cant_update_message", "edit_window_closed")) throw thrown;
+      await poster.post(`${key}:again`, contentOf(text));
+    });
+  }
+
+  /** Without blocks a message is shorter, so what does not fit is posted below it. */
+  async function finishAsText(text: string): Promise<void> {
+    const [first = "", ...more] = mrkdwnParts(text);
+    const ts = poster.tsOf(key);
+    if (ts === undefined) await poster.post(key, { text: first, blocks: [] });
+    else await poster.update(ts, key, { text: first, blocks: [] });
+    for (const [index, part] of more.entries()) await poster.post(`${key}:${index + 1}`, { text: part, blocks: [] });
+  }
+
+  return {
+    async show(change) {
+      wanted = { ...wanted, ...change };
+      if (timer !== undefined || !isBehind()) return;
+      if (poster.tsOf(key) === undefined || working === undefined) await work();
+    },
+    async leave() {
+      isClosed = true;
+      clearTimeout(timer);
+      await working;
+    },
+    async close(text) {
+      isClosed = true;
+      clearTimeout(timer);
+      await working;
+      if (text === undefined) {
+        const ts = poster.tsOf(key);
+        if (ts !== undefined) await (shown.activity === "" ? poster.endStream(ts, key) : poster.remove(ts));
+        if (status !== "") await options.setStatus?.("");
+        return { rest: undefined };
+      }
+      const isLong = partsOf(text).length > 1;
+      const final = isLong ? `${headOf(text)}\n\n${wholeIsBelow(text)}` : text;
+      await finish(final).catch(async (thrown: unknown) => {
+        if (!isSlackError(thrown, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"))
+          throw thrown;
+        log.warn({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text: it is sent without");
+        await finishAsText(final);
+      });
+      if (status !== "") await options.setStatus?.("");
+      return { rest: isLong ? text : undefined };
+    },
+  };
+}
+
+/** As much of the beginning as has room. */
+function headOf(text: string): string {
+  if (text.length <= longestHead && !text.includes("<")) return text;
+  return partsOf(text, longestHead)[0] ?? "";
+}
+
+function partial({ text, activity }: { text: string; activity: string }): MessageContent {
+  const line: Block = { type: "context", elements: [{ type: "plain_text", text: activity || " ", emoji: false }] };
+  const content = text === "" ? { text: "", blocks: [] } : contentOf(text);
+  return {
+    text: content.text === "" ? shortText(activity) : content.text,
+    blocks: activity === "" ? content.blocks : [...content.blocks, line],
+  };
+}
+
+function wholeIsBelow(text: string): string {
+  return `*(That is the beginning. The whole answer, ${text.length.toLocaleString("en")} characters, is in the file below.)*`;
+}

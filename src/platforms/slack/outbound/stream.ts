@@ -1,0 +1,97 @@
+/**
+ * One native stream: a message that Slack shows growing. Text can only be added, Slack ends it after five minutes, and it
+ * holds 12,000 bytes; what does not fit into these rules is left to edits of the same message.
+ */
+import { z } from "zod";
+import type { SlackApi } from "../api/api.ts";
+import { isSlackError } from "../api/api-problems.ts";
+import { endSession } from "./assistant-pane.ts";
+import type { Metadata } from "./message-sender.ts";
+import { beginningOf, safeMarkdown } from "./safe-text.ts";
+
+export interface Stream {
+  ts: string;
+  /** How the whole text so far goes on: what to append, which may be nothing; undefined when a stream can't show it. */
+  next(markdown: string): string | undefined;
+  /** False when the stream has ended, by Slack or by the person; its session is ended then as well. */
+  append(text: string): Promise<boolean>;
+  /** Ends it with a last piece; false when it had ended before. */
+  stop(rest: string, metadata: Metadata): Promise<boolean>;
+  isOld(): boolean;
+}
+
+export interface StreamOptions {
+  api: SlackApi;
+  channel: string;
+  thread: string | null;
+  ts: string;
+  /** What it began with, as it was sent. */
+  first: string;
+  now: () => number;
+}
+
+const nothing = z.unknown();
+const mostBytes = 11_500;
+/** Slack ends a stream after five minutes, whatever happens in it. */
+const longestMs = 4 * 60_000;
+/** A partial text is shown late rather than never. */
+const patienceMs = 20_000;
+
+export function createStream({ api, channel, thread, ts, first, now }: StreamOptions): Stream {
+  const startedAt = now();
+  let sent = first;
+
+  async function isTaken(call: Promise<unknown>): Promise<boolean> {
+    try {
+      await call;
+      return true;
+    } catch (thrown) {
+      if (isSlackError(thrown, "msg_too_long")) return false;
+      if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user")) throw thrown;
+      await endSession(api, channel, thread);
+      return false;
+    }
+  }
+
+  return {
+    ts,
+    next(markdown) {
+      const whole = safeMarkdown(markdown);
+      if (!whole.startsWith(sent) || Buffer.byteLength(whole) > mostBytes) return undefined;
+      return whole.slice(sent.length);
+    },
+    async append(text) {
+      const isOpen = await isTaken(
+        api.call("chat.appendStream", { channel, ts, markdown_text: text }, nothing, { isOnce: true, patienceMs }),
+      );
+      if (isOpen) sent += text;
+      return isOpen;
+    },
+    stop: (rest, metadata) =>
+      isTaken(
+        api.call(
+          "chat.stopStream",
+          { channel, ts, metadata, ...(rest === "" ? {} : { markdown_text: rest }) },
+          nothing,
+          {
+            isOnce: true,
+          },
+        ),
+      ),
+    isOld: () => now() - startedAt > longestMs,
+  };
+}
+
+/**
+ * What may be shown now without being taken back later: not the beginning of code, of a mark or of a character that is not
+ * whole yet.
+ */
+export function settledPart(text: string): string {
+  const markdown = beginningOf(text, text.length);
+  const lineStart = markdown.lastIndexOf("\n") + 1;
+  const line = markdown.slice(lineStart);
+  const opening = line.search(/[`<\\]/);
+  if (opening === -1) return markdown;
+  const isCodeWhole = (line.match(/`+/g) ?? []).length % 2 === 0 && !/[<\\]/.test(line);
+  return isCodeWhole ? markdown : markdown.slice(0, lineStart + opening);
+}

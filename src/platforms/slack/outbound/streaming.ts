@@ -1,0 +1,122 @@
+/**
+ * Whether a reply can be a native stream, and who it streams to. Slack streams into threads, to one person, who is the
+ * author of the message that is answered; everybody else sees the beginning, and the whole when it ends.
+ *
+ * Where Slack says that it can't, replies go by edits for a while, and then it is tried again.
+ */
+import { z } from "zod";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { ReplyTarget } from "../../../ports/platform.ts";
+import type { SlackApi } from "../api/api.ts";
+import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
+import type { People } from "../api/people.ts";
+import type { Paces } from "../api/rate-limiter.ts";
+import { isDirect, parseMessageId } from "../conversation-id.ts";
+import type { Recent } from "../recent.ts";
+import type { Poster, Spot } from "./message-sender.ts";
+import { beginningOf, safeMarkdown } from "./safe-text.ts";
+import { createStream, type Stream } from "./stream.ts";
+
+export interface Streaming {
+  /** Undefined: not here, or not now. */
+  start(beginning: Beginning): Promise<Stream | undefined>;
+  /** Shows a line such as "is thinking" in a thread, outside of any message; undefined where that is not to be had. */
+  statusFor(spot: Spot): ((status: string) => Promise<void>) | undefined;
+}
+
+export interface Beginning {
+  spot: Spot;
+  target: ReplyTarget;
+  poster: Poster;
+  key: string;
+  first: string;
+}
+
+export interface StreamingOptions {
+  api: SlackApi;
+  mode: "native" | "edits";
+  people: People;
+  paces: Paces;
+  /** Who wrote the messages that came in lately, by message id. */
+  authors: Recent<string>;
+  log: Log;
+  now: () => number;
+}
+
+const startedSchema = z.object({ ts: z.string() });
+const repliesSchema = z.object({ messages: z.array(z.object({ ts: z.string(), user: z.string().optional() })) });
+const nothing = z.unknown();
+const restMs = 10 * 60_000;
+/** Longer statuses are cut by Slack's own clients. */
+const longestStatus = 90;
+
+export function createStreaming(options: StreamingOptions): Streaming {
+  const { api, mode, people, paces, authors, log, now } = options;
+  let restUntil = 0;
+  let statusRestUntil = 0;
+
+  async function recipientOf({ spot, target }: Beginning) {
+    const userId = authors.get(target.messageId) ?? (await authorIn(spot, target.messageId));
+    if (userId === undefined) return undefined;
+    return { recipient_user_id: userId, recipient_team_id: await people.teamOf(userId) };
+  }
+
+  /** Another process has received it. */
+  async function authorIn({ channel, thread }: Spot, messageId: string): Promise<string | undefined> {
+    const message = parseMessageId(messageId);
+    if (message === undefined || thread === null) return undefined;
+    const range = { oldest: message.ts, latest: message.ts, inclusive: true, limit: 2 };
+    const found = await api.call("conversations.replies", { channel, ts: thread, ...range }, repliesSchema);
+    return found.messages.find(({ ts }) => ts === message.ts)?.user;
+  }
+
+  async function startNow(beginning: Beginning): Promise<Stream | undefined> {
+    const { spot, poster, key } = beginning;
+    const recipient = await recipientOf(beginning);
+    if (recipient === undefined && !isDirect(spot.channel)) return undefined;
+    const first = safeMarkdown(beginning.first);
+    if (Buffer.byteLength(first) > 11_000) return undefined;
+    const args = { channel: spot.channel, thread_ts: spot.thread, markdown_text: first, ...recipient };
+    const { ts, isFound } = await poster.postBy(
+      key,
+      async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, patienceMs: 0 })).ts,
+    );
+    // One of before has another text by now, and goes on by edits.
+    return isFound ? undefined : createStream({ api, channel: spot.channel, thread: spot.thread, ts, first, now });
+  }
+
+  return {
+    async start(beginning) {
+      const isPossible = mode === "native" && beginning.spot.thread !== null && now() >= restUntil;
+      if (!isPossible || paces.take("start") > 0) return undefined;
+      try {
+        return await startNow(beginning);
+      } catch (thrown) {
+        if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw thrown;
+        log.info({ error: messageOf(thrown) }, "no native stream: the reply goes by edits");
+        const isPassing = isSlackError(
+          thrown,
+          "ratelimited",
+          "unreachable",
+          "http",
+          "user_not_found",
+          "team_not_found",
+        );
+        if (!isPassing) restUntil = now() + restMs;
+        return undefined;
+      }
+    },
+    statusFor({ channel, thread }) {
+      if (mode !== "native" || thread === null || now() < statusRestUntil) return undefined;
+      return async (status) => {
+        const args = { channel_id: channel, thread_ts: thread, status: beginningOf(status, longestStatus) };
+        await api.call("assistant.threads.setStatus", args, nothing, { patienceMs: 0 }).catch((thrown: unknown) => {
+          // A status is a comfort; without it the answer comes all the same.
+          statusRestUntil = now() + restMs;
+          log.info({ error: messageOf(thrown) }, "Slack shows no status here");
+        });
+      };
+    },
+  };
+}

@@ -1,0 +1,103 @@
+/**
+ * One piece of work in a process of its own, for what other people's bytes may keep busy for ever or make grow without end.
+ * A thread would not do: one that runs out of memory can take the whole process with it, and SQLite in a thread can't be stopped.
+ *
+ *   1. a process is started for one request; it may read Remora's code, the module's own folder and packages, and nothing
+ *      else; it may write and start nothing, and has no environment
+ *   2. it answers once and ends; at an abort or when its time is up it is killed
+ *   3. its memory has a limit; it ends by itself when nobody waits for it any more (isolated-entry.ts)
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.ts";
+
+export interface ChildTask {
+  /** A module that calls `answerOnce`. */
+  module: URL;
+  /** Anything that can be cloned. */
+  request: unknown;
+  timeoutMs: number;
+  /** Of all its memory: some 80 are taken before the work begins. */
+  megabytes: number;
+  /** Open files that the child finds as descriptors 4, 5, and so on. */
+  descriptors?: readonly number[];
+}
+
+export type ChildOutcome =
+  | { type: "answer"; answer: unknown }
+  | { type: "failed"; why: "error" | "time" | "memory"; message: string };
+
+const project = resolve(import.meta.dirname, "../..");
+const mostErrorText = 20_000;
+
+/** Rejects only when the signal aborts. */
+export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<ChildOutcome> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const child = start(task);
+    let errors = "";
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+      child.kill("SIGKILL");
+    };
+    const settle = (outcome: ChildOutcome) => {
+      end();
+      resolve(outcome);
+    };
+    const stop = () => {
+      end();
+      reject(signal.reason);
+    };
+    const late = () =>
+      settle({ type: "failed", why: "time", message: `it took longer than ${task.timeoutMs / 1000} s` });
+    const timer = setTimeout(late, task.timeoutMs);
+    signal.addEventListener("abort", stop, { once: true });
+    child.stderr?.on("data", (chunk) => {
+      if (errors.length < mostErrorText) errors += chunk;
+    });
+    child.once("message", (message) => settle(outcomeOf(message as ChildReply)));
+    child.once("error", (thrown) => settle({ type: "failed", why: "error", message: thrown.message }));
+    child.once("close", () => settle(failureOf(errors)));
+    const { request, timeoutMs, megabytes } = task;
+    const message: ChildMessage = { request, timeoutMs, megabytes };
+    // A child that is gone already is reported by its end.
+    child.send(message, () => {});
+  });
+}
+
+function start({ module, megabytes, descriptors = [] }: ChildTask): ChildProcess {
+  const file = fileURLToPath(module);
+  const folders = [dirname(file), join(project, "src/core"), join(project, "node_modules")];
+  // Packages may be linked, and are known by where they really are.
+  const readable = [...new Set([...folders, ...folders.map((folder) => realpathSync(folder))])].map(
+    (folder) => `${folder}/*`,
+  );
+  return fork(file, [], {
+    execArgv: [
+      `--max-old-space-size=${megabytes}`,
+      "--permission",
+      "--allow-worker",
+      ...[...readable, join(project, "package.json")].map((path) => `--allow-fs-read=${path}`),
+    ],
+    env: {},
+    serialization: "advanced",
+    stdio: ["ignore", "ignore", "pipe", "ipc", ...descriptors],
+  });
+}
+
+function outcomeOf(reply: ChildReply): ChildOutcome {
+  return "error" in reply
+    ? { type: "failed", why: "error", message: reply.error }
+    : { type: "answer", answer: reply.answer };
+}
+
+/** A process that ended without an answer. */
+function failureOf(errors: string): ChildOutcome {
+  const isMemory = errors.includes(tooLarge) || /heap out of memory|Reached heap limit|Allocation failed/i.test(errors);
+  if (isMemory) return { type: "failed", why: "memory", message: "it needed too much memory" };
+  const line = errors.split("\n").find((candidate) => /^\w*Error\b/.test(candidate));
+  return { type: "failed", why: "error", message: line ?? "its process ended without an answer" };
+}

@@ -1,0 +1,40 @@
+/**
+ * How files of the working folder are written: a temporary file beside it is written and flushed, then renamed over it.
+ * A reader, also one after a crash, finds the old content or the new one.
+ */
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { sizeText } from "../lib/text/format-bytes.ts";
+import { fileProblem, type Place } from "../lib/working-folder.ts";
+
+/** Of one file that a tool writes. */
+const mostWrittenBytes = 8 * 1024 * 1024;
+
+/** Refuses more than fits; what was there before stays as it was then. */
+export async function replaceFile(place: Place, content: string | Uint8Array, mode: number): Promise<void> {
+  const size = typeof content === "string" ? Buffer.byteLength(content) : content.length;
+  if (size > mostWrittenBytes) {
+    throw fileProblem(
+      place.shown,
+      `would have ${sizeText(size)}, and at most ${sizeText(mostWrittenBytes)} are written`,
+    );
+  }
+  const temporary = join(dirname(place.path), `.${randomBytes(8).toString("hex")}.tmp`);
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  try {
+    try {
+      await handle.writeFile(content);
+      await handle.chmod(mode);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, place.path);
+  } catch (thrown) {
+    await rm(temporary, { force: true });
+    throw thrown;
+  }
+}

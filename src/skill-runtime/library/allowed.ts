@@ -1,0 +1,28 @@
+/** Which skills a conversation may use. What is not allowed there is neither offered, nor listed by `load_skill`, nor run. */
+import type { Skill } from "../../ports/skill.ts";
+
+/** Names of skills. `deny` goes before `allow`; without `allow` every skill is allowed. */
+interface SkillFilter {
+  allow?: string[];
+  deny?: string[];
+}
+
+export interface SkillAccess extends SkillFilter {
+  /** By conversation, or by the beginning of its id up to a colon (`slack:T1:C1` is that channel with all its threads). */
+  conversations?: { [conversation: string]: SkillFilter };
+}
+
+/** A skill must pass the filter for everyone and every filter that fits the conversation. */
+export function createSkillAccess(access: SkillAccess): (skill: Skill, conversationId: string) => boolean {
+  const conversations = Object.entries(access.conversations ?? {});
+  return (skill, conversationId) => {
+    const fitting = conversations.filter(([id]) => conversationId === id || conversationId.startsWith(`${id}:`));
+    return [access, ...fitting.map(([, filter]) => filter)].every((filter) => passes(skill, filter));
+  };
+}
+
+function passes(skill: Skill, { allow, deny }: SkillFilter): boolean {
+  const isNamed = (names: string[]) =>
+    names.includes(skill.name) || skill.aliases.some((alias) => names.includes(alias));
+  return !isNamed(deny ?? []) && (allow === undefined || isNamed(allow));
+}

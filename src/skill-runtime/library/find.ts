@@ -1,0 +1,181 @@
+/**
+ * Finds the SKILL.md files below a root, level by level and in path order:
+ *
+ *   1. a folder with a SKILL.md is a skill, the root itself too; what lies below it belongs to the skill
+ *   2. links are followed only where they stay inside the root
+ *   3. the search ends four levels down, and after 2,000 folders that held no skill
+ *
+ * Hidden folders and `node_modules` hold no skills. Everything else that is passed over is reported.
+ */
+import type { Dirent } from "node:fs";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { join, resolve, sep } from "node:path";
+import PQueue from "p-queue";
+import { codeOf, messageOf } from "../../lib/errors.ts";
+import type { SkillDiagnostic } from "../../ports/skill.ts";
+import { createNotes } from "../parse/diagnostics.ts";
+
+export interface SkillFile {
+  /** Absolute path of the SKILL.md. */
+  path: string;
+  /** With every link resolved: the same file found twice is one skill. */
+  realPath: string;
+  /** Absolute path of its code, if there is any. */
+  plugin: string | null;
+  /** About the file's place and name; of severity `error`: it must not be read. */
+  diagnostics: SkillDiagnostic[];
+}
+
+export interface FoundSkills {
+  files: SkillFile[];
+  /** About folders, not about any one SKILL.md. */
+  diagnostics: SkillDiagnostic[];
+}
+
+const maxDepth = 4;
+const maxFolders = 2_000;
+const maxOpenFolders = 32;
+const pluginNames = ["plugin.ts", "plugin.js", "plugin.mjs", "plugin/index.ts", "plugin/index.js", "plugin/index.mjs"];
+
+/** What one folder turned out to be. */
+type Look =
+  | { type: "skill"; file: SkillFile }
+  | { type: "folders"; below: string[] }
+  | { type: "passed-over"; code: string; message: string };
+
+export async function findSkills(root: string): Promise<FoundSkills> {
+  const found: FoundSkills = { files: [], diagnostics: [] };
+  const top = resolve(root);
+  const realRoot = await realpath(top).catch(() => undefined);
+  if (realRoot === undefined) {
+    if (isConventional(top)) return found;
+    const notes = createNotes(top);
+    notes.warn(0, "no-folder", "there is no such folder of skills: create it, or take it out of the settings");
+    return { files: [], diagnostics: notes.list };
+  }
+  const queue = new PQueue({ concurrency: maxOpenFolders });
+  const seen = new Set<string>();
+  let searched = 0;
+  let level = [top];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    const looks = await queue.addAll(level.map((folder) => () => lookAt(folder, realRoot, seen)));
+    const below: string[] = [];
+    for (const [index, look] of looks.entries()) {
+      if (look.type === "skill") found.files.push(look.file);
+      if (look.type === "folders") below.push(...look.below);
+      if (look.type !== "skill") searched += 1;
+      if (look.type === "passed-over") note(found, level[index] ?? top, look.code, look.message);
+    }
+    level = below;
+    const limit = limitReached(depth, searched);
+    if (limit === undefined) continue;
+    for (const folder of level) note(found, folder, limit.code, limit.message);
+    break;
+  }
+  found.files.sort((one, other) => (one.path < other.path ? -1 : 1));
+  return found;
+}
+
+/** `.agents/skills`, where other programs keep skills too: it is looked for in places that need not have one. */
+function isConventional(root: string): boolean {
+  return root.endsWith(join(sep, ".agents", "skills"));
+}
+
+function note(found: FoundSkills, folder: string, code: string, message: string): void {
+  const notes = createNotes(folder);
+  notes.error(0, code, message);
+  found.diagnostics.push(...notes.list);
+}
+
+function limitReached(depth: number, searched: number): { code: string; message: string } | undefined {
+  if (depth >= maxDepth) {
+    return { code: "too-deep", message: "this folder was not searched: skills may lie four folders below their root" };
+  }
+  if (searched <= maxFolders) return undefined;
+  return { code: "too-many-folders", message: "this folder was not searched: 2,000 folders before it held no skill" };
+}
+
+async function lookAt(folder: string, realRoot: string, seen: Set<string>): Promise<Look> {
+  try {
+    const real = await realpath(folder);
+    if (!isInside(real, realRoot)) {
+      return {
+        type: "passed-over",
+        code: "link-out",
+        message: "this link leads out of the folder of skills and was not followed",
+      };
+    }
+    // A link to a folder that is found anyway; also what ends a circle of links.
+    if (seen.has(real)) return { type: "folders", below: [] };
+    seen.add(real);
+    const entries = await readdir(real, { withFileTypes: true });
+    const names = entries.map((entry) => entry.name).sort();
+    const name = names.find((one) => one === "SKILL.md") ?? names.find((one) => one.toLowerCase() === "skill.md");
+    if (name === undefined) return { type: "folders", below: await foldersIn(folder, entries) };
+    return { type: "skill", file: await skillFile(folder, real, name, names, realRoot) };
+  } catch (thrown) {
+    const message = `this folder can't be read (${codeOf(thrown) ?? messageOf(thrown)}): check its permissions`;
+    return { type: "passed-over", code: "unreadable-folder", message };
+  }
+}
+
+async function foldersIn(folder: string, entries: Dirent[]): Promise<string[]> {
+  const candidates = entries.filter(({ name }) => !name.startsWith(".") && name !== "node_modules");
+  const below: string[] = [];
+  for (const entry of candidates) {
+    const path = join(folder, entry.name);
+    const isFolder = entry.isSymbolicLink()
+      ? await stat(path).then(
+          (found) => found.isDirectory(),
+          () => false,
+        )
+      : entry.isDirectory();
+    if (isFolder) below.push(path);
+  }
+  return below.sort();
+}
+
+async function skillFile(
+  folder: string,
+  real: string,
+  name: string,
+  names: string[],
+  realRoot: string,
+): Promise<SkillFile> {
+  const path = join(folder, name);
+  const notes = createNotes(path);
+  const realPath = await realpath(join(real, name)).catch(() => undefined);
+  if (realPath === undefined || !isInside(realPath, realRoot)) {
+    notes.error(0, "link-out", "this link leads out of the folder of skills, or nowhere, and was not followed");
+  }
+  if (name !== "SKILL.md")
+    notes.warn(0, "file-name", "the file should be called SKILL.md, in capitals: other programs do not find it");
+  const plugin = await pluginIn(folder, real, names, realRoot);
+  if (plugin === "outside")
+    notes.warn(0, "link-out", "its plugin is a link out of the folder of skills and is not loaded");
+  const isThere = plugin !== undefined && plugin !== "outside";
+  return { path, realPath: realPath ?? path, plugin: isThere ? plugin : null, diagnostics: notes.list };
+}
+
+async function pluginIn(folder: string, real: string, names: string[], realRoot: string): Promise<string | undefined> {
+  for (const plugin of pluginNames) {
+    if (!names.includes(plugin.split("/")[0] ?? "")) continue;
+    const target = await realpath(join(real, plugin)).catch(() => undefined);
+    if (target === undefined || !(await isFile(target))) continue;
+    return isInside(target, realRoot) ? join(folder, plugin) : "outside";
+  }
+  return undefined;
+}
+
+/** A pipe would be waited for without end. */
+async function isFile(path: string): Promise<boolean> {
+  return await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+/** Both with links resolved. */
+export function isInside(path: string, root: string): boolean {
+  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+}

@@ -1,0 +1,57 @@
+/**
+ * The first call of a skill whose plugin declares that it uses anything asks, and the card says what. Whoever approves it
+ * accepts the declaration: it is asked about again when the version or the declaration has changed.
+ */
+import { hash } from "node:crypto";
+import type { GateRule } from "../../ports/gate.ts";
+import type { Skill, SkillSet } from "../../ports/skill.ts";
+import type { Store } from "../../ports/store.ts";
+import { describePermissions } from "../parse/permissions.ts";
+
+export interface FirstUse {
+  /** Rules for the gate: confirm patterns for the tools of skills that were never used. */
+  rules(set: SkillSet): GateRule[];
+  /** A call of the skill runs, so that a person has approved it. True when it was the first. */
+  accept(skill: Skill): Promise<boolean>;
+  /** Reads what was accepted, also by other processes. True when there is news. */
+  refresh(set: SkillSet): Promise<boolean>;
+}
+
+/** `isIsolated`: the skill's plugin runs in a process of its own. */
+export function createFirstUse(store: Store, isIsolated: (skill: Skill) => boolean): FirstUse {
+  const accepted = new Set<string>();
+  const mustAsk = (skill: Skill) =>
+    skill.plugin !== null && isIsolated(skill) && describePermissions(skill.permissions).length > 0;
+  const isNew = (skill: Skill) => mustAsk(skill) && !accepted.has(keyOf(skill));
+
+  return {
+    rules({ skills }) {
+      return skills.filter(isNew).flatMap((skill) =>
+        skill.tools.map(({ name }): GateRule => {
+          const reason = `First use of the skill ${skill.name}: its plugin ${describePermissions(skill.permissions).join("; ")}.`;
+          return { kind: "confirm", pattern: `^${name} `, reason, skill: skill.name, file: skill.path, line: 0 };
+        }),
+      );
+    },
+    async accept(skill) {
+      if (!isNew(skill)) return false;
+      accepted.add(keyOf(skill));
+      await store.set(keyOf(skill), true);
+      return true;
+    },
+    async refresh({ skills }) {
+      let hasNews = false;
+      for (const skill of skills.filter(isNew)) {
+        if ((await store.get(keyOf(skill))) !== true) continue;
+        accepted.add(keyOf(skill));
+        hasNews = true;
+      }
+      return hasNews;
+    },
+  };
+}
+
+function keyOf({ name, version, permissions, folder }: Skill): string {
+  const digest = hash("sha256", JSON.stringify([name, version, permissions, folder]));
+  return `plugin-first-use:${digest.slice(0, 32)}`;
+}

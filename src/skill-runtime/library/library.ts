@@ -1,0 +1,226 @@
+/**
+ * The skills in force, kept true to the files:
+ *
+ *   1. `reload` builds a whole new set aside and swaps it in; if that fails the old set stays
+ *   2. `watch` reloads shortly after a file below a root has changed
+ *   3. what plugins offer while they run becomes part of the set as if their files had said so
+ *   4. what is new in a set is said once: in the log, as an event, and to the listeners
+ *
+ * A file that a change has broken keeps what it said before, with a diagnostic; a file that is gone is gone.
+ */
+import { realpath } from "node:fs/promises";
+import { type FSWatcher, watch } from "chokidar";
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { SkillBrief } from "../../ports/context.ts";
+import type { Events } from "../../ports/events.ts";
+import type { GateRule, GateRules } from "../../ports/gate.ts";
+import type { Skill, SkillDiagnostic, SkillSet } from "../../ports/skill.ts";
+import { describeDiagnostic } from "../parse/diagnostics.ts";
+import { offeredToolMark } from "../parse/patterns.ts";
+import { createOffers, type FitOffer } from "../plugins/dynamic-tools.ts";
+import { loadSkills, type RememberedFile } from "./load.ts";
+
+export interface SkillLibraryOptions {
+  /** Later ones go before earlier ones. */
+  roots: string[];
+  log: Log;
+  events: Events;
+}
+
+export interface SkillLibrary {
+  /** Empty until the first `reload` has resolved. Never changed in place: a new set is a new object. */
+  current(): SkillSet;
+  /** Resolves with the set that was read after the call, also while another reload is under way. Never rejects. */
+  reload(): Promise<SkillSet>;
+  /** Resolves when changes from now on are seen. */
+  watch(): Promise<void>;
+  /** From now on, as tools of the skill whose SKILL.md is at `path`. Kept for a skill that comes later. */
+  offer(path: string, source: string, offer: Partial<FitOffer>): void;
+  /** Hears every new set; returns the way to stop hearing. */
+  onChange(listener: (set: SkillSet) => void): () => void;
+  close(): Promise<void>;
+}
+
+/** Editors write a file in several steps; a reload waits until it has been quiet for this long. */
+const quietMs = 100;
+/** Below the roots: four levels of folders, the skill's own, and its plugin folder. */
+const watchedDepth = 6;
+
+export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions): SkillLibrary {
+  const memory = new Map<string, RememberedFile>();
+  const listeners = new Set<(set: SkillSet) => void>();
+  const offers = createOffers();
+  /** What the files say. */
+  let files: SkillSet = { skills: [], diagnostics: [] };
+  /** The same with what plugins offer. */
+  let current = files;
+  let loading: Promise<unknown> = Promise.resolve();
+  let watcher: FSWatcher | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  const putInForce = (set: SkillSet) => {
+    const before = current;
+    current = offers.merge(set);
+    files = set;
+    announce(before, current, { log, events });
+    for (const listener of listeners) tell(listener, current, log);
+  };
+  const load = async () => {
+    try {
+      putInForce(await loadSkills(roots, { memory }));
+    } catch (thrown) {
+      log.error({ error: messageOf(thrown) }, "the skills could not be read again; the old ones stay in force");
+    }
+    return current;
+  };
+  const reload = () => {
+    const result = loading.then(load);
+    loading = result;
+    return result;
+  };
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(reload, quietMs);
+  };
+
+  return {
+    current: () => current,
+    reload,
+    async watch() {
+      watcher ??= await startWatching(roots, soon, log);
+    },
+    offer(path, source, offer) {
+      if (offers.set(path, source, offer)) putInForce(files);
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async close() {
+      await watcher?.close();
+      clearTimeout(timer);
+      listeners.clear();
+      await loading;
+    },
+  };
+}
+
+/** What a listener does with a set is its own affair: the set is in force and the others hear it. */
+function tell(listener: (set: SkillSet) => void, set: SkillSet, log: Log): void {
+  try {
+    listener(set);
+  } catch (thrown) {
+    log.error({ error: messageOf(thrown) }, "a part of the program could not take over the new skills");
+  }
+}
+
+async function startWatching(roots: string[], onChange: () => void, log: Log): Promise<FSWatcher> {
+  // Links are not followed by the watcher (one may lead to /), so that a root which is a link has to be resolved first.
+  const folders = await Promise.all(roots.map((root) => realpath(root).catch(() => root)));
+  const watcher = watch(folders, {
+    ignoreInitial: true,
+    followSymlinks: false,
+    depth: watchedDepth,
+    ignored: /[/\\](?:node_modules|\.git)(?:[/\\]|$)/,
+  });
+  watcher.on("all", onChange);
+  watcher.on("error", (thrown) => {
+    log.warn({ error: messageOf(thrown) }, "a folder of skills can't be watched: changes there count after a restart");
+  });
+  await new Promise<void>((resolve) => watcher.once("ready", () => resolve()));
+  return watcher;
+}
+
+/** Says what is new, so that a reload of a thousand skills with one change says one thing. */
+function announce(
+  before: SkillSet,
+  next: SkillSet,
+  { log, events }: Pick<SkillLibraryOptions, "log" | "events">,
+): void {
+  const old = new Set(before.skills);
+  const fresh = next.skills.filter((skill) => !old.has(skill));
+  for (const { name: skill, path } of fresh) events.emit("skill.loaded", { skill, path });
+  const keyOf = (diagnostic: SkillDiagnostic) => `${diagnostic.code} ${describeDiagnostic(diagnostic)}`;
+  const said = new Set(before.diagnostics.map(keyOf));
+  for (const diagnostic of next.diagnostics.filter((one) => !said.has(keyOf(one)))) {
+    const { path, line, code, message, severity } = diagnostic;
+    log.warn({ path, line, code, severity }, `skill: ${message}`);
+    if (severity === "error") events.emit("skill.rejected", { path, code, message });
+  }
+  const paths = new Set(next.skills.map(({ path }) => path));
+  const gone = before.skills.filter(({ path }) => !paths.has(path)).map(({ name }) => name);
+  // The first set is no change; whoever starts it is told how many there are.
+  if (fresh.length + gone.length === 0 || before.skills.length === 0) return;
+  log.info({ skills: next.skills.length, changed: fresh.length, gone }, "the skills in force have changed");
+}
+
+/**
+ * What the gate is built from. Patterns of every skill in force count for every tool; one with `{offered_tool}` becomes one
+ * for each tool that its skill's plugin offers or has offered, so that a grant for one of them is for none of the others.
+ */
+export function gateRules({ skills }: SkillSet): GateRules {
+  const shellParameters = new Map<string, readonly string[]>();
+  for (const tool of skills.flatMap((skill) => skill.tools)) {
+    if (tool.shellParameters.length === 0) continue;
+    // Of two tools with one name either may be in force in some conversation, so that both lists count.
+    const others = shellParameters.get(tool.name) ?? [];
+    shellParameters.set(tool.name, [...new Set([...others, ...tool.shellParameters])]);
+  }
+  return {
+    rules: skills.flatMap((skill) => [
+      ...skill.rules.flatMap((rule) => inForce(rule, skill)),
+      ...rulesForRenamed(skill),
+    ]),
+    shellParameters,
+  };
+}
+
+function inForce(rule: GateRule, { providesTools, offered }: Skill): GateRule[] {
+  if (!providesTools || !rule.pattern.includes(offeredToolMark)) return [rule];
+  const names = (rule.kind === "danger" ? offered?.ever : offered?.asking) ?? [];
+  // Names are of letters, digits, _ and -, which mean themselves in a pattern.
+  return names.map((name) => {
+    const pattern = rule.pattern.replaceAll(offeredToolMark, name);
+    const reason = rule.reason?.replaceAll(offeredToolMark, name);
+    return { ...rule, pattern, ...(reason === undefined ? {} : { reason }) };
+  });
+}
+
+/** A pattern that names a tool of the file by a name providers refuse must also hold for the name it has here. */
+function rulesForRenamed({ rules, renamedTools, offered }: Skill): GateRule[] {
+  const ofFile = Object.entries(renamedTools).filter(([name]) => offered?.current.includes(name) !== true);
+  return ofFile.flatMap(([name, written]) =>
+    rules.flatMap((rule) => {
+      const escaped = written.replace(/[^\w\s]/g, "\\$&");
+      const pattern = rule.pattern.replaceAll(escaped, name).replaceAll(written, name);
+      return pattern === rule.pattern ? [] : [{ ...rule, pattern }];
+    }),
+  );
+}
+
+/** What the context shows of each skill. */
+export function briefs({ skills }: SkillSet): SkillBrief[] {
+  return skills.map(({ name, description, triggers, tools, providesTools, body }) => {
+    return { name, description, triggers, isCapability: tools.length > 0 || providesTools, body };
+  });
+}
+
+/**
+ * Changes when the skill that owns the tool does: an approval given under other rules does not count any more. Of an offered
+ * tool only its own description counts, because the others come and go with their servers.
+ */
+export function contentOf({ skills }: SkillSet, tool: string): string | undefined {
+  const owner = skills.findLast((skill) => skill.tools.some((spec) => spec.name === tool));
+  if (owner === undefined) return undefined;
+  const { path, version, tools, rules, offered, renamedTools } = owner;
+  const isOffered = (name: string) => offered?.current.includes(name) === true;
+  return isOffered(tool)
+    ? JSON.stringify([path, version, tools.find(({ name }) => name === tool), renamedTools[tool], rules])
+    : JSON.stringify([path, version, tools.filter(({ name }) => !isOffered(name)), rules]);
+}
+
+/** How many skills are in force, and how many files have something wrong with them. */
+export function countSkills({ skills, diagnostics }: SkillSet): { loaded: number; withProblems: number } {
+  return { loaded: skills.length, withProblems: new Set(diagnostics.map(({ path }) => path)).size };
+}

@@ -1,0 +1,124 @@
+/**
+ * The built-in tool `load_skill`: the second and third level of a skill.
+ * A name is looked up in the loaded index and never joined to a path; a bundled file must lie, with all links resolved, in the skill's folder.
+ */
+import { open, readdir, realpath, stat } from "node:fs/promises";
+import { join, relative, resolve, sep } from "node:path";
+import { codeOf, messageOf } from "../../lib/errors.ts";
+import type { JsonObject } from "../../ports/message.ts";
+import type { Skill } from "../../ports/skill.ts";
+import type { ToolAttempt, ToolSpec } from "../../ports/tool.ts";
+import { maxBodyBytes } from "../parse/parse-skill.ts";
+import { loadSkillName } from "../parse/tools.ts";
+import { failed, refused } from "../plugins/failure.ts";
+import { isInside } from "./find.ts";
+import { byAnyName } from "./precedence.ts";
+
+export const loadSkillSpec: ToolSpec = {
+  name: loadSkillName,
+  description:
+    "Reads the instructions of a skill listed under ## Available skills, or with `file` one of the files that belong to it. Load a skill before you follow it.",
+  parameters: {
+    type: "object",
+    properties: {
+      name: { type: "string", description: "Name of the skill, as it is listed" },
+      file: {
+        type: "string",
+        description: "Path of a bundled file, as the skill's own text or its list of files gives it",
+      },
+    },
+    required: ["name"],
+    additionalProperties: false,
+  },
+  skill: "remora",
+  isReadOnly: true,
+  isIdempotent: true,
+  readsUntrusted: false,
+  isOutward: false,
+  timeoutMs: 10_000,
+  folder: "none",
+  shellParameters: [],
+};
+
+const maxListedFiles = 200;
+const maxListedDepth = 4;
+
+/** `skills` are those that the conversation may use. */
+export async function runLoadSkill(input: JsonObject, skills: Skill[]): Promise<ToolAttempt> {
+  const { name, file } = input;
+  const skill = typeof name === "string" ? byAnyName(skills).get(name.trim()) : undefined;
+  if (skill === undefined) {
+    return refused(
+      `There is no skill called ${JSON.stringify(name ?? "")}. The names are listed under "## Available skills".`,
+    );
+  }
+  return typeof file === "string" && file !== "" ? readBundled(skill, file) : readInstructions(skill);
+}
+
+async function readInstructions(skill: Skill): Promise<ToolAttempt> {
+  const files = await listBundled(skill.folder);
+  const shown = files.length === 0 ? "none" : files.join(", ");
+  const head = `# Skill ${skill.name}\n\nFolder: ${skill.folder}\nBundled files (read one with the parameter file): ${shown}`;
+  const { text, isCut } = cut(Buffer.from(skill.body.trim()));
+  const note = isCut ? "\n\n(Cut here: the instructions are longer than 100 KB. The rest is in SKILL.md.)" : "";
+  return succeeded(`${head}\n\n${text}${note}`);
+}
+
+async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {
+  const refusal = `The skill ${skill.name} has no file ${JSON.stringify(file)}; load the skill without file to see which it has.`;
+  try {
+    if (file.includes("\0")) return refused(refusal);
+    const folder = await realpath(skill.folder);
+    const path = await realpath(resolve(folder, file));
+    if (!isInside(path, folder) || isHidden(relative(folder, path)) || !(await stat(path)).isFile())
+      return refused(refusal);
+    await using handle = await open(path);
+    const buffer = Buffer.alloc(maxBodyBytes + 1);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+    const bytes = buffer.subarray(0, bytesRead);
+    if (bytes.includes(0)) return refused(`${file} of the skill ${skill.name} is no text file; its path is ${path}`);
+    const { text, isCut } = cut(bytes);
+    return succeeded(isCut ? `${text}\n\n(Cut here: the file is longer than 100 KB. Its path is ${path})` : text);
+  } catch (thrown) {
+    const code = codeOf(thrown);
+    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" || code === "ENAMETOOLONG") return refused(refusal);
+    return failed(`${file} of the skill ${skill.name} can't be read: ${messageOf(thrown)}`);
+  }
+}
+
+/** Neither listed nor given: settings with keys, what git keeps. */
+function isHidden(path: string): boolean {
+  return path.split(sep).some((part) => part.startsWith("."));
+}
+
+/** At most 100 KB, never ending inside a character. */
+function cut(bytes: Buffer): { text: string; isCut: boolean } {
+  if (bytes.length <= maxBodyBytes) return { text: bytes.toString(), isCut: false };
+  const text = new TextDecoder().decode(bytes.subarray(0, maxBodyBytes), { stream: true });
+  return { text, isCut: true };
+}
+
+async function listBundled(folder: string): Promise<string[]> {
+  const files: string[] = [];
+  const visit = async (current: string, depth: number): Promise<void> => {
+    const entries = await readdir(current, { withFileTypes: true }).catch(() => []);
+    for (const { name, ...entry } of sorted(entries)) {
+      if (name.startsWith(".") || name === "node_modules") continue;
+      const path = join(current, name);
+      if (entry.isFolder && depth < maxListedDepth) await visit(path, depth + 1);
+      else if (entry.isFile && files.length < maxListedFiles) files.push(relative(folder, path));
+    }
+  };
+  await visit(folder, 1);
+  return files.filter((file) => file.toLowerCase() !== "skill.md");
+}
+
+function sorted(entries: { name: string; isFile(): boolean; isDirectory(): boolean }[]) {
+  return entries
+    .map((entry) => ({ name: entry.name, isFile: entry.isFile(), isFolder: entry.isDirectory() }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function succeeded(text: string): ToolAttempt {
+  return { isOk: true, text, files: [], isRetryable: false };
+}

@@ -1,0 +1,173 @@
+/**
+ * Loads every skill below the given roots: found (find.ts), read (parse-skill.ts), chosen (precedence.ts).
+ * Nothing is thrown for what is in the files: whatever is wrong is a diagnostic, and the others load.
+ */
+import { readFile, stat } from "node:fs/promises";
+import PQueue from "p-queue";
+import { codeOf, messageOf } from "../../lib/errors.ts";
+import type { Skill, SkillDiagnostic, SkillSet, SkillVerdict } from "../../ports/skill.ts";
+import { createNotes } from "../parse/diagnostics.ts";
+import { type ParsedSkill, parseSkill } from "../parse/parse-skill.ts";
+import { findSkills, type SkillFile } from "./find.ts";
+import { type Candidate, chooseSkills } from "./precedence.ts";
+
+/** What earlier loads know about a file: a file that did not change is not read again, and a broken one keeps what it said. */
+export interface RememberedFile {
+  stamp: string;
+  parsed: ParsedSkill;
+  lastGood: Skill | undefined;
+}
+
+export interface LoadOptions {
+  /** By path of the SKILL.md; kept by the caller from load to load, and cleared of files that are gone. */
+  memory?: Map<string, RememberedFile>;
+}
+
+/** One SKILL.md as `remora skills check --json` prints it. */
+export interface SkillReport {
+  path: string;
+  /** Null where the file has none that can be read. */
+  name: string | null;
+  /** Of the file: `skip` when it can't be read as a skill. */
+  verdict: SkillVerdict;
+  /** In force: false for a skipped file, and for a good one whose name is taken or whose `requires` are not met. */
+  loaded: boolean;
+  description: string;
+  version: string | null;
+  triggers: string[];
+  tools: string[];
+  /** How many patterns. */
+  danger: number;
+  confirm: number;
+  diagnostics: SkillDiagnostic[];
+}
+
+interface ReadFile {
+  file: SkillFile;
+  root: number;
+  parsed: ParsedSkill;
+}
+
+const maxFileBytes = 1024 * 1024;
+const maxOpenFiles = 32;
+
+/** A root is a folder of skill folders, or one skill folder. Later roots go before earlier ones. */
+export async function loadSkills(roots: string[], options: LoadOptions = {}): Promise<SkillSet> {
+  const { files, diagnostics } = await readSkills(roots, options);
+  const chosen = chooseSkills(candidatesOf(files));
+  return {
+    skills: chosen.skills,
+    diagnostics: [...diagnostics, ...files.flatMap(diagnosticsOf), ...chosen.diagnostics],
+  };
+}
+
+/** Every SKILL.md below the roots, also those that do not load, in path order of each root; then the folders that were passed over. */
+export async function checkSkills(roots: string[]): Promise<SkillReport[]> {
+  const { files, diagnostics } = await readSkills(roots, {});
+  const chosen = chooseSkills(candidatesOf(files));
+  const loaded = new Set(chosen.skills);
+  const reports = files.map((read) => {
+    const about = chosen.diagnostics.filter(({ path }) => path === read.file.path);
+    return reportOf(read, [...diagnosticsOf(read), ...about], loaded);
+  });
+  return [...reports, ...diagnostics.map(reportOfFolder)];
+}
+
+async function readSkills(
+  roots: string[],
+  options: LoadOptions,
+): Promise<{ files: ReadFile[]; diagnostics: SkillDiagnostic[] }> {
+  const queue = new PQueue({ concurrency: maxOpenFiles });
+  const files: ReadFile[] = [];
+  const diagnostics: SkillDiagnostic[] = [];
+  const seen = new Set<string>();
+  for (const [root, folder] of roots.entries()) {
+    const found = await findSkills(folder);
+    diagnostics.push(...found.diagnostics);
+    const fresh = found.files.filter((file) => !seen.has(file.realPath));
+    for (const file of fresh) seen.add(file.realPath);
+    files.push(
+      ...(await queue.addAll(
+        fresh.map((file) => async () => ({ file, root, parsed: await read(file, options.memory) })),
+      )),
+    );
+  }
+  const paths = new Set(files.map(({ file }) => file.path));
+  for (const path of options.memory?.keys() ?? []) if (!paths.has(path)) options.memory?.delete(path);
+  return { files, diagnostics };
+}
+
+async function read(file: SkillFile, memory: LoadOptions["memory"]): Promise<ParsedSkill> {
+  const known = memory?.get(file.path);
+  const fresh = await readFresh(file, known);
+  const lastGood = fresh.parsed.skill ?? known?.lastGood;
+  memory?.set(file.path, { ...fresh, lastGood });
+  if (fresh.parsed.skill !== undefined || lastGood === undefined) return fresh.parsed;
+  const notes = createNotes(file.path);
+  notes.warn(
+    0,
+    "last-good-kept",
+    "since its last change the file can't be read as a skill: what it said before stays in force until it can",
+  );
+  return { skill: lastGood, diagnostics: [...fresh.parsed.diagnostics, ...notes.list] };
+}
+
+async function readFresh(
+  file: SkillFile,
+  known: RememberedFile | undefined,
+): Promise<{ stamp: string; parsed: ParsedSkill }> {
+  if (file.diagnostics.some(({ severity }) => severity === "error")) return { stamp: "", parsed: { diagnostics: [] } };
+  try {
+    const found = await stat(file.path);
+    const stamp = [found.mtimeMs, found.ctimeMs, found.ino, found.size, file.realPath, file.plugin].join(" ");
+    if (known?.stamp === stamp) return known;
+    return { stamp, parsed: await readSized(file, found.isFile(), found.size) };
+  } catch (thrown) {
+    const notes = createNotes(file.path);
+    const why = codeOf(thrown) ?? messageOf(thrown);
+    notes.error(0, "unreadable-file", `the file can't be read (${why}): check its permissions`);
+    return { stamp: "", parsed: { diagnostics: notes.list } };
+  }
+}
+
+async function readSized(file: SkillFile, isFile: boolean, bytes: number): Promise<ParsedSkill> {
+  if (isFile && bytes <= maxFileBytes) return parseSkill(await readFile(file.path), file.path, file.plugin);
+  const notes = createNotes(file.path);
+  if (isFile) notes.error(0, "file-too-large", "the file is over 1 MiB: move parts of it to files beside it");
+  else notes.error(0, "no-file", "SKILL.md is no ordinary file");
+  return { diagnostics: notes.list };
+}
+
+function candidatesOf(files: ReadFile[]): Candidate[] {
+  return files.flatMap(({ root, parsed }) => (parsed.skill === undefined ? [] : [{ skill: parsed.skill, root }]));
+}
+
+function diagnosticsOf({ file, parsed }: ReadFile): SkillDiagnostic[] {
+  return [...file.diagnostics, ...parsed.diagnostics];
+}
+
+function reportOf(
+  { file, parsed: { skill } }: ReadFile,
+  diagnostics: SkillDiagnostic[],
+  loaded: ReadonlySet<Skill>,
+): SkillReport {
+  const rules = skill?.rules ?? [];
+  return {
+    path: file.path,
+    name: skill?.name ?? null,
+    verdict: skill === undefined ? "skip" : diagnostics.length > 0 ? "warn" : "accept",
+    loaded: skill !== undefined && loaded.has(skill),
+    description: skill?.description ?? "",
+    version: skill?.version ?? null,
+    triggers: skill?.triggers ?? [],
+    tools: skill?.tools.map(({ name }) => name) ?? [],
+    danger: rules.filter(({ kind }) => kind === "danger").length,
+    confirm: rules.filter(({ kind }) => kind === "confirm").length,
+    diagnostics,
+  };
+}
+
+function reportOfFolder(diagnostic: SkillDiagnostic): SkillReport {
+  const none = { name: null, description: "", version: null, triggers: [], tools: [], danger: 0, confirm: 0 };
+  return { ...none, path: diagnostic.path, verdict: "skip", loaded: false, diagnostics: [diagnostic] };
+}

@@ -1,0 +1,145 @@
+/**
+ * Which of several skills is in force:
+ *
+ *   1. of one name: the later root, then the higher version, then the first in path order; the others are reported
+ *   2. of those: only skills whose `requires` are there too, without a circle
+ *   3. of one tool name: the later skill; a warning names both
+ */
+import type { Skill, SkillDiagnostic } from "../../ports/skill.ts";
+import type { ToolSpec } from "../../ports/tool.ts";
+import { createNotes } from "../parse/diagnostics.ts";
+
+export interface Candidate {
+  skill: Skill;
+  /** Index of the root it was found in. */
+  root: number;
+}
+
+export interface Chosen {
+  skills: Skill[];
+  diagnostics: SkillDiagnostic[];
+}
+
+/** `candidates` come by root, then by path. */
+export function chooseSkills(candidates: Candidate[]): Chosen {
+  const named = oneOfEachName(candidates);
+  const complete = withRequirements(named.skills);
+  const diagnostics = [...named.diagnostics, ...complete.diagnostics, ...repeatedTools(complete.skills)];
+  return { skills: complete.skills, diagnostics };
+}
+
+function oneOfEachName(candidates: Candidate[]): Chosen {
+  const winners = new Map<string, Candidate>();
+  const diagnostics: SkillDiagnostic[] = [];
+  for (const candidate of candidates) {
+    const { name } = candidate.skill;
+    const other = winners.get(name);
+    const wins = other === undefined || beats(candidate, other);
+    if (wins) winners.set(name, candidate);
+    if (other === undefined) continue;
+    const [winner, loser] = wins ? [candidate.skill, other.skill] : [other.skill, candidate.skill];
+    const notes = createNotes(loser.path);
+    notes.warn(0, "name-taken", `not in force: another skill is called ${name} too and goes before it, ${winner.path}`);
+    diagnostics.push(...notes.list);
+  }
+  return {
+    skills: candidates.map(({ skill }) => skill).filter((skill) => winners.get(skill.name)?.skill === skill),
+    diagnostics,
+  };
+}
+
+function beats(later: Candidate, earlier: Candidate): boolean {
+  if (later.root !== earlier.root) return later.root > earlier.root;
+  return compareVersions(later.skill.version, earlier.skill.version) > 0;
+}
+
+/** By semantic versioning, as far as the texts follow it; no version is lower than any. */
+export function compareVersions(one: string | null, other: string | null): number {
+  const [left, right] = [versionParts(one), versionParts(other)];
+  for (let index = 0; index < Math.max(left.numbers.length, right.numbers.length); index += 1) {
+    const difference = (left.numbers[index] ?? 0) - (right.numbers[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  if (left.preview === right.preview) return 0;
+  if (left.preview === "" || right.preview === "") return left.preview === "" ? 1 : -1;
+  return left.preview.localeCompare(right.preview, "en", { numeric: true });
+}
+
+function versionParts(version: string | null): { numbers: number[]; preview: string } {
+  if (version === null) return { numbers: [-1], preview: "" };
+  const [, numbers = "", preview = ""] = /^v?(\d+(?:\.\d+)*)(?:-([^+]*))?/i.exec(version.trim()) ?? [];
+  return { numbers: numbers === "" ? [-1] : numbers.split(".").map(Number), preview };
+}
+
+/** Leaves out skills that need what is not there, until nothing is left to leave out; then those that need themselves. */
+function withRequirements(skills: Skill[]): Chosen {
+  const diagnostics: SkillDiagnostic[] = [];
+  const refuse = (skill: Skill, code: string, message: string) => {
+    const notes = createNotes(skill.path);
+    notes.error(0, code, message);
+    diagnostics.push(...notes.list);
+  };
+  let kept = skills;
+  for (let before = -1; before !== kept.length; ) {
+    before = kept.length;
+    const present = byAnyName(kept);
+    kept = kept.filter((skill) => {
+      const missing = skill.requires.filter((name) => !present.has(name));
+      if (missing.length > 0)
+        refuse(skill, "requires-missing", `not loaded: it requires ${missing.join(", ")}, which is not there`);
+      return missing.length === 0;
+    });
+    const index = byAnyName(kept);
+    const circular = new Set(kept.filter((skill) => reaches(skill, skill, index)));
+    for (const skill of circular) {
+      refuse(
+        skill,
+        "requires-circular",
+        `not loaded: what it requires (${skill.requires.join(", ")}) requires it in turn`,
+      );
+    }
+    kept = kept.filter((skill) => !circular.has(skill));
+  }
+  return { skills: kept, diagnostics };
+}
+
+function reaches(from: Skill, target: Skill, index: ReadonlyMap<string, Skill>): boolean {
+  const seen = new Set<Skill>();
+  const open = [from];
+  for (let skill = open.pop(); skill !== undefined; skill = open.pop()) {
+    for (const name of skill.requires) {
+      const next = index.get(name);
+      if (next === target) return true;
+      if (next === undefined || seen.has(next)) continue;
+      seen.add(next);
+      open.push(next);
+    }
+  }
+  return false;
+}
+
+/** Skills under every name they are found by; a skill's own name goes before another's alias. */
+export function byAnyName(skills: Skill[]): Map<string, Skill> {
+  const aliases = skills.flatMap((skill) => skill.aliases.map((alias) => [alias, skill] as const));
+  return new Map([...aliases, ...skills.map((skill) => [skill.name, skill] as const)]);
+}
+
+function repeatedTools(skills: Skill[]): SkillDiagnostic[] {
+  const owners = new Map<string, Skill>();
+  return skills.flatMap((skill) =>
+    skill.tools.flatMap((tool) => {
+      const earlier = owners.get(tool.name);
+      owners.set(tool.name, skill);
+      if (earlier === undefined) return [];
+      const notes = createNotes(earlier.path);
+      const message = `its tool ${tool.name} is not in force: the skill ${skill.name} (${skill.path}) has one of that name and comes later than ${earlier.name}`;
+      notes.warn(0, "tool-taken", message);
+      return notes.list;
+    }),
+  );
+}
+
+/** The tools in force, by name. */
+export function toolsInForce(skills: Skill[]): Map<string, { spec: ToolSpec; skill: Skill }> {
+  return new Map(skills.flatMap((skill) => skill.tools.map((spec) => [spec.name, { spec, skill }] as const)));
+}

@@ -1,0 +1,30 @@
+/** What is found wrong while a skill is read: collected as data, so that one bad line never costs the rest. */
+import type { SkillDiagnostic } from "../../ports/skill.ts";
+
+export interface Notes {
+  readonly list: SkillDiagnostic[];
+  /** The skill loads all the same. */
+  warn(line: number, code: string, message: string): void;
+  /** The skill, or the part of it that the message names, is not loaded. */
+  error(line: number, code: string, message: string): void;
+}
+
+/** One file must not flood the log. */
+const maxWarnings = 50;
+
+export function createNotes(path: string): Notes {
+  const list: SkillDiagnostic[] = [];
+  const push = (line: number, severity: SkillDiagnostic["severity"], code: string, message: string) =>
+    list.push({ path, line, severity, code: `skill.${code}`, message });
+  const add = (severity: SkillDiagnostic["severity"]) => (line: number, code: string, message: string) => {
+    if (severity === "error" || list.length < maxWarnings) push(line, severity, code, message);
+    else if (list.length === maxWarnings)
+      push(0, "warning", "more-findings", "there is more to report than is listed here");
+  };
+  return { list, warn: add("warning"), error: add("error") };
+}
+
+/** One line for the log and for people. */
+export function describeDiagnostic({ path, line, message }: SkillDiagnostic): string {
+  return `${path}${line === 0 ? "" : `:${line}`}: ${message}`;
+}

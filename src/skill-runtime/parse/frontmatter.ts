@@ -1,0 +1,91 @@
+/**
+ * Cuts a SKILL.md into frontmatter and body, and nothing is ever evaluated:
+ *
+ *   1. bytes to text: BOM off, bytes that are not UTF-8 replaced and reported
+ *   2. the opening `---`, after blank lines at most; `---js` and `+++` are other languages and refused
+ *   3. the closing `---` or `...` at the start of a line
+ */
+import type { Notes } from "./diagnostics.ts";
+
+const maxFrontmatterBytes = 64 * 1024;
+
+export interface Frontmatter {
+  /** Line ends are `\n`. */
+  yaml: string;
+  /** How many lines of the file stand above the first line of `yaml`. */
+  linesAbove: number;
+  body: string;
+}
+
+/** Undefined when there is no frontmatter to read; `notes` says why. */
+export function splitFrontmatter(bytes: Uint8Array, notes: Notes): Frontmatter | undefined {
+  const text = decode(bytes, notes);
+  const lines = text.split("\n");
+  const opening = lines.findIndex((line) => line.trim() !== "");
+  const first = lines[opening] ?? "";
+  if (!/^---[ \t]*$/.test(first)) {
+    refuseOpening(first, opening + 1, notes);
+    return undefined;
+  }
+  if (opening > 0) {
+    notes.warn(
+      1,
+      "blank-lines-first",
+      "blank lines before the opening ---: remove them, other programs need --- in line 1",
+    );
+  }
+  const closing = lines.findIndex((line, index) => index > opening && /^(?:---|\.\.\.)[ \t]*$/.test(line));
+  if (closing === -1) {
+    notes.error(
+      opening + 1,
+      "unclosed-frontmatter",
+      "the frontmatter is not closed: add a line --- after its last field",
+    );
+    return undefined;
+  }
+  const yaml = lines.slice(opening + 1, closing).join("\n");
+  if (Buffer.byteLength(yaml) > maxFrontmatterBytes) {
+    notes.error(
+      opening + 1,
+      "frontmatter-too-large",
+      "the frontmatter is over 64 KiB: move the text below the closing ---",
+    );
+    return undefined;
+  }
+  return { yaml, linesAbove: opening + 1, body: lines.slice(closing + 1).join("\n") };
+}
+
+function decode(bytes: Uint8Array, notes: Notes): string {
+  const text = new TextDecoder().decode(bytes);
+  // A replacement character that is in the file itself is valid UTF-8; only a failed decoding is worth a word.
+  if (text.includes("\ufffd") && !isUtf8(bytes)) {
+    notes.warn(0, "invalid-utf8", "the file is not valid UTF-8: save it as UTF-8; unreadable bytes were replaced");
+  }
+  return text.replace(/\r\n?/g, "\n");
+}
+
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function refuseOpening(first: string, line: number, notes: Notes): void {
+  if (/^(?:---\s*\w|\+\+\+)/.test(first)) {
+    const shown = first.slice(0, 20).trim();
+    notes.error(
+      line,
+      "foreign-frontmatter",
+      `the frontmatter starts with ${shown}: only YAML between two lines --- is read`,
+    );
+  } else {
+    notes.error(
+      Math.max(line, 1),
+      "no-frontmatter",
+      "there is no frontmatter: start the file with ---, name, description, ---",
+    );
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * One SKILL.md from its bytes: frontmatter, the fields every skill has, then those of a capability.
+ * Total: any bytes give a skill, or an error that says why there is none. Touches no disk and runs no code.
+ */
+import { basename, dirname } from "node:path";
+import { isScalar, isSeq } from "yaml";
+import type { GateRule } from "../../ports/gate.ts";
+import type { Skill, SkillDiagnostic, SkillPermissions } from "../../ports/skill.ts";
+import type { ToolSpec } from "../../ports/tool.ts";
+import { createNotes, type Notes } from "./diagnostics.ts";
+import { splitFrontmatter } from "./frontmatter.ts";
+import { readGateTests } from "./gate-tests.ts";
+import { offeredToolMark, readRules } from "./patterns.ts";
+import { readPermissions } from "./permissions.ts";
+import { cleanLine, hasMarkup, hasUnseen } from "./text.ts";
+import { readTools } from "./tools.ts";
+import { textOf, textsOf } from "./values.ts";
+import { type Fields, readFields } from "./yaml-fields.ts";
+
+export interface ParsedSkill {
+  /** Absent exactly when one of the diagnostics is why. */
+  skill?: Skill;
+  diagnostics: SkillDiagnostic[];
+}
+
+/** More than this is never returned to the model at once. */
+export const maxBodyBytes = 100_000;
+const maxDescription = 300;
+const maxFormatDescription = 1024;
+const maxName = 64;
+
+/** `path` is the SKILL.md's; `plugin` the skill's code, if it has any. */
+export function parseSkill(bytes: Uint8Array, path: string, plugin: string | null): ParsedSkill {
+  const notes = createNotes(path);
+  try {
+    const skill = readSkill(bytes, path, plugin, notes);
+    return skill === undefined ? { diagnostics: notes.list } : { skill, diagnostics: notes.list };
+  } catch {
+    // The parsers are other people's code; a defect in one of them must not cost the other skills.
+    notes.error(0, "unreadable", "the file can't be read as a skill: check its frontmatter");
+    return { diagnostics: notes.list };
+  }
+}
+
+function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes: Notes): Skill | undefined {
+  const parts = splitFrontmatter(bytes, notes);
+  if (parts === undefined) return undefined;
+  const fields = readFields(parts.yaml, parts.linesAbove, notes);
+  if (fields === undefined) return undefined;
+  const folder = dirname(path);
+  const name = readName(fields, basename(folder), notes);
+  const description = readDescription(fields, notes);
+  if (name === undefined || description === undefined) return undefined;
+  checkBody(parts.body, notes);
+  const permissions = readPermissions(fields, notes);
+  const { tools: written, renamedTools } = readTools(fields, name, notes);
+  const tools = written.map((tool) => withReach(tool, permissions));
+  const rules = readRules(fields, name, path, notes);
+  const providesTools = readProvidesTools(fields, rules, plugin, notes);
+  return {
+    name,
+    aliases: basename(folder) === name ? [] : [basename(folder)],
+    description,
+    version: textOf(fields.first("version"), "version", notes) ?? null,
+    triggers: readTriggers(fields, tools.length > 0 || providesTools, notes),
+    tools,
+    renamedTools,
+    providesTools,
+    permissions,
+    rules,
+    gateTests: readGateTests(fields, notes),
+    requires: readRequires(fields, notes),
+    body: parts.body,
+    path,
+    folder,
+    plugin,
+    verdict: notes.list.length === 0 ? "accept" : "warn",
+  };
+}
+
+/** What the plugin may reach says more than what its author says of a tool. */
+function withReach(tool: ToolSpec, { network, services }: SkillPermissions): ToolSpec {
+  const hasNetwork = network.length > 0;
+  return {
+    ...tool,
+    isOutward: tool.isOutward || hasNetwork || services.includes("chat"),
+    readsUntrusted: tool.readsUntrusted || hasNetwork || services.includes("chat"),
+  };
+}
+
+function readName(fields: Fields, folderName: string, notes: Notes): string | undefined {
+  const field = fields.first("name");
+  const written = textOf(field, "name", notes);
+  const name = cleanLine(written ?? "", maxFormatDescription);
+  if (written === undefined || field === undefined || name === "") {
+    notes.error(field?.line ?? 1, "missing-name", "there is no name: add name: to the frontmatter");
+    return undefined;
+  }
+  if (hasUnseen(written))
+    notes.warn(field.line, "unseen-characters", "the name held invisible characters, which were taken out");
+  if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) || name.length > maxName) {
+    notes.warn(
+      field.line,
+      "name-format",
+      "a name is up to 64 of a-z 0-9, with single hyphens between: other programs refuse this one",
+    );
+  } else if (name !== folderName && !folderName.startsWith(`${name}-`)) {
+    // A folder such as `name-1.2.0` or `name-main` is what downloads unpack to.
+    notes.warn(
+      field.line,
+      "name-differs",
+      `the name is not that of its folder ${folderName}: the skill is found under both`,
+    );
+  }
+  return name;
+}
+
+function readDescription(fields: Fields, notes: Notes): string | undefined {
+  const field = fields.first("description");
+  const written = textOf(field, "description", notes);
+  const description = cleanLine(written ?? "", maxDescription);
+  if (written === undefined || field === undefined || description === "") {
+    notes.error(
+      field?.line ?? 1,
+      "missing-description",
+      "there is no description: add description: to the frontmatter, one line",
+    );
+    return undefined;
+  }
+  if (written.length > maxFormatDescription) {
+    notes.warn(field.line, "long-description", "the description is over 1,024 characters and was cut at 300");
+  }
+  if (hasUnseen(written)) {
+    notes.warn(
+      field.line,
+      "unseen-characters",
+      "the description held control or invisible characters, which were taken out",
+    );
+  }
+  if (hasMarkup(written)) notes.warn(field.line, "markup", "the description held markup, which was taken out");
+  return description;
+}
+
+function readTriggers(fields: Fields, isCapability: boolean, notes: Notes): string[] {
+  const field = fields.first("triggers");
+  const triggers = textsOf(field, "triggers", fields, notes).map((text) =>
+    cleanLine(text, maxDescription).toLowerCase(),
+  );
+  if (!triggers.includes("*")) return [...new Set(triggers.filter((trigger) => trigger !== ""))];
+  if (isCapability) {
+    notes.warn(
+      field?.line ?? 0,
+      "trigger-of-capability",
+      'the trigger "*" is for skills without tools, whose body is shown; it does nothing here',
+    );
+  }
+  return ["*"];
+}
+
+/** Its tools are not known yet, so that what has to be said about rules for them is said here. */
+function readProvidesTools(fields: Fields, rules: GateRule[], plugin: string | null, notes: Notes): boolean {
+  const field = fields.first("provides_tools");
+  const value = isScalar(field?.node) ? field.node.value : undefined;
+  const line = field?.line ?? 0;
+  if (field !== undefined && typeof value !== "boolean")
+    notes.warn(line, "provides-tools", "provides_tools must be true or false, and counts as false");
+  const isAsked = rules.some(({ kind, pattern }) => kind === "confirm" && pattern.includes(offeredToolMark));
+  if (value !== true) {
+    const marked = rules.find(({ pattern }) => pattern.includes(offeredToolMark));
+    if (marked !== undefined)
+      notes.warn(marked.line, "provides-tools", `${offeredToolMark} means nothing without provides_tools: true`);
+    return false;
+  }
+  if (plugin === null) notes.warn(line, "provides-tools", "provides_tools does nothing: the skill has no plugin");
+  if (!isAsked) {
+    const message = `nothing asks about the tools that its plugin will offer: add the confirm pattern '^${offeredToolMark} '`;
+    notes.warn(line, "provides-tools", message);
+  }
+  return true;
+}
+
+function readRequires(fields: Fields, notes: Notes): string[] {
+  const field = fields.first("requires");
+  if (field === undefined || field.node === null) return [];
+  if (isSeq(field.node)) return [...new Set(textsOf(field, "requires", fields, notes))];
+  notes.warn(field.line, "requires-ignored", "requires was ignored: here it is a list of other skills' names");
+  return [];
+}
+
+function checkBody(body: string, notes: Notes): void {
+  if (body.trim() === "")
+    notes.warn(0, "empty-body", "there is nothing below the frontmatter: write down how the skill is used");
+  if (Buffer.byteLength(body) > maxBodyBytes) {
+    notes.warn(
+      0,
+      "huge-body",
+      "the body is over 100 KB: the model sees its beginning only; move parts to files beside it",
+    );
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * The tools of a SKILL.md as specs that every provider takes: a valid name, one description, a JSON Schema of an object.
+ * A name that providers refuse is repaired and reported; the plugin is still called by the name its author wrote.
+ */
+import { isMap, isSeq } from "yaml";
+import type { FolderUse } from "../../ports/draft.ts";
+import type { Json, JsonObject } from "../../ports/message.ts";
+import type { ToolSpec } from "../../ports/tool.ts";
+import type { Notes } from "./diagnostics.ts";
+import { toToolParameters } from "./schema.ts";
+import { withoutUnseen } from "./text.ts";
+import { isJsonObject, toJson } from "./values.ts";
+import type { Fields } from "./yaml-fields.ts";
+
+export interface SkillTools {
+  tools: ToolSpec[];
+  /** From the name in force to the written one, where they differ. */
+  renamedTools: { [name: string]: string };
+}
+
+/** The toolbox's own tool; no skill can take its name. */
+export const loadSkillName = "load_skill";
+
+export const defaultTimeoutMs = 120_000;
+export const maxTimeoutMs = 24 * 60 * 60 * 1000;
+const maxNameLength = 64;
+
+export function readTools(fields: Fields, skill: string, notes: Notes): SkillTools {
+  const tools: ToolSpec[] = [];
+  const renamed: [string, string][] = [];
+  const nameOf = createNames((name) => name === loadSkillName);
+  for (const { written, line } of entriesOf(fields, notes)) {
+    const writtenName = typeof written.name === "string" ? written.name.trim() : "";
+    if (writtenName === "") {
+      notes.warn(line, "tool-without-name", "a tool without a name was left out: give it one");
+      continue;
+    }
+    if (writtenName === loadSkillName) {
+      notes.warn(line, "tool-reserved", `the tool ${loadSkillName} was left out: it is built in; choose another name`);
+      continue;
+    }
+    const name = nameOf(writtenName);
+    if (name !== writtenName) {
+      notes.warn(
+        line,
+        "tool-renamed",
+        `the tool ${writtenName} is called ${name} here: names are 1 to 64 of A-Z a-z 0-9 _ -, and each is given once`,
+      );
+      renamed.push([name, writtenName]);
+    }
+    tools.push(toSpec(written, name, skill, line, notes));
+  }
+  return { tools, renamedTools: Object.fromEntries(renamed) };
+}
+
+function entriesOf(fields: Fields, notes: Notes): { written: JsonObject; line: number }[] {
+  const field = fields.first("tools");
+  if (field === undefined || field.node === null) return [];
+  const { node, line } = field;
+  if (isMap(node)) {
+    const tools = Object.entries(toJson(node, fields.document) as JsonObject);
+    notes.warn(
+      line,
+      "tools-as-map",
+      "tools should be a list of { name, description, parameters }: the keys were taken as names",
+    );
+    return tools.map(([name, written]) => ({ written: { ...(isJsonObject(written) ? written : {}), name }, line }));
+  }
+  if (!isSeq(node)) {
+    notes.warn(line, "tools-ignored", "tools is no list of { name, description, parameters } and was ignored");
+    return [];
+  }
+  return node.items.flatMap((item) => {
+    const written = toJson(item, fields.document);
+    if (isJsonObject(written)) return [{ written, line: fields.lineOf(item as { range?: readonly number[] }) }];
+    notes.warn(
+      line,
+      "tools-ignored",
+      `an entry of tools is no { name, description, parameters } and was ignored: ${JSON.stringify(written)}`,
+    );
+    return [];
+  });
+}
+
+function toSpec(written: JsonObject, name: string, skill: string, line: number, notes: Notes): ToolSpec {
+  const parameters = toToolParameters(written.parameters ?? written.inputSchema ?? written.input_schema);
+  for (const problem of parameters.problems) notes.warn(line, "tool-parameters", `tool ${name}: ${problem}`);
+  return {
+    name,
+    description: typeof written.description === "string" ? withoutUnseen(written.description).trim() : "",
+    parameters: parameters.schema,
+    skill,
+    isReadOnly: flagOf(written, "readOnly", name, line, notes),
+    isIdempotent: flagOf(written, "idempotent", name, line, notes),
+    readsUntrusted: flagOf(written, "untrusted", name, line, notes),
+    isOutward: flagOf(written, "outward", name, line, notes),
+    timeoutMs: timeoutOf(written.timeout, name, line, notes),
+    folder: folderUse(written.folder, name, line, notes),
+    shellParameters: parameters.shellParameters,
+  };
+}
+
+/** A value that is not known counts as the one that works on a draft. */
+function folderUse(written: Json | undefined, name: string, line: number, notes: Notes): FolderUse {
+  if (written === undefined) return "none";
+  if (written === "none" || written === "read" || written === "write") return written;
+  notes.warn(line, "tool-folder", `tool ${name}: folder must be none, read or write, and counts as write`);
+  return "write";
+}
+
+/** A value that is neither counts as the careful one. */
+function flagOf(
+  written: JsonObject,
+  key: "readOnly" | "idempotent" | "untrusted" | "outward",
+  name: string,
+  line: number,
+  notes: Notes,
+): boolean {
+  const value = written[key] ?? (key === "readOnly" ? written.read_only : undefined);
+  if (value !== undefined && typeof value !== "boolean") {
+    const isCautious = key === "untrusted" || key === "outward";
+    notes.warn(line, "tool-flag", `tool ${name}: ${key} must be true or false, and counts as ${isCautious}`);
+    return isCautious;
+  }
+  return value === true;
+}
+
+function timeoutOf(written: Json | undefined, name: string, line: number, notes: Notes): number {
+  if (written === undefined) return defaultTimeoutMs;
+  if (typeof written === "number" && written > 0 && written * 1000 <= maxTimeoutMs) return Math.ceil(written * 1000);
+  notes.warn(
+    line,
+    "tool-timeout",
+    `tool ${name}: timeout must be a number of seconds up to 86400; the default of 120 is in force`,
+  );
+  return defaultTimeoutMs;
+}
+
+/** Makes names that providers take, each given once; what is taken already gets a number. */
+export function createNames(isTaken: (name: string) => boolean): (written: string) => string {
+  const given = new Set<string>();
+  const counts = new Map<string, number>();
+  return (written) => {
+    const valid = written.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, maxNameLength);
+    let name = valid;
+    let count = counts.get(valid) ?? 1;
+    while (given.has(name) || isTaken(name)) {
+      count += 1;
+      name = `${valid.slice(0, maxNameLength - String(count).length - 1)}_${count}`;
+    }
+    counts.set(valid, count);
+    given.add(name);
+    return name;
+  };
+}

@@ -1,0 +1,142 @@
+/**
+ * The parameters of an offered tool, as a schema that every provider takes and that nobody can do harm with. One bad schema
+ * would make a provider refuse the whole request, and with it every answer. So:
+ *
+ *   1. only known parts are kept: no dialects, ids and regular expressions (a pattern may hang whoever tries it)
+ *   2. the top is a plain object, without alternatives; its arguments have names that providers take, or there is no schema
+ *   3. it must compile, and be short; else it is simplified to names, types and descriptions
+ *
+ * The tool's own program checks its arguments as well, so that a simpler schema only costs the model a second try.
+ */
+import type { Json, JsonObject } from "../../ports/message.ts";
+import type { JsonSchema } from "../../ports/tool.ts";
+import { withoutUnseen } from "../parse/text.ts";
+import { isJsonObject } from "../parse/values.ts";
+
+export type FitSchema = { schema: JsonSchema; problem?: string } | { refused: string };
+
+const maxBytes = 24_000;
+const maxArguments = 100;
+const maxDepth = 16;
+const maxText = 1_000;
+/** What model providers take as the name of an argument. */
+const argumentName = /^[A-Za-z0-9_.-]{1,64}$/;
+const typeNames = new Set(["string", "number", "integer", "boolean", "array", "object", "null"]);
+
+/** Keywords whose value is kept as it is, is one schema or a list of them, or is a map of schemas. */
+const plainWords = new Set([
+  ...["type", "enum", "const", "default", "examples", "required", "format", "title", "deprecated", "readOnly", "$ref"],
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"],
+  ...["minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "dependentRequired"],
+]);
+const schemaWords = new Set([
+  ...["items", "prefixItems", "contains", "additionalProperties", "propertyNames", "unevaluatedProperties"],
+  ...["anyOf", "oneOf", "allOf", "not", "if", "then", "else"],
+]);
+const mapWords = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
+/** At the top they are refused by one provider or another. */
+const notAtTheTop = new Set(["anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref"]);
+
+/** Whether a schema can be compiled; made once for many, because making it is the slow part. */
+export type SchemaProbe = (schema: JsonSchema) => string | undefined;
+
+export async function createSchemaProbe(): Promise<SchemaProbe> {
+  const { Ajv2020 } = await import("ajv/dist/2020.js");
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false, addUsedSchema: false });
+  return (schema) => {
+    try {
+      ajv.compile(schema);
+      return undefined;
+    } catch (thrown) {
+      return thrown instanceof Error ? thrown.message : "it can't be compiled";
+    }
+  };
+}
+
+/** Total: for anything whatever. */
+export function fitSchema(written: unknown, probe: SchemaProbe): FitSchema {
+  const given = asJson(written);
+  if (given === undefined)
+    return { schema: emptySchema(), problem: "its parameters are no JSON: it is offered without" };
+  const top = Object.entries(given).filter(([word]) => !notAtTheTop.has(word));
+  const cleaned = cleanSchema(Object.fromEntries(top), 0);
+  const properties = isJsonObject(cleaned.properties) ? cleaned.properties : {};
+  const schema: JsonObject = { ...cleaned, type: "object", properties };
+  const names = Object.keys(properties);
+  const odd = names.find((name) => !argumentName.test(name));
+  if (odd !== undefined)
+    return { refused: `its argument ${JSON.stringify(odd)} has a name that models can't be given` };
+  if (names.length > maxArguments)
+    return { refused: `it has ${names.length} arguments, and at most ${maxArguments} are` };
+  const problem = sizeProblem(schema) ?? probe(schema);
+  if (problem === undefined) return { schema };
+  const simple = simplified(schema);
+  const left = sizeProblem(simple);
+  return left === undefined
+    ? { schema: simple, problem: `its parameters were simplified: ${problem}` }
+    : { refused: left };
+}
+
+function asJson(written: unknown): JsonObject | undefined {
+  try {
+    const copy: unknown = JSON.parse(JSON.stringify(written ?? {}));
+    return isJsonObject(copy) ? copy : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function emptySchema(): JsonObject {
+  return { type: "object", properties: {} };
+}
+
+function sizeProblem(schema: JsonObject): string | undefined {
+  const bytes = Buffer.byteLength(JSON.stringify(schema));
+  return bytes <= maxBytes ? undefined : `they are ${bytes} bytes long, and at most ${maxBytes} are shown`;
+}
+
+function cleanSchema(schema: JsonObject, depth: number): JsonObject {
+  if (depth > maxDepth) return {};
+  const entries = Object.entries(schema).flatMap(([word, value]): [string, Json][] => {
+    if (word === "description") return typeof value === "string" ? [[word, clean(value)]] : [];
+    if (plainWords.has(word)) return [[word, value]];
+    if (schemaWords.has(word)) return [[word, cleanAny(value, depth + 1)]];
+    if (mapWords.has(word) && isJsonObject(value)) return [[word, cleanMap(value, depth + 1)]];
+    return [];
+  });
+  return Object.fromEntries(entries);
+}
+
+function cleanAny(value: Json, depth: number): Json {
+  if (Array.isArray(value)) return depth > maxDepth ? [] : value.map((one) => cleanAny(one, depth + 1));
+  return isJsonObject(value) ? cleanSchema(value, depth) : value;
+}
+
+function cleanMap(map: JsonObject, depth: number): JsonObject {
+  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, cleanAny(value, depth)]));
+}
+
+function clean(text: string): string {
+  const seen = withoutUnseen(text).trim();
+  return seen.length <= maxText ? seen : `${seen.slice(0, maxText - 1).toWellFormed()}…`;
+}
+
+function simplified({ properties, required }: JsonObject): JsonObject {
+  const entries = Object.entries(isJsonObject(properties) ? properties : {});
+  const names = entries.map(([name]) => name);
+  return {
+    type: "object",
+    properties: Object.fromEntries(entries.map(([name, property]) => [name, simpleProperty(property)])),
+    required: Array.isArray(required)
+      ? [...new Set(required.filter((name) => typeof name === "string" && names.includes(name)))]
+      : [],
+  };
+}
+
+function simpleProperty(property: Json): JsonObject {
+  const { type, description } = isJsonObject(property) ? property : {};
+  return {
+    ...(typeof type === "string" && typeNames.has(type) ? { type } : {}),
+    ...(typeof description === "string" ? { description: description.slice(0, 200).toWellFormed() } : {}),
+  };
+}

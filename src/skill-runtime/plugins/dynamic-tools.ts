@@ -1,0 +1,186 @@
+/**
+ * Tools that plugins offer while they run, as part of their skills:
+ *
+ *   1. what a source offers is made fit (validate-tools.ts) and stands in place of what it offered before
+ *   2. `merge` gives every offered tool a name that no tool of a file has, and puts it among its skill's tools
+ *   3. a name goes on meaning the same tool, and rules for it go on holding, as long as the process lives: a tool that was
+ *      away for a moment must not come back as another, or unasked
+ */
+import type { OfferedNames, Skill, SkillSet } from "../../ports/skill.ts";
+import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";
+import { createNotes } from "../parse/diagnostics.ts";
+import { createNames, defaultTimeoutMs, loadSkillName } from "../parse/tools.ts";
+
+/** An offered tool that can be shown as it is. */
+export interface FitTool {
+  /** As its plugin knows it. */
+  written: string;
+  description: string;
+  parameters: JsonSchema;
+  timeoutMs: number;
+  isTrusted: boolean;
+}
+
+export interface FitOffer {
+  tools: FitTool[];
+  problems: string[];
+}
+
+export interface Offers {
+  /** Without tools those that the source offered before stay. False when that changes nothing. */
+  set(skillPath: string, source: string, offer: Partial<FitOffer>): boolean;
+  /** The set with all that is offered; the same object when nothing is. */
+  merge(set: SkillSet): SkillSet;
+}
+
+/** Some providers refuse requests with more than 128 tools, and a model that has to choose among so many chooses badly. */
+const maxTools = 100;
+/** Names are kept for good, so that there must be an end to them. */
+const maxNames = 2_000;
+
+/** All that is known about one skill's offers. */
+interface Known {
+  sources: Map<string, FitOffer>;
+  /** By the tool as its plugin knows it. */
+  names: Map<string, string>;
+  ever: Set<string>;
+  asking: Set<string>;
+  /** Made of this skill, these offers and these names of others: nothing to do again. */
+  last?: { skill: Skill; madeOf: string; merged: Skill; problems: string[] };
+  changes: number;
+}
+
+export function createOffers(): Offers {
+  const bySkill = new Map<string, Known>();
+  return {
+    set(skillPath, source, { tools, problems = [] }) {
+      const known = bySkill.get(skillPath) ?? newlyKnown();
+      const before = known.sources.get(source) ?? { tools: [], problems: [] };
+      const after: FitOffer = { tools: tools ?? before.tools, problems };
+      if (JSON.stringify(after) === JSON.stringify(before)) return false;
+      known.sources.set(source, after);
+      known.changes += 1;
+      bySkill.set(skillPath, known);
+      return true;
+    },
+    merge(set) {
+      const providers = set.skills.filter((skill) => skill.providesTools && bySkill.has(skill.path));
+      if (providers.length === 0) return set;
+      const ofFiles = new Set([loadSkillName, ...set.skills.flatMap(({ tools }) => tools.map(({ name }) => name))]);
+      const diagnostics = [...set.diagnostics];
+      const skills = set.skills.map((skill) => {
+        const known = skill.providesTools ? bySkill.get(skill.path) : undefined;
+        if (known === undefined) return skill;
+        const others = [...bySkill.values()].filter((other) => other !== known);
+        const isTaken = (name: string) => ofFiles.has(name) || others.some(({ ever }) => ever.has(name));
+        const { merged, problems } = mergeOne(skill, known, [...ofFiles].join(" "), isTaken);
+        const notes = createNotes(skill.path);
+        for (const problem of problems) notes.warn(0, "offered-tools", problem);
+        diagnostics.push(...notes.list);
+        return merged;
+      });
+      return { skills, diagnostics };
+    },
+  };
+}
+
+/** For checks, which run no code: in place of what its plugin will offer each skill that provides tools has `offered_tool`. */
+export function withStandIns(set: SkillSet): SkillSet {
+  const name = "offered_tool";
+  const names: OfferedNames = { current: [name], ever: [name], asking: [name] };
+  const tool = { written: name, description: "", parameters: { type: "object" }, timeoutMs: defaultTimeoutMs };
+  const skills = set.skills.map((skill): Skill => {
+    if (!skill.providesTools) return skill;
+    const spec = toSpec({ ...tool, isTrusted: false }, name, skill.name);
+    return { ...skill, tools: [...skill.tools, spec], offered: names };
+  });
+  return { ...set, skills };
+}
+
+function newlyKnown(): Known {
+  return { sources: new Map(), names: new Map(), ever: new Set(), asking: new Set(), changes: 0 };
+}
+
+function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: string) => boolean) {
+  const madeOf = `${known.changes} ${ofFiles}`;
+  if (known.last?.skill === skill && known.last.madeOf === madeOf) return known.last;
+  const { chosen, problems } = choose(known);
+  const current: ToolSpec[] = [];
+  const written: [string, string][] = [];
+  for (const tool of chosen) {
+    const name = nameFor(tool.written, known, isTaken);
+    if (name === undefined) {
+      problems.push(`the tool ${tool.written} is left out: its sources have had more names than can be kept apart`);
+      continue;
+    }
+    const usual = createNames(() => false)(tool.written);
+    if (name !== usual) problems.push(`the tool ${tool.written} is called ${name}: another tool has the name ${usual}`);
+    known.ever.add(name);
+    if (!tool.isTrusted) known.asking.add(name);
+    current.push(toSpec(tool, name, skill.name));
+    written.push([name, tool.written]);
+  }
+  const offered: OfferedNames = {
+    current: current.map(({ name }) => name),
+    ever: [...known.ever],
+    asking: [...known.asking],
+  };
+  const renamedTools = { ...skill.renamedTools, ...Object.fromEntries(written) };
+  const merged: Skill = { ...skill, tools: [...skill.tools, ...current], renamedTools, offered };
+  known.last = { skill, madeOf, merged, problems };
+  return known.last;
+}
+
+/** Tools of all sources, each once, in turns, so that a source with hundreds does not push out the others. */
+function choose({ sources }: Known): { chosen: FitTool[]; problems: string[] } {
+  const inOrder = [...sources].sort(([one], [other]) => (one < other ? -1 : 1));
+  const problems = inOrder.flatMap(([, offer]) => offer.problems);
+  const waiting = inOrder.map(([source, { tools }]) => ({ source, tools, taken: 0 }));
+  const chosen = new Map<string, FitTool>();
+  const longest = Math.max(0, ...waiting.map(({ tools }) => tools.length));
+  for (let turn = 0; turn < longest; turn += 1) {
+    for (const one of waiting) {
+      const tool = one.tools[turn];
+      if (tool === undefined || chosen.size >= maxTools || chosen.has(tool.written)) continue;
+      chosen.set(tool.written, tool);
+      one.taken += 1;
+    }
+  }
+  for (const { source, tools, taken } of waiting) {
+    const missing = new Set(tools.map(({ written }) => written)).size - taken;
+    if (missing <= 0) continue;
+    problems.push(
+      `${source} offers ${tools.length} tools, and ${taken} of them are in force: at most ${maxTools} are, of all sources together. Name the ones that are needed in the settings`,
+    );
+  }
+  const byName = [...chosen.values()].sort((one, other) => (one.written < other.written ? -1 : 1));
+  return { chosen: byName, problems };
+}
+
+/** The name it had before, unless a file has taken it since; undefined when there are too many. */
+function nameFor(written: string, { names, ever }: Known, isTaken: (name: string) => boolean): string | undefined {
+  const before = names.get(written);
+  if (before !== undefined && !isTaken(before)) return before;
+  if (ever.size >= maxNames) return undefined;
+  const name = createNames((candidate) => isTaken(candidate) || ever.has(candidate))(written);
+  names.set(written, name);
+  return name;
+}
+
+/** Whatever its source says of it, it may change things, and may read and send anything. */
+function toSpec({ written, description, parameters, timeoutMs }: FitTool, name: string, skill: string): ToolSpec {
+  return {
+    name,
+    description,
+    parameters,
+    skill,
+    isReadOnly: false,
+    isIdempotent: false,
+    readsUntrusted: true,
+    isOutward: true,
+    offeredBy: written.split("/", 1)[0] ?? skill,
+    timeoutMs,
+    folder: "write",
+    shellParameters: [],
+  };
+}

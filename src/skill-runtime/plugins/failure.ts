@@ -1,0 +1,76 @@
+/** What a plugin threw, as a failed attempt: what the model reads, and whether another attempt may go better. */
+import { codeOf, isAbort, messageOf, RemoraError } from "../../lib/errors.ts";
+import type { ToolAttempt } from "../../ports/tool.ts";
+
+/** Errors of the network and of a busy system; not those of a wrong name, path, right or certificate. */
+const passingCodes = new Set([
+  ...["ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "EAI_AGAIN"],
+  ...["ENETUNREACH", "ENETDOWN", "EHOSTUNREACH", "EHOSTDOWN", "EMFILE", "ENFILE", "EAGAIN", "EBUSY"],
+  ...["UND_ERR_SOCKET", "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"],
+]);
+const maxCauses = 8;
+/** Node's own message names a flag of the command line, which nobody can set here. */
+const undeclared = "The skill's SKILL.md does not declare this under `permissions`; tell the operator.";
+
+/** Total: whatever was thrown, also `undefined` or something whose properties throw. */
+export function attemptOf(thrown: unknown, place: string): ToolAttempt {
+  try {
+    const retryAfterMs = retryAfterOf(thrown);
+    return {
+      isOk: false,
+      text: describe(thrown, place),
+      files: [],
+      isRetryable: isPassing(thrown, 0),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    };
+  } catch {
+    return failed(`${place} failed with an error that can't be read.`);
+  }
+}
+
+export function failed(text: string, isRetryable = false): ToolAttempt {
+  return { isOk: false, text, files: [], isRetryable };
+}
+
+/** An answer that stays the same however often it is asked for. */
+export function refused(text: string): ToolAttempt {
+  return { ...failed(text), isAnswer: true };
+}
+
+function describe(thrown: unknown, place: string): string {
+  const why = messageOf(thrown);
+  const cause = thrown instanceof Error && thrown.cause !== undefined ? messageOf(thrown.cause) : "";
+  const hint = codeOf(thrown) === "ERR_ACCESS_DENIED" ? ` ${undeclared}` : "";
+  return `${place} failed: ${why === "" ? "the error has no message" : why}${cause === "" || why.includes(cause) ? "" : ` (${cause})`}${hint}`;
+}
+
+function isPassing(thrown: unknown, depth: number): boolean {
+  if (typeof thrown !== "object" || thrown === null || depth > maxCauses) return false;
+  if (thrown instanceof RemoraError) return thrown.isRetryable;
+  const code = codeOf(thrown);
+  if (code !== undefined && passingCodes.has(code)) return true;
+  const status = statusOf(thrown);
+  if (status !== undefined) return status === 429 || status >= 500;
+  if (thrown instanceof AggregateError) return thrown.errors.some((error) => isPassing(error, depth + 1));
+  if ("cause" in thrown && thrown.cause !== undefined) return isPassing(thrown.cause, depth + 1);
+  if (!(thrown instanceof Error) || isAbort(thrown)) return false;
+  return (
+    thrown.name === "TimeoutError" ||
+    thrown.message === "fetch failed" ||
+    /\b(?:HTTP|status)(?: code)?:? (?:429|5\d\d)\b/i.test(thrown.message)
+  );
+}
+
+function statusOf(thrown: object): number | undefined {
+  for (const key of ["status", "statusCode"] as const) {
+    const value: unknown = Reflect.get(thrown, key);
+    if (typeof value === "number" && value >= 400 && value <= 599) return value;
+  }
+  return undefined;
+}
+
+function retryAfterOf(thrown: unknown): number | undefined {
+  if (typeof thrown !== "object" || thrown === null || !("retryAfterMs" in thrown)) return undefined;
+  const { retryAfterMs } = thrown;
+  return typeof retryAfterMs === "number" && retryAfterMs >= 0 ? retryAfterMs : undefined;
+}

@@ -1,0 +1,113 @@
+/** The connection to a plugin's process: JSON lines over a socket that only this process is given. */
+import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { StringDecoder } from "node:string_decoder";
+import { messageOf } from "../../../lib/errors.ts";
+import { type PluginMessage, pluginMessage } from "./messages.ts";
+
+/** Of one message of the process; the longest result is far below it. */
+const maxMessageCharacters = 16 * 1024 * 1024;
+/** Of one that is no result: all of it is looked at on the event loop. */
+const maxPlainCharacters = 256 * 1024;
+/** What the process has not read yet. Above it, nothing more is read of what it says. */
+const maxUnreadBytes = 1024 * 1024;
+
+export interface Channel {
+  send(message: object): void;
+  close(): void;
+}
+
+export interface Listening {
+  /** In the folder that was given. */
+  name: string;
+  /** The first connection; nobody else can connect after it. Rejects when `close` comes first. */
+  connected: Promise<Socket>;
+  close(): void;
+}
+
+/** `folder` belongs to one skill, and only its processes see it. */
+export async function listenIn(folder: string): Promise<Listening> {
+  const name = randomUUID().slice(0, 8);
+  const path = join(folder, name);
+  const server = createServer();
+  let refuse = (_why: Error): void => {};
+  const connected = new Promise<Socket>((resolve, reject) => {
+    refuse = reject;
+    server.once("connection", (socket) => {
+      resolve(socket);
+      close();
+    });
+  });
+  connected.catch(() => {});
+  const close = () => {
+    server.close();
+    refuse(new Error("nobody connected"));
+    void rm(path, { force: true });
+  };
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+  return { name, connected, close };
+}
+
+/** `onEnd` is called once; `problem` where what came was no message. */
+export function openChannel(
+  socket: Socket,
+  onMessage: (message: PluginMessage) => void,
+  onEnd: (problem: string | undefined) => void,
+): Channel {
+  const decoder = new StringDecoder();
+  let parts: string[] = [];
+  let length = 0;
+  let problem: string | undefined;
+  const take = (line: string) => {
+    if (line === "" || problem !== undefined) return;
+    try {
+      const said: unknown = JSON.parse(line);
+      if (line.length > maxPlainCharacters && !mayBeLong(said))
+        throw new Error(`a message that is no result has more than ${maxPlainCharacters / 1024} KiB`);
+      onMessage(pluginMessage.parse(said));
+    } catch (thrown) {
+      problem = `what it says can't be read: ${messageOf(thrown).slice(0, 300)}`;
+      socket.destroy();
+    }
+  };
+  /** After each piece the event loop turns, however much comes. */
+  const rest = () => {
+    socket.pause();
+    setImmediate(() => {
+      if (socket.writableLength > maxUnreadBytes) socket.once("drain", () => socket.resume());
+      else socket.resume();
+    });
+  };
+  socket.on("data", (chunk: Buffer) => {
+    rest();
+    const [first = "", ...others] = decoder.write(chunk).split("\n");
+    parts.push(first);
+    length += first.length;
+    if (others.length > 0) {
+      take(parts.join(""));
+      const last = others.pop() ?? "";
+      for (const line of others) take(line);
+      parts = [last];
+      length = last.length;
+    }
+    if (length > maxMessageCharacters) {
+      problem = `one message has more than ${maxMessageCharacters / 1024 / 1024} MiB`;
+      socket.destroy();
+    }
+  });
+  socket.on("error", () => {});
+  socket.once("close", () => onEnd(problem));
+  return {
+    send: (message) => void (socket.writable && socket.write(`${JSON.stringify(message)}\n`)),
+    close: () => void socket.destroy(),
+  };
+}
+
+function mayBeLong(said: unknown): boolean {
+  return typeof said === "object" && said !== null && "type" in said && ["result", "offer"].includes(String(said.type));
+}

@@ -1,0 +1,71 @@
+/** What a plugin's process may say. Everything in it is the plugin's word, and believed no further than its form. */
+import { z } from "zod";
+import type { JsonObject } from "../../../ports/message.ts";
+
+export interface PluginError {
+  name: string;
+  message: string;
+  code?: string | undefined;
+  status?: number | undefined;
+  retryAfterMs?: number | undefined;
+  isRetryable?: boolean | undefined;
+  cause?: PluginError | undefined;
+  errors?: PluginError[] | undefined;
+}
+
+const error: z.ZodType<PluginError> = z.lazy(() =>
+  z.object({
+    name: z.string(),
+    message: z.string(),
+    code: z.string().optional(),
+    status: z.number().optional(),
+    retryAfterMs: z.number().optional(),
+    isRetryable: z.boolean().optional(),
+    cause: error.optional(),
+    errors: z.array(error).optional(),
+  }),
+);
+
+const id = z.number().int();
+const fields = z.record(z.string(), z.json()).transform((value) => value as JsonObject);
+const offeredTool = z.object({
+  name: z.string(),
+  description: z.string().default(""),
+  parameters: z.unknown(),
+  timeoutMs: z.number().optional(),
+  isTrusted: z.boolean().optional(),
+});
+
+export const pluginMessage = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("ready") }),
+  z.object({ type: z.literal("pong") }),
+  z.object({ type: z.literal("failed"), error }),
+  z.object({ type: z.literal("result"), id, value: z.unknown().optional() }),
+  z.object({ type: z.literal("thrown"), id, error }),
+  z.object({
+    type: z.literal("ask"),
+    id,
+    call: id,
+    service: z.enum(["memory", "chat", "schedules", "ask", "jobs", "commands"]),
+    method: z.string(),
+    args: z.array(z.json()),
+  }),
+  z.object({ type: z.literal("log"), level: z.enum(["debug", "info", "warn", "error"]), fields, message: z.string() }),
+  z.object({
+    type: z.literal("offer"),
+    source: z.string(),
+    offer: z.object({ tools: z.array(offeredTool).optional(), problems: z.array(z.string()).optional() }),
+  }),
+]);
+
+export type PluginMessage = z.infer<typeof pluginMessage>;
+
+/** The error as it was thrown in the process, as far as anything reads it. */
+export function thrownBy({ cause, errors, ...described }: PluginError): Error {
+  const options = cause === undefined ? undefined : { cause: thrownBy(cause) };
+  const thrown =
+    errors === undefined
+      ? new Error(described.message, options)
+      : new AggregateError(errors.map(thrownBy), described.message, options);
+  return Object.assign(thrown, described);
+}

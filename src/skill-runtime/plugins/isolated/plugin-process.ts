@@ -1,0 +1,244 @@
+/**
+ * One process of a plugin, from its start to its end. When it ends for whatever reason, the calls that ran in it fail, and
+ * nothing else does.
+ */
+import { RemoraError } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { JsonObject } from "../../../ports/message.ts";
+import type { PluginContext, PluginHome, ToolOffer } from "../../../ports/plugin.ts";
+import type { RunningPlugin } from "../../../ports/plugin-process.ts";
+import type { Skill } from "../../../ports/skill.ts";
+import { type Channel, type Listening, openChannel } from "./channel.ts";
+import { type PluginMessage, thrownBy } from "./messages.ts";
+import { answerQuestion, offeredServices, type UsedServices } from "./services.ts";
+
+/** Until the plugin has been loaded and its `init` is done. */
+const maxStartMs = 30_000;
+/**
+ * After a call was stopped, the plugin may take this long to end it; then nobody waits for it any more. A process that does
+ * not even answer within this time is stuck, and ended.
+ */
+const maxStopMs = 2_000;
+/** For `destroy`. */
+const maxEndMs = 2_000;
+const maxLoggedOutput = 2_000;
+/** Of one process: messages and pieces of output together. */
+const maxLogsPerSecond = 50;
+
+export interface ProcessParts {
+  skill: Skill;
+  home: PluginHome;
+  listening: Listening;
+  running: RunningPlugin;
+  /** The shell that commands of the plugin run in. */
+  shell: string;
+  log: Log;
+}
+
+export interface PluginProcess {
+  /** Rejects with what the plugin threw, or with code `plugin.ended` when its process ended. */
+  execute(tool: string, input: JsonObject, context: PluginContext, services: UsedServices): Promise<unknown>;
+  /** Resolves at once, or after a call was stopped as soon as the process has shown that it is not stuck. Rejects when it is. */
+  responsive(): Promise<void>;
+  /** Resolves when nothing of it runs any more. */
+  gone: Promise<void>;
+  /** Runs the plugin's `destroy`, for a moment, and ends it. */
+  end(): Promise<void>;
+}
+
+interface Pending {
+  services: UsedServices;
+  resolve(value: unknown): void;
+  reject(thrown: unknown): void;
+}
+
+/** Rejects when the plugin can't be loaded; nothing of it runs any more then. */
+export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal): Promise<PluginProcess> {
+  const { skill, home, listening, running, log } = parts;
+  const pending = new Map<number, Pending>();
+  let why = "its process ended";
+  let lastId = 0;
+  let isEnding = false;
+  /** Since a call was stopped, until the process answers. */
+  let proof: { done: Promise<void>; resolve(): void; reject(thrown: unknown): void } | undefined;
+  const start = openPromise();
+  const mayLog = createLogLimit(skill, log);
+  logOutput(running, skill, log, mayLog);
+
+  const endedError = () =>
+    new RemoraError({
+      code: "plugin.ended",
+      place: `skill ${skill.name}`,
+      message: `${why} before the call was done; whether it did its work is unknown. The next call starts it again`,
+    });
+  const failAll = () => {
+    isEnding = true;
+    start.reject(endedError());
+    proof?.reject(endedError());
+    for (const { reject } of pending.values()) reject(endedError());
+    pending.clear();
+  };
+  const gone = running.ended.then(() => {
+    listening.close();
+    failAll();
+  });
+
+  const receive = (message: PluginMessage): void => {
+    switch (message.type) {
+      case "ready":
+        start.resolve();
+        break;
+      case "failed":
+        start.reject(thrownBy(message.error));
+        break;
+      case "pong":
+        proof?.resolve();
+        proof = undefined;
+        break;
+      case "result":
+        pending.get(message.id)?.resolve(message.value);
+        break;
+      case "thrown":
+        pending.get(message.id)?.reject(thrownBy(message.error));
+        break;
+      case "ask":
+        void answerQuestion(pending.get(message.call)?.services, message).then((reply) => channel?.send(reply));
+        break;
+      case "log":
+        if (mayLog()) home.log[message.level](message.fields, message.message);
+        break;
+      case "offer":
+        home.offer?.(message.source, offerOf(message.offer));
+        break;
+      default:
+        message satisfies never;
+    }
+  };
+
+  let channel: Channel | undefined;
+  const timer = setTimeout(() => {
+    why = `its process was not ready after ${maxStartMs / 1000} s and was ended`;
+    running.kill();
+  }, maxStartMs);
+  const stop = () => running.kill();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const socket = await Promise.race([listening.connected, gone.then(() => Promise.reject(endedError()))]);
+    channel = openChannel(socket, receive, (problem) => {
+      if (problem !== undefined) why = `its process was ended, because ${problem},`;
+      failAll();
+      running.kill();
+    });
+    const { log: _log, offer: _offer, ...plainHome } = home;
+    channel.send({ type: "init", path: skill.plugin, providesTools: skill.providesTools, home: plainHome });
+    await start.done;
+  } catch (thrown) {
+    running.kill();
+    await gone;
+    signal.throwIfAborted();
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
+  const open = channel;
+
+  return {
+    gone,
+    async responsive() {
+      if (isEnding) throw endedError();
+      await proof?.done;
+    },
+    async execute(tool, input, context, services) {
+      const id = ++lastId;
+      const { signal: callSignal } = context;
+      callSignal.throwIfAborted();
+      if (isEnding) throw endedError();
+      let late: NodeJS.Timeout | undefined;
+      const onAbort = () => {
+        proof ??= openPromise();
+        open.send({ type: "abort", id, reason: "the call was stopped" });
+        open.send({ type: "ping" });
+        late = setTimeout(() => {
+          if (proof === undefined) {
+            pending.get(id)?.reject(callSignal.reason);
+            return;
+          }
+          why = "its process was ended, because it was stuck,";
+          running.kill();
+        }, maxStopMs);
+      };
+      try {
+        return await new Promise((resolve, reject) => {
+          pending.set(id, { services, resolve, reject });
+          open.send({ type: "call", id, tool, input, ...callMessage(context, services, parts.shell) });
+          callSignal.addEventListener("abort", onAbort, { once: true });
+        });
+      } finally {
+        clearTimeout(late);
+        callSignal.removeEventListener("abort", onAbort);
+        pending.delete(id);
+      }
+    },
+    async end() {
+      isEnding = true;
+      open.send({ type: "end" });
+      const timeUp = setTimeout(running.kill, maxEndMs);
+      await gone;
+      clearTimeout(timeUp);
+    },
+  };
+}
+
+function openPromise() {
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>();
+  done.catch(() => {});
+  return { done, resolve, reject };
+}
+
+function callMessage(context: PluginContext, services: UsedServices, shell: string) {
+  const { workingFolder, outputsFolder, scope, conversationId, turnId, requester } = context;
+  return {
+    context: { workingFolder, outputsFolder, scope, conversationId, turnId, requester },
+    services: offeredServices(services),
+    ...(services.jobs === undefined ? {} : { jobs: services.jobs.list() }),
+    ...(services.commands === undefined ? {} : { shell }),
+  };
+}
+
+/** Says how many were left out, with the next one that is let through. */
+function createLogLimit({ name }: Skill, log: Log): () => boolean {
+  let [second, count] = [0, 0];
+  return () => {
+    const now = Math.floor(Date.now() / 1_000);
+    if (now !== second) {
+      const leftOut = count - maxLogsPerSecond;
+      if (leftOut > 0) log.warn({ skill: name, leftOut }, "a plugin wrote too much to the log; the rest was left out");
+      [second, count] = [now, 0];
+    }
+    count += 1;
+    return count <= maxLogsPerSecond;
+  };
+}
+
+function logOutput({ output }: RunningPlugin, { name }: Skill, log: Log, mayLog: () => boolean): void {
+  output.on("data", (chunk: Buffer) => {
+    const text = chunk.toString("utf8").trimEnd();
+    if (text !== "" && mayLog())
+      log.info({ skill: name, output: text.slice(0, maxLoggedOutput) }, "a plugin wrote to standard output");
+  });
+  output.on("error", () => {});
+}
+
+function offerOf({ tools, problems }: Extract<PluginMessage, { type: "offer" }>["offer"]): ToolOffer {
+  return {
+    ...(problems === undefined ? {} : { problems }),
+    ...(tools === undefined ? {} : { tools: tools.map(withoutUndefined) }),
+  };
+}
+
+type WithoutUndefined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+function withoutUndefined<T extends object>(value: T): WithoutUndefined<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as WithoutUndefined<T>;
+}

@@ -1,0 +1,97 @@
+/** What a call in a process of its own may use of Remora: what its skill declares, by name, over the connection. */
+import { codeOf, messageOf, RemoraError } from "../../../lib/errors.ts";
+import type { PluginCommands, PluginJobs } from "../../../ports/draft.ts";
+import type { PluginServices } from "../../../ports/plugin.ts";
+import type { SkillPermissions } from "../../../ports/skill.ts";
+import type { PluginMessage } from "./messages.ts";
+
+export interface UsedServices extends Omit<PluginServices, "skills"> {
+  commands?: PluginCommands;
+  jobs?: PluginJobs;
+}
+
+type Question = Extract<PluginMessage, { type: "ask" }>;
+
+/** The methods that exist; nothing else of a service can be called. */
+const methods = {
+  memory: ["remember", "recall", "forget"],
+  chat: ["history", "post", "react", "openThread"],
+  schedules: ["add", "list", "remove"],
+  jobs: ["read", "stop"],
+  commands: ["startJob"],
+} as const;
+
+export function servicesAllowed(all: UsedServices, { services, commands }: SkillPermissions): UsedServices {
+  const { memory, chat, schedules, ask } = all;
+  return {
+    ...(ask === undefined ? {} : { ask }),
+    ...(memory !== undefined && services.includes("memory") ? { memory } : {}),
+    ...(chat !== undefined && services.includes("chat") ? { chat } : {}),
+    ...(schedules !== undefined && services.includes("schedules") ? { schedules } : {}),
+    ...(all.commands !== undefined && commands ? { commands: all.commands } : {}),
+    ...(all.jobs !== undefined && commands ? { jobs: all.jobs } : {}),
+  };
+}
+
+/** For the other side: names of methods; jobs and commands are made there. */
+export function offeredServices({
+  memory,
+  chat,
+  schedules,
+  ask,
+}: UsedServices): Record<string, readonly string[] | true> {
+  return {
+    ...(memory === undefined ? {} : { memory: methods.memory }),
+    ...(chat === undefined ? {} : { chat: methods.chat }),
+    ...(schedules === undefined ? {} : { schedules: methods.schedules }),
+    ...(ask === undefined ? {} : { ask: true }),
+  };
+}
+
+/** Never rejects. `services` undefined: the call has ended. */
+export async function answerQuestion(services: UsedServices | undefined, question: Question): Promise<object> {
+  const { id } = question;
+  try {
+    const value = await use(services, question);
+    return { type: "reply", id, ...(value === undefined ? {} : { value }) };
+  } catch (thrown) {
+    const code = codeOf(thrown);
+    const isRetryable = thrown instanceof RemoraError && thrown.isRetryable;
+    return {
+      type: "reply",
+      id,
+      error: { message: messageOf(thrown), ...(code === undefined ? {} : { code }), isRetryable },
+    };
+  }
+}
+
+async function use(services: UsedServices | undefined, { service, method, args }: Question): Promise<unknown> {
+  if (service === "chat" && method === "post" && namesFiles(args[0])) {
+    throw new RemoraError({
+      code: "plugin.service",
+      place: "chat.post",
+      message: "takes no files from a plugin in a process of its own: return them as the tool's result",
+    });
+  }
+  const used: unknown = services?.[service];
+  const target =
+    service === "ask"
+      ? used
+      : (methods[service] as readonly string[]).includes(method) && typeof used === "object" && used !== null
+        ? Reflect.get(used, method)
+        : undefined;
+  if (typeof target !== "function") {
+    throw new RemoraError({
+      code: "plugin.service",
+      place: `${service}.${method}`,
+      message: "is not there for this call: it has ended, or SKILL.md does not declare it",
+    });
+  }
+  return await Reflect.apply(target, used, args);
+}
+
+/** A path would be opened outside of the process, where more can be read than in it. */
+function namesFiles(message: unknown): boolean {
+  if (typeof message !== "object" || message === null || !("files" in message)) return false;
+  return !Array.isArray(message.files) || message.files.length > 0;
+}

@@ -1,0 +1,111 @@
+/** What a plugin returned, as an attempt: total, because plugins are other people's code and return what they like. */
+import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { basename, join, relative } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { inspect } from "node:util";
+import { messageOf } from "../../lib/errors.ts";
+import { sizeText } from "../../lib/text/format-bytes.ts";
+import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../lib/working-folder.ts";
+import type { ToolAttempt, ToolFile } from "../../ports/tool.ts";
+import { isInside } from "../library/find.ts";
+import { failed } from "./failure.ts";
+
+/** Files are shown to people, so that they may only come from where the call may write. */
+export interface FilePlaces {
+  workingFolder: string;
+  dataFolder: string;
+  /** The call's own folder for copies of files that go out; made when there is one. */
+  outbox: string;
+}
+
+const maxPreview = 500;
+/** No chat service takes more. */
+const maxFileBytes = 100 * 1024 * 1024;
+const unabridged = { depth: 10, maxArrayLength: 10_000, maxStringLength: 100_000 };
+
+export async function readResult(returned: unknown, place: string, places: FilePlaces): Promise<ToolAttempt> {
+  if (typeof returned === "string") return succeeded(returned);
+  if (returned === undefined || returned === null) return succeeded("");
+  if (typeof returned !== "object" || !("success" in returned) || typeof returned.success !== "boolean") {
+    const preview = toText(returned).slice(0, maxPreview);
+    return failed(
+      `${place} returned neither text nor { success, output }; whether it did its work is unknown. It returned: ${preview}`,
+    );
+  }
+  const output = "output" in returned ? toText(returned.output) : "";
+  if (!returned.success) {
+    const error = "error" in returned ? toText(returned.error) : "";
+    const isRetryable = "retryable" in returned && returned.retryable === true;
+    const text = [error, output].filter((part) => part !== "").join("\n\n") || `${place} failed and did not say why.`;
+    return { ...failed(text, isRetryable), isAnswer: !isRetryable };
+  }
+  const { files, problems } = await readFiles("files" in returned ? returned.files : undefined, places);
+  return { ...succeeded([output, ...problems].filter((text) => text !== "").join("\n\n")), files };
+}
+
+function succeeded(text: string): ToolAttempt {
+  return { isOk: true, text: text === "" ? "(done, without output)" : text, files: [], isRetryable: false };
+}
+
+function toText(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value === undefined || value === null) return "";
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // What JSON has no word for, such as a circle or a bigint; shown without running anything of it.
+    return inspect(value, { ...unabridged, customInspect: false, getters: false });
+  }
+}
+
+/**
+ * Files are opened once, inside their folder, and copied while the call runs: what people get is what the tool made, whatever
+ * becomes of the path later.
+ */
+async function readFiles(listed: unknown, places: FilePlaces): Promise<{ files: ToolFile[]; problems: string[] }> {
+  const files: ToolFile[] = [];
+  const problems: string[] = [];
+  for (const entry of Array.isArray(listed) ? (listed as unknown[]) : []) {
+    const file = asFile(entry);
+    if (file === undefined) {
+      problems.push("(A file was left out: it has no path.)");
+      continue;
+    }
+    try {
+      const path = join(places.outbox, `${files.length + 1}`);
+      await copyOut(file, places, path);
+      files.push({ ...file, path });
+    } catch (thrown) {
+      const why = explainFileProblem(thrown, file.path) ?? messageOf(thrown);
+      problems.push(`(The file ${file.name} was left out: ${why})`);
+    }
+  }
+  return { files, problems };
+}
+
+async function copyOut(
+  { path }: ToolFile,
+  { workingFolder, dataFolder, outbox }: FilePlaces,
+  to: string,
+): Promise<void> {
+  const home = isInside(path, dataFolder) ? dataFolder : workingFolder;
+  const inside = isInside(path, home) ? relative(home, path) : path;
+  await atPlace({ workingFolder: home, path: inside }, async (place) => {
+    await using from = await openForReading(place, "file");
+    const { size } = await from.stat();
+    if (size > maxFileBytes)
+      throw fileProblem(place.shown, `has ${sizeText(size)}, and at most ${sizeText(maxFileBytes)} can be sent`);
+    await mkdir(outbox, { recursive: true });
+    await pipeline(from.createReadStream({ autoClose: false }), createWriteStream(to, { flags: "w", mode: 0o600 }));
+  });
+}
+
+function asFile(entry: unknown): ToolFile | undefined {
+  if (typeof entry !== "object" || entry === null || !("path" in entry) || typeof entry.path !== "string")
+    return undefined;
+  const name = "name" in entry && typeof entry.name === "string" ? entry.name : entry.path;
+  const mimeType =
+    "mimeType" in entry && typeof entry.mimeType === "string" ? entry.mimeType : "application/octet-stream";
+  return { name: basename(name), path: entry.path, mimeType };
+}

@@ -1,0 +1,101 @@
+/**
+ * What a tool call may use of Remora, bound to the conversation and the person it is run for: no argument of a tool can
+ * name another one. The turn's record in the ledger says where the call belongs, in whatever process it runs.
+ */
+
+import { RemoraError } from "../../lib/errors.ts";
+import type { ChatPlace } from "../../ports/chat.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { Origin } from "../../ports/origin.ts";
+import type { Platform } from "../../ports/platform.ts";
+import type { PluginChat, PluginMemory, PluginSchedules, PluginServices } from "../../ports/plugin.ts";
+import type { ToolScope } from "../../ports/tool.ts";
+import type { TurnRecord } from "../../ports/turn.ts";
+import type { Questions } from "../../questions/questions.ts";
+import type { Schedules } from "../../schedules/schedules.ts";
+
+export interface PluginServicesOptions {
+  ledger: Ledger;
+  memoryFor(scope: ToolScope, onRead: BoundCall["onRead"]): PluginMemory;
+  questions: Questions;
+  schedules: Schedules;
+  platform(name: string): Platform | undefined;
+}
+
+export interface BoundCall {
+  id: string;
+  tool: string;
+  scope: ToolScope;
+  /** Hears where the texts come from that the call is given. */
+  onRead(origins: readonly Origin[]): void;
+}
+
+export function createPluginServices(options: PluginServicesOptions) {
+  const { ledger, memoryFor, questions, schedules } = options;
+
+  async function turnOf({ scope: { turnId } }: BoundCall): Promise<TurnRecord> {
+    const entry = await ledger.get("turn", turnId);
+    if (entry !== undefined) return entry.body;
+    throw new RemoraError({ code: "turn.missing", place: `turn ${turnId}`, message: "is not in the ledger any more" });
+  }
+
+  async function chatOf(turn: TurnRecord) {
+    const { platform: name } = turn.target;
+    const chat = options.platform(name)?.chat;
+    if (chat !== undefined) return chat;
+    throw new RemoraError({
+      code: "platform.unsupported",
+      place: `platform ${name}`,
+      message: "can't be read or written by tools",
+    });
+  }
+
+  function chatFor(call: BoundCall): PluginChat {
+    const { conversationId, requester, turnId } = call.scope;
+    const key = `${turnId}-${call.id}`;
+    const placeOf = (channel?: string): ChatPlace => ({
+      conversationId,
+      requester,
+      ...(channel === undefined ? {} : { channel }),
+    });
+    const chat = async () => await chatOf(await turnOf(call));
+    return {
+      history: async ({ channel, ...options }) => await (await chat()).history(placeOf(channel), options),
+      post: async ({ channel, ...message }) => await (await chat()).post(placeOf(channel), { ...message, key }),
+      async react({ channel, messageId, emoji }) {
+        const turn = await turnOf(call);
+        await (await chatOf(turn)).react(placeOf(channel), messageId ?? turn.target.messageId, emoji);
+      },
+      openThread: async ({ channel, ...thread }) =>
+        await (await chat()).openThread(placeOf(channel), { ...thread, key }),
+    };
+  }
+
+  function schedulesFor(call: BoundCall): PluginSchedules {
+    const { conversationId, requester: owner, scope } = call.scope;
+    return {
+      async add(schedule) {
+        const { target, messages } = await turnOf(call);
+        const { channelId, spaceId } = messages.at(-1) ?? {};
+        return await schedules.add({
+          ...{ platform: target.platform, conversationId, scope, owner, ...schedule },
+          ...(channelId === undefined ? {} : { channelId }),
+          ...(spaceId === undefined ? {} : { spaceId }),
+        });
+      },
+      list: () => schedules.list(owner, scope),
+      remove: (id) => schedules.remove(id, owner, scope),
+    };
+  }
+
+  return (call: BoundCall, signal: AbortSignal): PluginServices => ({
+    memory: memoryFor(call.scope, call.onRead),
+    chat: chatFor(call),
+    schedules: schedulesFor(call),
+    async ask(question, options) {
+      const { target } = await turnOf(call);
+      const { requester } = call.scope;
+      return await questions.ask({ target, requester, tool: call.tool, question, options }, signal);
+    },
+  });
+}

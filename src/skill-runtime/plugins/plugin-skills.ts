@@ -1,0 +1,23 @@
+/** What the tools of a skill may know about skills: those in force, and what the loader makes of a new text. */
+import { dirname } from "node:path";
+import type { PluginSkills } from "../../ports/plugin.ts";
+import type { SkillLibrary } from "../library/library.ts";
+import { parseSkill } from "../parse/parse-skill.ts";
+
+/** About a call: what its conversation may use, and what its requester may do. */
+type Bounds = Pick<PluginSkills, "list" | "mayWrite">;
+
+export function createPluginSkills(library: SkillLibrary, bounds: Bounds): PluginSkills {
+  return {
+    ...bounds,
+    all: () => library.current().skills,
+    diagnostics: () => library.current().diagnostics,
+    read(text, path) {
+      const known = library.current().skills.find(({ folder }) => folder === dirname(path));
+      return parseSkill(Buffer.from(text), path, known?.plugin ?? null);
+    },
+    async reload() {
+      await library.reload();
+    },
+  };
+}

@@ -1,0 +1,156 @@
+/**
+ * Skills whose plugins offer tools while they run:
+ *
+ *   1. what a skill offered when the process last ran is in force at once, as long as its settings are the same: prompts stay
+ *      the same bytes over a restart, and an approval that waits for one of its tools can still be redeemed
+ *   2. its plugin is started in the background, and again when it changes; nothing ever waits for it
+ *   3. what it offers is made fit, put in force and kept for the next start, offers of one skill one after the other
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { createFileWriter } from "../../lib/atomic-write.ts";
+import { codeOf, messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Json, JsonObject } from "../../ports/message.ts";
+import type { ToolOffer } from "../../ports/plugin.ts";
+import type { Skill } from "../../ports/skill.ts";
+import type { SkillLibrary } from "../library/library.ts";
+import type { FitTool } from "./dynamic-tools.ts";
+import { folderNameOf } from "./plugin-host.ts";
+import { fitOffer } from "./validate-tools.ts";
+
+export interface ProvidersOptions {
+  library: SkillLibrary;
+  /** What skills offered before is kept in `.offered` below it. */
+  dataFolder: string;
+  /** By name of the skill. */
+  settings: { [skill: string]: JsonObject };
+  /** A skill that no conversation may use is not started. */
+  isAllowed(skill: Skill): boolean;
+  /** Rejects with why it can't be; false when that was said before. */
+  start(skill: Skill): Promise<boolean>;
+  log: Log;
+}
+
+export interface Providers {
+  onOffer(skill: Skill, source: string, offer: ToolOffer): void;
+  /** Sees to all skills that provide tools, as they are now. */
+  startAll(): void;
+  /** Resolves when what was offered so far is kept. */
+  close(): Promise<void>;
+}
+
+const keptSchema = z.object({
+  settings: z.string(),
+  sources: z.record(
+    z.string(),
+    z.array(
+      z.object({
+        written: z.string(),
+        description: z.string(),
+        parameters: z.record(z.string(), z.unknown()),
+        timeoutMs: z.number().positive(),
+        isTrusted: z.boolean(),
+      }),
+    ),
+  ),
+});
+
+/** The source of what is said about a plugin itself. */
+const aboutPlugin = "";
+
+export function createProviders(options: ProvidersOptions): Providers {
+  const { library, log } = options;
+  const writer = createFileWriter();
+  /** What each skill offers, by its path, as it is kept. */
+  const kept = new Map<string, Map<string, FitTool[]>>();
+  const working = new Map<string, Promise<void>>();
+  let isClosed = false;
+
+  const fileOf = (skill: Skill) => join(options.dataFolder, ".offered", `${folderNameOf(skill)}.json`);
+  const settingsOf = (skill: Skill) => fingerprint(options.settings[skill.name] ?? {});
+
+  function recall(skill: Skill): void {
+    if (kept.has(skill.path)) return;
+    const sources = new Map(Object.entries(read(fileOf(skill), settingsOf(skill), log)));
+    kept.set(skill.path, sources);
+    for (const [source, tools] of sources) library.offer(skill.path, source, { tools });
+  }
+
+  async function take(skill: Skill, source: string, offer: ToolOffer): Promise<void> {
+    const fit = await fitOffer(source, offer);
+    if (isClosed) return;
+    library.offer(skill.path, source, fit);
+    const sources = kept.get(skill.path);
+    if (fit.tools === undefined || sources === undefined) return;
+    sources.set(source, fit.tools);
+    const content = { settings: settingsOf(skill), sources: Object.fromEntries(sources) };
+    await writer.write(fileOf(skill), `${JSON.stringify(content)}\n`);
+  }
+
+  async function start(skill: Skill): Promise<void> {
+    try {
+      const isRunning = await options.start(skill);
+      if (isRunning && !isClosed) library.offer(skill.path, aboutPlugin, { problems: [] });
+    } catch (thrown) {
+      log.warn({ skill: skill.name, error: messageOf(thrown) }, "a plugin that provides tools could not be started");
+      const problem = `its plugin could not be started, so that it has no tools: ${messageOf(thrown)}`;
+      if (!isClosed) library.offer(skill.path, aboutPlugin, { problems: [problem] });
+    }
+  }
+
+  return {
+    onOffer(skill, source, offer) {
+      const before = working.get(skill.path) ?? Promise.resolve();
+      const now = before
+        .then(() => take(skill, source, offer))
+        .catch((thrown) => {
+          log.warn(
+            { skill: skill.name, source, error: messageOf(thrown) },
+            "what a plugin offers could not be taken over",
+          );
+        });
+      working.set(skill.path, now);
+    },
+    startAll() {
+      if (isClosed) return;
+      for (const skill of library.current().skills) {
+        if (!skill.providesTools || skill.plugin === null || !options.isAllowed(skill)) continue;
+        recall(skill);
+        void start(skill);
+      }
+    },
+    async close() {
+      isClosed = true;
+      await Promise.all(working.values());
+    },
+  };
+}
+
+/** What is kept belongs to settings; they may hold secrets, so that only their hash is. */
+function fingerprint(settings: JsonObject): string {
+  return createHash("sha256")
+    .update(JSON.stringify(sorted(settings)))
+    .digest("hex");
+}
+
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
+}
+
+/** Synchronous: the tools and their rules must be there before the first call is judged. */
+function read(file: string, settings: string, log: Log): { [source: string]: FitTool[] } {
+  try {
+    const content = keptSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+    return content.settings === settings ? content.sources : {};
+  } catch (thrown) {
+    if (codeOf(thrown) !== "ENOENT")
+      log.warn({ file, error: messageOf(thrown) }, "what a skill offered before can't be read and is found out anew");
+    return {};
+  }
+}

@@ -1,0 +1,68 @@
+/** What a plugin offers, checked and made fit to be shown: total, because plugins hand on what others have written. */
+import { setImmediate as nextRound } from "node:timers/promises";
+import type { ToolOffer } from "../../ports/plugin.ts";
+import { cleanLine, withoutUnseen } from "../parse/text.ts";
+import { defaultTimeoutMs, maxTimeoutMs } from "../parse/tools.ts";
+import { createSchemaProbe, fitSchema, type SchemaProbe } from "./dynamic-tool-schema.ts";
+import type { FitOffer, FitTool } from "./dynamic-tools.ts";
+
+/** More of one source are not even looked at. */
+const maxLookedAt = 1_000;
+const maxName = 200;
+const maxDescription = 1_500;
+const maxProblems = 10;
+
+/** Compiling hundreds of schemas takes a moment, so that everything else is let in between. */
+export async function fitOffer(source: string, offer: ToolOffer): Promise<Partial<FitOffer>> {
+  const said = (Array.isArray(offer.problems) ? offer.problems : []).map((problem) => cleanLine(String(problem), 500));
+  if (!Array.isArray(offer.tools)) return { problems: shortened(said) };
+  const probe = offer.tools.length === 0 ? () => undefined : await createSchemaProbe();
+  const problems = [...said];
+  const tools = new Map<string, FitTool>();
+  for (const written of offer.tools.slice(0, maxLookedAt) as unknown[]) {
+    const fit = fitTool(written, probe);
+    if (typeof fit === "string") problems.push(`${source}: ${fit}`);
+    else if (tools.has(fit.tool.written)) problems.push(`${source}: the tool ${fit.tool.written} is offered twice`);
+    else {
+      tools.set(fit.tool.written, fit.tool);
+      if (fit.problem !== undefined) problems.push(`${source}: the tool ${fit.tool.written}: ${fit.problem}`);
+    }
+    await nextRound();
+  }
+  if (offer.tools.length > maxLookedAt) {
+    problems.push(`${source} offers ${offer.tools.length} tools, and only the first ${maxLookedAt} were looked at`);
+  }
+  return { tools: [...tools.values()], problems: shortened(problems) };
+}
+
+function fitTool(written: unknown, probe: SchemaProbe): { tool: FitTool; problem?: string } | string {
+  if (typeof written !== "object" || written === null) return "something that is no tool was left out";
+  const { name, description, parameters, timeoutMs, isTrusted } = written as { [key: string]: unknown };
+  const clean = typeof name === "string" ? cleanLine(name, maxName) : "";
+  if (clean === "" || clean !== name) return `a tool with the name ${shown(name)} was left out: it can't be written`;
+  const fit = fitSchema(parameters, probe);
+  if ("refused" in fit) return `the tool ${clean} was left out: ${fit.refused}`;
+  const isTime = typeof timeoutMs === "number" && timeoutMs > 0 && timeoutMs <= maxTimeoutMs;
+  const tool: FitTool = {
+    written: clean,
+    description: descriptionOf(description),
+    parameters: fit.schema,
+    timeoutMs: isTime ? Math.ceil(timeoutMs) : defaultTimeoutMs,
+    isTrusted: isTrusted === true,
+  };
+  return fit.problem === undefined ? { tool } : { tool, problem: fit.problem };
+}
+
+function descriptionOf(written: unknown): string {
+  const text = typeof written === "string" ? withoutUnseen(written).trim() : "";
+  return text.length <= maxDescription ? text : `${text.slice(0, maxDescription - 1).toWellFormed()}…`;
+}
+
+function shown(name: unknown): string {
+  return typeof name === "string" ? JSON.stringify(name.slice(0, 80)) : "(none)";
+}
+
+function shortened(problems: string[]): string[] {
+  const more = problems.length - maxProblems;
+  return more <= 0 ? problems : [...problems.slice(0, maxProblems), `and ${more} more of this kind`];
+}

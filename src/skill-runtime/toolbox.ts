@@ -1,0 +1,196 @@
+/**
+ * The toolbox: which tools a conversation has, and one attempt at a call of one of them.
+ *
+ *   1. the tools are those of the skills in force that the conversation may use, and the built-in `load_skill`
+ *   2. a call goes to the plugin of the skill that owns the tool, or is answered here
+ *   3. what comes back is redacted
+ *   4. plugins that provide tools of their own are started in the background (tool-providers.ts)
+ *
+ * Patterns of a skill hold wherever it is loaded, also in conversations that may not use it: the gate is not asked to forget.
+ * Brain name: cerebellum.
+ */
+import { mkdir, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Log } from "../lib/log.ts";
+import type { Redact } from "../lib/redact.ts";
+import type { CallFolder, Drafts } from "../ports/draft.ts";
+import type { JsonObject, Scope } from "../ports/message.ts";
+import { distinctOrigins, type Origin, originsOfTool } from "../ports/origin.ts";
+import type { Skill, SkillSet } from "../ports/skill.ts";
+import {
+  networkOf,
+  type ToolAttempt,
+  type Toolbox,
+  type ToolCall,
+  type ToolScope,
+  type ToolSpec,
+} from "../ports/tool.ts";
+import { createSkillAccess, type SkillAccess } from "./library/allowed.ts";
+import { isInside } from "./library/find.ts";
+import type { SkillLibrary } from "./library/library.ts";
+import { loadSkillSpec, runLoadSkill } from "./library/load-skill.ts";
+import { toolsInForce } from "./library/precedence.ts";
+import { usesFolder } from "./parse/permissions.ts";
+import { attemptOf, refused } from "./plugins/failure.ts";
+import type { IsolatedPlugins } from "./plugins/isolated/isolated-plugins.ts";
+import { createPluginGuard } from "./plugins/plugin-guard.ts";
+import { createPluginHost, type ServicesFor } from "./plugins/plugin-host.ts";
+import { createPluginSkills } from "./plugins/plugin-skills.ts";
+import { createProviders } from "./plugins/tool-providers.ts";
+
+export interface ToolboxConfig extends SkillAccess {
+  /** Settings of single skills, by name; a plugin finds its own in `context.config`. */
+  settings?: { [skill: string]: JsonObject };
+}
+
+export interface ToolboxOptions {
+  library: SkillLibrary;
+  log: Log;
+  /** The agent's Markdown brain and files. */
+  workspace: string;
+  /** Working folders below it are made when a call needs them; others must be there. */
+  filesRoot: string;
+  /** Each skill gets a folder of its own below it. */
+  dataFolder: string;
+  config: ToolboxConfig;
+  /** Gives each call the working folder as it is to see it; absent: the real one. */
+  drafts?: Pick<Drafts, "runCall">;
+  /** Where outputs that are too long for the model are kept, of conversations of this scope. */
+  outputsFolder?(scope: Scope): string;
+  /** What a call may use of Remora; absent: nothing. */
+  servicesFor?: ServicesFor;
+  /** Who may have skills written, besides a person approving it; absent: whoever asks. */
+  mayWriteSkills?(scope: ToolScope): Promise<boolean>;
+  redact?: Redact;
+  /** Runs plugins in processes of their own, those of skills for which `isIsolated` is true; absent: none. */
+  isolated?: IsolatedPlugins;
+  isIsolated?(skill: Skill): boolean;
+  /** A call of the skill is about to run. */
+  noteUse?(skill: Skill): Promise<void>;
+}
+
+interface Owned {
+  spec: ToolSpec;
+  skill: Skill;
+}
+
+export interface SkillToolbox extends Toolbox {
+  /** What a conversation may use; the findings are those about all skills. */
+  skillsFor(conversationId: string): SkillSet;
+  close(): Promise<void>;
+}
+
+/** Of no conversation: what only single conversations are denied passes. */
+const anywhere = "";
+
+export function createToolbox(options: ToolboxOptions): SkillToolbox {
+  const { library, log, workspace, dataFolder, config, redact = (text: string) => text } = options;
+  const { settings = {} } = config;
+  const guard = createPluginGuard(log);
+  const isAllowed = createSkillAccess(config);
+  const isIsolated = (skill: Skill) => options.isolated !== undefined && (options.isIsolated?.(skill) ?? false);
+  const skillsOf = (conversationId: string) =>
+    library.current().skills.filter((skill) => isAllowed(skill, conversationId));
+  const host = createPluginHost({
+    workspace,
+    outbox: join(workspace, "outbox"),
+    outputsFolder: (scope) => options.outputsFolder?.(scope) ?? join(workspace, "outputs"),
+    dataFolder,
+    settings,
+    guard,
+    ...(options.isolated === undefined ? {} : { isolated: options.isolated }),
+    isIsolated,
+    log,
+    servicesFor: (call, signal) => ({
+      ...options.servicesFor?.(call, signal),
+      skills: createPluginSkills(library, {
+        list: () => skillsOf(call.scope.conversationId),
+        mayWrite: async () => (await options.mayWriteSkills?.(call.scope)) ?? true,
+      }),
+    }),
+    onOffer: (skill, source, offer) => providers.onOffer(skill, source, offer),
+  });
+  const providers = createProviders({
+    library,
+    dataFolder,
+    settings,
+    isAllowed: (skill) => isAllowed(skill, anywhere),
+    start: host.start,
+    log,
+  });
+  const forgetChanges = library.onChange(({ skills }) => {
+    host.keepOnly(skills);
+    providers.startAll();
+  });
+  providers.startAll();
+
+  const ownersOf = (conversationId: string): Map<string, Owned> => toolsInForce(skillsOf(conversationId));
+
+  const attempt = async (call: ToolCall, scope: ToolScope, signal: AbortSignal): Promise<ToolAttempt> => {
+    if (call.name === loadSkillSpec.name) return runLoadSkill(call.input, skillsOf(scope.conversationId));
+    const owned = ownersOf(scope.conversationId).get(call.name);
+    if (owned === undefined)
+      return refused(`There is no tool called ${call.name} here (any more). Use one of those that are offered.`);
+    const problem = await workingFolderProblem(scope.workingFolder, options.filesRoot);
+    if (problem !== undefined) return refused(problem);
+    const { skill, spec } = owned;
+    const tool = skill.renamedTools[call.name] ?? call.name;
+    await options.noteUse?.(skill);
+    const isInView = isIsolated(skill) && usesFolder(skill.permissions) && spec.folder !== "none";
+    const folderCall = {
+      callId: call.id,
+      tool: call.name,
+      scope,
+      use: spec.folder,
+      network: [...networkOf(spec, call.input), ...(isInView ? skill.permissions.network : [])],
+      ...(isInView ? { mounts: await host.mountsFor(skill) } : {}),
+      ...namedPath(spec, call.input),
+      usesOutputs: JSON.stringify(call.input).includes("outputs"),
+    };
+    const work = async (folder: CallFolder) => {
+      const heard: Origin[] = [];
+      const onRead = (origins: readonly Origin[]) => void heard.push(...origins);
+      const done = await host.run({ id: call.id, skill, tool, input: call.input, scope, folder, onRead }, signal);
+      const origins = distinctOrigins([...originsOfTool(spec, call.name, call.input), ...heard]);
+      return { ...done, origins };
+    };
+    return (await options.drafts?.runCall(folderCall, signal, work)) ?? (await work({ path: scope.workingFolder }));
+  };
+
+  return {
+    skillsFor: (conversationId) => ({ ...library.current(), skills: skillsOf(conversationId) }),
+    specs: (conversationId) => [loadSkillSpec, ...[...ownersOf(conversationId).values()].map(({ spec }) => spec)],
+    async run(call, scope, signal) {
+      try {
+        const done = await attempt(call, scope, signal);
+        return { ...done, text: redact(done.text) };
+      } catch (thrown) {
+        const { text, ...rest } = attemptOf(thrown, `The tool ${call.name}`);
+        return { ...rest, text: redact(text) };
+      }
+    },
+    async close() {
+      forgetChanges();
+      await providers.close();
+      await host.close();
+      guard.close();
+    },
+  };
+}
+
+/** What a command reads is not known from its text. */
+function namedPath({ shellParameters }: ToolSpec, { path }: JsonObject): { path?: string } {
+  return shellParameters.length === 0 && typeof path === "string" ? { path } : {};
+}
+
+/** Undefined when the call may start there. */
+async function workingFolderProblem(folder: string, filesRoot: string): Promise<string | undefined> {
+  if (isInside(resolve(folder), resolve(filesRoot))) await mkdir(folder, { recursive: true });
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return isFolder
+    ? undefined
+    : `The working folder of this conversation, ${folder}, is not there: an operator has to make it or change the settings.`;
+}

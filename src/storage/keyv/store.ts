@@ -1,0 +1,73 @@
+/**
+ * The store on Keyv and one SQLite file. A failure rejects: Keyv alone would answer `undefined` for a file it can't read.
+ */
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { KeyvSqlite } from "@keyv/sqlite";
+import { Keyv } from "keyv";
+import { RemoraError } from "../../lib/errors.ts";
+import type { Json } from "../../ports/message.ts";
+import type { Store } from "../../ports/store.ts";
+import { asStorageError } from "../sqlite/database.ts";
+
+export interface KeyvStoreOptions {
+  /** A file, made with its folder when missing; or `:memory:`. */
+  path: string;
+}
+
+const hourMs = 3_600_000;
+
+/** Opens lazily; the first call rejects with a RemoraError when the file can't be used. */
+export function createKeyvStore({ path }: KeyvStoreOptions): Store {
+  const place = `store ${path}`;
+  const isFile = path !== ":memory:";
+  let opened: Promise<{ keyv: Keyv; adapter: KeyvSqlite }> | undefined;
+  let isClosed = false;
+  let sweptAt = 0;
+
+  async function open() {
+    if (isFile) mkdirSync(dirname(path), { recursive: true });
+    // The driver is named because the automatic choice may load better-sqlite3, which is not built here.
+    const adapter = new KeyvSqlite({ uri: `sqlite://${path}`, driver: "node:sqlite", wal: isFile, busyTimeout: 5_000 });
+    await adapter.ready;
+    await adapter.query("PRAGMA synchronous = NORMAL");
+    // Nobody listens for `error`: then Keyv throws it where it happens instead of answering as if nothing were there.
+    return { keyv: new Keyv({ store: adapter }), adapter };
+  }
+
+  async function guarded<T>(work: (on: { keyv: Keyv; adapter: KeyvSqlite }) => Promise<T>): Promise<T> {
+    if (isClosed) throw new RemoraError({ code: "storage.closed", place, message: "is already closed." });
+    try {
+      opened ??= open().catch((thrown) => {
+        // The next call tries again: the file may be free, or its folder writable, by then.
+        opened = undefined;
+        throw thrown;
+      });
+      return await work(await opened);
+    } catch (thrown) {
+      throw asStorageError(thrown, place);
+    }
+  }
+
+  return {
+    get: (key) => guarded(({ keyv }) => keyv.get<Json>(key)),
+    set: (key, value, ttlMs) =>
+      guarded(async ({ keyv, adapter }) => {
+        await keyv.set(key, value, ttlMs);
+        // What has expired goes when it is read; what is never read again goes here. No timer: its failure would end the process.
+        if (ttlMs === undefined || Date.now() - sweptAt < hourMs) return;
+        sweptAt = Date.now();
+        await adapter.clearExpired();
+      }),
+    delete: (key) =>
+      guarded(async ({ keyv }) => {
+        await keyv.delete(key);
+      }),
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      const on = await opened?.catch(() => undefined);
+      await on?.adapter.disconnect();
+    },
+  };
+}

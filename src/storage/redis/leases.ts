@@ -1,0 +1,220 @@
+/**
+ * Leases in Redis: a key with a random token and a time to live.
+ *
+ *   acquire   sets the key when nobody has it
+ *   renew     one script for all leases of this process, three times within the time to live; after a failure, more often
+ *   lose      when the key is somebody else's, or when the time to live has passed since the last renewal was *sent*: then
+ *             Redis may have let go of it. That is decided by this process's own clocks, also while Redis is away
+ *   release   removes the key if it is still ours
+ */
+import { randomBytes } from "node:crypto";
+import { TurnAbort } from "../../lib/abort.ts";
+import type { Lease, Leases } from "../../ports/cluster.ts";
+import type { RedisConnection } from "./connection.ts";
+import { checkPrefix, createScript, defaultPrefix, runScript } from "./script.ts";
+import { closedError } from "./wait.ts";
+
+export interface RedisLeasesOptions {
+  connection: RedisConnection;
+  /** Of all keys, with a part in braces; default `{remora}:`. */
+  prefix?: string;
+  /** How long a lease outlives its process, in milliseconds; default 10,000. */
+  lockMs?: number;
+  /** How long `acquire` waits while Redis is away, in milliseconds; default half of `lockMs`. */
+  waitMs?: number;
+}
+
+/** KEYS: lease. ARGV: token, time to live. Asked again by the one who has it already, it says yes again. */
+const acquireScript = createScript(`
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+`);
+
+/** KEYS: leases. ARGV: time to live, then a token each. Answers 1 for each that is still held. */
+const renewScript = createScript(`
+local answer = {}
+for index, key in ipairs(KEYS) do
+  answer[index] = 0
+  if redis.call('GET', key) == ARGV[index + 1] then answer[index] = redis.call('PEXPIRE', key, ARGV[1]) end
+end
+return answer
+`);
+
+/** KEYS: leases. ARGV: a token each. */
+const releaseScript = createScript(`
+for index, key in ipairs(KEYS) do
+  if redis.call('GET', key) == ARGV[index] then redis.call('DEL', key) end
+end
+return #KEYS
+`);
+
+const defaultLockMs = 10_000;
+const batchSize = 500;
+
+interface Held {
+  name: string;
+  token: string;
+  lost: AbortController;
+  /** When what gave it to us, or renewed it last, was sent. */
+  since: Instant;
+  expiry: NodeJS.Timeout | undefined;
+}
+
+export function createRedisLeases(options: RedisLeasesOptions): Leases {
+  const { connection, lockMs = defaultLockMs } = options;
+  const prefix = `${checkPrefix(options.prefix ?? defaultPrefix)}lease:`;
+  const waitMs = options.waitMs ?? lockMs / 2;
+  const place = `leases ${connection.address.name}`;
+  const self = randomBytes(9).toString("base64url");
+  const held = new Map<string, Held>();
+  let acquired = 0;
+  let isClosed = false;
+  let renewal: NodeJS.Timeout | undefined;
+
+  /** Without those that Redis has not given us yet. */
+  const owned = () => [...held.values()].filter(({ expiry }) => expiry !== undefined);
+
+  function lose(lease: Held): void {
+    clearTimeout(lease.expiry);
+    if (held.get(lease.name) === lease) held.delete(lease.name);
+    // As for a shutdown: what is under way stays in the ledger, and whoever holds the name next goes on with it.
+    lease.lost.abort(new TurnAbort("shutdown"));
+  }
+
+  /** Loses it at once when its time is over, else when it will be. */
+  function watch(lease: Held): void {
+    clearTimeout(lease.expiry);
+    const left = lockMs - elapsedSince(lease.since);
+    if (left > 0) {
+      lease.expiry = setTimeout(() => watch(lease), left);
+      lease.expiry.unref();
+    } else lose(lease);
+  }
+
+  async function renew(batch: Held[]): Promise<void> {
+    const since = instant();
+    const keys = batch.map(({ name }) => prefix + name);
+    const values = [lockMs, ...batch.map(({ token }) => token)];
+    const sent = runScript(connection.client(), renewScript, keys, values);
+    // A later answer counts no more: the next try is sent meanwhile.
+    const answer = await within(lockMs / 3, sent);
+    for (const [index, lease] of batch.entries()) {
+      if (held.get(lease.name) !== lease) continue;
+      if (Array.isArray(answer) && answer[index] === 1) {
+        lease.since = since;
+        watch(lease);
+      } else lose(lease);
+    }
+  }
+
+  async function renewAll(): Promise<void> {
+    // After the event loop was blocked this may run before the timers that are due as well.
+    for (const lease of owned()) watch(lease);
+    const leases = owned();
+    const batches = Array.from({ length: Math.ceil(leases.length / batchSize) }, (_, index) =>
+      leases.slice(index * batchSize, (index + 1) * batchSize),
+    );
+    const outcomes = await Promise.allSettled(batches.map(renew));
+    schedule(outcomes.every(({ status }) => status === "fulfilled") ? lockMs / 3 : lockMs / 20);
+  }
+
+  function schedule(ms: number): void {
+    clearTimeout(renewal);
+    renewal = undefined;
+    if (isClosed || held.size === 0) return;
+    renewal = setTimeout(() => void renewAll(), ms);
+    renewal.unref();
+  }
+
+  async function giveBack(leases: Held[]): Promise<void> {
+    const keys = leases.map(({ name }) => prefix + name);
+    const tokens = leases.map(({ token }) => token);
+    const sent = runScript(connection.client(), releaseScript, keys, tokens);
+    await within(waitMs, sent).catch(() => undefined);
+  }
+
+  async function release(lease: Held): Promise<void> {
+    clearTimeout(lease.expiry);
+    if (held.get(lease.name) === lease) held.delete(lease.name);
+    await giveBack([lease]);
+  }
+
+  function leaseOf(lease: Held): Lease {
+    let released: Promise<void> | undefined;
+    return {
+      get signal() {
+        // Whoever looks now knows, though the timer has had no chance to run.
+        if (held.get(lease.name) === lease && elapsedSince(lease.since) >= lockMs) watch(lease);
+        return lease.lost.signal;
+      },
+      release: () => (released ??= release(lease)),
+    };
+  }
+
+  return {
+    async acquire(name) {
+      if (isClosed) throw closedError(place);
+      if (held.has(name)) return undefined;
+      acquired += 1;
+      const lease: Held = {
+        name,
+        token: `${self}:${acquired}`,
+        lost: new AbortController(),
+        since: instant(),
+        expiry: undefined,
+      };
+      // Before the answer, so that a second call in this process does not come in between.
+      held.set(name, lease);
+      try {
+        const answer = await connection.run({ place: "leases", waitMs }, (client) => {
+          lease.since = instant();
+          return runScript(client, acquireScript, [prefix + name], [lease.token, lockMs]);
+        });
+        if (answer !== 1) {
+          held.delete(name);
+          return undefined;
+        }
+        if (isClosed) throw closedError(place);
+        watch(lease);
+        if (renewal === undefined) schedule(lockMs / 3);
+        return leaseOf(lease);
+      } catch (thrown) {
+        void release(lease);
+        throw thrown;
+      }
+    },
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      clearTimeout(renewal);
+      const leases = owned();
+      for (const lease of leases) lose(lease);
+      if (leases.length > 0) await giveBack(leases);
+    },
+  };
+}
+
+/** By two clocks: one that nobody sets, and one that goes on while the machine sleeps. */
+interface Instant {
+  steady: number;
+  wall: number;
+}
+
+function instant(): Instant {
+  return { steady: performance.now(), wall: Date.now() };
+}
+
+/** By whichever clock says more: too early is safe, too late is not. */
+function elapsedSince({ steady, wall }: Instant): number {
+  return Math.max(performance.now() - steady, Date.now() - wall);
+}
+
+/** The promise's outcome, or a rejection when it takes longer. */
+function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("no answer")), ms);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,193 @@
+/**
+ * The ledger's steps as Lua: each runs in Redis without anything coming between.
+ *
+ * Below the prefix (all keys share its hash tag, so that they are in one slot of a cluster):
+ *
+ *   version                       of this layout
+ *   sequence                      the last one given; never reset
+ *   entry:KIND:ID                 hash: state, body, group, sequence, version, created, updated, creator
+ *   states:KIND                   set of the states that were ever used
+ *   state:KIND:STATE              sorted set: ids by sequence
+ *   group:KIND:STATE:GROUP        the same, by group
+ *   done:TOKEN                    what became of a step, for as long as its sender may ask again
+ *
+ * A sender that lost its answer asks again with the same token, and gets the same answer: a creator is known by
+ * `creator`, a step by `done:TOKEN`. A step that was refused on a second asking leaves an empty `done:TOKEN`, so that
+ * the first asking, should it still be on its way, changes nothing any more.
+ *
+ * Every script writes first what may be refused for lack of memory: Redis refuses only the first write of a script.
+ */
+import { createScript } from "./script.ts";
+
+const layoutVersion = 1;
+
+/** ARGV: prefix, kind, and the script's own. */
+const opening = `
+local prefix, kind = ARGV[1], ARGV[2]
+local layout = redis.call('GET', prefix .. 'version')
+if layout and layout ~= '${layoutVersion}' then return redis.error_reply('LAYOUT ' .. layout .. ' ${layoutVersion}') end
+local function read(key)
+  return redis.call('HMGET', key, 'state', 'body', 'group', 'sequence', 'version', 'created', 'updated')
+end
+`;
+
+const writing = `
+local function claim()
+  if not layout then redis.call('SET', prefix .. 'version', '${layoutVersion}') end
+end
+local function now()
+  local time = redis.call('TIME')
+  return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+end
+local function place(state, group, sequence, id)
+  redis.call('ZADD', prefix .. 'state:' .. kind .. ':' .. state, sequence, id)
+  redis.call('ZADD', prefix .. 'group:' .. kind .. ':' .. state .. ':' .. group, sequence, id)
+  redis.call('SADD', prefix .. 'states:' .. kind, state)
+end
+local function displace(state, group, id)
+  redis.call('ZREM', prefix .. 'state:' .. kind .. ':' .. state, id)
+  redis.call('ZREM', prefix .. 'group:' .. kind .. ':' .. state .. ':' .. group, id)
+end
+-- Returns the time of the step. The entry comes from read().
+local function move(id, entry, to, token, keep)
+  claim()
+  local version, updated = tonumber(entry[5]) + 1, now()
+  redis.call('SET', prefix .. 'done:' .. token, updated, 'PX', keep)
+  redis.call('HSET', KEYS[1], 'state', to, 'version', version, 'updated', updated)
+  if entry[1] ~= to then
+    displace(entry[1], entry[3], id)
+    place(to, entry[3], entry[4], id)
+  end
+  return updated
+end
+`;
+
+/** Answers nothing when the layout is known or there is none yet. */
+export const checkScript = createScript(`${opening}
+return false
+`);
+
+/** KEYS: entry. ARGV: id, state, group, body, token. Answers its sequence and time to the creator, 0 to everybody else. */
+export const createEntryScript = createScript(`${opening}${writing}
+local id, state, group, body, token = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local creator = redis.call('HGET', KEYS[1], 'creator')
+if creator then return creator == token and redis.call('HMGET', KEYS[1], 'sequence', 'created') or 0 end
+claim()
+local sequence, time = redis.call('INCR', prefix .. 'sequence'), now()
+redis.call('HSET', KEYS[1], 'state', state, 'body', body, 'group', group, 'sequence', sequence, 'version', 1,
+  'created', time, 'updated', time, 'creator', token)
+place(state, group, sequence, id)
+return {string.format('%.0f', sequence), time}
+`);
+
+/** KEYS: entry. Answers its fields, or nothing. */
+export const getEntryScript = createScript(`${opening}
+local entry = read(KEYS[1])
+return entry[1] and entry
+`);
+
+/**
+ * KEYS: entry. ARGV: id, to, token, how long to keep it, 1 when asked again, then the states to come from.
+ * Answers the entry's fields as they are after the step, or nothing.
+ */
+export const moveEntryScript = createScript(`${opening}${writing}
+local id, to, token, keep, again = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local done = redis.call('GET', prefix .. 'done:' .. token)
+local entry = read(KEYS[1])
+if not done then
+  for index = 8, #ARGV do
+    if entry[1] == ARGV[index] then
+      done = move(id, entry, to, token, keep)
+      entry[5] = redis.call('HGET', KEYS[1], 'version')
+      break
+    end
+  end
+end
+if not done and again == '1' then redis.call('SET', prefix .. 'done:' .. token, '', 'PX', keep) end
+if not done or done == '' or not entry[1] then return false end
+entry[1], entry[7] = to, done
+return entry
+`);
+
+/**
+ * KEYS: entry. ARGV: id, to, token, how long to keep it, the version and the sequence that the body was made from, the body.
+ * Answers the time of the step; or the fields of an entry that has others; or nothing when there is none.
+ */
+export const changeEntryScript = createScript(`${opening}${writing}
+local id, to, token, keep, version, sequence, body = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local done = redis.call('GET', prefix .. 'done:' .. token)
+if done then return done end
+local entry = read(KEYS[1])
+if not entry[1] then return false end
+if entry[5] ~= version or entry[4] ~= sequence then return entry end
+local updated = move(id, entry, to, token, keep)
+redis.call('HSET', KEYS[1], 'body', body)
+return updated
+`);
+
+/**
+ * KEYS: version. ARGV: oldest or newest, the sequence to go on behind ('' from the start), how many, 1 when of a group,
+ * the group, 1 when of all states, then the states. Answers a list of an id, its sequence and its fields each.
+ */
+export const listEntriesScript = createScript(`${opening}
+local order, after, count, group = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6] == '1' and ARGV[7]
+local states = {unpack(ARGV, 9)}
+if ARGV[8] == '1' then states = redis.call('SMEMBERS', prefix .. 'states:' .. kind) end
+local found = {}
+for _, state in ipairs(states) do
+  local key = prefix .. 'state:' .. kind .. ':' .. state
+  if group then key = prefix .. 'group:' .. kind .. ':' .. state .. ':' .. group end
+  local page
+  if order == 'newest' then
+    page = redis.call('ZREVRANGEBYSCORE', key, after == '' and '+inf' or '(' .. after, '-inf', 'WITHSCORES', 'LIMIT', 0, count)
+  else
+    page = redis.call('ZRANGEBYSCORE', key, after == '' and '-inf' or '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, count)
+  end
+  for index = 1, #page, 2 do found[#found + 1] = {page[index], tonumber(page[index + 1])} end
+end
+table.sort(found, function (one, other)
+  if order == 'newest' then return one[2] > other[2] end
+  return one[2] < other[2]
+end)
+local answer = {}
+for index = 1, math.min(count, #found) do
+  local id = found[index][1]
+  local entry = read(prefix .. 'entry:' .. kind .. ':' .. id)
+  answer[#answer + 1] = {id, string.format('%.0f', found[index][2]), unpack(entry)}
+end
+return answer
+`);
+
+/**
+ * KEYS: version. ARGV: state, before, the sequence to go on behind ('' from the start), how many to look at, token, how
+ * long to keep it. Answers how many were removed, and the sequence to go on behind ('' at the end).
+ *
+ * Goes through a state from its oldest entry on, and ends at one that was made after \`before\`: it was changed after it too.
+ */
+export const pruneEntriesScript = createScript(`${opening}${writing}
+local state, before, after, count, token, keep = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local known = redis.call('GET', prefix .. 'done:' .. token)
+if known then return cjson.decode(known) end
+local key = prefix .. 'state:' .. kind .. ':' .. state
+local page = redis.call('ZRANGEBYSCORE', key, after == '' and '-inf' or '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, count)
+local removed, last = 0, ''
+if #page == 2 * tonumber(count) then last = page[#page] end
+for index = 1, #page, 2 do
+  local id = page[index]
+  local entry = prefix .. 'entry:' .. kind .. ':' .. id
+  local found = read(entry)
+  if not found[1] then
+    redis.call('ZREM', key, id)
+  elseif tonumber(found[6]) >= before then
+    last = ''
+    break
+  elseif tonumber(found[7]) < before then
+    redis.call('UNLINK', entry)
+    displace(state, found[3], id)
+    removed = removed + 1
+  end
+end
+local answer = {tostring(removed), last}
+if removed > 0 then pcall(redis.call, 'SET', prefix .. 'done:' .. token, cjson.encode(answer), 'PX', keep) end
+return answer
+`);

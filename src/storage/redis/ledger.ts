@@ -1,0 +1,252 @@
+/**
+ * The ledger in Redis, for any number of processes on any number of machines.
+ *
+ * Every step is one Lua script (ledger-scripts.ts), so that of several callers exactly one moves an entry from a
+ * state. A step with a change of the body is optimistic: change here what was seen last, and write if nobody else has written
+ * since; else again with what they wrote. That nothing is to be changed is said only of what was just read. A resolved promise means that Redis has done it; what Redis keeps over its own restart
+ * is its setting (`appendonly`).
+ *
+ * A step whose answer was lost is sent again with the same token and is answered as if nothing had happened.
+ */
+import { randomBytes } from "node:crypto";
+import { RemoraError } from "../../lib/errors.ts";
+import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
+import type { RedisConnection } from "./connection.ts";
+import { createSeenEntries } from "./entry-cache.ts";
+import {
+  changeEntryScript,
+  checkScript,
+  createEntryScript,
+  getEntryScript,
+  listEntriesScript,
+  moveEntryScript,
+  pruneEntriesScript,
+} from "./ledger-scripts.ts";
+import { checkPrefix, defaultPrefix, type RedisScript, runScript, type ScriptAnswer } from "./script.ts";
+import { closedError } from "./wait.ts";
+
+export interface RedisLedgerOptions {
+  connection: RedisConnection;
+  /** Of all keys, with a part in braces; default `{remora}:`. */
+  prefix?: string;
+  /** How long a step waits while Redis is away, in milliseconds; default the connection's. */
+  waitMs?: number;
+}
+
+/** Entries in one answer, so that no answer keeps Redis from others for long. */
+const pageSize = 200;
+/** A race is lost because somebody else has won it, so only an entry that everybody hammers on comes near this. */
+const mostRaces = 1_000;
+
+/** As a script gives them: state, body, group, sequence, version, created, updated. */
+type Fields = [string, string, string, string, string, string, string];
+
+/** Rejects with a RemoraError when Redis is away, or holds the ledger of a newer Remora. */
+export async function createRedisLedger(options: RedisLedgerOptions): Promise<Ledger> {
+  const { connection } = options;
+  const prefix = `${checkPrefix(options.prefix ?? defaultPrefix)}ledger:`;
+  const place = `ledger ${connection.address.name}`;
+  const bound = options.waitMs ?? connection.waitMs;
+  /** Longer than anybody asks again. */
+  const keepMs = bound + 10_000;
+  const self = randomBytes(9).toString("base64url");
+  let steps = 0;
+  let isClosed = false;
+
+  const seen = createSeenEntries<Fields>();
+
+  const entryKey = (kind: LedgerKind, id: string) => `${prefix}entry:${kind}:${id}`;
+  const newToken = () => {
+    steps += 1;
+    return `${self}:${steps}`;
+  };
+
+  /** `values` are made again for each sending; it is told which one it is, from 0 on. */
+  function step(
+    script: RedisScript,
+    kind: LedgerKind,
+    key: string,
+    values: (sending: number) => (string | number)[],
+    waitMs = bound,
+  ): Promise<ScriptAnswer> {
+    if (isClosed) return Promise.reject(closedError(place));
+    let sending = 0;
+    return connection.run({ place: "ledger", waitMs }, (client) =>
+      runScript(client, script, [key], [prefix, kind, ...values(sending++)]),
+    );
+  }
+
+  function see(key: string, fields: Fields | undefined): Fields | undefined {
+    if (fields === undefined) seen.drop(key);
+    else seen.set(key, fields, fields[1].length);
+    return fields;
+  }
+
+  async function get(kind: LedgerKind, id: string, waitMs = bound): Promise<Fields | undefined> {
+    const key = entryKey(kind, id);
+    return see(key, fieldsOf(await step(getEntryScript, kind, key, () => [], waitMs)));
+  }
+
+  async function changed<K extends LedgerKind>(
+    kind: K,
+    id: string,
+    from: string[],
+    to: string,
+    change: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
+  ): Promise<LedgerEntry<K> | undefined> {
+    const until = performance.now() + bound;
+    const token = newToken();
+    const key = entryKey(kind, id);
+    let found = seen.get(key);
+    let isNew = found === undefined;
+    if (isNew) found = await get(kind, id);
+    for (let race = 0; race < mostRaces; race += 1) {
+      const changedBody =
+        found === undefined || !from.includes(found[0]) ? undefined : change(entryOf<K>(kind, id, found, place).body);
+      if (found === undefined || changedBody === undefined) {
+        if (isNew) return undefined;
+        found = await get(kind, id, until - performance.now());
+        isNew = true;
+        continue;
+      }
+      const body = JSON.stringify(changedBody);
+      const [, , group, sequence, version, created] = found;
+      const values = [id, to, token, keepMs, version, sequence, body];
+      const left = until - performance.now();
+      if (left <= 0) break;
+      const answer = await step(changeEntryScript, kind, key, () => values, left);
+      if (typeof answer === "string") {
+        const fields: Fields = [to, body, group, sequence, `${Number(version) + 1}`, created, answer];
+        see(key, fields);
+        return entryOf<K>(kind, id, fields, place);
+      }
+      found = see(key, fieldsOf(answer));
+      isNew = true;
+    }
+    throw contended(place, kind, id);
+  }
+
+  await step(checkScript, "call", `${prefix}version`, () => []);
+
+  return {
+    async create(kind, id, { state, body, group }) {
+      const key = entryKey(kind, id);
+      const text = JSON.stringify(body);
+      const token = newToken();
+      const answer = await step(createEntryScript, kind, key, () => [id, state, group, text, token]);
+      if (!Array.isArray(answer)) return false;
+      const [sequence, created] = answer.map(String);
+      see(key, [state, text, group, sequence ?? "", "1", created ?? "", created ?? ""]);
+      return true;
+    },
+    async get(kind, id) {
+      const found = await get(kind, id);
+      return found && entryOf(kind, id, found, place);
+    },
+    async transition<K extends LedgerKind>(
+      kind: K,
+      id: string,
+      from: LedgerKinds[K]["state"][],
+      to: LedgerKinds[K]["state"],
+      change?: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
+    ) {
+      if (change !== undefined) return await changed(kind, id, from, to, change);
+      const token = newToken();
+      const key = entryKey(kind, id);
+      const answer = await step(moveEntryScript, kind, key, (sending) => [
+        ...[id, to, token, keepMs, sending === 0 ? 0 : 1],
+        ...from,
+      ]);
+      const found = fieldsOf(answer);
+      return found && entryOf<K>(kind, id, see(key, found) ?? found, place);
+    },
+    async list<K extends LedgerKind>(kind: K, { states, group, order = "oldest", limit }: ListOptions<K>) {
+      const entries: LedgerEntry<K>[] = [];
+      const wanted = limit ?? Number.POSITIVE_INFINITY;
+      for (let after = ""; entries.length < wanted; ) {
+        const count = Math.min(pageSize, wanted - entries.length);
+        const values = [order, after, count, group === undefined ? 0 : 1, group ?? "", states === undefined ? 1 : 0];
+        const page = rowsOf(
+          await step(listEntriesScript, kind, `${prefix}version`, () => [...values, ...new Set(states)]),
+        );
+        for (const { id, fields } of page) {
+          if (fields !== undefined) entries.push(entryOf(kind, id, fields, place));
+        }
+        const last = page.at(-1);
+        if (page.length < count || last === undefined) break;
+        after = last.sequence;
+      }
+      return entries;
+    },
+    async prune(kind, states, before) {
+      let removed = 0;
+      for (const state of new Set(states)) {
+        let after = "";
+        do {
+          const values = [state, before, after, pageSize, newToken(), keepMs];
+          const answer = await step(pruneEntriesScript, kind, `${prefix}version`, () => values);
+          const [count, last] = Array.isArray(answer) ? answer : [];
+          removed += Number(count ?? 0);
+          after = String(last ?? "");
+        } while (after !== "");
+      }
+      return removed;
+    },
+    async close() {
+      isClosed = true;
+    },
+  };
+}
+
+function entryOf<K extends LedgerKind>(kind: K, id: string, fields: Fields, place: string): LedgerEntry<K> {
+  const [state, body, group, sequence, , created, updated] = fields;
+  return {
+    id,
+    // Entries are written by this file alone, from values of these very types.
+    state: state as LedgerKinds[K]["state"],
+    body: parseBody(kind, id, body, place) as LedgerKinds[K]["body"],
+    group,
+    sequence: Number(sequence),
+    createdAt: Number(created),
+    updatedAt: Number(updated),
+  };
+}
+
+function parseBody(kind: string, id: string, body: string, place: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (cause) {
+    throw new RemoraError({
+      code: "storage.corrupt",
+      place,
+      message: `has an entry that can't be read (${kind} ${id}). Somebody else writes below Remora's prefix; put a backup back, or delete that key.`,
+      cause,
+    });
+  }
+}
+
+/** Undefined for an entry that is not there. */
+function fieldsOf(answer: ScriptAnswer | undefined): Fields | undefined {
+  if (!Array.isArray(answer) || answer.length !== 7 || !answer.every((field) => typeof field === "string"))
+    return undefined;
+  return answer as Fields;
+}
+
+/** An id without fields is one whose entry somebody else has removed. */
+function rowsOf(answer: ScriptAnswer): { id: string; sequence: string; fields: Fields | undefined }[] {
+  if (!Array.isArray(answer)) return [];
+  return answer.flatMap((row) => {
+    if (!Array.isArray(row)) return [];
+    const [id, sequence, ...fields] = row;
+    return [{ id: String(id), sequence: String(sequence), fields: fieldsOf(fields) }];
+  });
+}
+
+function contended(place: string, kind: string, id: string): RemoraError {
+  return new RemoraError({
+    code: "storage.contended",
+    place,
+    message: `could not change ${kind} ${id}: others changed it first, each time. Try again.`,
+    isRetryable: true,
+  });
+}

@@ -1,0 +1,95 @@
+/** Durable state in Redis, shared by any number of processes. Loaded only where there is Redis. */
+import { join } from "node:path";
+import { codeOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { createAlone } from "../../ports/cluster.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { createRedisStore } from "../keyv/redis-store.ts";
+import type { DurableState, OnWaiting, RedisSettings } from "../open-state.ts";
+import { type DataLock, lockData } from "../sqlite/data-lock.ts";
+import { createRedisBus } from "./bus.ts";
+import { createRedisConnection, type RedisConnection } from "./connection.ts";
+import { createRedisLeases } from "./leases.ts";
+import { createRedisLedger } from "./ledger.ts";
+
+/** The ledger alone. */
+export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<Ledger> {
+  const connection = createRedisConnection(redis.url, log, { waitMs: Math.min(redis.waitMs, 5_000) });
+  try {
+    const ledger = await createRedisLedger({ connection, prefix: keyPrefix(redis) });
+    return {
+      ...ledger,
+      async close() {
+        await ledger.close();
+        await connection.close();
+      },
+    };
+  } catch (thrown) {
+    await connection.close();
+    throw thrown;
+  }
+}
+
+/** Redis may be started after us. */
+const patienceMs = 500;
+
+export async function openShared(
+  data: string,
+  redis: RedisSettings,
+  log: Log,
+  onWaiting: OnWaiting,
+  signal: AbortSignal,
+): Promise<DurableState> {
+  const connection = createRedisConnection(redis.url, log, { waitMs: redis.waitMs });
+  const prefix = keyPrefix(redis);
+  try {
+    await readyOrTold(connection, onWaiting, signal);
+    for (const warning of await connection.checks()) log.warn({}, warning);
+    const { folder, lock } = ownFolderBelow(data);
+    const ledger = await createRedisLedger({ connection, prefix });
+    const store = createRedisStore({ connection, prefix });
+    const leases = createRedisLeases({ connection, prefix, lockMs: redis.lockMs });
+    const bus = createRedisBus({ connection, log, prefix });
+    return {
+      ...{ ledger, store, leases, bus, alone: createAlone(leases), redis: { connection, prefix }, ownFolder: folder },
+      async close() {
+        await leases.close();
+        await Promise.all([bus.close(), store.close(), ledger.close()]);
+        await connection.close();
+        lock.release();
+      },
+    };
+  } catch (thrown) {
+    await connection.close();
+    throw thrown;
+  }
+}
+
+async function readyOrTold(connection: RedisConnection, onWaiting: OnWaiting, signal: AbortSignal): Promise<void> {
+  const ready = connection.whenReady(signal);
+  const timeUp = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), patienceMs).unref());
+  if ((await Promise.race([ready, timeUp])) !== "late") return;
+  const settled = await onWaiting(() => `waiting for Redis: ${connection.health().detail}`);
+  try {
+    await ready;
+  } finally {
+    await settled();
+  }
+}
+
+/** The first that no other process of this machine has. */
+function ownFolderBelow(data: string): { folder: string; lock: DataLock } {
+  for (let number = 0; ; number++) {
+    const folder = join(data, `process-${number}`);
+    try {
+      return { folder, lock: lockData(folder) };
+    } catch (thrown) {
+      if (codeOf(thrown) !== "start.data-in-use") throw thrown;
+    }
+  }
+}
+
+/** In braces, so that on a cluster all keys are in one place and a script may touch several. */
+function keyPrefix({ prefix }: RedisSettings): string {
+  return `{${prefix}}:`;
+}

@@ -1,0 +1,158 @@
+/**
+ * Opening a SQLite file that several processes may share:
+ *
+ *   1. open it with a busy timeout, in WAL mode: readers don't wait for the writer
+ *   2. check that it is ours and not newer than this program
+ *   3. bring its schema up to date, one version after the other, each in its own transaction
+ *
+ * Nothing is ever deleted or repaired here: a file that can't be used is named, with what to do.
+ */
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { useWriteAheadLog } from "../../lib/sqlite.ts";
+
+/** SQLite's own result codes, without their extended upper bits. https://sqlite.org/rescode.html */
+const sqliteCode = {
+  busy: 5,
+  locked: 6,
+  readonly: 8,
+  ioError: 10,
+  corrupt: 11,
+  full: 13,
+  cantOpen: 14,
+  notDatabase: 26,
+};
+
+/** How long one statement waits for another process's write. */
+const busyTimeoutMs = 5_000;
+
+export interface DatabaseOptions {
+  /** A file, or `:memory:`. Its folder is made. */
+  path: string;
+  /** What the file is, in messages: `ledger`. */
+  name: string;
+  /** SQLite's application id: tells our file from somebody else's. */
+  applicationId: number;
+  /** SQL by version: the first one makes version 1. Never changed once released, only added to. */
+  migrations: readonly string[];
+}
+
+/** Throws a RemoraError when the file can't be used. */
+export function openDatabase(options: DatabaseOptions): DatabaseSync {
+  const place = placeOf(options);
+  let database: DatabaseSync | undefined;
+  try {
+    if (options.path !== ":memory:") mkdirSync(dirname(options.path), { recursive: true });
+    database = new DatabaseSync(options.path, { timeout: busyTimeoutMs });
+    useWriteAheadLog(database);
+    database.exec("PRAGMA journal_size_limit = 16777216");
+    migrate(database, options);
+    return database;
+  } catch (thrown) {
+    database?.close();
+    throw asStorageError(thrown, place);
+  }
+}
+
+/** `ledger data/ledger.db`, as it stands in front of every message. */
+export function placeOf({ name, path }: Pick<DatabaseOptions, "name" | "path">): string {
+  return `${name} ${path}`;
+}
+
+/** Runs `work` as one write that no other process can come between; rolled back when it throws. */
+export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
+  // IMMEDIATE: takes the write lock before reading, so that what is read can't change until it is written.
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    database.exec("COMMIT");
+    return result;
+  } catch (thrown) {
+    // Some errors (a full disk) have rolled back already.
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw thrown;
+  }
+}
+
+/** SQLite's errors in words that say what to do; everything else as it is. */
+export function asStorageError(thrown: unknown, place: string): unknown {
+  if (thrown instanceof RemoraError) return thrown;
+  const code = resultCodeOf(thrown);
+  if (code === undefined)
+    return isFileError(thrown) ? failure("storage.unreachable", unreachable, thrown, place) : thrown;
+  switch (code) {
+    case sqliteCode.corrupt:
+    case sqliteCode.notDatabase:
+      return failure("storage.corrupt", corrupt, thrown, place);
+    case sqliteCode.busy:
+    case sqliteCode.locked:
+      return failure("storage.busy", busy, thrown, place, true);
+    case sqliteCode.full:
+      return failure("storage.full", full, thrown, place, true);
+    case sqliteCode.readonly:
+    case sqliteCode.ioError:
+    case sqliteCode.cantOpen:
+      return failure("storage.unreachable", unreachable, thrown, place);
+    default:
+      return failure("storage.failed", "failed. This is a bug in Remora or in the file", thrown, place);
+  }
+}
+
+const corrupt =
+  "is damaged or is no SQLite database, so it was left untouched. Stop Remora, move the file and its -wal and -shm " +
+  "neighbours away (or put a backup in their place) and start again; without a backup, what was running or waiting is lost";
+const busy = `is locked by another process for more than ${busyTimeoutMs / 1000} s. See what else has it open, and try again`;
+const full = "can't be written because the disk is full. Free some space; nothing half-written was kept";
+const unreachable = "can't be opened or written. Check that the folder exists and that this user may write it";
+
+function failure(code: string, what: string, cause: unknown, place: string, isRetryable = false): RemoraError {
+  return new RemoraError({ code, place, message: `${what} (${messageOf(cause)}).`, isRetryable, cause });
+}
+
+function resultCodeOf(thrown: unknown): number | undefined {
+  if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number") return undefined;
+  return thrown.errcode & 0xff;
+}
+
+function isFileError(thrown: unknown): boolean {
+  return thrown instanceof Error && "syscall" in thrown;
+}
+
+function migrate(database: DatabaseSync, options: DatabaseOptions): void {
+  if (versionOf(database, options) === options.migrations.length) return;
+  inTransaction(database, () => {
+    // Read again: another process may have migrated while this one waited for the lock.
+    for (const sql of options.migrations.slice(versionOf(database, options))) database.exec(sql);
+    database.exec(`PRAGMA application_id = ${options.applicationId}`);
+    database.exec(`PRAGMA user_version = ${options.migrations.length}`);
+  });
+}
+
+function versionOf(database: DatabaseSync, options: DatabaseOptions): number {
+  const version = pragma(database, "user_version");
+  const known = options.migrations.length;
+  const isEmpty = database.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get() === undefined;
+  if (!isEmpty && pragma(database, "application_id") !== options.applicationId) {
+    throw new RemoraError({
+      code: "storage.foreign",
+      place: placeOf(options),
+      message: `is a database of another program, so it was left untouched. Give Remora another path for its ${options.name}.`,
+    });
+  }
+  if (version > known) {
+    throw new RemoraError({
+      code: "storage.newer",
+      place: placeOf(options),
+      message: `has schema version ${version}, and this Remora knows versions up to ${known}, so it was left untouched. Start the newer Remora that wrote it, or put back a backup from before the update.`,
+    });
+  }
+  return version;
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  const row = database.prepare(`PRAGMA ${name}`).get();
+  const value = row?.[name];
+  return typeof value === "number" ? value : 0;
+}

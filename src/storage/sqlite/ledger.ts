@@ -1,0 +1,180 @@
+/**
+ * The ledger on one SQLite file, for one machine: any number of processes may have it open.
+ *
+ * Every change is one statement or one `BEGIN IMMEDIATE` transaction, so that of several callers, in this process or
+ * another, exactly one moves an entry from a state. A resolved promise means that it is committed.
+ */
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { RemoraError } from "../../lib/errors.ts";
+import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
+import { asStorageError, inTransaction, openDatabase, placeOf } from "./database.ts";
+
+export interface SqliteLedgerOptions {
+  /** A file, made with its folder when missing; or `:memory:`. */
+  path: string;
+}
+
+/** AUTOINCREMENT: a pruned entry's sequence is never given again. */
+const migrations = [
+  `CREATE TABLE entry (
+     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+     kind TEXT NOT NULL,
+     id TEXT NOT NULL,
+     state TEXT NOT NULL,
+     "group" TEXT NOT NULL,
+     body TEXT NOT NULL,
+     created_at INTEGER NOT NULL,
+     updated_at INTEGER NOT NULL,
+     UNIQUE (kind, id)
+   ) STRICT;
+   CREATE INDEX entry_by_state ON entry (kind, state);
+   CREATE INDEX entry_by_group ON entry (kind, "group");`,
+];
+
+/** "RmLg" */
+const applicationId = 0x526d4c67;
+
+interface Row {
+  sequence: number;
+  kind: string;
+  id: string;
+  state: string;
+  group: string;
+  body: string;
+  created_at: number;
+  updated_at: number;
+}
+
+/** Opens the file at once; throws a RemoraError when it can't be used (damaged, newer, foreign, not writable). */
+export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
+  const options = { path, name: "ledger", applicationId, migrations };
+  const place = placeOf(options);
+  const database = openDatabase(options);
+  const statements = prepare(database);
+
+  /** Every way in: a rejection, never a throw, in words that say what to do. */
+  async function guarded<T>(work: () => T): Promise<T> {
+    if (!database.isOpen) throw new RemoraError({ code: "storage.closed", place, message: "is already closed." });
+    try {
+      return work();
+    } catch (thrown) {
+      throw asStorageError(thrown, place);
+    }
+  }
+
+  function entryOf<K extends LedgerKind>(row: Row): LedgerEntry<K> {
+    const { id, group, sequence } = row;
+    // Rows are written by this file alone, from values of these very types.
+    const state = row.state as LedgerKinds[K]["state"];
+    const body = parseBody(row, place) as LedgerKinds[K]["body"];
+    return { id, state, body, group, sequence, createdAt: row.created_at, updatedAt: row.updated_at };
+  }
+
+  function changed<K extends LedgerKind>(
+    kind: K,
+    id: string,
+    from: string[],
+    to: string,
+    change: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
+  ): LedgerEntry<K> | undefined {
+    return inTransaction(database, () => {
+      const row = rowOf(statements.get.get(kind, id));
+      if (row === undefined || !from.includes(row.state)) return undefined;
+      const body = change(entryOf<K>(row).body);
+      if (body === undefined) return undefined;
+      const now = Date.now();
+      const written = rowOf(statements.write.get(to, JSON.stringify(body), now, row.sequence));
+      return written === undefined ? undefined : entryOf<K>(written);
+    });
+  }
+
+  return {
+    create: (kind, id, { state, body, group }) =>
+      guarded(() => {
+        const now = Date.now();
+        return statements.create.run(kind, id, state, group, JSON.stringify(body), now, now).changes === 1;
+      }),
+    get: <K extends LedgerKind>(kind: K, id: string) =>
+      guarded(() => {
+        const row = rowOf(statements.get.get(kind, id));
+        return row === undefined ? undefined : entryOf<K>(row);
+      }),
+    transition: <K extends LedgerKind>(
+      kind: K,
+      id: string,
+      from: LedgerKinds[K]["state"][],
+      to: LedgerKinds[K]["state"],
+      change?: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
+    ) =>
+      guarded(() => {
+        if (change !== undefined) return changed(kind, id, from, to, change);
+        const row = rowOf(statements.move.get(to, Date.now(), kind, id, JSON.stringify(from)));
+        return row === undefined ? undefined : entryOf<K>(row);
+      }),
+    list: <K extends LedgerKind>(kind: K, wanted: ListOptions<K>) =>
+      guarded(() => {
+        const { statement, values } = statements.list(kind, wanted);
+        return (statement.all(...values) as unknown as Row[]).map((row) => entryOf<K>(row));
+      }),
+    prune: (kind, states, before) =>
+      guarded(() => Number(statements.prune.run(kind, JSON.stringify(states), before).changes)),
+    async close() {
+      if (database.isOpen) database.close();
+    },
+  };
+}
+
+function prepare(database: DatabaseSync) {
+  const lists = new Map<string, StatementSync>();
+  return {
+    create: database.prepare(
+      `INSERT INTO entry (kind, id, state, "group", body, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (kind, id) DO NOTHING`,
+    ),
+    get: database.prepare("SELECT * FROM entry WHERE kind = ? AND id = ?"),
+    move: database.prepare(
+      `UPDATE entry SET state = ?, updated_at = ?
+       WHERE kind = ? AND id = ? AND state IN (SELECT value FROM json_each(?)) RETURNING *`,
+    ),
+    write: database.prepare("UPDATE entry SET state = ?, body = ?, updated_at = ? WHERE sequence = ? RETURNING *"),
+    prune: database.prepare(
+      "DELETE FROM entry WHERE kind = ? AND state IN (SELECT value FROM json_each(?)) AND updated_at < ?",
+    ),
+    /** One statement for each combination of filters, prepared when it is first asked for. */
+    list<K extends LedgerKind>(kind: K, { states, group, order, limit }: ListOptions<K>) {
+      const values: SQLInputValue[] = [kind];
+      let sql = "SELECT * FROM entry WHERE kind = ?";
+      if (group !== undefined) {
+        sql += ' AND "group" = ?';
+        values.push(group);
+      }
+      if (states !== undefined) {
+        // The `+` keeps the state index out of it when there is a group, which is always the smaller set.
+        sql += ` AND ${group === undefined ? "" : "+"}state IN (SELECT value FROM json_each(?))`;
+        values.push(JSON.stringify(states));
+      }
+      sql += ` ORDER BY sequence ${order === "newest" ? "DESC" : "ASC"} LIMIT ?`;
+      values.push(limit ?? -1);
+      const statement = lists.get(sql) ?? database.prepare(sql);
+      lists.set(sql, statement);
+      return { statement, values };
+    },
+  };
+}
+
+function rowOf(row: object | undefined): Row | undefined {
+  return row as Row | undefined;
+}
+
+function parseBody(row: Row, place: string): unknown {
+  try {
+    return JSON.parse(row.body);
+  } catch (cause) {
+    throw new RemoraError({
+      code: "storage.corrupt",
+      place,
+      message: `has an entry that can't be read (${row.kind} ${row.id}). Stop Remora and put a backup of the file in its place, or delete that row.`,
+      cause,
+    });
+  }
+}

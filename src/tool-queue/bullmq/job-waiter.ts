@@ -1,0 +1,166 @@
+/**
+ * Waiting for one job's end: it is planned and added, and then its entry is looked at each time somebody tells that it has
+ * changed. A stop ends it at once where no attempt is under way; else whoever makes the attempt is told, and asked again
+ * until it has ended or has had time enough.
+ */
+import { type AbortCause, abortCauseOf, TurnAbort } from "../../lib/abort.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Bus } from "../../ports/cluster.ts";
+import type { ToolJob, ToolResult } from "../../ports/tool.ts";
+import type { ActiveJob } from "../calls/active-jobs.ts";
+import type { CallSteps } from "../calls/call-executor.ts";
+import type { CallRecord, CallRecordEntry } from "../calls/call-store.ts";
+import { cutOffText, firstLine, resultOf, suspended, textOf, unstarted } from "../calls/outcome.ts";
+import type { Backlog } from "./backlog.ts";
+import type { Runner } from "./runner.ts";
+
+export interface FollowOptions {
+  record: CallRecord;
+  steps: CallSteps;
+  backlog: Backlog;
+  /** Of this process, if it has one. */
+  runner: Runner | undefined;
+  bus: Bus;
+  /** How long an attempt in another process has to end after a stop, in milliseconds. */
+  stopPatienceMs: number;
+  isClosing: () => boolean;
+  onError: (thrown: unknown) => void;
+}
+
+export interface Follower {
+  job: ToolJob;
+  /** As it was last seen. */
+  entry: CallRecordEntry | undefined;
+  /** It may have changed. */
+  tell(entry: CallRecordEntry): void;
+  /** It will not be run. */
+  refuse(thrown: unknown): void;
+  /** Call it once. Rejects when the ledger refuses, and when the job was refused. */
+  follow(): Promise<ToolResult>;
+}
+
+/** How often a process that makes an attempt is told again that it is to end. */
+const tellAgainMs = 1_000;
+
+export function createFollower({ job, controller }: ActiveJob, options: FollowOptions): Follower {
+  const { record, steps, backlog, runner, bus } = options;
+  const { signal } = controller;
+  let wake = () => {};
+  let isTold = false;
+  let refused: { thrown: unknown } | undefined;
+  let unqueued: { thrown: unknown } | undefined;
+  let abortedAt: number | undefined;
+
+  function rouse(): void {
+    isTold = true;
+    wake();
+  }
+
+  function abort(): void {
+    // At once: an attempt that is just being begun here is still to be had back.
+    runner?.cancel(job.id, abortCauseOf(signal));
+    rouse();
+  }
+
+  /** Resolves when something was told since the last time, or after `ms`. */
+  async function news(ms?: number): Promise<void> {
+    if (!isTold) {
+      const told = Promise.withResolvers<void>();
+      wake = told.resolve;
+      const timer = ms === undefined ? undefined : setTimeout(told.resolve, ms);
+      await told.promise;
+      clearTimeout(timer);
+    }
+    isTold = false;
+  }
+
+  function isHere(): boolean {
+    return runner?.isRunning(job.id) === true;
+  }
+
+  /** A person's stop. One step towards the end. */
+  async function stop(entry: CallRecordEntry, cause: AbortCause): Promise<void> {
+    abortedAt ??= Date.now();
+    if (entry.state !== "started") {
+      follower.entry = await steps.giveUp(job, entry);
+      return backlog.remove(job);
+    }
+    if (runner?.cancel(job.id, cause)) return await news();
+    if (Date.now() - abortedAt > options.stopPatienceMs) {
+      follower.entry = await steps.giveUp(job, entry);
+      return;
+    }
+    bus.publish({ type: "cancel-job", jobId: job.id, cause });
+    if (entry.body.stop === undefined) follower.entry = await record.requestStop(entry, cause);
+    await news(Math.min(tellAgainMs, options.stopPatienceMs));
+  }
+
+  /** Redis does not take the job, so no worker gets it. */
+  async function endUnqueued(entry: CallRecordEntry, thrown: unknown): Promise<void> {
+    unqueued = undefined;
+    if (entry.state === "started") return;
+    const text = textOf.unqueued(firstLine(messageOf(thrown)));
+    follower.entry = await steps.finish(job, entry, "done", resultOf(job, entry, "failed", text));
+  }
+
+  async function plan(): Promise<void> {
+    const planned = record.propose(job);
+    if (!signal.aborted) {
+      backlog.add(job, signal).catch((thrown: unknown) => {
+        if (signal.aborted) return;
+        unqueued = { thrown };
+        rouse();
+      });
+    }
+    const found = await planned;
+    follower.entry ??= found;
+    if (found !== undefined && found.state !== "done" && found.state !== "unknown" && !signal.aborted) {
+      backlog.ensure(job, found).catch(options.onError);
+    }
+  }
+
+  async function step(): Promise<ToolResult | undefined> {
+    const { entry } = follower;
+    if (entry?.state === "done" || entry?.state === "unknown") {
+      return entry.body.result ?? resultOf(job, entry, "interrupted", cutOffText(job));
+    }
+    if (refused !== undefined) throw refused.thrown;
+    if (options.isClosing() && !isHere()) controller.abort(new TurnAbort("shutdown"));
+    if (signal.aborted && abortCauseOf(signal) === "shutdown") {
+      if (runner?.cancel(job.id, "shutdown")) return void (await news());
+      return entry === undefined ? unstarted(job, "interrupted", textOf.notRun(true)) : suspended(job, entry);
+    }
+    if (!signal.aborted && unqueued === undefined) return void (await news());
+    const seen = entry ?? (await record.look(job.id));
+    if (seen === undefined) return void (await news(tellAgainMs));
+    if (signal.aborted) await stop(seen, abortCauseOf(signal));
+    else if (unqueued !== undefined) await endUnqueued(seen, unqueued.thrown);
+    return undefined;
+  }
+
+  const follower: Follower = {
+    job,
+    entry: undefined,
+    tell(entry) {
+      follower.entry = entry;
+      rouse();
+    },
+    refuse(thrown) {
+      refused = { thrown };
+      rouse();
+    },
+    async follow() {
+      signal.addEventListener("abort", abort);
+      try {
+        await plan();
+        for (;;) {
+          const result = await step();
+          if (result !== undefined) return result;
+        }
+      } finally {
+        signal.removeEventListener("abort", abort);
+      }
+    },
+  };
+  return follower;
+}

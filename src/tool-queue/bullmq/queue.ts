@@ -1,0 +1,207 @@
+/**
+ * The tool queue of several processes: each call is a job in BullMQ, run by whichever worker takes it, and what must happen
+ * once is decided by the ledger (call-store.ts), because BullMQ gives a job out at least once.
+ *
+ *   1. plan it in the ledger and add it to BullMQ, side by side: a job without its record is not run
+ *   2. a worker, here or elsewhere, takes it (runner.ts)
+ *   3. the result is in the ledger. Whoever waits is told by the worker when it is in the same process, else over the bus;
+ *      and looks into the ledger every so often, because a message may get lost. Then the job is also added again if Redis
+ *      has lost it
+ *
+ * While Redis or the ledger is away everything waits, as long as the job's signal lets it. A stop by a person reaches the
+ * worker over the bus, again and again until the call has ended, and stands in the ledger for workers that take it later. An
+ * abort as `shutdown` leaves the job as it is, for other processes or the next start.
+ */
+import { randomUUID } from "node:crypto";
+import { abortCauseOf } from "../../lib/abort.ts";
+import { pause } from "../../lib/backoff.ts";
+import type { Bus } from "../../ports/cluster.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { ToolJob, ToolQueue, ToolResult } from "../../ports/tool.ts";
+import { type ActiveJob, createActiveJobs } from "../calls/active-jobs.ts";
+import { type CallStepsOptions, createCallSteps } from "../calls/call-executor.ts";
+import { type CallRecordEntry, createCallRecord } from "../calls/call-store.ts";
+import { textOf, unstarted } from "../calls/outcome.ts";
+import { createBacklog } from "./backlog.ts";
+import { type Connect, createConnections } from "./connections.ts";
+import { createTroubleLog } from "./error-throttle.ts";
+import { createFollower, type Follower } from "./job-waiter.ts";
+import { createPatience, createPatientLedger } from "./redis-retry.ts";
+import { createRunner } from "./runner.ts";
+
+export interface BullQueueOptions extends CallStepsOptions {
+  ledger: Ledger;
+  connect: Connect;
+  /** Of all keys, with a part in braces, without which BullMQ's scripts can't work on a cluster; default `{remora}:`. */
+  prefix?: string;
+  bus: Bus;
+  /** Whether tools run in this process; else it only asks for them. */
+  runs: boolean;
+  /** Attempts that run at once in this process. A job that waits for its next attempt takes no place. */
+  concurrency: number;
+  timing?: Partial<BullTiming>;
+}
+
+/** In milliseconds. */
+export interface BullTiming {
+  /** A worker that has not renewed its hold on a job for so long may have lost it. */
+  lockMs: number;
+  /** Between looks for such jobs. */
+  stalledMs: number;
+  /** How long a worker may be without a connection before it counts as ended. */
+  graceMs: number;
+  /** Between looks at a job whose worker lives and does not answer. */
+  lookAgainMs: number;
+  /** Between looks into the ledger for what somebody waits for. */
+  sweepMs: number;
+  /** How long an attempt elsewhere has to end after a stop. */
+  stopPatienceMs: number;
+  /** How long `close` waits for a Redis that does not answer. */
+  closePatienceMs: number;
+}
+
+const defaultTiming: BullTiming = {
+  lockMs: 5_000,
+  stalledMs: 2_000,
+  graceMs: 5_000,
+  lookAgainMs: 2_000,
+  sweepMs: 5_000,
+  stopPatienceMs: 5_000,
+  closePatienceMs: 3_000,
+};
+
+export function createBullQueue(options: BullQueueOptions): ToolQueue {
+  const { bus, log } = options;
+  const prefix = `${options.prefix ?? "{remora}:"}bull`;
+  const timing = { ...defaultTiming, ...options.timing };
+  const name = randomUUID();
+  const trouble = createTroubleLog(log);
+  const patience = createPatience(timing.closePatienceMs);
+  const record = createCallRecord(createPatientLedger(options.ledger, patience), name);
+  const steps = createCallSteps(record, options);
+  const connections = createConnections(options.connect, trouble);
+  const backlog = createBacklog({ connection: connections.open("queue"), prefix, onError: trouble });
+  const followers = new Map<string, Follower>();
+  const activeJobs = createActiveJobs(work, log);
+  const runner = options.runs
+    ? createRunner({
+        ...timing,
+        connection: connections.open("worker"),
+        prefix,
+        runner: name,
+        concurrency: options.concurrency,
+        record,
+        steps,
+        log,
+        onError: trouble,
+        onBegun(jobId) {
+          const active = activeJobs.get(jobId);
+          if (active !== undefined) active.hasRun = true;
+        },
+        onChange,
+        onRefused: (jobId, thrown) => followers.get(jobId)?.refuse(thrown),
+      })
+    : undefined;
+
+  function onChange(entry: CallRecordEntry): void {
+    followers.get(entry.id)?.tell(entry);
+    const hasEnded = entry.state === "done" || entry.state === "unknown";
+    // After whoever waits for it here.
+    if (hasEnded) setImmediate(() => bus.publish({ type: "changed", kind: "call", id: entry.id }));
+  }
+
+  async function work(active: ActiveJob): Promise<ToolResult> {
+    const { job, controller } = active;
+    const { stopPatienceMs } = timing;
+    const { isClosing } = activeJobs;
+    const follower = createFollower(active, {
+      record,
+      steps,
+      backlog,
+      runner,
+      bus,
+      stopPatienceMs,
+      isClosing,
+      onError: trouble,
+    });
+    followers.set(job.id, follower);
+    const ended = follower.follow().finally(() => {
+      if (followers.get(job.id) === follower) followers.delete(job.id);
+    });
+    return await Promise.race([ended, outOfReach(job, ended, controller.signal)]);
+  }
+
+  /** After a stop nobody waits for long for a ledger that is away. What is under way goes on until the queue is closed. */
+  function outOfReach(job: ToolJob, ended: Promise<unknown>, signal: AbortSignal): Promise<ToolResult> {
+    return new Promise((resolve) => {
+      let waiting: AbortController | undefined;
+      const onAbort = async () => {
+        waiting = new AbortController();
+        const isShutdown = abortCauseOf(signal) === "shutdown" && runner?.isRunning(job.id) !== true;
+        await pause((isShutdown ? 1 : 2) * timing.stopPatienceMs, waiting.signal);
+        resolve(unstarted(job, "interrupted", textOf.outOfReach));
+      };
+      const end = () => {
+        signal.removeEventListener("abort", onAbort);
+        waiting?.abort();
+      };
+      ended.then(end, end);
+      if (signal.aborted) void onAbort();
+      else signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  async function look(follower: Follower): Promise<void> {
+    const entry = await record.look(follower.job.id);
+    if (entry !== undefined) follower.tell(entry);
+  }
+
+  /** What a lost message, or a Redis that has forgotten, left undone. */
+  async function lookAfter(follower: Follower): Promise<void> {
+    const { job } = follower;
+    if (activeJobs.isClosing() || runner?.isRunning(job.id) === true) return;
+    await look(follower);
+    const { entry } = follower;
+    const hasEnded = entry?.state === "done" || entry?.state === "unknown";
+    if (entry !== undefined && !hasEnded) await backlog.ensure(job, entry);
+  }
+
+  let isSweeping = false;
+  async function sweep(): Promise<void> {
+    if (isSweeping) return;
+    isSweeping = true;
+    for (const follower of [...followers.values()]) await lookAfter(follower).catch(trouble);
+    isSweeping = false;
+  }
+
+  const sweeping = setInterval(() => void sweep(), timing.sweepMs).unref();
+  const stopListening = bus.listen((message) => {
+    if (message.type === "cancel-job") runner?.cancel(message.jobId, message.cause);
+    const follower = message.type === "changed" && message.kind === "call" ? followers.get(message.id) : undefined;
+    if (follower !== undefined) look(follower).catch(trouble);
+  });
+
+  let closed: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    for (const active of activeJobs.values()) active.isRunning = runner?.isRunning(active.job.id) === true;
+    activeJobs.close();
+    clearInterval(sweeping);
+    patience.end();
+    // Until then a stop still reaches what runs here for others.
+    await runner?.close(timing.closePatienceMs);
+    stopListening();
+    await Promise.all(activeJobs.values().map((active) => active.result));
+    await backlog.close();
+    await connections.end();
+  }
+
+  return {
+    run: activeJobs.run,
+    counts() {
+      const jobs = activeJobs.values().filter(({ job }) => runner?.isRunning(job.id) !== true);
+      const elsewhere = jobs.filter(({ job }) => followers.get(job.id)?.entry?.state === "started").length;
+      return { waiting: jobs.length - elsewhere, running: elsewhere + (runner?.running() ?? 0) };
+    },
+    close: () => (closed ??= close()),
+  };
+}

@@ -1,0 +1,65 @@
+/**
+ * One attempt at a tool call, with an end: the tool is given a signal that aborts when its time is up or the job is
+ * aborted, then a short grace to come to its own end, and is left behind if it does not.
+ */
+
+import { pause } from "../../lib/backoff.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { ToolAttempt, Toolbox, ToolJob } from "../../ports/tool.ts";
+
+/**
+ * - `ended`: the tool has ended by itself, or just after it was told to and with success.
+ * - `timed-out`, `aborted`: nobody knows how far it came. `hasEnded` is false when it may still be running.
+ */
+export type AttemptEnd =
+  | { type: "ended"; attempt: ToolAttempt }
+  | { type: "timed-out"; hasEnded: boolean }
+  | { type: "aborted"; hasEnded: boolean };
+
+/** How long a tool gets to end after it was told to. */
+const graceMs = 500;
+
+/** Never rejects. */
+export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<AttemptEnd> {
+  const controller = new AbortController();
+  let cut: "timed-out" | "aborted" | undefined;
+  const settled = new AbortController();
+  const graceIsOver = new Promise<undefined>((resolve) => {
+    controller.signal.addEventListener(
+      "abort",
+      () => void pause(graceMs, settled.signal).then(() => resolve(undefined)),
+      {
+        once: true,
+      },
+    );
+  });
+  const stop = (why: "timed-out" | "aborted", reason: unknown) => {
+    cut ??= why;
+    controller.abort(reason);
+  };
+  const onAbort = () => stop("aborted", signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  const timer = setTimeout(
+    () => stop("timed-out", new DOMException("The tool's time is up", "TimeoutError")),
+    job.timeoutMs,
+  );
+  try {
+    const attempt = await Promise.race([runSafely(toolbox, job, controller.signal), graceIsOver]);
+    if (attempt !== undefined && (cut === undefined || attempt.isOk)) return { type: "ended", attempt };
+    return { type: cut ?? "aborted", hasEnded: attempt !== undefined };
+  } finally {
+    clearTimeout(timer);
+    if (cut !== undefined) settled.abort();
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** The toolbox promises not to throw; one that does must not take the queue's promise with it. */
+async function runSafely(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<ToolAttempt> {
+  try {
+    return await toolbox.run(job.call, job.scope, signal);
+  } catch (thrown) {
+    return { isOk: false, text: `The tool failed: ${messageOf(thrown)}`, files: [], isRetryable: false };
+  }
+}

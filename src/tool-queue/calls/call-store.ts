@@ -1,0 +1,142 @@
+/**
+ * The ledger's side of a tool call: every step that a queue takes with a job is a compare-and-set here, so that of all
+ * processes, and after any crash, at most one starts an attempt that may not run twice.
+ *
+ *   plan → start → finish
+ *            ↘ postpone → start …
+ *
+ * Each step is given the entry it was decided on and returns the entry as it is afterwards; when someone else was
+ * faster nothing is changed, and what they made of it comes back.
+ */
+import type { AbortCause } from "../../lib/abort.ts";
+import { RemoraError } from "../../lib/errors.ts";
+import type { CallEntry, CallState, Ledger, LedgerEntry } from "../../ports/ledger.ts";
+import type { ToolJob, ToolResult } from "../../ports/tool.ts";
+
+/** What stands in the entry besides where several processes work on it; in its body, so that it changes with the state. */
+interface CallBody extends CallEntry {
+  /** With `started`: the mark of who makes the attempt. Absent when it has let go of it, or where there is one process. */
+  startedBy?: string;
+  /** Somebody wants the call to end: no further attempt starts. */
+  stop?: AbortCause;
+  /** With `done` and `unknown`: the mark of who wrote the result. */
+  endedBy?: string;
+}
+
+export type CallRecordEntry = LedgerEntry<"call"> & { body: CallBody };
+
+/** As much of an entry as a step needs to have seen. */
+export type SeenCall = Pick<CallRecordEntry, "id" | "state"> & { body: Pick<CallBody, "attempts"> };
+
+export interface CallStep {
+  entry: CallRecordEntry;
+  /** This caller, and no other, has made the step. */
+  isMine: boolean;
+}
+
+export interface CallRecord {
+  /** The entry of the job, made as `planned` if there is none. */
+  plan(job: ToolJob): Promise<CallRecordEntry>;
+  /** Makes it as `planned`; the entry as it is when there was one already. */
+  propose(job: ToolJob): Promise<CallRecordEntry | undefined>;
+  look(jobId: string): Promise<CallRecordEntry | undefined>;
+  /** To `started`, with one attempt more; refused when the call is to end. `isMine` only for the one caller that may run it now. */
+  start(seen: SeenCall): Promise<CallStep>;
+  /** From `started` to `waiting`: the attempt is known to have ended, and another one is due later. */
+  postpone(entry: CallRecordEntry, retryAt: number, failure: string): Promise<CallStep>;
+  /** Stays `started`, and nobody runs it any more: whoever finds it need not look for its runner. */
+  release(entry: CallRecordEntry): Promise<CallRecordEntry>;
+  /** Stays `started`; no further attempt will. */
+  requestStop(entry: CallRecordEntry, cause: AbortCause): Promise<CallRecordEntry>;
+  /** To its end. `done` also when somebody else has begun another attempt meanwhile: the first known outcome counts. */
+  finish(entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallStep>;
+}
+
+const unfinished: CallState[] = ["planned", "started", "waiting"];
+
+/** The process that makes the attempt, as far as the entry knows. */
+export function runnerOf({ body }: CallRecordEntry): string | undefined {
+  return body.startedBy?.split("#", 1)[0];
+}
+
+/**
+ * `runner` names this process among several. Each of its steps then leaves a mark of its own in the entry, so that a step
+ * whose answer got lost on the way, and which the ledger therefore made or was asked for again, is still known as its own.
+ */
+export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
+  let marks = 0;
+  const mark = () => {
+    marks += 1;
+    return runner === undefined ? undefined : `${runner}#${marks}`;
+  };
+
+  async function read(id: string): Promise<CallRecordEntry> {
+    const entry = await ledger.get("call", id);
+    if (entry !== undefined) return entry;
+    throw new RemoraError({
+      code: "queue.record-missing",
+      place: `tool call ${id}`,
+      message: "its record has disappeared from the ledger, so it is not run: it may have run before.",
+    });
+  }
+
+  /** Moves the entry only if it is still the very one that was seen. */
+  async function move(
+    seen: SeenCall,
+    to: CallState,
+    change: (body: CallBody) => CallBody | undefined,
+  ): Promise<CallRecordEntry | undefined> {
+    return await ledger.transition("call", seen.id, [seen.state], to, (body) =>
+      body.attempts === seen.body.attempts ? change(body) : undefined,
+    );
+  }
+
+  async function propose({ id, call, scope }: ToolJob): Promise<CallRecordEntry | undefined> {
+    const body = { turnId: scope.turnId, callId: call.id, name: call.name, attempts: 0, startedAt: Date.now() };
+    const isNew = await ledger.create("call", id, { state: "planned", body, group: scope.turnId });
+    return isNew ? undefined : await read(id);
+  }
+
+  return {
+    plan: async (job) => (await propose(job)) ?? (await read(job.id)),
+    propose,
+    look: (jobId) => ledger.get("call", jobId),
+    async start(seen) {
+      const startedBy = mark();
+      const started = await move(seen, "started", ({ turnId, callId, name, attempts, startedAt, stop }) => {
+        if (stop !== undefined) return undefined;
+        const isFirst = attempts === 0;
+        const begun = { turnId, callId, name, attempts: attempts + 1, startedAt: isFirst ? Date.now() : startedAt };
+        return startedBy === undefined ? begun : { ...begun, startedBy };
+      });
+      const entry = started ?? (await read(seen.id));
+      return { entry, isMine: started !== undefined || isMarked(entry.body.startedBy, startedBy) };
+    },
+    async postpone(seen, retryAt, failure) {
+      const waiting = await move(seen, "waiting", (body) => ({ ...body, retryAt, failure }));
+      const entry = waiting ?? (await read(seen.id));
+      // Only whoever started an attempt ends it like this.
+      return { entry, isMine: entry.state === "waiting" && entry.body.attempts === seen.body.attempts };
+    },
+    async release(seen) {
+      return (await move(seen, "started", ({ startedBy: _gone, ...body }) => body)) ?? (await read(seen.id));
+    },
+    async requestStop(seen, cause) {
+      return (await move(seen, seen.state, (body) => ({ ...body, stop: cause }))) ?? (await read(seen.id));
+    },
+    async finish(seen, state, result) {
+      const endedBy = mark();
+      const withResult = (body: CallBody) => ({ ...body, result, ...(endedBy === undefined ? {} : { endedBy }) });
+      const ended: CallRecordEntry | undefined =
+        state === "done" && seen.state === "started"
+          ? await ledger.transition("call", seen.id, unfinished, state, withResult)
+          : await move(seen, state, withResult);
+      const entry = ended ?? (await read(seen.id));
+      return { entry, isMine: ended !== undefined || isMarked(entry.body.endedBy, endedBy) };
+    },
+  };
+}
+
+function isMarked(found: string | undefined, own: string | undefined): boolean {
+  return own !== undefined && found === own;
+}

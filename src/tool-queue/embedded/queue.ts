@@ -1,0 +1,95 @@
+/**
+ * The tool queue of one machine: each call is a job that outlives the process, kept in the ledger (call-store.ts).
+ *
+ *   1. the same job asked for again joins the running one, or gets the stored result
+ *   2. plan it, wait for a free place, compare-and-set to `started`, and only then run the tool
+ *   3. a failure that may pass, or any of an idempotent tool, waits and starts again; everything else ends the job
+ *   4. an attempt that was found under way and is nobody's here runs again only if the tool is idempotent,
+ *      else the job ends as `interrupted`: the outcome is unknown
+ *
+ * An abort as `shutdown` leaves the entry as it is: the `interrupted` that comes back is for this process only, and the
+ * job goes on when it is asked for after the next start.
+ * Brain name: motor.
+ */
+import PQueue from "p-queue";
+import { abortCauseOf, TurnAbort } from "../../lib/abort.ts";
+import { pause } from "../../lib/backoff.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { ToolQueue, ToolResult } from "../../ports/tool.ts";
+import { type ActiveJob, createActiveJobs } from "../calls/active-jobs.ts";
+import { type CallStepsOptions, createCallSteps } from "../calls/call-executor.ts";
+import { type CallRecordEntry, createCallRecord } from "../calls/call-store.ts";
+import { cutOffText, resultOf, suspended } from "../calls/outcome.ts";
+
+export interface EmbeddedQueueOptions extends CallStepsOptions {
+  ledger: Ledger;
+  /** Attempts that run at once. A job that waits for its next attempt takes no place. */
+  concurrency: number;
+}
+
+export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
+  const record = createCallRecord(options.ledger);
+  const steps = createCallSteps(record, options);
+  const pool = new PQueue({ concurrency: options.concurrency });
+  const activeJobs = createActiveJobs(work, options.log);
+
+  async function work(active: ActiveJob): Promise<ToolResult> {
+    const { job, controller } = active;
+    const found = await record.plan(job);
+    for (let entry = found; ; ) {
+      const { state, body } = entry;
+      if (state === "done" || state === "unknown") {
+        return body.result ?? resultOf(job, entry, "interrupted", cutOffText(job));
+      }
+      if (activeJobs.isClosing()) controller.abort(new TurnAbort("shutdown"));
+      if (controller.signal.aborted && abortCauseOf(controller.signal) === "shutdown") return suspended(job, entry);
+      if (state === "started" && entry === found) steps.reportStalled(job, entry);
+      if (controller.signal.aborted || (state === "started" && !steps.mayRunAgain(job, entry))) {
+        entry = await steps.giveUp(job, entry);
+        continue;
+      }
+      if (state === "waiting") await pause(Math.max(0, (body.retryAt ?? 0) - Date.now()), controller.signal);
+      entry = await inPlace(active, entry);
+    }
+  }
+
+  /** Waits for a free place and makes one attempt there; gives back the entry unchanged when the job is aborted first. */
+  async function inPlace(active: ActiveJob, entry: CallRecordEntry): Promise<CallRecordEntry> {
+    const { signal } = active.controller;
+    if (signal.aborted) return entry;
+    // Only the waiting ends with the job's signal; once it runs, the attempt sees to that itself.
+    const queued = new AbortController();
+    const leave = () => queued.abort();
+    signal.addEventListener("abort", leave, { once: true });
+    const begin = async () => {
+      signal.removeEventListener("abort", leave);
+      active.isRunning = true;
+      try {
+        return await steps.attempt(active.job, entry, signal, () => {
+          active.hasRun = true;
+        });
+      } finally {
+        active.isRunning = false;
+      }
+    };
+    try {
+      return await pool.add(begin, { signal: queued.signal });
+    } catch (thrown) {
+      if (queued.signal.aborted) return entry;
+      throw thrown;
+    }
+  }
+
+  return {
+    run: activeJobs.run,
+    counts() {
+      const jobs = activeJobs.values();
+      const running = jobs.filter((active) => active.isRunning).length;
+      return { waiting: jobs.length - running, running };
+    },
+    async close() {
+      activeJobs.close();
+      await Promise.all(activeJobs.values().map((active) => active.result));
+    },
+  };
+}

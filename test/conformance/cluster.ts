@@ -1,0 +1,221 @@
+/** What leases and buses must do, sentence by sentence of src/ports/cluster.ts. */
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Bus, BusMessage, Leases } from "../../src/ports/cluster.ts";
+
+export interface CoordinationHarness {
+  /** Another process on the same state each time; those that are for one process alone are opened once. */
+  open(): { leases: Leases; bus: Bus };
+  dispose(): Promise<void>;
+}
+
+export interface CoordinationKind {
+  /** For one process that is alone on its ledger. */
+  isSole: boolean;
+}
+
+const work: BusMessage = { type: "work", conversationId: "c" };
+
+export function coordinationConformance(
+  name: string,
+  { isSole }: CoordinationKind,
+  createHarness: () => Promise<CoordinationHarness>,
+): void {
+  describe(`${name} keep the contract of coordination`, () => {
+    let harness: CoordinationHarness;
+    let leases: Leases;
+    let bus: Bus;
+    beforeEach(async () => {
+      harness = await createHarness();
+      ({ leases, bus } = harness.open());
+    });
+    afterEach(() => harness.dispose());
+
+    describe("leases", () => {
+      test("a free name is given, and one that is held is refused", async () => {
+        const lease = await leases.acquire("a");
+        expect(lease?.signal.aborted).toBe(false);
+        expect(await leases.acquire("a")).toBeUndefined();
+        expect(await leases.acquire("b")).toBeDefined();
+        expect(lease?.signal.aborted).toBe(false);
+      });
+
+      test("a released name is given again", async () => {
+        const first = await leases.acquire("a");
+        await first?.release();
+        const second = await leases.acquire("a");
+        expect(second?.signal.aborted).toBe(false);
+        expect(await leases.acquire("a")).toBeUndefined();
+      });
+
+      test("of 100 that ask at once, exactly one gets it", async () => {
+        const asked = await Promise.all(Array.from({ length: 100 }, () => leases.acquire("a")));
+        expect(asked.filter((lease) => lease !== undefined)).toHaveLength(1);
+      });
+
+      test("any text is a name, and different ones do not get in each other's way", async () => {
+        const names = fc.uniqueArray(fc.string({ unit: "binary" }), { maxLength: 10 });
+        await fc.assert(
+          fc.asyncProperty(names, async (wanted) => {
+            const held = await Promise.all(wanted.map((each) => leases.acquire(each)));
+            expect(held.every((lease) => lease !== undefined)).toBe(true);
+            await Promise.all(held.map((lease) => lease?.release()));
+          }),
+          { numRuns: 20 },
+        );
+      });
+
+      test("closing twice is no harm", async () => {
+        await leases.acquire("a");
+        await leases.close();
+        await leases.close();
+      });
+    });
+
+    describe("the bus", () => {
+      test("a message is heard in the same tick, once by each listener, and not after it stopped listening", () => {
+        const heard: string[] = [];
+        const stop = bus.listen((message) => heard.push(`one ${message.type}`));
+        bus.listen((message) => heard.push(`two ${message.type}`));
+        bus.publish(work);
+        expect(heard).toEqual(["one work", "two work"]);
+        stop();
+        stop();
+        bus.publish(work);
+        expect(heard).toEqual(["one work", "two work", "two work"]);
+      });
+
+      test("publishing to nobody does nothing, and after closing nobody hears", async () => {
+        bus.publish(work);
+        const heard = vi.fn();
+        bus.listen(heard);
+        await bus.close();
+        await bus.close();
+        bus.publish(work);
+        expect(heard).not.toHaveBeenCalled();
+      });
+
+      test("a listener may stop listening, and start another, while it hears", () => {
+        const heard: string[] = [];
+        const stop = bus.listen(() => {
+          heard.push("first");
+          stop();
+          bus.listen(() => heard.push("second"));
+        });
+        bus.publish(work);
+        heard.length = 0;
+        bus.publish(work);
+        expect(heard).toEqual(["second"]);
+      });
+    });
+
+    if (isSole) return;
+    describe("over several processes", () => {
+      test("a name that one holds is refused to the others until it is released", async () => {
+        const other = harness.open();
+        const lease = await leases.acquire("a");
+        expect(await other.leases.acquire("a")).toBeUndefined();
+        await lease?.release();
+        expect(await other.leases.acquire("a")).toBeDefined();
+        expect(await leases.acquire("a")).toBeUndefined();
+      });
+
+      test("releasing again what another holds by now changes nothing", async () => {
+        const other = harness.open();
+        const lease = await leases.acquire("a");
+        await lease?.release();
+        const theirs = await other.leases.acquire("a");
+        await lease?.release();
+        expect(await leases.acquire("a")).toBeUndefined();
+        expect(theirs?.signal.aborted).toBe(false);
+      });
+
+      test("closing releases everything", async () => {
+        const other = harness.open();
+        const names = Array.from({ length: 20 }, (_, index) => `name ${index}`);
+        await Promise.all(names.map((each) => leases.acquire(each)));
+        await leases.close();
+        const theirs = await Promise.all(names.map((each) => other.leases.acquire(each)));
+        expect(theirs.every((lease) => lease !== undefined)).toBe(true);
+      });
+
+      test("at most one holds a name at any time, whoever asks how often", async () => {
+        const several = [leases, harness.open().leases, harness.open().leases];
+        let inside = 0;
+        let most = 0;
+        const turns = new Array<number>(several.length).fill(0);
+        const run = async (mine: Leases, index: number) => {
+          while ((turns[index] ?? 0) < 20) {
+            const lease = await mine.acquire("a");
+            if (lease === undefined) continue;
+            inside += 1;
+            most = Math.max(most, inside);
+            await new Promise((done) => setImmediate(done));
+            inside -= 1;
+            turns[index] = (turns[index] ?? 0) + 1;
+            await lease.release();
+          }
+        };
+        await Promise.all(several.map(run));
+        expect(most).toBe(1);
+      });
+
+      test("every process hears each message once and in order, as it was said", async () => {
+        const others = [harness.open().bus, harness.open().bus];
+        const own: BusMessage[] = [];
+        const heard = others.map((each) => {
+          const messages: BusMessage[] = [];
+          each.listen((message) => messages.push(message));
+          return messages;
+        });
+        await untilHeard(bus, heard);
+        bus.listen((message) => own.push(message));
+        for (const messages of heard) messages.length = 0;
+
+        const said = fc.sample(anyMessage, { numRuns: 50, seed: 7 });
+        for (const message of said) bus.publish(message);
+        expect(own).toEqual(said);
+        const end: BusMessage = { type: "changed", kind: "the", id: "end" };
+        bus.publish(end);
+        for (const messages of heard) {
+          await vi.waitFor(() => expect(messages.at(-1)).toEqual(end));
+          expect(messages).toEqual([...said, end]);
+        }
+        expect(own).toEqual([...said, end]);
+      });
+
+      test("a listener that throws stops neither who publishes nor who listens beside it", () => {
+        const heard: BusMessage[] = [];
+        bus.listen(() => {
+          throw new Error("as a bug");
+        });
+        bus.listen((message) => heard.push(message));
+        bus.publish(work);
+        expect(heard).toEqual([work]);
+      });
+    });
+  });
+}
+
+const text = fc.string({ unit: "binary" });
+const cause = fc.constantFrom("stopped" as const, "interrupted" as const, "shutdown" as const);
+const anyMessage: fc.Arbitrary<BusMessage> = fc.oneof(
+  fc.record({ type: fc.constant("work" as const), conversationId: text }),
+  fc.record({ type: fc.constant("work" as const), conversationId: text, turnId: text }),
+  fc.record({ type: fc.constant("abort" as const), conversationId: text, turnId: text, cause }),
+  fc.record({ type: fc.constant("abort" as const), conversationId: text, cause }),
+  fc.record({ type: fc.constant("cancel-job" as const), jobId: text, cause }),
+  fc.record({ type: fc.constant("changed" as const), kind: text, id: text }),
+);
+
+/** A process hears from when it has subscribed on; nobody promises when that is. */
+async function untilHeard(bus: Bus, heard: BusMessage[][]): Promise<void> {
+  await vi.waitFor(() => {
+    bus.publish(work);
+    if (heard.some((messages) => messages.length === 0)) throw new Error("not heard yet");
+  });
+  // What was said meanwhile arrives before this.
+  const end: BusMessage = { type: "changed", kind: "all", id: "subscribed" };
+  bus.publish(end);
+  for (const messages of heard) await vi.waitFor(() => expect(messages.at(-1)).toEqual(end));
+}

@@ -1,0 +1,175 @@
+/**
+ * The stages of the pipeline for tests of the turn loop: a real ledger in memory, a scripted model, and small stand-ins
+ * for what has its own tests. Everything that a person would see is in `reply`.
+ */
+
+import { silentLog } from "../../src/lib/log.ts";
+import { createEvents, type RemoraEvent } from "../../src/ports/events.ts";
+import type { VerdictClass } from "../../src/ports/gate.ts";
+import type { Ledger } from "../../src/ports/ledger.ts";
+import type { Episode, Feedback } from "../../src/ports/memory.ts";
+import { originsOfTurn } from "../../src/ports/origin.ts";
+import type { ToolCall, ToolJob, ToolResult, ToolSpec } from "../../src/ports/tool.ts";
+import type { TurnRecord } from "../../src/ports/turn.ts";
+import type { TurnLimits, TurnStages } from "../../src/ports/turn-deps.ts";
+import { createDelivery } from "../../src/response/deliver.ts";
+import { readModel } from "../../src/response/parse.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { createUsageMeter, type UsageLimits } from "../../src/usage/usage.ts";
+import { createRecordingReply, type RecordingReply } from "./recording-reply.ts";
+import { createScriptedProvider, type ScriptedProvider, type ScriptStep } from "./scripted-provider.ts";
+
+export interface StageDoubles {
+  stages: TurnStages;
+  ledger: Ledger;
+  provider: ScriptedProvider;
+  reply: RecordingReply;
+  events: RemoraEvent[];
+  /** Calls that reached the queue, in the order they started. */
+  ran: ToolJob[];
+  episodes: Episode[];
+  feedback: Feedback[];
+  close(): Promise<void>;
+}
+
+export interface StageDoubleOptions {
+  steps: ScriptStep[];
+  tools?: ToolSpec[];
+  /** The gate's verdict on a call; default safe. */
+  judge?: (tool: string, args: unknown) => VerdictClass;
+  /** What a tool answers; default `ran NAME`. */
+  runTool?: (job: ToolJob, signal: AbortSignal) => Promise<Partial<ToolResult>>;
+  approvals?: Partial<TurnStages["approvals"]>;
+  takeSteering?: TurnStages["takeSteering"];
+  limits?: Partial<TurnLimits>;
+  usageLimits?: Partial<UsageLimits>;
+  saveEpisode?: (episode: Episode) => Promise<void>;
+  ledger?: Ledger;
+  reply?: RecordingReply;
+}
+
+/** Puts the turn into the ledger as running, as the conversations do before they run it. */
+export async function keepTurn(ledger: Ledger, turn: TurnRecord): Promise<TurnRecord> {
+  await ledger.create("turn", turn.id, { state: "running", body: turn, group: turn.conversationId });
+  return turn;
+}
+
+export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
+  const ledger = options.ledger ?? createSqliteLedger({ path: ":memory:" });
+  const provider = createScriptedProvider(options.steps);
+  const reply = options.reply ?? createRecordingReply();
+  const [ran, episodes, feedback, heard]: [ToolJob[], Episode[], Feedback[], RemoraEvent[]] = [[], [], [], []];
+  const events = createEvents((thrown) => {
+    throw thrown;
+  });
+  events.listen((event) => heard.push(event));
+  const stages: TurnStages = {
+    ledger,
+    events,
+    provider,
+    readModel,
+    context: contextDouble(options.tools ?? []),
+    deliver: async () => createDelivery({ reply, redact: (text) => text, log: silentLog }),
+    toolbox: { specs: () => options.tools ?? [], run: () => Promise.reject(new Error("the queue runs tools")) },
+    gate: gateDouble(options.judge ?? (() => "safe")),
+    approvals: { ...refusingApprovals, ...options.approvals },
+    containment: {
+      isContained: () => false,
+      isUnconfined: async () => false,
+      problem: () => undefined,
+      reasons: () => [],
+      facts: async () => [],
+    },
+    drafts: { settle: async () => {}, news: async () => [] },
+    queue: {
+      async run(job, signal) {
+        ran.push(job);
+        return resultOf(job, await options.runTool?.(job, signal));
+      },
+      counts: () => ({ waiting: 0, running: 0 }),
+      close: async () => {},
+    },
+    memory: {
+      search: async () => [],
+      digest: async () => "",
+      async saveEpisode(episode) {
+        await options.saveEpisode?.(episode);
+        episodes.push(episode);
+      },
+      async recordFeedback(entry) {
+        feedback.push(entry);
+      },
+      close: async () => {},
+    },
+    taskFiles: { save: async () => {} },
+    usage: createUsageMeter({
+      ledger,
+      prices: {},
+      limits: { userTokensPerDay: null, channelTokensPerDay: null, ...options.usageLimits },
+      log: silentLog,
+    }),
+    takeSteering: options.takeSteering ?? (async () => []),
+    limits: { steps: 8, callsPerStep: 32, refusals: 3, messageCharacters: 1_000, ...options.limits },
+    log: silentLog,
+  };
+  return { stages, ledger, provider, reply, events: heard, ran, episodes, feedback, close: () => ledger.close() };
+}
+
+/** The turn's own messages as the model would get them, without sections. */
+function contextDouble(known: ToolSpec[]): TurnStages["context"] {
+  return {
+    async build({ turn, tools, notes }) {
+      const said = turn.messages.map((message) => message.text).join("\n");
+      const request = {
+        system: notes.map((text) => ({ text, isCacheable: false })),
+        messages: [
+          { role: "user" as const, content: [{ type: "text" as const, text: said }] },
+          ...turn.steps.flatMap((step) => [
+            { role: "assistant" as const, text: step.text, toolCalls: step.calls.map((call) => call.raw) },
+            ...step.calls.map(({ raw, result }) => ({
+              role: "tool" as const,
+              callId: raw.id,
+              name: raw.name,
+              text: result?.text ?? "",
+              isError: result?.status !== "ok",
+            })),
+          ]),
+        ],
+        tools,
+        maxOutputTokens: 100,
+      };
+      return { request, snapshotPath: "", estimatedTokens: 0, origins: originsOfTurn(turn, known) };
+    },
+    remember: async () => {},
+    forget: async () => {},
+    flush: () => {},
+    prepare: () => {},
+  };
+}
+
+function gateDouble(judge: (tool: string, args: unknown) => VerdictClass): TurnStages["gate"] {
+  return {
+    classify(tool, args) {
+      const verdict = judge(tool, args);
+      const rule = { skill: "rules", file: "SKILL.md", line: 1, pattern: "p", form: "exact" };
+      const matches =
+        verdict === "safe" ? [] : [{ ...rule, kind: verdict === "block" ? ("danger" as const) : ("confirm" as const) }];
+      return { class: verdict, matches, tags: [], input: args as ToolCall["input"], argsJson: JSON.stringify(args) };
+    },
+  };
+}
+
+const refusingApprovals: TurnStages["approvals"] = {
+  open: () => Promise.reject(new Error("nothing should be asked in this test")),
+  answer: () => Promise.reject(new Error("nothing is answered in this test")),
+  redeem: () => Promise.reject(new Error("nothing is redeemed in this test")),
+  hashOf: (call) => JSON.stringify(call.input),
+  card: async () => undefined,
+  cancel: async () => {},
+  sweep: async () => {},
+};
+
+function resultOf(job: ToolJob, changes: Partial<ToolResult> = {}): ToolResult {
+  const { id: callId, name } = job.call;
+  return { callId, name, status: "ok", text: `ran ${name}`, attempts: 1, durationMs: 1, files: [], ...changes };
+}

@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createHousekeeping } from "../../src/engine/housekeeping.ts";
+import { createPosts } from "../../src/engine/turn/posts.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { Ledger } from "../../src/ports/ledger.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { turnRecord } from "../doubles/records.ts";
+
+const dayMs = 86_400_000;
+
+let ledger: Ledger;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  ledger = createSqliteLedger({ path: ":memory:" });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await ledger.close();
+});
+
+async function cleanUp(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const housekeeping = createHousekeeping({ sweeps: {}, ledger, cleanUps: [async () => resolve()], log: silentLog });
+  housekeeping.start();
+  await promise;
+  housekeeping.stop();
+}
+
+test("after thirty days what was posted is forgotten, but not by a turn that still waits for a person", async () => {
+  for (const [id, state] of [
+    ["ended", "done"],
+    ["waiting", "parked"],
+  ] as const) {
+    await ledger.create("turn", id, { state, body: turnRecord({ id }), group: "c" });
+    await createPosts(ledger, id, async () => {}).keep("card:1", `message of ${id}`);
+  }
+  for (let day = 0; day < 62; day += 31) {
+    vi.setSystemTime(Date.now() + 31 * dayMs);
+    await cleanUp();
+  }
+  const posts = await ledger.list("post", {});
+  expect(posts.map(({ body }) => body.messageId)).toEqual(["message of waiting"]);
+  expect((await ledger.list("turn", {})).map(({ id }) => id)).toEqual(["waiting"]);
+});

@@ -1,0 +1,180 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { TurnAbort } from "../../src/lib/abort.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { createSoleBus } from "../../src/ports/cluster.ts";
+import type { Author } from "../../src/ports/message.ts";
+import type { QuestionCard } from "../../src/ports/question.ts";
+import { createQuestions, type Questions } from "../../src/questions/questions.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { turnRecord } from "../doubles/records.ts";
+
+const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
+const target = { platform: "test", conversationId: "test:c1", turnId: "t1", messageId: "m1" };
+const never = new AbortController().signal;
+
+let ledger: ReturnType<typeof createSqliteLedger>;
+let shown: QuestionCard[];
+let questions: Questions;
+beforeEach(() => {
+  ledger = createSqliteLedger({ path: ":memory:" });
+  shown = [];
+  questions = create();
+});
+afterEach(() => ledger.close());
+
+function create(
+  bus = createSoleBus(silentLog),
+  show = async (card: QuestionCard): Promise<void> => void shown.push(card),
+): Questions {
+  const redact = (text: string) => text.replaceAll("hunter2", "[redacted]");
+  return createQuestions({ ledger, bus, show, redact, log: silentLog });
+}
+
+function ask(changes: { question?: string; options?: string[] } = {}, signal = never, on = questions): Promise<string> {
+  const request = { target, requester: ann, tool: "deploy_run", question: "Where to?", options: ["staging", "live"] };
+  return on.ask({ ...request, ...changes }, signal);
+}
+
+async function asked(): Promise<QuestionCard> {
+  await expect.poll(() => shown.length).toBeGreaterThan(0);
+  const [card] = shown;
+  if (card === undefined) throw new Error("nothing is shown");
+  return card;
+}
+
+function pick(questionId: string, option: number, by: Author = ann, on = questions) {
+  return on.answer({ platform: "test", conversationId: "test:c1", questionId, option, by, at: 1 });
+}
+
+describe("a question's card", () => {
+  /** The service is away for all but the first showing, until the test says otherwise. */
+  function createFailing() {
+    const service = { isAway: true };
+    const show = async (card: QuestionCard) => {
+      if (service.isAway && card.outcome !== undefined) throw new Error("the service is away");
+      shown.push(card);
+    };
+    return { service, on: create(createSoleBus(silentLog), show) };
+  }
+
+  test("that could not be rewritten after the answer is rewritten by a sweep, once", async () => {
+    await ledger.create("turn", "t1", { state: "running", body: turnRecord(), group: "test:c1" });
+    const { service, on } = createFailing();
+    const answer = ask({}, never, on);
+    const { id } = await asked();
+    expect(await pick(id, 1, ann, on)).toMatchObject({ accepted: true });
+    expect(await answer).toBe("live");
+    await on.sweep(Date.now());
+    expect(shown).toHaveLength(1);
+    service.isAway = false;
+    await on.sweep(Date.now());
+    await on.sweep(Date.now());
+    expect(shown.map(({ outcome }) => outcome)).toEqual([undefined, "live — Ann"]);
+  });
+
+  test("of a question that was withdrawn just before the process died is rewritten by the next one", async () => {
+    await ledger.create("turn", "t1", { state: "done", body: turnRecord(), group: "test:c1" });
+    const { service, on } = createFailing();
+    const died = new AbortController();
+    const answer = ask({}, died.signal, on);
+    const { id } = await asked();
+    await on.sweep(Date.now());
+    expect(shown).toHaveLength(1);
+    service.isAway = false;
+    await create().sweep(Date.now());
+    expect(shown.at(-1)).toMatchObject({ id, outcome: "Closed without an answer" });
+    died.abort(new TurnAbort("shutdown"));
+    await expect(answer).rejects.toBeInstanceOf(TurnAbort);
+  });
+
+  test("that can't be rewritten for a day, as where the channel is gone, is left as it is", async () => {
+    const { on } = createFailing();
+    const stop = new AbortController();
+    const answer = ask({}, stop.signal, on);
+    const { id } = await asked();
+    stop.abort(new TurnAbort("stopped"));
+    await expect(answer).rejects.toBeInstanceOf(TurnAbort);
+    await on.sweep(Date.now() + 86_400_001);
+    expect((await ledger.get("question", id))?.state).toBe("closed");
+  });
+});
+
+describe("a question", () => {
+  test("is answered by the first click of the person it is for, and its card says so", async () => {
+    const answer = ask();
+    const { id, options } = await asked();
+    expect(options).toEqual(["staging", "live"]);
+    expect(await pick(id, 1)).toMatchObject({ accepted: true });
+    expect(await answer).toBe("live");
+    expect(shown.at(-1)).toMatchObject({ id, outcome: "live — Ann" });
+    expect(await pick(id, 0)).toMatchObject({ accepted: false });
+  });
+
+  test("is nobody else's to answer, nor a bot's", async () => {
+    const answer = ask();
+    const { id } = await asked();
+    const ben = { ...ann, id: "ben", name: "Ben" };
+    expect(await pick(id, 0, ben)).toMatchObject({ accepted: false, text: expect.stringContaining("Ann") });
+    expect(await pick(id, 0, { ...ann, isBot: true })).toMatchObject({ accepted: false });
+    await pick(id, 0);
+    expect(await answer).toBe("staging");
+  });
+
+  test("takes no option that it does not have, and no click from another conversation", async () => {
+    const answer = ask();
+    const { id } = await asked();
+    expect(await pick(id, 2)).toMatchObject({ accepted: false });
+    const elsewhere = { platform: "test", conversationId: "test:c2", questionId: id, option: 0, by: ann, at: 1 };
+    expect(await questions.answer(elsewhere)).toMatchObject({ accepted: false });
+    expect(await pick("unknown", 0)).toMatchObject({ accepted: false });
+    await pick(id, 0);
+    expect(await answer).toBe("staging");
+  });
+
+  test("is answered in another process too, also when the word of it is lost", async () => {
+    const answer = ask();
+    const { id } = await asked();
+    expect(await pick(id, 0, ann, create(createSoleBus(silentLog)))).toMatchObject({ accepted: true });
+    expect(await answer).toBe("staging");
+  });
+
+  test("is withdrawn when the tool stops waiting", async () => {
+    const stop = new AbortController();
+    const answer = ask({}, stop.signal);
+    const { id } = await asked();
+    stop.abort(new TurnAbort("stopped"));
+    await expect(answer).rejects.toBeInstanceOf(TurnAbort);
+    expect(shown.at(-1)).toMatchObject({ id, outcome: "Closed without an answer" });
+    expect(await pick(id, 0)).toMatchObject({ accepted: false });
+  });
+
+  test("that nobody waits for any more is withdrawn with the end of its turn", async () => {
+    await ledger.create("turn", "t1", { state: "running", body: turnRecord(), group: "test:c1" });
+    void ask();
+    const { id } = await asked();
+    await questions.sweep(Date.now());
+    expect((await ledger.get("question", id))?.state).toBe("open");
+    await ledger.transition("turn", "t1", ["running"], "done");
+    await questions.sweep(Date.now());
+    expect((await ledger.get("question", id))?.state).toBe("closed");
+  });
+
+  test("shows no secret and no invisible character", async () => {
+    const answer = ask({ question: "Use hunter2\u202e now?", options: ["y\u200bes"] });
+    const { id, question, options } = await asked();
+    expect([question, options]).toEqual(["Use [redacted] now?", ["yes"]]);
+    await pick(id, 0);
+    await answer;
+  });
+
+  test.each([
+    ["no options", { options: [] }, "1 to 5"],
+    ["six options", { options: ["a", "b", "c", "d", "e", "f"] }, "1 to 5"],
+    ["an empty option", { options: ["a", " "] }, "empty"],
+    ["no text", { question: " " }, "no text"],
+    ["too much text", { question: "x".repeat(1_001) }, "1001 characters"],
+  ])("with %s is refused with the reason", async (_name, changes, reason) => {
+    await expect(ask(changes)).rejects.toThrow(reason);
+    expect(shown).toEqual([]);
+  });
+});

@@ -1,0 +1,15 @@
+import { silentLog } from "../../src/lib/log.ts";
+import { createSoleBus, createSoleLeases } from "../../src/ports/cluster.ts";
+import { coordinationConformance } from "../conformance/cluster.ts";
+
+coordinationConformance("the sole leases and bus", { isSole: true }, async () => {
+  const leases = createSoleLeases();
+  const bus = createSoleBus(silentLog);
+  return {
+    open: () => ({ leases, bus }),
+    async dispose() {
+      await leases.close();
+      await bus.close();
+    },
+  };
+});
