@@ -11,9 +11,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createEvents } from "../src/lib/event-bus.ts";
 import { silentLog } from "../src/lib/log.ts";
 import { createMemory } from "../src/memory/memory.ts";
-import { createEvents } from "../src/ports/events.ts";
 import { type Conversation, readLocomo, syntheticConversations } from "./memory-sets.ts";
 
 const cutoffs = [5, 10] as const;

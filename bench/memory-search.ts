@@ -12,9 +12,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { DatabaseSync } from "node:sqlite";
+import { createEvents } from "../src/lib/event-bus.ts";
 import { silentLog } from "../src/lib/log.ts";
 import { createMemory } from "../src/memory/memory.ts";
-import { createEvents } from "../src/ports/events.ts";
 import { randomNumbers } from "./memory-sets.ts";
 import { percentile } from "./statistics.ts";
 

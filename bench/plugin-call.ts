@@ -6,8 +6,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { createEvents } from "../src/lib/event-bus.ts";
 import { silentLog } from "../src/lib/log.ts";
-import { createEvents } from "../src/ports/events.ts";
 import type { ToolScope } from "../src/ports/tool.ts";
 import { createEgress } from "../src/sandbox/egress/egress.ts";
 import { createUnconfinedLauncher, createViewLauncher } from "../src/sandbox/plugin-launcher.ts";

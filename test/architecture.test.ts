@@ -1,57 +1,65 @@
-/** The two import rules, and what follows from them: docs/architecture.md says why. */
+/** The import rules of docs/architecture.md. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { expect, test } from "vitest";
 
 const source = resolve(import.meta.dirname, "../src");
 const skills = resolve(import.meta.dirname, "../skills");
+/** What every folder of the source may import besides itself. */
+const shared = ["ports", "lib"];
+/** They put the parts together, so they may import anything. */
+const composition = ["app", "cli", "main.ts", "remora.mjs"];
 
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .filter((entry) => entry.isFile() && /\.(?:ts|mjs)$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** Every module a file names: static imports, re-exports and dynamic imports. */
-function importsOf(file: string): string[] {
+/** Every module that a file names: static imports, type imports, re-exports and dynamic imports. */
+function importedNames(file: string): string[] {
   const text = readFileSync(file, "utf8");
   return [...text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g)].flatMap((match) => match[1] ?? []);
 }
 
-const files = filesIn(source);
-const mayCross = (file: string) => {
-  const path = relative(source, file);
-  return path === "main.ts" || /^app(?:-[a-z]+)?\.ts$/.test(path) || path.startsWith(`cli${sep}`);
-};
+function importedFiles(file: string): string[] {
+  return importedNames(file)
+    .filter((name) => name.startsWith("."))
+    .map((name) => resolve(dirname(file), name));
+}
 
-test("the rules are looked for where the code is", () => {
+const topFolder = (path: string) => path.split(sep)[0] ?? path;
+const files = filesIn(source);
+const skillFiles = filesIn(skills);
+
+test("the source files are found, and their imports are read", () => {
   expect(files.length).toBeGreaterThan(50);
-  expect(importsOf(join(source, "main.ts"))).toContain("./core/errors.ts");
+  expect(importedNames(join(source, "main.ts"))).toContain("./lib/errors.ts");
 });
 
 test.each(files.map((file) => relative(source, file)))(
-  "%s imports its own folder, core, ports, node and packages only",
+  "%s imports its own top folder, ports, lib, node and packages only",
   (path) => {
-    const file = join(source, path);
-    if (mayCross(file)) return;
-    const folder = path.split(sep)[0];
-    const foreign = importsOf(file)
-      .filter((name) => name.startsWith("."))
-      .map((name) => relative(source, resolve(dirname(file), name)))
-      .filter((target) => ![folder, "core", "ports"].includes(target.split(sep)[0]));
+    const own = topFolder(path);
+    if (composition.includes(own)) return;
+    const foreign = importedFiles(join(source, path))
+      .map((file) => relative(source, file))
+      .filter((target) => ![own, ...shared].includes(topFolder(target)));
     expect(foreign).toEqual([]);
   },
 );
 
-test("skills use the vocabulary of core and ports and their own folder, nothing else of the source", () => {
-  const shared = [skills, join(source, "core"), join(source, "ports")].map((folder) => folder + sep);
-  const foreign = filesIn(skills).flatMap((file) =>
-    importsOf(file)
-      .filter((name) => name.startsWith("."))
-      .map((name) => resolve(dirname(file), name))
-      .filter((target) => !shared.some((folder) => target.startsWith(folder))),
+test("skills import the plugin SDK and their own folder only", () => {
+  const allowed = (file: string) => [join(source, "plugin-sdk"), join(skills, topFolder(relative(skills, file)))];
+  const foreign = skillFiles.flatMap((file) =>
+    importedFiles(file).filter((target) => !allowed(file).some((folder) => target.startsWith(folder + sep))),
   );
   expect(foreign).toEqual([]);
+});
+
+test("no file imports itself by way of others, not even for a type", () => {
+  const imports = new Map([...files, ...skillFiles].map((file) => [file, importedFiles(file)]));
+  expect(circles(imports).map((circle) => circle.map((file) => relative(dirname(source), file)))).toEqual([]);
 });
 
 test("there are no barrels", () => {
@@ -60,7 +68,24 @@ test("there are no barrels", () => {
 
 test("imports name the file they mean", () => {
   const loose = files.flatMap((file) =>
-    importsOf(file).filter((name) => name.startsWith(".") && !name.endsWith(".ts")),
+    importedNames(file).filter((name) => name.startsWith(".") && !/\.(?:ts|mjs|json)$/.test(name)),
   );
   expect(loose).toEqual([]);
 });
+
+/** Each circle once, by the file where a walk from the first file closes it. */
+function circles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+  const found: string[][] = [];
+  const done = new Set<string>();
+  const path: string[] = [];
+  const walk = (file: string) => {
+    if (path.includes(file)) found.push([...path.slice(path.indexOf(file)), file]);
+    if (done.has(file) || path.includes(file)) return;
+    path.push(file);
+    for (const target of imports.get(file) ?? []) walk(target);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of imports.keys()) walk(file);
+  return found;
+}

@@ -2,11 +2,16 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import { RemoraError } from "../../src/lib/errors.ts";
-import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/lib/working-folder.ts";
-import type { ChatLine } from "../../src/ports/chat.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { Plugin, PluginChat, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import type {
+  ChatLine,
+  JsonObject,
+  Plugin,
+  PluginChat,
+  PluginContext,
+  PluginResult,
+} from "../../src/plugin-sdk/plugin.ts";
+import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
 
 const usualLimit = 30;
 const fileCapBytes = 10 * 1024 * 1024;

@@ -1,11 +1,12 @@
 /** Reads data files and does with them what one request asks. It runs in a process of its own: see data-process.ts. */
 import { readFileSync } from "node:fs";
-import { RemoraError } from "../../src/lib/errors.ts";
-import { type Data, openData, type Rows, select } from "./database.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { type Data, openData, select } from "./database.ts";
 import { describeData, noteOf } from "./describe.ts";
 import { quoted } from "./names.ts";
 import { dataProblem } from "./problem.ts";
 import type { DataAnswer, DataRequest } from "./requests.ts";
+import type { Rows } from "./rows.ts";
 import { number, rowsAsFile, rowsAsText } from "./show.ts";
 import type { Table } from "./tables.ts";
 

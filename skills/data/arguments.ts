@@ -1,6 +1,6 @@
 /** The arguments of the tools, which have passed their schemas, as what the work is asked for with. */
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { ChartRequest } from "./chart/chart.ts";
+import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
+import type { ChartRequest } from "./chart/chart-request.ts";
 import { dataProblem } from "./problem.ts";
 import type { CsvOptions } from "./requests.ts";
 

@@ -5,7 +5,7 @@ import { readSync } from "node:fs";
 import { pipeline } from "node:stream";
 import { parse } from "csv-parse";
 import { parse as parseNow } from "csv-parse/sync";
-import { messageOf, RemoraError } from "../../src/lib/errors.ts";
+import { messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { dataProblem } from "./problem.ts";
 import type { CsvOptions, DataFile } from "./requests.ts";
 

@@ -5,26 +5,16 @@
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { RE2JS } from "re2js";
-import { messageOf } from "../../src/lib/errors.ts";
+import { messageOf } from "../../src/plugin-sdk/errors.ts";
 import { dataProblem } from "./problem.ts";
 import type { Source } from "./requests.ts";
+import type { Rows, Value } from "./rows.ts";
 import { loadTables, type Table } from "./tables.ts";
 
 export interface Data {
   database: DatabaseSync;
   tables: Table[];
 }
-
-export interface Rows {
-  columns: string[];
-  /** Up to as many as asked for. */
-  rows: Value[][];
-  /** All there are, up to `mostCounted`. */
-  count: number;
-  isCounted: boolean;
-}
-
-export type Value = string | number | bigint | Uint8Array | null;
 
 const mostCounted = 1_000_000;
 const longestValue = 16 * 1024 * 1024;

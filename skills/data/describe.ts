@@ -1,6 +1,7 @@
 /** What is in the tables: for every column its type, how much of it is empty, how many different values, and samples. */
-import { type Data, select, type Value } from "./database.ts";
+import { type Data, select } from "./database.ts";
 import { quoted } from "./names.ts";
+import type { Value } from "./rows.ts";
 import { lineOf, number, shownValue } from "./show.ts";
 import type { Column, Table } from "./tables.ts";
 

@@ -1,9 +1,9 @@
 /** The files of a call: opened inside the working folder, of a format that is known, and not too large together. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { sizeText } from "../../src/lib/text/format-bytes.ts";
-import { atPlace, existingFile, openForReading } from "../../src/lib/working-folder.ts";
+import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
+import { atPlace, existingFile, openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { dataProblem } from "./problem.ts";
 import type { DataFile, SavedFormat } from "./requests.ts";
 

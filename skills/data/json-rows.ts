@@ -2,7 +2,7 @@
  * Rows of JSON files: an array of objects (or an object with exactly one such array), or an object a line. Whole numbers
  * beyond what JavaScript keeps stay exact, as 64-bit numbers or as text; what is nested stays JSON, as text.
  */
-import { messageOf } from "../../src/lib/errors.ts";
+import { messageOf } from "../../src/plugin-sdk/errors.ts";
 import { bytesAt, encodingOf, textOf } from "./csv.ts";
 import { columnNames } from "./names.ts";
 import { dataProblem } from "./problem.ts";

@@ -4,11 +4,10 @@
  */
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
-import { RemoraError } from "../../src/lib/errors.ts";
-import { explainFileProblem } from "../../src/lib/working-folder.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { runChildTask } from "../../src/plugin-sdk/isolated-process.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
+import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 import { chartOf, fileNameOf, filesIn, optionalText, sourceOptions } from "./arguments.ts";
 import {
   checkPictureName,

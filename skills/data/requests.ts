@@ -1,5 +1,5 @@
 /** What goes between the tools and the process that does their work (data-process.ts). Everything in it can be cloned. */
-import type { ChartRequest } from "./chart/chart.ts";
+import type { ChartRequest } from "./chart/chart-request.ts";
 
 /** A file that is open: the process finds it as a descriptor and reads nothing by name. */
 export interface DataFile {

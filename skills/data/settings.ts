@@ -6,8 +6,8 @@
  *   fonts      font files for signs that the font of charts does not have, such as Chinese
  */
 import { z } from "zod";
-import { RemoraError } from "../../src/lib/errors.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
 /** Where systems keep a font with very many signs; what is not there is passed over. */
 const usualFonts = [

@@ -1,6 +1,7 @@
 /** Rows as a Markdown table to read, and as files to keep. */
-import type { Rows, Value } from "./database.ts";
+
 import type { SavedFormat } from "./requests.ts";
+import type { Rows, Value } from "./rows.ts";
 
 const longestCell = 200;
 const mostCharacters = 18_000;

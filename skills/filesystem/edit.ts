@@ -1,9 +1,8 @@
 /** `edit_file`: replaces a passage that occurs exactly once (or, when asked to, everywhere); anything else changes nothing. */
 
-import { atPlace, existingFile, fileProblem, openForReading } from "../../src/lib/working-folder.ts";
+import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { PluginContext } from "../../src/ports/plugin.ts";
+import { atPlace, existingFile, fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { readText, textIn } from "./text.ts";
 
 export function editFile(input: JsonObject, { workingFolder }: PluginContext): Promise<string> {

@@ -1,9 +1,8 @@
 /** `list_folder`: what is in a folder, a line each, folders with a slash, files with their size, links with where they lead. */
 import { lstat, readlink } from "node:fs/promises";
-import { sizeText } from "../../src/lib/text/format-bytes.ts";
-import { openForReading } from "../../src/lib/working-folder.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { PluginContext } from "../../src/ports/plugin.ts";
+import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
+import { openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { atReadable } from "./outputs.ts";
 import { type Entry, walk } from "./walk.ts";
 

@@ -1,7 +1,7 @@
 /** Results that were too long for the model are files in `/outputs`, for these tools as for commands; nothing is written there. */
 
-import { atPlace, type Place } from "../../src/lib/working-folder.ts";
-import type { PluginContext } from "../../src/ports/plugin.ts";
+import type { PluginContext } from "../../src/plugin-sdk/plugin.ts";
+import { atPlace, type Place } from "../../src/plugin-sdk/working-folder.ts";
 
 const outputsPath = "/outputs";
 

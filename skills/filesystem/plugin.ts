@@ -1,8 +1,7 @@
 /** The file tools: each reads its arguments, works inside the working folder (src/lib/working-folder.ts), and answers in text. */
 
-import { explainFileProblem } from "../../src/lib/working-folder.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
+import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 import { editFile } from "./edit.ts";
 import { listFolder } from "./list.ts";
 import { readFileText } from "./read.ts";

@@ -1,8 +1,7 @@
 /** `read_file`: some lines of a text file, and which lines of how many they are. */
 
-import { fileProblem, openForReading } from "../../src/lib/working-folder.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { PluginContext } from "../../src/ports/plugin.ts";
+import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
+import { fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { atReadable } from "./outputs.ts";
 import { readText, textIn } from "./text.ts";
 

@@ -1,7 +1,7 @@
 /** Files as text: what is too large or no text is refused with what to do instead. */
 import type { FileHandle } from "node:fs/promises";
-import { sizeText } from "../../src/lib/text/format-bytes.ts";
-import { fileProblem } from "../../src/lib/working-folder.ts";
+import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import { fileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
 const mostReadBytes = 16 * 1024 * 1024;
 /** Of the beginning of a file, to see whether it is text. */

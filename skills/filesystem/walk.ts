@@ -5,8 +5,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../../src/lib/errors.ts";
-import { pathOf } from "../../src/lib/working-folder.ts";
+import { codeOf } from "../../src/plugin-sdk/errors.ts";
+import { pathOf } from "../../src/plugin-sdk/working-folder.ts";
 
 export interface Entry {
   /** Relative to where the walk began, with `/`. */

@@ -1,10 +1,9 @@
 /** `write_file`: a text file, new or replaced whole; permissions of a replaced file stay. */
 
-import { sizeText } from "../../src/lib/text/format-bytes.ts";
-import { atPlace, existingFile, fileProblem } from "../../src/lib/working-folder.ts";
+import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { PluginContext } from "../../src/ports/plugin.ts";
+import { atPlace, existingFile, fileProblem } from "../../src/plugin-sdk/working-folder.ts";
 import { textIn } from "./text.ts";
 
 export function writeFileText(input: JsonObject, { workingFolder }: PluginContext): Promise<string> {

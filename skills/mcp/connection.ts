@@ -8,11 +8,9 @@
  * Nothing waits for it but the calls of its own tools, and those not long.
  */
 
-import { pause } from "../../src/lib/backoff.ts";
-import { messageOf } from "../../src/lib/errors.ts";
-import type { Log } from "../../src/lib/log.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { OfferedTool, ToolOffer } from "../../src/ports/plugin.ts";
+import { messageOf } from "../../src/plugin-sdk/errors.ts";
+import { pause } from "../../src/plugin-sdk/pause.ts";
+import type { JsonObject, Log, OfferedTool, ToolOffer } from "../../src/plugin-sdk/plugin.ts";
 import { type CallOutcome, type ListedTool, openSession, type Session, type SessionOptions } from "./session.ts";
 import type { ServerSettings } from "./settings.ts";
 

@@ -2,7 +2,7 @@
  * Tools of Model Context Protocol servers: connected in the background (servers.ts), offered as they turn up, and called.
  * Without servers in the settings nothing but this file and the reading of settings is loaded.
  */
-import type { Plugin } from "../../src/ports/plugin.ts";
+import type { Plugin } from "../../src/plugin-sdk/plugin.ts";
 import type { Servers } from "./servers.ts";
 import { readSettings } from "./settings.ts";
 

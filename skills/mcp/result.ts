@@ -3,10 +3,9 @@
  * bytes saved as files of the working folder. Total: servers answer what they like.
  */
 import { randomBytes } from "node:crypto";
-import { atPlace, explainFileProblem } from "../../src/lib/working-folder.ts";
+import type { PluginResult, ToolFile } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
-import type { PluginResult } from "../../src/ports/plugin.ts";
-import type { ToolFile } from "../../src/ports/tool.ts";
+import { atPlace, explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
 /** More is no answer that anybody reads; the queue cuts again. */
 const longestText = 1_000_000;

@@ -1,8 +1,7 @@
 /** The servers of the settings, each with its connection; loaded only where there are any. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { PluginContext, PluginHome, PluginResult } from "../../src/ports/plugin.ts";
+import type { JsonObject, PluginContext, PluginHome, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { addressTransports } from "./address.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
 import { createProgramTransport } from "./program.ts";

@@ -9,8 +9,8 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import { codeOf, messageOf } from "../../src/lib/errors.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
+import { codeOf, messageOf } from "../../src/plugin-sdk/errors.ts";
+import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
 /** A tool as its server lists it; any part may be missing or be anything. */
 export interface ListedTool {

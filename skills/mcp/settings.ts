@@ -1,6 +1,6 @@
 /** `skills.settings.mcp`: the servers, each checked by itself, so that a mistake in one does not cost the others. */
 import { z } from "zod";
-import type { JsonObject } from "../../src/ports/message.ts";
+import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
 const text = z.string().min(1);
 const texts = z.record(z.string(), z.string());

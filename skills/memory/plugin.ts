@@ -1,7 +1,13 @@
 /** The memory tools: notes that outlive conversations, in the scope of the call, through the memory that the call is given. */
-import { RemoraError } from "../../src/lib/errors.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { Plugin, PluginContext, PluginMemory, PluginResult, RecalledNote } from "../../src/ports/plugin.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import type {
+  JsonObject,
+  Plugin,
+  PluginContext,
+  PluginMemory,
+  PluginResult,
+  RecalledNote,
+} from "../../src/plugin-sdk/plugin.ts";
 
 const shown = { text: 1_500, title: 60 };
 const defaultLimit = 6;

@@ -1,8 +1,13 @@
 /** The schedule tools: what the person who asks wants said or done later, in the conversation they ask in. */
-import { RemoraError } from "../../src/lib/errors.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { Plugin, PluginContext, PluginResult, PluginSchedules } from "../../src/ports/plugin.ts";
-import type { ShownSchedule } from "../../src/schedules/schedules.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import type {
+  JsonObject,
+  Plugin,
+  PluginContext,
+  PluginResult,
+  PluginSchedules,
+  ShownSchedule,
+} from "../../src/plugin-sdk/plugin.ts";
 import { readTime, shownTime } from "./time.ts";
 
 const shownCharacters = 120;

@@ -6,7 +6,7 @@
  */
 import { casual, type ParsedComponents } from "chrono-node";
 import { Cron } from "croner";
-import type { ScheduleTime } from "../../src/schedules/schedules.ts";
+import type { ScheduleTime } from "../../src/plugin-sdk/plugin.ts";
 import { cronOf } from "./recurrence.ts";
 
 export type ReadTime = { type: "time"; time: ScheduleTime } | { type: "unclear"; problem: string };

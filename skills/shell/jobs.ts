@@ -1,7 +1,6 @@
 /** What the model reads about commands in the background. */
-import { RemoraError } from "../../src/lib/errors.ts";
-import type { JobSummary, PluginCommands, PluginJobs } from "../../src/ports/draft.ts";
-import type { PluginResult } from "../../src/ports/plugin.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import type { JobSummary, PluginCommands, PluginJobs, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 
 export async function startJob(commands: PluginCommands, command: string): Promise<PluginResult> {
   try {

@@ -4,8 +4,7 @@
  *
  * Setting, below `skills.settings.shell`: `seconds`, how long a command in the foreground may take.
  */
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { listJobs, readJob, startJob, stopJob } from "./jobs.ts";
 import { runToEnd } from "./run.ts";
 

@@ -3,10 +3,13 @@
  * more. A non-zero exit is an answer and not a failure to try again.
  */
 
-import type { PluginCommands } from "../../src/ports/draft.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { PluginContext, PluginResult } from "../../src/ports/plugin.ts";
-import type { CommandEnd } from "../../src/ports/sandbox.ts";
+import type {
+  CommandEnd,
+  JsonObject,
+  PluginCommands,
+  PluginContext,
+  PluginResult,
+} from "../../src/plugin-sdk/plugin.ts";
 import { createOutputKeeper } from "./output.ts";
 
 /** Below the tool's own time limit of 120 s, so that what a slow command has said until then is not lost. */

@@ -5,8 +5,7 @@
  * miss one line of it. Neither a skill that came from elsewhere: one of the same name in the workspace would be in force in its place, without its patterns.
  */
 import { join, sep } from "node:path";
-import type { PluginSkills } from "../../src/ports/plugin.ts";
-import type { Skill, SkillDiagnostic } from "../../src/ports/skill.ts";
+import type { PluginSkills, Skill, SkillDiagnostic } from "../../src/plugin-sdk/plugin.ts";
 
 export const mainFile = "SKILL.md";
 

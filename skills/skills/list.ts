@@ -1,7 +1,6 @@
 /** `list_skills`: a line a skill, then what is wrong with files of skills. */
 import { dirname, join, relative, sep } from "node:path";
-import type { PluginSkills } from "../../src/ports/plugin.ts";
-import type { Skill } from "../../src/ports/skill.ts";
+import type { PluginSkills, Skill } from "../../src/plugin-sdk/plugin.ts";
 
 const mostSkills = 100;
 const mostFindings = 30;

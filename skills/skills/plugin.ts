@@ -1,8 +1,7 @@
 /** The tools of the skills skill: what there is (list.ts), and instructions written with a person's approval (write.ts). */
 
-import { explainFileProblem } from "../../src/lib/working-folder.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
+import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 import { listSkills } from "./list.ts";
 import { editSkill, writeSkill } from "./write.ts";
 

@@ -8,9 +8,9 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { atPlace, existingFile, openForReading, type Place } from "../../src/lib/working-folder.ts";
+import type { PluginContext, PluginResult, PluginSkills } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
-import type { PluginContext, PluginResult, PluginSkills } from "../../src/ports/plugin.ts";
+import { atPlace, existingFile, openForReading, type Place } from "../../src/plugin-sdk/working-folder.ts";
 import { describe, fileRefusal, mainFile, nameRefusal, textRefusal } from "./allowed.ts";
 
 export interface SkillFileName {

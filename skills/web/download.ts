@@ -18,7 +18,7 @@ import {
   createZstdDecompress,
   constants as zlib,
 } from "node:zlib";
-import { codeOf, messageOf, RemoraError } from "../../src/lib/errors.ts";
+import { codeOf, messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { WebSettings } from "./settings.ts";
 import { findTarget, type Resolve, readUrl, refusal, type Target } from "./target.ts";
 

@@ -5,10 +5,9 @@
  *   2. it is fetched (download.ts), read (read-page.ts, in a process of its own) and kept for a few minutes
  *   3. the part that was asked for is given, and how to go on
  */
-import { RemoraError } from "../../src/lib/errors.ts";
-import { sizeText } from "../../src/lib/text/format-bytes.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { decodeText } from "./decode.ts";
 import type { Disclosure } from "./disclosure.ts";
 import { type Download, download } from "./download.ts";

@@ -1,7 +1,6 @@
 /** `web_search`: asks the provider of the settings and gives titles, addresses and snippets. */
-import { messageOf, RemoraError } from "../../src/lib/errors.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import { messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
+import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import type { Disclosure } from "./disclosure.ts";
 import { mostBytes, retryAfterOf } from "./download.ts";
 import { addressOf, withoutInvisible } from "./page-node.ts";

@@ -9,9 +9,9 @@
  *   search   the search provider of web_search
  */
 import { z } from "zod";
-import { type AddressRule, readAddressRule } from "../../src/lib/address-rule.ts";
-import { RemoraError } from "../../src/lib/errors.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { type AddressRule, readAddressRule } from "../../src/plugin-sdk/network-addresses.ts";
+import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
 /** Mail, databases, caches and cluster managers answer on others, some of them also to an HTTP request. */
 const usualPorts = [80, 443, 8080, 8443];

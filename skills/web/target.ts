@@ -7,9 +7,9 @@
  *
  * Who connects must connect to one of the addresses that were checked here: a second look-up may be answered differently.
  */
-import type { AddressRule } from "../../src/lib/address-rule.ts";
-import { codeOf, RemoraError } from "../../src/lib/errors.ts";
-import { isPublicAddress, ownAddresses } from "../../src/lib/public-address.ts";
+
+import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { type AddressRule, isPublicAddress, ownAddresses } from "../../src/plugin-sdk/network-addresses.ts";
 import type { WebSettings } from "./settings.ts";
 
 /** IP addresses of a host; rejects with the codes of `dns.lookup`. */

@@ -1,7 +1,6 @@
 /** The web skill put together; where names are looked up and what the time is come from outside, so that both can be tried. */
-import { RemoraError } from "../../src/lib/errors.ts";
-import type { JsonObject } from "../../src/ports/message.ts";
-import type { Plugin, PluginContext, PluginResult } from "../../src/ports/plugin.ts";
+import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { createDisclosure } from "./disclosure.ts";
 import { createFetch } from "./fetch.ts";
 import { createPageReader, type PageReader } from "./read-page.ts";

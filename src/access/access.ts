@@ -9,9 +9,9 @@
  * A refusal tells the person why, at most once an hour; an operator finds it in the log.
  */
 import { randomInt } from "node:crypto";
-import type { CommandHandler } from "../commands/registry.ts";
+import type { Access, AccessVerdict, Visit } from "../ports/access.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import type { Author, InboundCommand, InboundMessage, Notice } from "../ports/message.ts";
+import type { Author, InboundCommand } from "../ports/message.ts";
 
 export interface AccessRules {
   users: readonly string[] | null;
@@ -27,29 +27,12 @@ export interface AccessRules {
   botTurns: number;
 }
 
-export interface PairingRecord {
-  platform: string;
-  person: Author;
-  code: string;
-  expiresAt: number;
-  pairedBy?: Author;
-}
-
 export interface AccessOptions {
   /** By platform; one without rules is open to everyone who can reach it. */
   rules: Readonly<Record<string, AccessRules>>;
   ledger: Ledger;
   isOwner(platform: string, person: Author): boolean;
   now?: () => number;
-}
-
-export type AccessVerdict = { type: "allowed" } | { type: "refused"; why: string; notice?: Notice };
-
-type Visit = Pick<InboundMessage, "platform" | "author" | "isDirect" | "channelId" | "spaceId" | "conversationId">;
-
-export interface Access {
-  check(visit: Visit): Promise<AccessVerdict>;
-  command: CommandHandler;
 }
 
 const allowed: AccessVerdict = { type: "allowed" };

@@ -2,12 +2,13 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Settings } from "../config/load.ts";
-import { type Containment, createContainment } from "../engine/turn/containment.ts";
+import { createContainment } from "../engine/turn/containment.ts";
 import type { Log } from "../lib/log.ts";
 import { folderNameOf } from "../memory/places.ts";
 import type { ApprovalCard, ChangeApprovals, ChangesActions } from "../ports/approval.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { Bus, Leases } from "../ports/cluster.ts";
+import type { Containment } from "../ports/containment.ts";
 import type { Drafts } from "../ports/draft.ts";
 import type { Events } from "../ports/events.ts";
 import type { FileOrigins } from "../ports/file-origins.ts";

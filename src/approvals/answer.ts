@@ -15,24 +15,11 @@ import { approversText, fits, requesterOf } from "./authority.ts";
 import { type ApprovalRow, choicesOf, cleaner, groupsOf, minutesText, outcomeText, progressText } from "./card.ts";
 import { escapeHiddenLines } from "./card-text.ts";
 import { mayTakeBack } from "./changes.ts";
+import type { Click } from "./click.ts";
 import { type ApprovalsContext, type CardRows, expireDue, isExpired, rowsOf, ruleNow, settle } from "./context.ts";
 import { editRows } from "./edit.ts";
 import { grantableRules } from "./grants.ts";
 import { granted } from "./record.ts";
-
-export interface Click {
-  id: string;
-  choice: AnswerChoice;
-  by: Author;
-  isOperator: boolean;
-  /** Absent for the operator, who is in no conversation. */
-  from?: { platform: string; conversationId: string; messageId?: string };
-  reason?: string;
-  editedJson?: string;
-  /** With `part`: indexes of the files to keep, and then their paths. */
-  parts?: number[];
-  chosen?: string[];
-}
 
 const unknownCard = "This card is not valid any more, so nothing was changed. If it is still needed, ask again.";
 

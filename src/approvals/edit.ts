@@ -6,10 +6,10 @@
 import { shownPattern } from "../lib/text/describe-rule.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { JsonObject } from "../ports/message.ts";
-import type { Click } from "./answer.ts";
 import { fits, requesterOf, ruleFor } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import { isMasked } from "./card-text.ts";
+import type { Click } from "./click.ts";
 import { type ApprovalsContext, hashOfCall, settle } from "./context.ts";
 
 export type EditResult =

@@ -2,10 +2,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Settings } from "../config/load.ts";
+import { createEvents } from "../lib/event-bus.ts";
 import { silentLog } from "../lib/log.ts";
 import { createRedactor } from "../lib/redact.ts";
 import { createMemory, type OwnedMemory } from "../memory/memory.ts";
-import { createEvents } from "../ports/events.ts";
 
 export async function openMemory({ workspace, data, secrets }: Settings): Promise<OwnedMemory> {
   await mkdir(data, { recursive: true, mode: 0o700 });

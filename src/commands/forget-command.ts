@@ -7,9 +7,9 @@
  * Nothing is removed before it is asked for a second time with `yes`.
  */
 
-import type { KnownConversations } from "../engine/conversation/conversation-registry.ts";
+import type { CommandHandler } from "../ports/command.ts";
+import type { KnownConversations } from "../ports/conversation.ts";
 import type { Author, InboundCommand, Scope } from "../ports/message.ts";
-import type { CommandHandler } from "./registry.ts";
 
 type Owner = { scope: Scope } | { userId: string };
 

@@ -2,9 +2,9 @@
 
 import { shownPattern } from "../lib/text/describe-rule.ts";
 import type { ApprovalDesk, GrantRecord } from "../ports/approval.ts";
+import type { CommandHandler } from "../ports/command.ts";
 import type { InboundCommand } from "../ports/message.ts";
 import type { SkillSet } from "../ports/skill.ts";
-import type { CommandHandler } from "./registry.ts";
 
 export function grantCommand(approvals: Pick<ApprovalDesk, "listGrants" | "revokeGrant">): CommandHandler {
   /** Of the conversation, and of all others of its channel: not every service knows commands in a thread. */

@@ -1,9 +1,9 @@
 /** `/remora memory` and `/remora export`: what is remembered, for the people it is about. */
 
 import { asCode } from "../lib/text/sanitize.ts";
+import type { CommandHandler } from "../ports/command.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
 import type { InboundCommand, MemoryScope } from "../ports/message.ts";
-import type { CommandHandler } from "./registry.ts";
 
 /** What people may see of the memory. */
 export interface ReadableMemory extends Pick<Memory, "search"> {

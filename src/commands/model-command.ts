@@ -6,9 +6,9 @@
  */
 
 import { asCode } from "../lib/text/sanitize.ts";
+import type { CommandHandler } from "../ports/command.ts";
 import type { InboundCommand, Scope } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
-import type { CommandHandler } from "./registry.ts";
 
 export interface ModelChoice {
   /** `provider/model`; undefined: nobody chose, so the order of the configuration counts. */

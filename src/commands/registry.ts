@@ -3,23 +3,10 @@
  * composition root hands in those that need more than conversations.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Conversations } from "../engine/conversation/conversations.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { CommandReceipt, InboundCommand } from "../ports/message.ts";
-
-export interface CommandHandler {
-  /** `new`, or with what follows it: `ask TEXT`. */
-  usage: string;
-  description: string;
-  /** Returns standard Markdown, shown to the person alone. */
-  run(command: InboundCommand): Promise<string>;
-}
-
-export interface Commands {
-  handle(command: InboundCommand): Promise<CommandReceipt>;
-  list(): { usage: string; description: string }[];
-}
+import type { CommandHandler, Commands } from "../ports/command.ts";
+import type { Conversations } from "../ports/conversation.ts";
 
 export function createCommands(handlers: readonly CommandHandler[], log: Log): Commands {
   const byName = new Map(handlers.map((handler) => [nameOf(handler), handler]));

@@ -1,6 +1,7 @@
 /** `/remora undo`: takes back the newest changes that were kept in the channel or direct message. */
+
+import type { CommandHandler } from "../ports/command.ts";
 import type { Drafts } from "../ports/draft.ts";
-import type { CommandHandler } from "./registry.ts";
 
 export function undoCommand(drafts: Pick<Drafts, "undoNewest">): CommandHandler {
   return {

@@ -1,5 +1,6 @@
 /** `/remora usage`: what the person, this conversation and, for owners, everyone has used. */
 
+import type { CommandHandler } from "../ports/command.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Author, InboundCommand } from "../ports/message.ts";
 import type { TurnRecord } from "../ports/turn.ts";
@@ -11,8 +12,7 @@ import {
   type UsageLimits,
   type UsageMeter,
   usageSubject,
-} from "../usage/usage.ts";
-import type { CommandHandler } from "./registry.ts";
+} from "../ports/usage.ts";
 
 export interface UsageCommandOptions {
   meter: UsageMeter;

@@ -15,10 +15,11 @@ import type { Redact } from "../lib/redact.ts";
 import type { ContextBuilder, ContextInput, SkillBrief } from "../ports/context.ts";
 import type { Memory } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
-import { isFromOutside, type Origin, originsOfTurn } from "../ports/origin.ts";
+import { isFromOutside, type Origin } from "../ports/origin.ts";
 import type { ModelMessage, ModelRequest, SystemPart } from "../ports/provider.ts";
 import type { Store } from "../ports/store.ts";
 import type { ToolSpec } from "../ports/tool.ts";
+import { originsOfTurn } from "../ports/turn-origins.ts";
 import { createBrainFiles } from "./brain-files.ts";
 import { type Allocation, allocate, type Shares, shareOf } from "./budget.ts";
 import {

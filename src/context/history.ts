@@ -8,19 +8,12 @@
 import { z } from "zod";
 import type { Log } from "../lib/log.ts";
 import type { Json } from "../ports/message.ts";
-import {
-  distinctOrigins,
-  type Origin,
-  originOf,
-  originOfPerson,
-  originsOfTool,
-  originsOfTurn,
-  originsSchema,
-} from "../ports/origin.ts";
+import { distinctOrigins, type Origin, originOf, originOfPerson, originsSchema } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
 import type { Store } from "../ports/store.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
+import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
 import { cutToCharacters } from "./cut.ts";
 import { stubCall, stubInput } from "./shorten.ts";
 import { messageTokens, renderTranscript, type Transcript, transcriptOf } from "./transcript.ts";

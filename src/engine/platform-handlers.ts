@@ -1,13 +1,14 @@
 /** What comes in from any platform goes to whom it concerns; each promise resolves when it is durably kept. */
-import type { Access } from "../access/access.ts";
-import { withSkill } from "../commands/ask-command.ts";
-import type { Commands } from "../commands/registry.ts";
+
 import type { Log } from "../lib/log.ts";
+import type { Access } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
+import type { Commands } from "../ports/command.ts";
 import type { ContextBuilder } from "../ports/context.ts";
+import type { Conversations } from "../ports/conversation.ts";
 import type { PlatformHandlers } from "../ports/platform.ts";
-import type { Questions } from "../questions/questions.ts";
-import type { Conversations } from "./conversation/conversations.ts";
+import type { Questions } from "../ports/question.ts";
+import { withSkill } from "./asked-skill.ts";
 import { messageKey } from "./conversation/inbox.ts";
 
 export interface Receivers {

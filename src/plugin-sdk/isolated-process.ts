@@ -70,7 +70,12 @@ export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<Chil
 
 function start({ module, megabytes, descriptors = [] }: ChildTask): ChildProcess {
   const file = fileURLToPath(module);
-  const folders = [dirname(file), join(project, "src/core"), join(project, "node_modules")];
+  const folders = [
+    dirname(file),
+    join(project, "src/plugin-sdk"),
+    join(project, "src/lib"),
+    join(project, "node_modules"),
+  ];
   // Packages may be linked, and are known by where they really are.
   const readable = [...new Set([...folders, ...folders.map((folder) => realpathSync(folder))])].map(
     (folder) => `${folder}/*`,

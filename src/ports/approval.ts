@@ -3,8 +3,7 @@
  * most once for it. Terminal states never change; every one but `consumed` means that the call did not run because of it.
  */
 import type { GateMatch } from "./gate.ts";
-import type { AnswerChoice, AnswerReceipt, Author, InboundAnswer, Scope } from "./message.ts";
-import type { ReplyTarget } from "./platform.ts";
+import type { AnswerChoice, AnswerReceipt, Author, InboundAnswer, ReplyTarget, Scope } from "./message.ts";
 import type { ToolCall } from "./tool.ts";
 
 /** `open → approved → consumed`, or `open → denied | expired | cancelled`, or `approved → expired | cancelled`. */

@@ -3,9 +3,6 @@
  * bus, so that nobody has to wait for the next sweep. Both are for speed and order; what must hold holds by the ledger.
  */
 import type { AbortCause } from "../lib/abort.ts";
-import { pause } from "../lib/backoff.ts";
-import { messageOf, RemoraError } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
 
 /** A name that this process alone holds, for as long as it renews it. */
 export interface Lease {
@@ -47,71 +44,3 @@ export interface Bus {
 
 /** Runs `work` while nobody else, in any process, runs any under this name. */
 export type Alone = <T>(name: string, work: () => Promise<T>) => Promise<T>;
-
-/** Short work, such as rewriting a file: whoever waits asks again every few milliseconds. Rejects when it is held too long. */
-export function createAlone(leases: Leases): Alone {
-  return async (name, work) => {
-    const lease = await acquiredInTime(leases, name);
-    try {
-      return await work();
-    } finally {
-      await lease.release();
-    }
-  };
-}
-
-const aloneWaitMs = 30_000;
-const askAgainMs = 15;
-
-async function acquiredInTime(leases: Leases, name: string): Promise<Lease> {
-  const until = Date.now() + aloneWaitMs;
-  for (;;) {
-    const lease = await leases.acquire(name);
-    if (lease !== undefined) return lease;
-    if (Date.now() >= until) {
-      throw new RemoraError({
-        code: "coordination.busy",
-        place: name,
-        message: `another process has had it for more than ${aloneWaitMs / 1000} s, so nothing was changed. Try again.`,
-        isRetryable: true,
-      });
-    }
-    await pause(askAgainMs * (1 + Math.random()), never);
-  }
-}
-
-const never = new AbortController().signal;
-
-/** For one process that is alone on its ledger. */
-export function createSoleLeases(): Leases {
-  const held = new Set<string>();
-  return {
-    async acquire(name) {
-      if (held.has(name)) return undefined;
-      held.add(name);
-      return { signal: new AbortController().signal, release: async () => void held.delete(name) };
-    },
-    close: async () => held.clear(),
-  };
-}
-
-/** For one process that is alone on its ledger. Listeners hear in the same tick; one that throws is logged, the others hear. */
-export function createSoleBus(log: Log): Bus {
-  const listeners = new Set<(message: BusMessage) => void>();
-  return {
-    publish(message) {
-      for (const listener of [...listeners]) {
-        try {
-          listener(message);
-        } catch (thrown) {
-          log.error({ error: messageOf(thrown), type: message.type }, "a listener of the bus failed");
-        }
-      }
-    },
-    listen(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    close: async () => listeners.clear(),
-  };
-}

@@ -7,7 +7,7 @@
  */
 import type { AnswerReceipt, Author, Scope } from "./message.ts";
 import type { RunningCommand, ViewMount } from "./sandbox.ts";
-import type { ToolAttempt, ToolScope } from "./tool.ts";
+import type { FolderUse, ToolAttempt, ToolScope } from "./tool.ts";
 import type { TurnRecord } from "./turn.ts";
 
 /** `open` until a person or the rules have decided. */
@@ -41,9 +41,6 @@ export interface DraftRecord {
   /** Somebody is taking it back; a crash may have come before the card says so. */
   undoing?: { approvalId: string; by: string };
 }
-
-/** What a call may do with the working folder: nothing, read it, or change it. */
-export type FolderUse = "none" | "read" | "write";
 
 /** The folder as one call sees it. */
 export interface CallFolder {

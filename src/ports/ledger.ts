@@ -6,17 +6,17 @@
  * What a resolved promise says is on disk (or in Redis) and survives `kill -9`.
  */
 
-import type { PairingRecord } from "../access/access.ts";
-import type { KnownConversation } from "../engine/conversation/conversation-registry.ts";
-import type { QuestionRecord } from "../questions/questions.ts";
-import type { ScheduleRecord } from "../schedules/schedules.ts";
-import type { UsageCount } from "../usage/usage.ts";
+import type { PairingRecord } from "./access.ts";
 import type { ApprovalRecord, ApprovalState, CardRecord, GrantRecord, GrantState } from "./approval.ts";
+import type { KnownConversation } from "./conversation.ts";
 import type { DraftRecord, DraftState } from "./draft.ts";
 import type { InboundMessage } from "./message.ts";
 import type { Origin } from "./origin.ts";
+import type { QuestionRecord } from "./question.ts";
+import type { ScheduleRecord } from "./schedule.ts";
 import type { ToolResult } from "./tool.ts";
 import type { TurnRecord, TurnState } from "./turn.ts";
+import type { UsageCount } from "./usage.ts";
 
 /** `queued → taken → answered`, or `queued → removed`. */
 export type MessageState = "queued" | "taken" | "answered" | "removed";

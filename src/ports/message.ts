@@ -126,3 +126,15 @@ export interface CommandReceipt {
   /** Shown to the person alone where the platform can. */
   isPrivate: boolean;
 }
+
+/** Where a reply goes. Plain JSON. */
+export interface ReplyTarget {
+  platform: string;
+  conversationId: string;
+  turnId: string;
+  /**
+   * The message that is answered. One of a schedule (`schedule:<id>:<time>`) is not on the platform: the reply then stands in
+   * the conversation by itself.
+   */
+  messageId: string;
+}

@@ -6,9 +6,6 @@
  * skills and its own tools have none.
  */
 import { z } from "zod";
-import type { InboundMessage, JsonObject } from "./message.ts";
-import type { ToolSpec, ToolStatus } from "./tool.ts";
-import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
 
 const maxNameCharacters = 120;
 /** By way of what memory adds to a prompt by itself. */
@@ -33,9 +30,6 @@ export type Origin = z.infer<typeof originSchema>;
 export const taintTag = "#taint:untrusted";
 /** As well, unless all of it was said by people. */
 export const outsideTag = "#taint:outside";
-
-/** A call with one of these never ran, so that nothing came in through it. */
-const neverRan: readonly ToolStatus[] = ["invalid", "denied", "blocked"];
 
 /** Which of these the person who asked has not written: all but their own words. Each once, at most `maxOrigins`. */
 export function untrustedFor(origins: readonly Origin[], personId: string): Origin[] {
@@ -81,46 +75,9 @@ export function originText({ kind, name, via }: Origin): string {
   return via === undefined ? what : `${what} (by way of ${via})`;
 }
 
-/** What the result of a call of such a tool comes from, as far as its description says. */
-export function originsOfTool(spec: ToolSpec | undefined, name: string, input: JsonObject): Origin[] {
-  if (spec !== undefined && !spec.readsUntrusted) return [];
-  if (spec?.offeredBy !== undefined) return [originOf("mcp", spec.offeredBy)];
-  if (typeof input.url === "string") return [originOf("web", withoutScheme(input.url))];
-  return [originOf("tool", name)];
-}
-
 /** Hosts that a command reached. */
 export function originsOfHosts(hosts: readonly string[]): Origin[] {
   return hosts.length === 0 ? [] : [originOf("web", hosts.join(", "))];
-}
-
-/** Of the messages and results of a turn: what was said and brought in, in whatever prompt it stands. */
-export function originsOfTurn({ messages, steps }: TurnRecord, specs: readonly ToolSpec[]): Origin[] {
-  const byName = new Map(specs.map((spec) => [spec.name, spec]));
-  const calls = steps.flatMap((step) => step.calls);
-  return [...messages.flatMap(originsOfMessage), ...calls.flatMap((record) => originsOfCall(record, byName))];
-}
-
-function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
-  const read = attachments.filter(({ text, imageBase64 }) => text !== undefined || imageBase64 !== undefined);
-  // Whoever attached it, somebody else may have written it.
-  return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
-}
-
-/** In doubt it counts: a call of an earlier version, or one that was cut off, says nothing of what it read. */
-function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
-  // What people said when they refused it.
-  if (result?.status === "denied") return result.origins ?? [];
-  if (result === undefined || neverRan.includes(result.status)) return [];
-  return result.origins ?? originsOfTool(specs.get(raw.name), raw.name, call?.input ?? {});
-}
-
-/** What the prompt of a step held that the person who asked has not written. */
-export function untrustedIn(turn: TurnRecord, step: StepRecord, specs: readonly ToolSpec[]): Origin[] {
-  if (step.untrusted !== undefined) return step.untrusted;
-  // Of an earlier version: what the turn had read by then.
-  const before = { ...turn, steps: turn.steps.slice(0, turn.steps.indexOf(step)) };
-  return untrustedFor(originsOfTurn(before, specs), requesterOf(turn).id);
 }
 
 /**
@@ -129,11 +86,6 @@ export function untrustedIn(turn: TurnRecord, step: StepRecord, specs: readonly 
  */
 export function withoutRememberedPeople(origins: readonly Origin[]): Origin[] {
   return origins.filter(({ kind, via }) => kind !== "person" || via !== fromMemory);
-}
-
-/** Whether any of its prompts held what withholds grants. */
-export function isTainted(turn: TurnRecord, specs: readonly ToolSpec[]): boolean {
-  return turn.steps.some((step) => withoutRememberedPeople(untrustedIn(turn, step, specs)).length > 0);
 }
 
 /** What the gate is told besides an outward call. */
@@ -145,10 +97,6 @@ export function taintTags(untrusted: readonly Origin[], isOutward: boolean): str
 /** Not all of it was said by people, who could as well ask the agent themselves. */
 export function isFromOutside(origins: readonly Origin[]): boolean {
   return origins.some(({ kind }) => kind !== "person");
-}
-
-function withoutScheme(url: string): string {
-  return url.replace(/^[a-z]+:\/\//i, "").replace(/[?#].*$/s, "");
 }
 
 function shortName(name: string): string {

@@ -17,21 +17,10 @@ import type {
   InboundMessage,
   InboundPick,
   Notice,
+  ReplyTarget,
 } from "./message.ts";
 import type { QuestionCard } from "./question.ts";
 import type { ToolFile } from "./tool.ts";
-
-/** Where a reply goes. Plain JSON. */
-export interface ReplyTarget {
-  platform: string;
-  conversationId: string;
-  turnId: string;
-  /**
-   * The message that is answered. One of a schedule (`schedule:<id>:<time>`) is not on the platform: the reply then stands in
-   * the conversation by itself.
-   */
-  messageId: string;
-}
 
 /** The platform's ids of what a turn has posted, by a key that the platform chooses (`text:0:0`, `card:<id>`). */
 export interface Posts {

@@ -7,10 +7,10 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "../schedules/schedules.ts";
 import type { ChatLine } from "./chat.ts";
 import type { PluginCommands, PluginJobs } from "./draft.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
+import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "./schedule.ts";
 import type { Skill, SkillDiagnostic } from "./skill.ts";
 import type { ToolFile } from "./tool.ts";
 

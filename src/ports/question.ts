@@ -1,5 +1,5 @@
 /** A question that a tool asks the person it works for: one click answers it. Not an approval: nothing runs because of it alone. */
-import type { ReplyTarget } from "./platform.ts";
+import type { AnswerReceipt, Author, InboundPick, ReplyTarget } from "./message.ts";
 
 export interface QuestionCard {
   /** 128 random bits, base64url; locates the question and gives no authority. */
@@ -14,4 +14,34 @@ export interface QuestionCard {
   requesterName: string;
   /** Once it is answered or given up: in words, and without buttons. */
   outcome?: string;
+}
+
+export interface QuestionRecord {
+  target: ReplyTarget;
+  requester: Author;
+  tool: string;
+  question: string;
+  options: string[];
+  /** Once it was answered: index into the options, and who it was. */
+  picked?: number;
+  pickedBy?: Author;
+}
+
+export interface QuestionRequest {
+  target: ReplyTarget;
+  requester: Author;
+  tool: string;
+  question: string;
+  options: readonly string[];
+}
+
+export interface Questions {
+  /** Resolves to the option that was picked. Rejects when it can't be asked, and with the signal's reason when that aborts first. */
+  ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
+  answer(pick: InboundPick): Promise<AnswerReceipt>;
+  /**
+   * Withdraws what nobody waits for any more, because its process died: a question lives no longer than its turn. And rewrites
+   * cards that could not be rewritten before, at `now` in milliseconds since the epoch.
+   */
+  sweep(now: number): Promise<void>;
 }

@@ -5,8 +5,8 @@
  * A **ToolQueue** makes a job of a call: for one job id the effect is started at most once unless the tool is idempotent,
  * and exactly one result comes back, the same one if the job is asked for again.
  */
-import type { FolderUse } from "./draft.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
+
 import type { Origin } from "./origin.ts";
 
 /** JSON Schema of an object, as it goes to the model. */
@@ -137,3 +137,6 @@ export function networkOf({ shellParameters }: Pick<ToolSpec, "shellParameters">
   if (shellParameters.length === 0 || !Array.isArray(network)) return [];
   return network.filter((host) => typeof host === "string");
 }
+
+/** What a call may do with the working folder: nothing, read it, or change it. */
+export type FolderUse = "none" | "read" | "write";

@@ -1,21 +1,20 @@
 /** The stages of the pipeline as `runTurn` takes them: everything it needs, and nothing it could reach by itself. */
 
-import type { Containment } from "../engine/turn/containment.ts";
 import type { Log } from "../lib/log.ts";
-import type { UsageMeter } from "../usage/usage.ts";
 import type { ApprovalCard, Approvals } from "./approval.ts";
+import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Drafts } from "./draft.ts";
 import type { Events } from "./events.ts";
 import type { Gate } from "./gate.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Memory } from "./memory.ts";
-import type { InboundMessage } from "./message.ts";
-import type { ReplyTarget } from "./platform.ts";
+import type { InboundMessage, ReplyTarget } from "./message.ts";
 import type { ModelEvent, Provider } from "./provider.ts";
 import type { QuestionCard } from "./question.ts";
 import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
 import type { ReadAnswer, TaskFiles } from "./turn.ts";
+import type { UsageMeter } from "./usage.ts";
 
 /** Reads one model answer: normalises text, parses and checks tool calls. `onText` gets the whole text so far. */
 export type ReadModel = (

@@ -7,9 +7,8 @@
 import type { AbortCause } from "../lib/abort.ts";
 import type { RemoraError } from "../lib/errors.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
-import type { InboundMessage, Json, Scope } from "./message.ts";
+import type { InboundMessage, Json, ReplyTarget, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
-import type { ReplyTarget } from "./platform.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
 

@@ -13,28 +13,7 @@ import type { Log } from "../lib/log.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Bus } from "../ports/cluster.ts";
 import type { Ledger, LedgerEntry } from "../ports/ledger.ts";
-import type { AnswerReceipt, Author, InboundPick } from "../ports/message.ts";
-import type { ReplyTarget } from "../ports/platform.ts";
-import type { QuestionCard } from "../ports/question.ts";
-
-export interface QuestionRecord {
-  target: ReplyTarget;
-  requester: Author;
-  tool: string;
-  question: string;
-  options: string[];
-  /** Once it was answered: index into the options, and who it was. */
-  picked?: number;
-  pickedBy?: Author;
-}
-
-export interface QuestionRequest {
-  target: ReplyTarget;
-  requester: Author;
-  tool: string;
-  question: string;
-  options: readonly string[];
-}
+import type { QuestionCard, QuestionRecord, QuestionRequest, Questions } from "../ports/question.ts";
 
 export interface QuestionsOptions {
   ledger: Ledger;
@@ -43,17 +22,6 @@ export interface QuestionsOptions {
   show(card: QuestionCard): Promise<void>;
   redact(text: string): string;
   log: Log;
-}
-
-export interface Questions {
-  /** Resolves to the option that was picked. Rejects when it can't be asked, and with the signal's reason when that aborts first. */
-  ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
-  answer(pick: InboundPick): Promise<AnswerReceipt>;
-  /**
-   * Withdraws what nobody waits for any more, because its process died: a question lives no longer than its turn. And rewrites
-   * cards that could not be rewritten before, at `now` in milliseconds since the epoch.
-   */
-  sweep(now: number): Promise<void>;
 }
 
 /** The bus may lose a word, so the ledger is asked as well. */

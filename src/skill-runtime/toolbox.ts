@@ -15,7 +15,7 @@ import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { CallFolder, Drafts } from "../ports/draft.ts";
 import type { JsonObject, Scope } from "../ports/message.ts";
-import { distinctOrigins, type Origin, originsOfTool } from "../ports/origin.ts";
+import { distinctOrigins, type Origin } from "../ports/origin.ts";
 import type { Skill, SkillSet } from "../ports/skill.ts";
 import {
   networkOf,
@@ -25,6 +25,7 @@ import {
   type ToolScope,
   type ToolSpec,
 } from "../ports/tool.ts";
+import { originsOfTool } from "../ports/turn-origins.ts";
 import { createSkillAccess, type SkillAccess } from "./library/allowed.ts";
 import { isInside } from "./library/find.ts";
 import type { SkillLibrary } from "./library/library.ts";

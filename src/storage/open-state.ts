@@ -7,23 +7,12 @@
  */
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
-import { type Alone, type Bus, createSoleBus, createSoleLeases, type Leases } from "../ports/cluster.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import type { Store } from "../ports/store.ts";
+import type { DurableState, OnWaiting, RedisSettings } from "./durable-state.ts";
+import { createSoleBus, createSoleLeases } from "./in-memory-cluster.ts";
 import { createKeyvStore } from "./keyv/store.ts";
-import type { RedisConnection } from "./redis/connection.ts";
 import { lockData } from "./sqlite/data-lock.ts";
 import { createSqliteLedger } from "./sqlite/ledger.ts";
-
-export interface RedisSettings {
-  url: string;
-  /** Keys begin with it, in braces; installations with different ones don't know of each other. */
-  prefix: string;
-  /** How long what a dead process held stays held. */
-  lockMs: number;
-  /** How long a step waits while Redis is away. */
-  waitMs: number;
-}
 
 export interface StateOptions {
   /** Absolute path. */
@@ -31,22 +20,6 @@ export interface StateOptions {
   redis: RedisSettings | null;
   log: Log;
 }
-
-export interface DurableState {
-  ledger: Ledger;
-  store: Store;
-  leases: Leases;
-  bus: Bus;
-  /** Undefined where nobody else could come between. */
-  alone: Alone | undefined;
-  redis: { connection: RedisConnection; prefix: string } | undefined;
-  /** For files that no other process uses. */
-  ownFolder: string;
-  close(): Promise<void>;
-}
-
-/** Told when Redis is not there yet, with what is waited for; its result is called when that is over. */
-export type OnWaiting = (detail: () => string) => Promise<() => Promise<void>>;
 
 /** Rejects when the state can't be opened, and with the signal's reason while it waits. */
 export async function openState(

@@ -11,53 +11,19 @@
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import type { Scope } from "../ports/message.ts";
-import type { Usage } from "../ports/provider.ts";
 import { callsOf, requesterOf, type TurnRecord } from "../ports/turn.ts";
+import {
+  dayOf,
+  type ModelCall,
+  type Permit,
+  summed,
+  tokensOf,
+  type UsageCount,
+  type UsageLimits,
+  type UsageMeter,
+  usageSubject,
+} from "../ports/usage.ts";
 import { costOf, type Prices } from "./prices.ts";
-
-/** The figures of one day and subject. */
-export interface UsageCount extends Usage {
-  /** `2026-11-21`, UTC. */
-  day: string;
-  calls: number;
-  /** Of the calls whose model has a price; the others are in `unpricedCalls`. */
-  cost: number;
-  unpricedCalls: number;
-  /** Milliseconds that passed here before models were asked. */
-  addedMs: number;
-}
-
-export interface UsageLimits {
-  /** Tokens a UTC day; null: as many as they like. */
-  userTokensPerDay: number | null;
-  channelTokensPerDay: number | null;
-}
-
-export interface ModelCall {
-  model: string;
-  usage: Usage;
-  addedMs: number;
-}
-
-export type Permit =
-  | {
-      type: "admitted";
-      count(call: ModelCall): Promise<void>;
-      /** The call is over, counted or not. */
-      end(): void;
-    }
-  /** `sentence` says whose limit it is and when it starts anew. */
-  | { type: "refused"; code: string; sentence: string };
-
-export interface UsageMeter {
-  /** A figure that can't be read or written is logged, and never keeps anybody from an answer. */
-  admit(turn: TurnRecord): Promise<Permit>;
-  /** Newest day first; none before anything was counted. */
-  days(subject: string): Promise<UsageCount[]>;
-  /** Drops figures older than the two months that are kept. */
-  prune(): Promise<void>;
-}
 
 export interface UsageOptions {
   ledger: Ledger;
@@ -67,22 +33,10 @@ export interface UsageOptions {
   now?: () => number;
 }
 
-/** What figures are kept of. */
-export const usageSubject = {
-  user: (platform: string, userId: string) => `user:${platform}:${userId}`,
-  scope: (platform: string, scope: Scope) => `scope:${platform}:${scope}`,
-  conversation: (conversationId: string) => `conversation:${conversationId}`,
-  everyone: "everyone",
-};
-
 const dayMs = 86_400_000;
 const keptMs = 62 * dayMs;
 /** What a call under way is taken for on a day without any figures. */
 const firstCallTokens = 4_000;
-
-export function tokensOf(usage: Usage): number {
-  return usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
-}
 
 export function createUsageMeter(options: UsageOptions): UsageMeter {
   const { ledger, prices, log, now = Date.now } = options;
@@ -188,25 +142,6 @@ export function createUsageMeter(options: UsageOptions): UsageMeter {
       await ledger.prune("usage", ["counted"], now() - keptMs);
     },
   };
-}
-
-/** The figures of several days as one; `day` is the later one. */
-export function summed(one: UsageCount, other: UsageCount): UsageCount {
-  return {
-    day: one.day > other.day ? one.day : other.day,
-    calls: one.calls + other.calls,
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
-    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
-    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
-    cost: one.cost + other.cost,
-    unpricedCalls: one.unpricedCalls + other.unpricedCalls,
-    addedMs: one.addedMs + other.addedMs,
-  };
-}
-
-export function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
 }
 
 interface Watched {

@@ -1,5 +1,5 @@
 /** While the process waits for something before it can start: alive, and not ready, for whoever supervises it. */
-import { createEvents } from "../ports/events.ts";
+import { createEvents } from "../lib/event-bus.ts";
 import { createMetrics } from "./metrics.ts";
 import { createWebServer, type WebServerOptions } from "./server.ts";
 

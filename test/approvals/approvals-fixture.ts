@@ -2,15 +2,15 @@
 
 import { createApprovals } from "../../src/approvals/approvals.ts";
 import type { ApprovalsOptions } from "../../src/approvals/context.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createMasker } from "../../src/lib/redact.ts";
 import type { ApprovalCard, ApprovalRequest } from "../../src/ports/approval.ts";
-import { createEvents, type RemoraEvent } from "../../src/ports/events.ts";
+import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { Gate, GateMatch } from "../../src/ports/gate.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { Feedback } from "../../src/ports/memory.ts";
-import type { Author, InboundAnswer, JsonObject } from "../../src/ports/message.ts";
-import type { ReplyTarget } from "../../src/ports/platform.ts";
+import type { Author, InboundAnswer, JsonObject, ReplyTarget } from "../../src/ports/message.ts";
 import type { ToolCall } from "../../src/ports/tool.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createRecordedAudit } from "../doubles/audit.ts";

@@ -17,10 +17,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type AuditLog, createAuditLog } from "../../src/audit/audit-log.ts";
 import { exportAudit } from "../../src/audit/export.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createMasker } from "../../src/lib/redact.ts";
-import { createEvents } from "../../src/ports/events.ts";
 
 const dayMs = 86_400_000;
 const secret = 'a-very-"secret"-value';

@@ -2,8 +2,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createEvents } from "../../src/ports/events.ts";
 import { createSkillLibrary } from "../../src/skill-runtime/library/library.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
 import { skillText, writeFiles } from "../skill-runtime/folders.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { saidByCommand, withSkill } from "../../src/commands/ask-command.ts";
+import { withSkill } from "../../src/engine/asked-skill.ts";
+import { saidByCommand } from "../../src/platforms/shared/said-by-command.ts";
 import { inboundMessage } from "../doubles/records.ts";
 
 const nameOf = (asked: string) => (asked === "code-review" || asked === "review" ? "code-review" : undefined);

@@ -7,8 +7,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ApprovalCard, CardItem } from "../../src/ports/approval.ts";
-import type { AnswerChoice, AnswerReceipt, InboundMessage, InboundPick, Notice } from "../../src/ports/message.ts";
-import type { Platform, PlatformHandlers, Posts, ReplyTarget } from "../../src/ports/platform.ts";
+import type {
+  AnswerChoice,
+  AnswerReceipt,
+  InboundMessage,
+  InboundPick,
+  Notice,
+  ReplyTarget,
+} from "../../src/ports/message.ts";
+import type { Platform, PlatformHandlers, Posts } from "../../src/ports/platform.ts";
 import type { QuestionCard } from "../../src/ports/question.ts";
 
 /** One message as people see it in a conversation. */

@@ -9,7 +9,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TurnAbort } from "../../src/lib/abort.ts";
 import type { Backoff } from "../../src/lib/backoff.ts";
-import { createEvents, type EventMap, type EventName, type Events } from "../../src/ports/events.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
+import type { EventMap, EventName, Events } from "../../src/ports/events.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { ToolAttempt, Toolbox, ToolJob, ToolQueue } from "../../src/ports/tool.ts";
 

@@ -3,19 +3,21 @@
  * for what has its own tests. Everything that a person would see is in `reply`.
  */
 
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createEvents, type RemoraEvent } from "../../src/ports/events.ts";
+import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { VerdictClass } from "../../src/ports/gate.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { Episode, Feedback } from "../../src/ports/memory.ts";
-import { originsOfTurn } from "../../src/ports/origin.ts";
 import type { ToolCall, ToolJob, ToolResult, ToolSpec } from "../../src/ports/tool.ts";
 import type { TurnRecord } from "../../src/ports/turn.ts";
 import type { TurnLimits, TurnStages } from "../../src/ports/turn-deps.ts";
+import { originsOfTurn } from "../../src/ports/turn-origins.ts";
+import type { UsageLimits } from "../../src/ports/usage.ts";
 import { createDelivery } from "../../src/response/deliver.ts";
 import { readModel } from "../../src/response/parse.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
-import { createUsageMeter, type UsageLimits } from "../../src/usage/usage.ts";
+import { createUsageMeter } from "../../src/usage/usage.ts";
 import { createRecordingReply, type RecordingReply } from "./recording-reply.ts";
 import { createScriptedProvider, type ScriptedProvider, type ScriptStep } from "./scripted-provider.ts";
 

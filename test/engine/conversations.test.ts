@@ -1,18 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { conversationCommands } from "../../src/commands/registry.ts";
-import {
-  type Conversations,
-  type ConversationsOptions,
-  createConversations,
-} from "../../src/engine/conversation/conversations.ts";
+import { type ConversationsOptions, createConversations } from "../../src/engine/conversation/conversations.ts";
 import type { TurnEnd } from "../../src/engine/turn/run-turn.ts";
 import { saveTurn } from "../../src/engine/turn/turn-store.ts";
 import { abortCauseOf } from "../../src/lib/abort.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createSoleBus, createSoleLeases } from "../../src/ports/cluster.ts";
-import { createEvents } from "../../src/ports/events.ts";
+import type { Conversations } from "../../src/ports/conversation.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import { requesterOf, type TurnRecord } from "../../src/ports/turn.ts";
+import { createSoleBus, createSoleLeases } from "../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 

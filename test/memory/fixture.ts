@@ -2,10 +2,11 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import { createMemory, type MemoryOptions, type OwnedMemory } from "../../src/memory/memory.ts";
-import { createEvents, type RemoraEvent } from "../../src/ports/events.ts";
+import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { Episode, Feedback } from "../../src/ports/memory.ts";
 import type { Author } from "../../src/ports/message.ts";
 

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RemoraError } from "../../src/lib/errors.ts";
-import { createEvents, type RemoraEvent } from "../../src/ports/events.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
+import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { ModelEvent, Provider } from "../../src/ports/provider.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
 import { closedPort } from "../doubles/model.ts";

@@ -1,5 +1,5 @@
 /** Every provider, and the cascade, against the port's conformance suite. */
-import { createEvents } from "../../src/ports/events.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Provider } from "../../src/ports/provider.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
 import { createDemoProvider } from "../../src/providers/demo.ts";

@@ -1,7 +1,7 @@
 /** What a model thought goes back to it within the turn, byte for byte, and to nobody else. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createEvents } from "../../src/ports/events.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Json } from "../../src/ports/message.ts";
 import {
   longestCarry,

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TurnAbort } from "../../src/lib/abort.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createSoleBus } from "../../src/ports/cluster.ts";
 import type { Author } from "../../src/ports/message.ts";
-import type { QuestionCard } from "../../src/ports/question.ts";
-import { createQuestions, type Questions } from "../../src/questions/questions.ts";
+import type { QuestionCard, Questions } from "../../src/ports/question.ts";
+import { createQuestions } from "../../src/questions/questions.ts";
+import { createSoleBus } from "../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { turnRecord } from "../doubles/records.ts";
 

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { skillsCommand } from "../../src/commands/grants-command.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createEvents } from "../../src/ports/events.ts";
 import type { InboundCommand } from "../../src/ports/message.ts";
 import { createSkillLibrary } from "../../src/skill-runtime/library/library.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";

@@ -1,9 +1,10 @@
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createEvents, type RemoraEvent } from "../../src/ports/events.ts";
+import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { SkillSet } from "../../src/ports/skill.ts";
 import { briefs, createSkillLibrary } from "../../src/skill-runtime/library/library.ts";
 import { skillFolder, skillText, writeFiles } from "./folders.ts";

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { expect, onTestFinished, vi } from "vitest";
 import { createGate } from "../../src/gate/gate.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Log } from "../../src/lib/log.ts";
-import { createEvents } from "../../src/ports/events.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import type { PluginHome, ToolOffer } from "../../src/ports/plugin.ts";
 import type { Skill } from "../../src/ports/skill.ts";

@@ -1,8 +1,8 @@
 import { mkdir, readFile, rm, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createEvents } from "../../src/ports/events.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import type { ToolScope } from "../../src/ports/tool.ts";
 import { createSkillLibrary } from "../../src/skill-runtime/library/library.ts";

@@ -5,14 +5,15 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { binned } from "../../skills/data/chart/bars.ts";
-import { type ChartRequest, drawChart } from "../../skills/data/chart/chart.ts";
+import { drawChart } from "../../skills/data/chart/chart.ts";
+import type { ChartRequest } from "../../skills/data/chart/chart-request.ts";
 import { readFont } from "../../skills/data/chart/font.ts";
 import { joinedSlices } from "../../skills/data/chart/pie.ts";
 import { timeOf } from "../../skills/data/chart/plot.ts";
 import { linearScale, niceStep, timeScale } from "../../skills/data/chart/scales.ts";
 import { createTypesetter, type Typesetter } from "../../skills/data/chart/text.ts";
-import type { Rows, Value } from "../../skills/data/database.ts";
 import plugin from "../../skills/data/plugin.ts";
+import type { Rows, Value } from "../../skills/data/rows.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import { makePlace, type TestPlace, textOf } from "./place.ts";
 

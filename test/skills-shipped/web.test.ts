@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createGate } from "../../src/gate/gate.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createEvents } from "../../src/ports/events.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import { taintTag } from "../../src/ports/origin.ts";
 import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";

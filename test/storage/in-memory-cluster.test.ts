@@ -1,5 +1,5 @@
 import { silentLog } from "../../src/lib/log.ts";
-import { createSoleBus, createSoleLeases } from "../../src/ports/cluster.ts";
+import { createSoleBus, createSoleLeases } from "../../src/storage/in-memory-cluster.ts";
 import { coordinationConformance } from "../conformance/cluster.ts";
 
 coordinationConformance("the sole leases and bus", { isSole: true }, async () => {

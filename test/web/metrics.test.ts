@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEvents } from "../../src/ports/events.ts";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
 
 const turn = { turnId: "t1", conversationId: "local:dm:ann", userId: "ann" };

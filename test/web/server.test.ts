@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createEvents } from "../../src/lib/event-bus.ts";
 import { type Log, silentLog } from "../../src/lib/log.ts";
-import { createEvents } from "../../src/ports/events.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
 import { createWebServer, type WebServer } from "../../src/web/server.ts";
 

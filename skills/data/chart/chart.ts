@@ -1,25 +1,13 @@
 /** A chart from the rows of a query: as SVG, with what its reader should know besides. */
-import type { Rows } from "../database.ts";
+
 import { dataProblem } from "../problem.ts";
+import type { Rows } from "../rows.ts";
 import { drawBars, drawHistogram } from "./bars.ts";
+import type { ChartRequest } from "./chart-request.ts";
 import { drawLines } from "./lines.ts";
 import { drawPie, joinedSlices } from "./pie.ts";
 import { columnIndex, numberIn, type Plot, plotOf } from "./plot.ts";
 import type { Typesetter } from "./text.ts";
-
-export interface ChartRequest {
-  type: "bar" | "line" | "area" | "scatter" | "pie" | "histogram";
-  x: string | undefined;
-  /** Empty: all columns with numbers that are left. */
-  y: string[];
-  series: string | undefined;
-  title: string;
-  xTitle: string | undefined;
-  yTitle: string | undefined;
-  isStacked: boolean | undefined;
-  isHorizontal: boolean | undefined;
-  bins: number | undefined;
-}
 
 export interface Drawing {
   svg: string;

@@ -2,9 +2,10 @@
  * What is to be drawn, from the rows of a query: which columns are meant, of what kind x is, and the series with their points.
  * What can't be drawn as it is meant is refused with what to change in the query.
  */
-import type { Rows, Value } from "../database.ts";
+
 import { dataProblem } from "../problem.ts";
-import type { ChartRequest } from "./chart.ts";
+import type { Rows, Value } from "../rows.ts";
+import type { ChartRequest } from "./chart-request.ts";
 
 export interface Point {
   /** The index of a category, a number, or milliseconds since 1970. */

@@ -2,20 +2,9 @@
  * Which conversations there are, in which scope, and who took part: so that what is kept by conversation can be found
  * again when a person wants it forgotten. Written before anything of a conversation is kept; message texts are not in it.
  */
+
+import type { KnownConversations } from "../../ports/conversation.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import type { Scope } from "../../ports/message.ts";
-import type { TurnRecord } from "../../ports/turn.ts";
-
-export interface KnownConversation {
-  scope: Scope;
-  /** Ids of everyone whose messages were part of a turn. */
-  userIds: string[];
-}
-
-export interface KnownConversations {
-  note(turn: TurnRecord): Promise<void>;
-  list(): Promise<(KnownConversation & { id: string })[]>;
-}
 
 export function createKnownConversations(ledger: Ledger): KnownConversations {
   return {

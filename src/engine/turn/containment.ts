@@ -2,8 +2,9 @@
  * What a call could do beyond its draft, and what follows: a call that can do nothing runs unasked, and again after a crash;
  * every other is asked about, whatever the rules of skills say. No grant covers these questions.
  */
+
+import type { Containment } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
-import type { JsonObject } from "../../ports/message.ts";
 import { isFromOutside, type Origin } from "../../ports/origin.ts";
 import { networkOf, type ToolSpec } from "../../ports/tool.ts";
 
@@ -22,26 +23,6 @@ export interface ContainmentOptions {
   describeHosts(hosts: readonly string[]): string[];
   /** Files that the conversation's draft has changed. */
   changedPaths(conversationId: string): Promise<string[]>;
-}
-
-/** What is known of a call besides its arguments. */
-export interface CallState {
-  isUnconfined: boolean;
-  /** What the prompt that led to it held that the requester has not written. */
-  untrusted: readonly Origin[];
-}
-
-export interface Containment {
-  /** In a view it changes nothing but its draft: after a crash it can simply run again. */
-  isContained(spec: ToolSpec | undefined, input: JsonObject): boolean;
-  /** It would work on the real folder, because no view can be made over it. */
-  isUnconfined(spec: ToolSpec | undefined, folder: string): Promise<boolean>;
-  /** Why the call can't run whatever people answer, in a sentence for the model: then nobody is asked. */
-  problem(spec: ToolSpec | undefined, input: JsonObject): string | undefined;
-  /** Why a person must be asked, besides what the rules of skills say. */
-  reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
-  /** What leaves the draft with the call, a line each. */
-  facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
 }
 
 const maxNamedPaths = 10;

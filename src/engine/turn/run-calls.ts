@@ -17,11 +17,11 @@ import {
   originOfPerson,
   originText,
   taintTags,
-  untrustedIn,
   withoutRememberedPeople,
 } from "../../ports/origin.ts";
 import { networkOf, type ToolCall, type ToolJob, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "../../ports/turn.ts";
+import { untrustedIn } from "../../ports/turn-origins.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 const maxNamedOrigins = 5;

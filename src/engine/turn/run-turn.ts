@@ -10,7 +10,7 @@
  */
 import { abortCauseOf, TurnAbort } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
-import { originsOfTurn, untrustedFor } from "../../ports/origin.ts";
+import { untrustedFor } from "../../ports/origin.ts";
 import type { ModelEvent, ModelRequest } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import {
@@ -24,7 +24,8 @@ import {
   textOf,
 } from "../../ports/turn.ts";
 import type { TurnLimits, TurnStages } from "../../ports/turn-deps.ts";
-import type { Permit } from "../../usage/usage.ts";
+import { originsOfTurn } from "../../ports/turn-origins.ts";
+import type { Permit } from "../../ports/usage.ts";
 import { runCalls } from "./run-calls.ts";
 import { fieldsOf, saveTurn, TurnLost, type TurnRun } from "./turn-store.ts";
 

@@ -8,11 +8,11 @@
  * Refusals are `Refusal`s with an HTTP status and a sentence for the person; everything else that is thrown is a bug.
  */
 import { randomUUID } from "node:crypto";
-import { saidByCommand } from "../../commands/ask-command.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { AnswerChoice, AnswerReceipt, Attachment, Author, InboundMessage, Scope } from "../../ports/message.ts";
 import type { PlatformHandlers } from "../../ports/platform.ts";
+import { saidByCommand } from "../shared/said-by-command.ts";
 import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId } from "./conversation-id.ts";

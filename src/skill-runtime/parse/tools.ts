@@ -3,9 +3,8 @@
  * A name that providers refuse is repaired and reported; the plugin is still called by the name its author wrote.
  */
 import { isMap, isSeq } from "yaml";
-import type { FolderUse } from "../../ports/draft.ts";
 import type { Json, JsonObject } from "../../ports/message.ts";
-import type { ToolSpec } from "../../ports/tool.ts";
+import type { FolderUse, ToolSpec } from "../../ports/tool.ts";
 import type { Notes } from "./diagnostics.ts";
 import { toToolParameters } from "./schema.ts";
 import { withoutUnseen } from "./text.ts";

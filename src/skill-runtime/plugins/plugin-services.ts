@@ -9,10 +9,10 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { Platform } from "../../ports/platform.ts";
 import type { PluginChat, PluginMemory, PluginSchedules, PluginServices } from "../../ports/plugin.ts";
+import type { Questions } from "../../ports/question.ts";
+import type { Schedules } from "../../ports/schedule.ts";
 import type { ToolScope } from "../../ports/tool.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
-import type { Questions } from "../../questions/questions.ts";
-import type { Schedules } from "../../schedules/schedules.ts";
 
 export interface PluginServicesOptions {
   ledger: Ledger;

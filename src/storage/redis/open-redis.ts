@@ -2,10 +2,10 @@
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import { createAlone } from "../../ports/cluster.ts";
+import { createAlone } from "../../lib/with-lock.ts";
 import type { Ledger } from "../../ports/ledger.ts";
+import type { DurableState, OnWaiting, RedisSettings } from "../durable-state.ts";
 import { createRedisStore } from "../keyv/redis-store.ts";
-import type { DurableState, OnWaiting, RedisSettings } from "../open-state.ts";
 import { type DataLock, lockData } from "../sqlite/data-lock.ts";
 import { createRedisBus } from "./bus.ts";
 import { createRedisConnection, type RedisConnection } from "./connection.ts";

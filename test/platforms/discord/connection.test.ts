@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createEvents, type RemoraEvent } from "../../../src/ports/events.ts";
+import { createEvents } from "../../../src/lib/event-bus.ts";
+import type { RemoraEvent } from "../../../src/ports/events.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";

@@ -2,10 +2,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createEvents } from "../../../src/lib/event-bus.ts";
 import { silentLog } from "../../../src/lib/log.ts";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
 import { createLocalPlatform, type LocalPlatform } from "../../../src/platforms/local/platform.ts";
-import { createEvents } from "../../../src/ports/events.ts";
 import { createMetrics } from "../../../src/web/metrics.ts";
 import { createWebServer, type WebServer } from "../../../src/web/server.ts";
 

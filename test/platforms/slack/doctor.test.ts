@@ -11,8 +11,9 @@ import { methodRules, scopeFor, scopeForEvent } from "../../doubles/slack/method
 
 describe("the manifest", () => {
   const sources = join(import.meta.dirname, "../../../src/platforms/slack");
-  const code = readdirSync(sources)
-    .map((name) => readFileSync(join(sources, name), "utf8"))
+  const code = readdirSync(sources, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "utf8"))
     .join("\n");
   const methods = Object.keys(methodRules).filter((method) => code.includes(`"${method}"`));
   const kinds = ["channel", "group", "im", "mpim"] as const;
@@ -62,7 +63,7 @@ describe("the manifest", () => {
 
   test("subscribes to exactly the events that are listened to", async () => {
     const { botEvents } = await readManifest();
-    const listeners = readFileSync(join(sources, "listeners.ts"), "utf8");
+    const listeners = readFileSync(join(sources, "inbound/listeners.ts"), "utf8");
     const patterns = [...listeners.matchAll(/app\.event\((?:"([^"]+)"|\/(.+?)\/)/g)].map(([, name, pattern]) =>
       name === undefined ? new RegExp(pattern ?? "") : new RegExp(`^${name}$`),
     );

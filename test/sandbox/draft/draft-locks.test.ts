@@ -1,8 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSoleLeases, type Leases } from "../../../src/ports/cluster.ts";
+import type { Leases } from "../../../src/ports/cluster.ts";
 import { createDraftLocks } from "../../../src/sandbox/draft/draft-locks.ts";
+import { createSoleLeases } from "../../../src/storage/in-memory-cluster.ts";
 
 const never = new AbortController().signal;
 

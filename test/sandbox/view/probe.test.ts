@@ -34,7 +34,7 @@ function prepareElsewhere() {
   const place = realpathSync(mkdtempSync(join(tmpdir(), "remora-view-")));
   onTestFinished(() => rmSync(place, { recursive: true, force: true }));
   chmodSync(place, 0o755);
-  for (const folder of ["core", "ports", "sandbox"])
+  for (const folder of ["lib", "ports", "sandbox"])
     cpSync(join(source, folder), join(place, "src", folder), { recursive: true });
   cpSync(process.execPath, join(place, "node"));
   for (const name of ["work", "scratch", "data"]) {

@@ -10,9 +10,9 @@ import {
   type RESTPostAPIChatInputApplicationCommandsJSONBody,
   Routes,
 } from "discord.js";
-import { saidByCommand } from "../../../commands/ask-command.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Store } from "../../../ports/store.ts";
+import { saidByCommand } from "../../shared/said-by-command.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { clip } from "../outbound/plain-text.ts";
 

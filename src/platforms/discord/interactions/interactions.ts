@@ -22,12 +22,12 @@ import {
   InteractionType,
   MessageFlags,
 } from "discord.js";
-import { saidByCommand } from "../../../commands/ask-command.ts";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { AnswerChoice, Author } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
+import { saidByCommand } from "../../shared/said-by-command.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { type Channels, factsOf, isThread } from "../api/channels.ts";
 import { authorOf } from "../api/people.ts";

@@ -11,7 +11,8 @@
 import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { Posts, ReplyTarget } from "../../../ports/platform.ts";
+import type { ReplyTarget } from "../../../ports/message.ts";
+import type { Posts } from "../../../ports/platform.ts";
 import {
   codeOfRefusal,
   type DiscordApi,

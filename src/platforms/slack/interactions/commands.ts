@@ -3,11 +3,11 @@
  * for everybody to see, and answered in a thread of its own as a mention would be.
  */
 import { z } from "zod";
-import { saidByCommand } from "../../../commands/ask-command.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Author, InboundCommand, InboundMessage } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
+import { saidByCommand } from "../../shared/said-by-command.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";

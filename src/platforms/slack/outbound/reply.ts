@@ -8,7 +8,8 @@
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { ApprovalCard } from "../../../ports/approval.ts";
-import type { Posts, Reply, ReplyTarget } from "../../../ports/platform.ts";
+import type { ReplyTarget } from "../../../ports/message.ts";
+import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import type { SlackApi } from "../api/api.ts";

@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ReplyTarget } from "../../../ports/platform.ts";
+import type { ReplyTarget } from "../../../ports/message.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
 import type { People } from "../api/people.ts";

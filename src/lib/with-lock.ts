@@ -1,0 +1,40 @@
+/** One process at a time under a name, over the leases of the cluster. */
+import type { Alone, Lease, Leases } from "../ports/cluster.ts";
+import { pause } from "./backoff.ts";
+
+import { RemoraError } from "./errors.ts";
+
+/** Short work, such as rewriting a file: whoever waits asks again every few milliseconds. Rejects when it is held too long. */
+export function createAlone(leases: Leases): Alone {
+  return async (name, work) => {
+    const lease = await acquiredInTime(leases, name);
+    try {
+      return await work();
+    } finally {
+      await lease.release();
+    }
+  };
+}
+
+const aloneWaitMs = 30_000;
+
+const askAgainMs = 15;
+
+async function acquiredInTime(leases: Leases, name: string): Promise<Lease> {
+  const until = Date.now() + aloneWaitMs;
+  for (;;) {
+    const lease = await leases.acquire(name);
+    if (lease !== undefined) return lease;
+    if (Date.now() >= until) {
+      throw new RemoraError({
+        code: "coordination.busy",
+        place: name,
+        message: `another process has had it for more than ${aloneWaitMs / 1000} s, so nothing was changed. Try again.`,
+        isRetryable: true,
+      });
+    }
+    await pause(askAgainMs * (1 + Math.random()), never);
+  }
+}
+
+const never = new AbortController().signal;

@@ -1,0 +1,2 @@
+/** Waiting that an abort ends at once. */
+export { pause } from "../lib/backoff.ts";

@@ -1,0 +1,22 @@
+/** The types of a plugin: what it exports, what its calls are given, and what they return. */
+export type { Log } from "../lib/log.ts";
+export type { ChatLine } from "../ports/chat.ts";
+export type { JobSummary, PluginCommands, PluginJobs } from "../ports/draft.ts";
+export type { JsonObject } from "../ports/message.ts";
+export type {
+  OfferedTool,
+  Plugin,
+  PluginChat,
+  PluginContext,
+  PluginHome,
+  PluginMemory,
+  PluginResult,
+  PluginSchedules,
+  PluginSkills,
+  RecalledNote,
+  ToolOffer,
+} from "../ports/plugin.ts";
+export type { CommandEnd } from "../ports/sandbox.ts";
+export type { ScheduleTime, ShownSchedule } from "../ports/schedule.ts";
+export type { Skill, SkillDiagnostic } from "../ports/skill.ts";
+export type { ToolFile } from "../ports/tool.ts";

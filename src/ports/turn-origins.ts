@@ -1,0 +1,57 @@
+/** Where the text of a whole turn comes from: its messages, and what its calls brought in. */
+
+import type { InboundMessage, JsonObject } from "./message.ts";
+import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";
+
+import type { ToolSpec, ToolStatus } from "./tool.ts";
+
+import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
+
+/** A call with one of these never ran, so that nothing came in through it. */
+const neverRan: readonly ToolStatus[] = ["invalid", "denied", "blocked"];
+
+/** What the result of a call of such a tool comes from, as far as its description says. */
+export function originsOfTool(spec: ToolSpec | undefined, name: string, input: JsonObject): Origin[] {
+  if (spec !== undefined && !spec.readsUntrusted) return [];
+  if (spec?.offeredBy !== undefined) return [originOf("mcp", spec.offeredBy)];
+  if (typeof input.url === "string") return [originOf("web", withoutScheme(input.url))];
+  return [originOf("tool", name)];
+}
+
+/** Of the messages and results of a turn: what was said and brought in, in whatever prompt it stands. */
+export function originsOfTurn({ messages, steps }: TurnRecord, specs: readonly ToolSpec[]): Origin[] {
+  const byName = new Map(specs.map((spec) => [spec.name, spec]));
+  const calls = steps.flatMap((step) => step.calls);
+  return [...messages.flatMap(originsOfMessage), ...calls.flatMap((record) => originsOfCall(record, byName))];
+}
+
+function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
+  const read = attachments.filter(({ text, imageBase64 }) => text !== undefined || imageBase64 !== undefined);
+  // Whoever attached it, somebody else may have written it.
+  return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
+}
+
+/** In doubt it counts: a call of an earlier version, or one that was cut off, says nothing of what it read. */
+function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
+  // What people said when they refused it.
+  if (result?.status === "denied") return result.origins ?? [];
+  if (result === undefined || neverRan.includes(result.status)) return [];
+  return result.origins ?? originsOfTool(specs.get(raw.name), raw.name, call?.input ?? {});
+}
+
+/** What the prompt of a step held that the person who asked has not written. */
+export function untrustedIn(turn: TurnRecord, step: StepRecord, specs: readonly ToolSpec[]): Origin[] {
+  if (step.untrusted !== undefined) return step.untrusted;
+  // Of an earlier version: what the turn had read by then.
+  const before = { ...turn, steps: turn.steps.slice(0, turn.steps.indexOf(step)) };
+  return untrustedFor(originsOfTurn(before, specs), requesterOf(turn).id);
+}
+
+/** Whether any of its prompts held what withholds grants. */
+export function isTainted(turn: TurnRecord, specs: readonly ToolSpec[]): boolean {
+  return turn.steps.some((step) => withoutRememberedPeople(untrustedIn(turn, step, specs)).length > 0);
+}
+
+function withoutScheme(url: string): string {
+  return url.replace(/^[a-z]+:\/\//i, "").replace(/[?#].*$/s, "");
+}

@@ -1,0 +1,39 @@
+/** The cluster of one process that is alone on its ledger. */
+
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Bus, BusMessage, Leases } from "../ports/cluster.ts";
+
+/** For one process that is alone on its ledger. */
+export function createSoleLeases(): Leases {
+  const held = new Set<string>();
+  return {
+    async acquire(name) {
+      if (held.has(name)) return undefined;
+      held.add(name);
+      return { signal: new AbortController().signal, release: async () => void held.delete(name) };
+    },
+    close: async () => held.clear(),
+  };
+}
+
+/** For one process that is alone on its ledger. Listeners hear in the same tick; one that throws is logged, the others hear. */
+export function createSoleBus(log: Log): Bus {
+  const listeners = new Set<(message: BusMessage) => void>();
+  return {
+    publish(message) {
+      for (const listener of [...listeners]) {
+        try {
+          listener(message);
+        } catch (thrown) {
+          log.error({ error: messageOf(thrown), type: message.type }, "a listener of the bus failed");
+        }
+      }
+    },
+    listen(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    close: async () => listeners.clear(),
+  };
+}
