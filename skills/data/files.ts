@@ -1,7 +1,7 @@
 /** The files of a call: opened inside the working folder, of a format that is known, and not too large together. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
 import { atPlace, existingFile, openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { dataProblem } from "./problem.ts";
@@ -47,7 +47,7 @@ export async function openFiles(
       const shown = files.map((file) => file.name).join(", ");
       throw dataProblem(
         shown,
-        `${what} ${sizeText(size)}, and at most ${megabytes} MiB are read: use a part of the data`,
+        `${what} ${formatBytes(size)}, and at most ${megabytes} MiB are read: use a part of the data`,
       );
     }
     return files;
@@ -124,7 +124,7 @@ export async function saveFile(
     }
     const before = await existingFile(place);
     await replaceFile(place, content, before?.mode ?? 0o644);
-    return `${before === undefined ? "Written to" : "Replaced"} ${place.shown} (${sizeText(content.length)}).`;
+    return `${before === undefined ? "Written to" : "Replaced"} ${place.shown} (${formatBytes(content.length)}).`;
   });
 }
 

@@ -5,7 +5,7 @@
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
-import { runChildTask } from "../../src/plugin-sdk/isolated-process.ts";
+import { runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 import { chartOf, fileNameOf, filesIn, optionalText, sourceOptions } from "./arguments.ts";
@@ -55,7 +55,7 @@ function createDataTools(): Plugin {
       async () => {
         const limits = { timeoutMs: seconds * 1000, megabytes: processMegabytes(megabytes) };
         const task = { module, request, descriptors, ...limits };
-        const outcome = await runChildTask(task, signal);
+        const outcome = await runIsolatedProcess(task, signal);
         // The process runs our own code and nothing else, so that its answer is what it is declared to be.
         if (outcome.type === "answer") return outcome.answer as DataAnswer;
         throw failureOf(outcome.why, outcome.message, seconds);

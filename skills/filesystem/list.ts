@@ -1,6 +1,6 @@
 /** `list_folder`: what is in a folder, a line each, folders with a slash, files with their size, links with where they lead. */
 import { lstat, readlink } from "node:fs/promises";
-import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { atReadable } from "./outputs.ts";
@@ -40,7 +40,7 @@ async function describe({ path, place, kind }: Entry): Promise<string> {
   if (kind === "link") return `${path} -> ${await readlink(place).catch(() => "?")}`;
   if (kind === "other") return `${path} (pipe, socket or device)`;
   const size = await lstat(place).then(
-    (found) => sizeText(found.size),
+    (found) => formatBytes(found.size),
     () => "gone",
   );
   return `${path}  ${size}`;

@@ -1,6 +1,6 @@
 /** Files as text: what is too large or no text is refused with what to do instead. */
 import type { FileHandle } from "node:fs/promises";
-import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import { fileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
 const mostReadBytes = 16 * 1024 * 1024;
@@ -13,11 +13,11 @@ export async function readText(handle: FileHandle, shown: string): Promise<strin
   if (size > mostReadBytes) {
     throw fileProblem(
       shown,
-      `has ${sizeText(size)} and can't be read whole: use shell_exec with head, tail, sed -n or grep`,
+      `has ${formatBytes(size)} and can't be read whole: use shell_exec with head, tail, sed -n or grep`,
     );
   }
   const bytes = await handle.readFile();
-  if (isBinary(bytes)) throw fileProblem(shown, `is no text file (${sizeText(bytes.length)} of binary data)`);
+  if (isBinary(bytes)) throw fileProblem(shown, `is no text file (${formatBytes(bytes.length)} of binary data)`);
   return new TextDecoder().decode(bytes);
 }
 

@@ -1,6 +1,6 @@
 /** `write_file`: a text file, new or replaced whole; permissions of a replaced file stay. */
 
-import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
 import { atPlace, existingFile, fileProblem } from "../../src/plugin-sdk/working-folder.ts";
@@ -12,9 +12,9 @@ export function writeFileText(input: JsonObject, { workingFolder }: PluginContex
     if (place.shown === ".") throw fileProblem(place.shown, "is the working folder: name a file in it");
     const before = await existingFile(place);
     await replaceFile(place, content, before?.mode ?? 0o644);
-    const size = sizeText(Buffer.byteLength(content));
+    const size = formatBytes(Buffer.byteLength(content));
     return before === undefined
       ? `Created ${place.shown} (${size}).`
-      : `Replaced ${place.shown} (${size}, before ${sizeText(before.size)}).`;
+      : `Replaced ${place.shown} (${size}, before ${formatBytes(before.size)}).`;
   });
 }

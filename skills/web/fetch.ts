@@ -6,7 +6,7 @@
  *   3. the part that was asked for is given, and how to go on
  */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
-import { sizeText } from "../../src/plugin-sdk/format-bytes.ts";
+import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { decodeText } from "./decode.ts";
 import type { Disclosure } from "./disclosure.ts";
@@ -89,7 +89,7 @@ async function fetchDocument(
   if (got.status < 200 || got.status > 299) return refused(got, kind);
   if (kind.type === "other") return failure(otherText(got, kind.name));
   const where = got.url.href === url.href ? url.href : `${got.url.href} (redirected from ${url.href})`;
-  const cut = got.isCut ? [`only the first ${sizeText(got.body.length)} were read`] : [];
+  const cut = got.isCut ? [`only the first ${formatBytes(got.body.length)} were read`] : [];
   disclosure.show(conversationId, [got.url.href]);
   if (form === "raw" || kind.type === "text") {
     const text = decodeText(got.body, got.contentType);
@@ -150,7 +150,7 @@ function meaningOf(status: number): string {
 }
 
 function otherText({ url, contentLength }: Download, name: string): string {
-  const size = contentLength === undefined || !Number.isFinite(contentLength) ? "" : `, ${sizeText(contentLength)}`;
+  const size = contentLength === undefined || !Number.isFinite(contentLength) ? "" : `, ${formatBytes(contentLength)}`;
   return `${url.href} is ${name}${size}: only pages and text can be read here. Look for a page that says the same, or give the person the link.`;
 }
 

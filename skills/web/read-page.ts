@@ -3,7 +3,7 @@
  * has to do. Two at once: each may need a whole core for a moment.
  */
 import PQueue from "p-queue";
-import { runChildTask } from "../../src/plugin-sdk/isolated-process.ts";
+import { runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
 import { decodeText } from "./decode.ts";
 import type { Page, PageRequest } from "./page.ts";
 
@@ -31,7 +31,7 @@ export function createPageReader({ timeoutMs = 8_000, megabytes = 400 }: PageRea
     read: (request, signal) =>
       queue.add(
         async () => {
-          const outcome = await runChildTask({ module, request, timeoutMs, megabytes }, signal);
+          const outcome = await runIsolatedProcess({ module, request, timeoutMs, megabytes }, signal);
           // The process runs our own code and nothing else, so that its answer is what it is declared to be.
           if (outcome.type === "answer") return outcome.answer as Page;
           return { bareText: bareText(decodeText(request.body, request.contentType)), why: outcome.message };

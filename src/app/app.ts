@@ -35,17 +35,17 @@ import {
 import type { Settings } from "../config/load.ts";
 import { createContextBuilder } from "../context/assemble.ts";
 import { forgetSnapshots } from "../context/forget-snapshots.ts";
-import { createKnownConversations } from "../engine/conversation/conversation-registry.ts";
+import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
 import { createHousekeeping } from "../engine/housekeeping.ts";
-import { createHandlers } from "../engine/platform-handlers.ts";
+import { createPlatformHandlers } from "../engine/platform-handlers.ts";
 import { createPosts } from "../engine/turn/posts.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
 import { createGate } from "../gate/gate.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { createEvents } from "../lib/event-bus.ts";
 import type { Log } from "../lib/log.ts";
-import { doWhenDue } from "../lib/periodic.ts";
+import { runIfDue } from "../lib/periodic.ts";
 import { createMasker, type Redact } from "../lib/redact.ts";
 import { createMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
@@ -59,7 +59,7 @@ import type { SandboxReport } from "../ports/sandbox.ts";
 import type { Skill } from "../ports/skill.ts";
 import type { ToolQueue, ToolScope } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
-import type { Delivery, TurnStages } from "../ports/turn-deps.ts";
+import type { Delivery, TurnDeps } from "../ports/turn-deps.ts";
 import { isTainted } from "../ports/turn-origins.ts";
 import { createCascade } from "../providers/cascade.ts";
 import { createProviders, type ProviderStatus } from "../providers/select.ts";
@@ -193,7 +193,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     redact,
     retentionDays: config.memory.retentionDays,
-    ...(state.alone === undefined ? {} : { alone: state.alone }),
+    ...(state.withLock === undefined ? {} : { withLock: state.withLock }),
   });
   async function isOwnersCall({ turnId, requester }: ToolScope): Promise<boolean> {
     const turn = await ledger.get("turn", turnId);
@@ -222,7 +222,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const toolbox = wrap.toolbox?.(tools) ?? tools;
   const provider = createCascade({ providers: selected.providers, events });
   const usage = createUsageMeter({ ledger, prices: config.models.prices, limits: config.limits, log });
-  const known = createKnownConversations(ledger);
+  const known = createConversationRegistry(ledger);
   const modelChoice = createModelChoice({
     store,
     models: modelsToChoose(settings, selected.providers),
@@ -344,7 +344,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const access = createAccess({ rules: accessRules(settings), ledger, isOwner });
 
   const builder = { ...context, remember };
-  const stages: TurnStages = {
+  const stages: TurnDeps = {
     ledger,
     events,
     context: wrap.context?.(builder) ?? builder,
@@ -375,7 +375,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     leases,
     bus,
     takesTurns: role !== "platforms",
-    takeUpEveryMs: Math.min(5_000, config.redis.lockMs / 2),
+    resumeOrphansEveryMs: Math.min(5_000, config.redis.lockMs / 2),
     serves: async (conversationId) => {
       const [platform = ""] = conversationId.split(":", 1);
       return platforms.has(platform) && (state.redis === undefined || platform !== "local" || (await home.isHere()));
@@ -429,7 +429,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
   });
   const home = createPageHome({ data, store, leases });
-  const handlers = createHandlers({
+  const handlers = createPlatformHandlers({
     ...{ conversations, approvals, questions, commands, context, access, log },
     skillNamed: (asked, conversationId) => byAnyName(tools.skillsFor(conversationId).skills).get(asked)?.name,
   });
@@ -494,7 +494,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     ledger,
     cleanUps: [
-      () => doWhenDue(store, { name: "consolidation", everyMs: weekMs, work: memory.consolidate }),
+      () => runIfDue(store, { name: "consolidation", everyMs: weekMs, work: memory.consolidate }),
       usage.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxKeptMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsKeptMs),
@@ -540,7 +540,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     async start() {
       url = (await server.start()).url;
       await drafts.recover();
-      await taskFiles.markInterrupted(conversations.goingOn);
+      await taskFiles.markInterrupted(conversations.activeTurnIds);
       await library.watch();
       for (const platform of takesMessages(role) ? platforms.values() : []) {
         if (platform.name === "local") isPageOurs = await home.claim();

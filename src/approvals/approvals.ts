@@ -9,7 +9,7 @@
  * Nothing is kept or timed in memory: any number of processes may do this on one ledger, and a restart changes nothing.
  */
 
-import { createSerial } from "../lib/keyed-mutex.ts";
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import { answerCard } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
@@ -48,7 +48,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
   const record = (cardId: string) => recordCard(context, cardId);
   const notices = createNotices({ ledger, log, onSettled, wake, cards, record });
   const grantMs = options.policy.grantMs ?? defaultGrantMs;
-  const context: ApprovalsContext = { ...options, now, grants, notices, records, grantMs, serial: createSerial() };
+  const context: ApprovalsContext = { ...options, now, grants, notices, records, grantMs, serial: createKeyedMutex() };
   let nextPruneAt = 0;
 
   async function settleAll(

@@ -1,7 +1,7 @@
 /** Answers in the audit, before they take effect: who decided what, on whose behalf, and what was shown. */
 import { createHash } from "node:crypto";
 import { messageOf } from "../lib/errors.ts";
-import { ruleText } from "../lib/text/describe-rule.ts";
+import { describeRule } from "../lib/text/describe-rule.ts";
 import type { ApprovalRecord, CardItem } from "../ports/approval.ts";
 import type { AuditMap, ShownCard } from "../ports/audit.ts";
 import type { Author } from "../ports/message.ts";
@@ -38,7 +38,7 @@ function fieldsOf(
   { choice, by, isOperator, input }: RecordedAnswer,
 ): AuditMap["approval.answered"] {
   const { id: approvalId, turnId, conversationId, call, callHash, requester, grantIds } = row.body;
-  const rules = choice === "allow" ? (grantableRules(row.body.matches) ?? []).map(ruleText) : [];
+  const rules = choice === "allow" ? (grantableRules(row.body.matches) ?? []).map(describeRule) : [];
   return {
     ...{ turnId, conversationId, approvalId, callId: call.id, callHash, requester: personOf(requester) },
     ...{ by: personOf(by), isOperator, choice, tool: call.name, input: input ?? JSON.stringify(call.input) },

@@ -7,7 +7,7 @@
  */
 import { basename, dirname } from "node:path";
 import type { Mask } from "../lib/redact.ts";
-import { ruleText, shownPattern } from "../lib/text/describe-rule.ts";
+import { describePattern, describeRule } from "../lib/text/describe-rule.ts";
 import type { ApprovalCard, ApprovalRecord, ApprovalState, CardItem } from "../ports/approval.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { LedgerEntry } from "../ports/ledger.ts";
@@ -159,7 +159,7 @@ function reasonOf(match: GateMatch): string {
   const where = file === "" ? "" : `, ${placeOf(match)}`;
   // A pattern that names a tag says so itself.
   const seen = form === "exact" || form === "tag" ? "" : `, seen in the ${form} form`;
-  return `${because}“${shownPattern(pattern)}” (skill ${skill}${where}${seen})`;
+  return `${because}“${describePattern(pattern)}” (skill ${skill}${where}${seen})`;
 }
 
 /** Where the whole pattern stands: `shell/SKILL.md:12`. */
@@ -175,7 +175,7 @@ function grantTextOf({ matches, changes, requester }: ApprovalRecord, grantMs: n
   const rules = grantableRules(matches) ?? [];
   const named = rules.map((rule) => {
     const match = matches.find(({ skill, pattern }) => skill === rule.skill && pattern === rule.pattern);
-    return match === undefined ? ruleText(rule) : `${ruleText(rule)} (${placeOf(match)})`;
+    return match === undefined ? describeRule(rule) : `${describeRule(rule)} (${placeOf(match)})`;
   });
   return `For ${minutesText(grantMs)}, in this conversation: calls that ask only because of ${named.join(" and ")} run without asking, when ${requester.name} asks for it.`;
 }

@@ -1,6 +1,6 @@
 /** What the parts of the approvals share, and the few steps that all of them take with records. */
 
-import type { Serial } from "../lib/keyed-mutex.ts";
+import type { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
 import type { ApprovalCard, ApprovalRecord, ApprovalState, CardRecord, ChangesActions } from "../ports/approval.ts";
@@ -52,7 +52,7 @@ export interface ApprovalsContext extends ApprovalsOptions {
   grants: Grants;
   notices: Notices;
   records: DecisionRecords;
-  serial: Serial;
+  serial: KeyedMutex;
   grantMs: number;
 }
 

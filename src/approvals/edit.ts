@@ -3,7 +3,7 @@
  * place of the call in its records, which keep what was asked for; what does not is refused, and the card stays open.
  */
 
-import { shownPattern } from "../lib/text/describe-rule.ts";
+import { describePattern } from "../lib/text/describe-rule.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { JsonObject } from "../ports/message.ts";
 import { fits, requesterOf, ruleFor } from "./authority.ts";
@@ -63,7 +63,7 @@ function mayApproveMasked(context: ApprovalsContext, { body }: ApprovalRow, { by
 /** What only asks is no reason for a block. */
 function blockedBecause(matches: GateMatch[]): string {
   const blocking = matches.filter(({ kind }) => kind === "danger");
-  const texts = blocking.map(({ reason, skill, pattern }) => reason ?? `${skill}: ${shownPattern(pattern)}`);
+  const texts = blocking.map(({ reason, skill, pattern }) => reason ?? `${skill}: ${describePattern(pattern)}`);
   return [...new Set(texts)].join("; ");
 }
 

@@ -5,7 +5,7 @@
  * for, and for nobody else: only where the giver's click would count, and only when every pattern that asks is covered. What the gate asks about by itself is never covered.
  */
 import { randomBytes } from "node:crypto";
-import { ruleText } from "../lib/text/describe-rule.ts";
+import { describeRule } from "../lib/text/describe-rule.ts";
 import type { GrantRecord } from "../ports/approval.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -134,7 +134,7 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
         grant: revoked.body,
         receipt: {
           accepted: true,
-          text: `Revoked: ${ruleText(revoked.body)} of skill ${revoked.body.skill} asks again.`,
+          text: `Revoked: ${describeRule(revoked.body)} of skill ${revoked.body.skill} asks again.`,
         },
       };
     },

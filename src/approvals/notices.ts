@@ -10,7 +10,7 @@
  */
 
 import { messageOf } from "../lib/errors.ts";
-import { createSerial } from "../lib/keyed-mutex.ts";
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { ApprovalCard } from "../ports/approval.ts";
 import type { CardNotice, Ledger } from "../ports/ledger.ts";
@@ -41,7 +41,7 @@ export interface Notices {
 }
 
 export function createNotices({ ledger, log, cards, record, onSettled, wake }: NoticesOptions): Notices {
-  const inOrder = createSerial();
+  const inOrder = createKeyedMutex();
   /** Notices that this process is at. */
   const active = new Set<string>();
   /** Notices that this process could not tell to the end, and whether their card is shown. */

@@ -8,13 +8,13 @@
  */
 
 import type { CommandHandler } from "../ports/command.ts";
-import type { KnownConversations } from "../ports/conversation.ts";
+import type { ConversationRegistry } from "../ports/conversation.ts";
 import type { Author, InboundCommand, Scope } from "../ports/message.ts";
 
 type Owner = { scope: Scope } | { userId: string };
 
 export interface ForgetOptions {
-  conversations: KnownConversations;
+  conversations: ConversationRegistry;
   /** Episodes, notes and preference history, with the search index. */
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
   /** A conversation's history; with a person, only the exchanges that they took part in. */

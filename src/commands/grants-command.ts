@@ -1,6 +1,6 @@
 /** `/remora` commands over what stands between the agent and its acts: grants, and skills. */
 
-import { shownPattern } from "../lib/text/describe-rule.ts";
+import { describePattern } from "../lib/text/describe-rule.ts";
 import type { ApprovalDesk, GrantRecord } from "../ports/approval.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { InboundCommand } from "../ports/message.ts";
@@ -40,7 +40,7 @@ type Place = Pick<InboundCommand, "conversationId" | "scope">;
 /** A pattern may have backticks in it, so its code span is fenced with more of them. */
 function grantText({ skill, pattern, reason }: GrantRecord): string {
   if (reason !== undefined) return `calls of which skill ${skill} says “${reason}”`;
-  const shown = shownPattern(pattern);
+  const shown = describePattern(pattern);
   const longestRun = Math.max(0, ...[...shown.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longestRun + 1);
   const room = longestRun === 0 ? "" : " ";

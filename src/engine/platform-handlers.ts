@@ -11,7 +11,7 @@ import type { Questions } from "../ports/question.ts";
 import { withSkill } from "./asked-skill.ts";
 import { messageKey } from "./conversation/inbox.ts";
 
-export interface Receivers {
+export interface PlatformHandlersOptions {
   conversations: Conversations;
   approvals: Approvals;
   questions: Questions;
@@ -23,7 +23,7 @@ export interface Receivers {
   log: Log;
 }
 
-export function createHandlers(receivers: Receivers): PlatformHandlers {
+export function createPlatformHandlers(receivers: PlatformHandlersOptions): PlatformHandlers {
   const { conversations, approvals, questions, commands, context, access, log } = receivers;
   return {
     async onMessage(message) {

@@ -34,13 +34,13 @@ export interface FileWriter {
 export type PathOrder = <T>(path: string, work: () => Promise<T>) => Promise<T>;
 
 /** `alone` keeps other processes out as well, where there are any; it is given the path as it was asked for. */
-export function createPathOrder(alone: PathOrder = (_path, work) => work()): PathOrder {
+export function createPathOrder(withLock: PathOrder = (_path, work) => work()): PathOrder {
   const lastByPath = new Map<string, Promise<unknown>>();
   return (path, work) => {
     const key = resolve(path);
     const previous = lastByPath.get(key) ?? Promise.resolve();
     // One failed write must not fail those behind it: its own caller has heard of it.
-    const begin = () => alone(path, work);
+    const begin = () => withLock(path, work);
     const mine = previous.then(begin, begin);
     lastByPath.set(key, mine);
     const forget = () => {

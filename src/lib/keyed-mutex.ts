@@ -1,7 +1,7 @@
 /** One piece of work at a time for each key; different keys run side by side. */
-export type Serial = <T>(key: string, work: () => Promise<T>) => Promise<T>;
+export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
-export function createSerial(): Serial {
+export function createKeyedMutex(): KeyedMutex {
   const tails = new Map<string, Promise<unknown>>();
   return (key, work) => {
     const result = (tails.get(key) ?? Promise.resolve()).then(work, work);

@@ -9,7 +9,7 @@ export interface DueWork {
 }
 
 /** True when it was due and is done. Cheap when it is not, so it may be asked often. */
-export async function doWhenDue(store: Store, { name, everyMs, work }: DueWork, now = Date.now()): Promise<boolean> {
+export async function runIfDue(store: Store, { name, everyMs, work }: DueWork, now = Date.now()): Promise<boolean> {
   const key = `done:${name}`;
   const last = await store.get(key);
   // A clock that was set back must not put the work off for longer than it takes.

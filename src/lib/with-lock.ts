@@ -1,11 +1,11 @@
 /** One process at a time under a name, over the leases of the cluster. */
-import type { Alone, Lease, Leases } from "../ports/cluster.ts";
+import type { Lease, Leases, WithLock } from "../ports/cluster.ts";
 import { pause } from "./backoff.ts";
 
 import { RemoraError } from "./errors.ts";
 
 /** Short work, such as rewriting a file: whoever waits asks again every few milliseconds. Rejects when it is held too long. */
-export function createAlone(leases: Leases): Alone {
+export function createWithLock(leases: Leases): WithLock {
   return async (name, work) => {
     const lease = await acquiredInTime(leases, name);
     try {

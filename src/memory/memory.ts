@@ -7,7 +7,7 @@ import { relative, sep } from "node:path";
 import { createPathOrder } from "../lib/atomic-write.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
-import type { Alone } from "../ports/cluster.ts";
+import type { WithLock } from "../ports/cluster.ts";
 import type { Events } from "../ports/events.ts";
 import type { Memory } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
@@ -18,7 +18,7 @@ import { createEpisodeWriter } from "./episodes.ts";
 import { createFeedbackWriter } from "./feedback.ts";
 import { createKnowledge, type Knowledge } from "./knowledge.ts";
 import { type ExportedFile, exportMemory, type Forgotten, forgetMemory, type MemoryOwner } from "./ownership.ts";
-import { type NewestEntry, readNewest } from "./recent-entries.ts";
+import { type RecentEntry, readRecentEntries } from "./recent-entries.ts";
 import { createSearch } from "./search.ts";
 
 export interface MemoryOptions {
@@ -32,7 +32,7 @@ export interface MemoryOptions {
   /** Days after which episodes and feedback are removed; absent or null: kept until they are forgotten. */
   retentionDays?: number | null;
   /** Keeps other processes out while a file is rewritten; absent: there are none. */
-  alone?: Alone;
+  withLock?: WithLock;
   now?: () => number;
 }
 
@@ -48,7 +48,7 @@ export interface OwnedMemory extends Memory {
   /** Starts the search thread and brings the whole index up to date; searches meanwhile are answered in between. */
   warmUp(): Promise<void>;
   /** Headlines of a scope's newest entries, newest first. */
-  newest(scope: MemoryScope, limit: number): Promise<NewestEntry[]>;
+  newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
   /** How many entries of these scopes can be found; brings the index up to date first. */
   count(scopes: MemoryScope[]): Promise<number>;
 }
@@ -61,10 +61,10 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     redact,
     retentionDays = null,
     now = Date.now,
-    alone = (_name, work) => work(),
+    withLock = (_name, work) => work(),
   } = options;
   // Machines may have the workspace at different places.
-  const inOrder = createPathOrder((path, work) => alone(`file:${relative(workspace, path)}`, work));
+  const inOrder = createPathOrder((path, work) => withLock(`file:${relative(workspace, path)}`, work));
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });
   const feedback = createFeedbackWriter({ days, redact });
@@ -97,7 +97,7 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
       await search.purge();
       return forgotten;
     },
-    newest: (scope, limit) => readNewest(workspace, scope, limit),
+    newest: (scope, limit) => readRecentEntries(workspace, scope, limit),
     exportAll: (owner) => exportMemory(workspace, owner),
     consolidate: () => consolidate({ workspace, inOrder, retentionDays, log, now }),
     close: () => search.close(),

@@ -5,15 +5,15 @@ import { dayOfFile, listDayFiles, readChangeable } from "./day-files.ts";
 import { parseDay } from "./episodes.ts";
 import { scopeFolder } from "./places.ts";
 
-export interface NewestEntry {
+export interface RecentEntry {
   /** ISO 8601; of the day alone where the entry has no time. */
   at: string;
   headline: string;
 }
 
 /** Newest first. */
-export async function readNewest(workspace: string, scope: MemoryScope, limit: number): Promise<NewestEntry[]> {
-  const found: NewestEntry[] = [];
+export async function readRecentEntries(workspace: string, scope: MemoryScope, limit: number): Promise<RecentEntry[]> {
+  const found: RecentEntry[] = [];
   const files = await listDayFiles(scopeFolder(workspace, "episode", scope));
   for (const path of files.reverse()) {
     const { entries } = parseDay((await readChangeable(path)) ?? "");

@@ -1,2 +1,2 @@
 /** A size in bytes, for people. */
-export { sizeText } from "../lib/text/format-bytes.ts";
+export { formatBytes } from "../lib/text/format-bytes.ts";

@@ -13,7 +13,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.ts";
 
-export interface ChildTask {
+export interface IsolatedTask {
   /** A module that calls `answerOnce`. */
   module: URL;
   /** Anything that can be cloned. */
@@ -25,7 +25,7 @@ export interface ChildTask {
   descriptors?: readonly number[];
 }
 
-export type ChildOutcome =
+export type IsolatedOutcome =
   | { type: "answer"; answer: unknown }
   | { type: "failed"; why: "error" | "time" | "memory"; message: string };
 
@@ -33,7 +33,7 @@ const project = resolve(import.meta.dirname, "../..");
 const mostErrorText = 20_000;
 
 /** Rejects only when the signal aborts. */
-export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<ChildOutcome> {
+export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Promise<IsolatedOutcome> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const child = start(task);
@@ -43,7 +43,7 @@ export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<Chil
       signal.removeEventListener("abort", stop);
       child.kill("SIGKILL");
     };
-    const settle = (outcome: ChildOutcome) => {
+    const settle = (outcome: IsolatedOutcome) => {
       end();
       resolve(outcome);
     };
@@ -68,7 +68,7 @@ export function runChildTask(task: ChildTask, signal: AbortSignal): Promise<Chil
   });
 }
 
-function start({ module, megabytes, descriptors = [] }: ChildTask): ChildProcess {
+function start({ module, megabytes, descriptors = [] }: IsolatedTask): ChildProcess {
   const file = fileURLToPath(module);
   const folders = [
     dirname(file),
@@ -93,14 +93,14 @@ function start({ module, megabytes, descriptors = [] }: ChildTask): ChildProcess
   });
 }
 
-function outcomeOf(reply: ChildReply): ChildOutcome {
+function outcomeOf(reply: ChildReply): IsolatedOutcome {
   return "error" in reply
     ? { type: "failed", why: "error", message: reply.error }
     : { type: "answer", answer: reply.answer };
 }
 
 /** A process that ended without an answer. */
-function failureOf(errors: string): ChildOutcome {
+function failureOf(errors: string): IsolatedOutcome {
   const isMemory = errors.includes(tooLarge) || /heap out of memory|Reached heap limit|Allocation failed/i.test(errors);
   if (isMemory) return { type: "failed", why: "memory", message: "it needed too much memory" };
   const line = errors.split("\n").find((candidate) => /^\w*Error\b/.test(candidate));

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { sizeText } from "../lib/text/format-bytes.ts";
+import { formatBytes } from "../lib/text/format-bytes.ts";
 import { fileProblem, type Place } from "../lib/working-folder.ts";
 
 /** Of one file that a tool writes. */
@@ -18,7 +18,7 @@ export async function replaceFile(place: Place, content: string | Uint8Array, mo
   if (size > mostWrittenBytes) {
     throw fileProblem(
       place.shown,
-      `would have ${sizeText(size)}, and at most ${sizeText(mostWrittenBytes)} are written`,
+      `would have ${formatBytes(size)}, and at most ${formatBytes(mostWrittenBytes)} are written`,
     );
   }
   const temporary = join(dirname(place.path), `.${randomBytes(8).toString("hex")}.tmp`);

@@ -43,4 +43,4 @@ export interface Bus {
 }
 
 /** Runs `work` while nobody else, in any process, runs any under this name. */
-export type Alone = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+export type WithLock = <T>(name: string, work: () => Promise<T>) => Promise<T>;

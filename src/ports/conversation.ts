@@ -2,15 +2,15 @@
 import type { InboundMessage, Scope } from "./message.ts";
 import type { TurnRecord } from "./turn.ts";
 
-export interface KnownConversation {
+export interface RegisteredConversation {
   scope: Scope;
   /** Ids of everyone whose messages were part of a turn. */
   userIds: string[];
 }
 
-export interface KnownConversations {
+export interface ConversationRegistry {
   note(turn: TurnRecord): Promise<void>;
-  list(): Promise<(KnownConversation & { id: string })[]>;
+  list(): Promise<(RegisteredConversation & { id: string })[]>;
 }
 
 export interface ConversationsStatus {
@@ -38,7 +38,7 @@ export interface Conversations {
   /** Sees to what nobody works on: messages that could not be before, as when the disk was full, and turns of a process that died. */
   sweep(now?: number): Promise<void>;
   /** Ids of the turns that have not ended. */
-  goingOn(): Promise<ReadonlySet<string>>;
+  activeTurnIds(): Promise<ReadonlySet<string>>;
   /** Of one conversation, of all conversations of a scope, or of all. */
   status(where?: { conversationId?: string; scope?: Scope }): Promise<ConversationsStatus>;
   /** Resolves when no lane has work. */

@@ -8,7 +8,7 @@
 
 import type { PairingRecord } from "./access.ts";
 import type { ApprovalRecord, ApprovalState, CardRecord, GrantRecord, GrantState } from "./approval.ts";
-import type { KnownConversation } from "./conversation.ts";
+import type { RegisteredConversation } from "./conversation.ts";
 import type { DraftRecord, DraftState } from "./draft.ts";
 import type { InboundMessage } from "./message.ts";
 import type { Origin } from "./origin.ts";
@@ -94,7 +94,7 @@ export interface LedgerKinds {
   /** Who may write directly; grouped by platform. */
   pairing: { state: "open" | "paired"; body: PairingRecord };
   /** Grouped by scope. */
-  conversation: { state: "known"; body: KnownConversation };
+  conversation: { state: "known"; body: RegisteredConversation };
 }
 
 export type LedgerKind = keyof LedgerKinds;

@@ -36,7 +36,7 @@ export interface Carry {
 }
 
 /** Characters of a carry as JSON. A longer one is dropped: the model goes on from what it said, without what it thought. */
-export const longestCarry = 262_144;
+export const maxProviderStateLength = 262_144;
 
 export type ModelMessage =
   | { role: "user"; content: UserPart[] }
@@ -68,7 +68,7 @@ export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";
 export type ModelEvent =
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
-  /** `carry` is the data of a `Carry`, at most `longestCarry` characters as JSON; absent: nothing has to go back. */
+  /** `carry` is the data of a `Carry`, at most `maxProviderStateLength` characters as JSON; absent: nothing has to go back. */
   | { type: "end"; stop: StopReason; usage: Usage; model: string; carry?: Json }
   | { type: "error"; error: RemoraError };
 

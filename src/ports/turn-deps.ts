@@ -51,7 +51,7 @@ export interface TurnLimits {
   messageCharacters: number;
 }
 
-export interface TurnStages {
+export interface TurnDeps {
   ledger: Ledger;
   events: Events;
   context: ContextBuilder;

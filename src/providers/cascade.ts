@@ -15,7 +15,7 @@ import { pause } from "../lib/backoff.ts";
 import { RemoraError } from "../lib/errors.ts";
 import type { Events } from "../ports/events.ts";
 import type { ModelEvent, ModelRequest, Provider } from "../ports/provider.ts";
-import { createRests, type Rests } from "./circuit-breaker.ts";
+import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
 
 export interface CascadeOptions {
   /** At least one, best first. */
@@ -42,7 +42,7 @@ export function createCascade(options: CascadeOptions): Provider {
   const { providers, events, now = Date.now, pauseMs = 1_000, longestPauseMs = 10_000 } = options;
   const [first] = providers;
   if (first === undefined) throw new TypeError("a cascade needs at least one provider");
-  const rests = createRests(now);
+  const rests = createCircuitBreaker(now);
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const candidates = candidatesOf(providers, request.preferredModel);
@@ -125,7 +125,7 @@ function candidatesOf(providers: Provider[], preferred: string | undefined): Can
 }
 
 /** Those that do not rest, asked one by one as they are needed: another turn may have found out more meanwhile. */
-function* awake(candidates: Candidate[], rests: Rests): Generator<Candidate> {
+function* awake(candidates: Candidate[], rests: CircuitBreaker): Generator<Candidate> {
   let isAny = false;
   for (const candidate of candidates) {
     if (rests.until(candidate.model) > rests.now()) continue;
@@ -135,7 +135,7 @@ function* awake(candidates: Candidate[], rests: Rests): Generator<Candidate> {
   if (!isAny) yield dueFirst(candidates, rests);
 }
 
-function dueFirst(candidates: Candidate[], rests: Rests): Candidate {
+function dueFirst(candidates: Candidate[], rests: CircuitBreaker): Candidate {
   return candidates.reduce((best, other) => (rests.until(other.model) < rests.until(best.model) ? other : best));
 }
 

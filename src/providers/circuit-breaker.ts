@@ -4,7 +4,7 @@
  * Kept by model, not by provider: one model's limit does not rest the others. A rest doubles with every failure in a
  * row, or is as long as the provider asked for if that is longer; a success ends it.
  */
-export interface Rests {
+export interface CircuitBreaker {
   now(): number;
   /** Milliseconds since the epoch; in the past when it does not rest. */
   until(model: string): number;
@@ -19,7 +19,7 @@ const longestRestMs = 5 * 60_000;
 /** Models are few; names chosen by people must not fill the memory. */
 const mostModels = 200;
 
-export function createRests(now: () => number): Rests {
+export function createCircuitBreaker(now: () => number): CircuitBreaker {
   const resting = new Map<string, { until: number; failures: number }>();
   const restAfter = (failures: number) => Math.min(shortestRestMs * 2 ** (failures - 1), longestRestMs);
   return {

@@ -9,7 +9,7 @@
  *   5. after the end the response is read to its last byte, so that the connection can be used again
  */
 import type { RemoraError } from "../lib/errors.ts";
-import { longestCarry, type ModelEvent } from "../ports/provider.ts";
+import { type ModelEvent, maxProviderStateLength } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
 import { type FailureKind, failure, type ProviderPlace, thrownFailure } from "./failures.ts";
 
@@ -92,7 +92,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
 /** A carry that is too long for the journal is dropped whole: half of one would be refused by its service. */
 function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
   const { carry, ...rest } = end;
-  return carry === undefined || JSON.stringify(carry).length <= longestCarry ? end : rest;
+  return carry === undefined || JSON.stringify(carry).length <= maxProviderStateLength ? end : rest;
 }
 
 /** The next piece, or undefined at the end of the stream; rejects as soon as the signal aborts, whatever the library does. */

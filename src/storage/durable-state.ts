@@ -1,5 +1,5 @@
 /** Durable state as the process uses it, wherever it is kept. */
-import type { Alone, Bus, Leases } from "../ports/cluster.ts";
+import type { Bus, Leases, WithLock } from "../ports/cluster.ts";
 
 import type { Ledger } from "../ports/ledger.ts";
 
@@ -23,7 +23,7 @@ export interface DurableState {
   leases: Leases;
   bus: Bus;
   /** Undefined where nobody else could come between. */
-  alone: Alone | undefined;
+  withLock: WithLock | undefined;
   redis: { connection: RedisConnection; prefix: string } | undefined;
   /** For files that no other process uses. */
   ownFolder: string;

@@ -5,7 +5,7 @@ import type { Log } from "../lib/log.ts";
 import type { Bus, BusMessage, Leases } from "../ports/cluster.ts";
 
 /** For one process that is alone on its ledger. */
-export function createSoleLeases(): Leases {
+export function createInMemoryLeases(): Leases {
   const held = new Set<string>();
   return {
     async acquire(name) {
@@ -18,7 +18,7 @@ export function createSoleLeases(): Leases {
 }
 
 /** For one process that is alone on its ledger. Listeners hear in the same tick; one that throws is logged, the others hear. */
-export function createSoleBus(log: Log): Bus {
+export function createInMemoryBus(log: Log): Bus {
   const listeners = new Set<(message: BusMessage) => void>();
   return {
     publish(message) {

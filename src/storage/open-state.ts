@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { DurableState, OnWaiting, RedisSettings } from "./durable-state.ts";
-import { createSoleBus, createSoleLeases } from "./in-memory-cluster.ts";
+import { createInMemoryBus, createInMemoryLeases } from "./in-memory-cluster.ts";
 import { createKeyvStore } from "./keyv/store.ts";
 import { lockData } from "./sqlite/data-lock.ts";
 import { createSqliteLedger } from "./sqlite/ledger.ts";
@@ -46,9 +46,9 @@ function openEmbedded(data: string, log: Log): DurableState {
   const lock = lockData(data);
   const ledger = createSqliteLedger({ path: ledgerFile(data) });
   const store = createKeyvStore({ path: join(data, "store.db") });
-  const [leases, bus] = [createSoleLeases(), createSoleBus(log)];
+  const [leases, bus] = [createInMemoryLeases(), createInMemoryBus(log)];
   return {
-    ...{ ledger, store, leases, bus, alone: undefined, redis: undefined, ownFolder: data },
+    ...{ ledger, store, leases, bus, withLock: undefined, redis: undefined, ownFolder: data },
     async close() {
       await Promise.all([bus.close(), leases.close(), store.close(), ledger.close()]);
       lock.release();

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { grantCommand } from "../../src/commands/grants-command.ts";
-import { ruleText, shownPattern } from "../../src/lib/text/describe-rule.ts";
+import { describePattern, describeRule } from "../../src/lib/text/describe-rule.ts";
 import type { ApprovalDesk, GrantRecord } from "../../src/ports/approval.ts";
 
 describe("a pattern, as people are shown it", () => {
   test("is whole up to 60 characters, and cut with a mark beyond, never within a character", () => {
-    expect(shownPattern("a".repeat(60))).toBe("a".repeat(60));
-    expect(shownPattern("a".repeat(61))).toBe(`${"a".repeat(59)}…`);
-    expect(shownPattern("💥".repeat(61))).toBe(`${"💥".repeat(59)}…`);
+    expect(describePattern("a".repeat(60))).toBe("a".repeat(60));
+    expect(describePattern("a".repeat(61))).toBe(`${"a".repeat(59)}…`);
+    expect(describePattern("💥".repeat(61))).toBe(`${"💥".repeat(59)}…`);
   });
 
   test("stands for its rule where there is no reason", () => {
-    expect(ruleText({ pattern: "\\brm\\b", reason: "removes files" })).toBe("“removes files”");
-    expect(ruleText({ pattern: "\\brm\\b" })).toBe("“\\brm\\b”");
+    expect(describeRule({ pattern: "\\brm\\b", reason: "removes files" })).toBe("“removes files”");
+    expect(describeRule({ pattern: "\\brm\\b" })).toBe("“\\brm\\b”");
   });
 });
 

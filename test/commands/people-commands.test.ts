@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exportCommand, memoryCommand } from "../../src/commands/memory-command.ts";
 import { createModelChoice } from "../../src/commands/model-command.ts";
 import { usageCommand } from "../../src/commands/usage-command.ts";
-import { createKnownConversations } from "../../src/engine/conversation/conversation-registry.ts";
+import { createConversationRegistry } from "../../src/engine/conversation/conversation-registry.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { asCode } from "../../src/lib/text/sanitize.ts";
 import type { CommandHandler } from "../../src/ports/command.ts";
@@ -181,7 +181,7 @@ describe("usage", () => {
 test("conversations are known with everyone who took part, also when two turns end at once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "remora-known-"));
   const ledger = createSqliteLedger({ path: join(folder, "ledger.db") });
-  const known = createKnownConversations(ledger);
+  const known = createConversationRegistry(ledger);
   const turnBy = (author: typeof ann) => turnRecord({ messages: [inboundMessage({ author })] });
   await Promise.all([known.note(turnBy(ann)), known.note(turnBy(bob)), known.note(turnBy(ann))]);
   const [only, ...others] = await known.list();

@@ -11,7 +11,7 @@ import type { Ledger } from "../../src/ports/ledger.ts";
 import type { Episode, Feedback } from "../../src/ports/memory.ts";
 import type { ToolCall, ToolJob, ToolResult, ToolSpec } from "../../src/ports/tool.ts";
 import type { TurnRecord } from "../../src/ports/turn.ts";
-import type { TurnLimits, TurnStages } from "../../src/ports/turn-deps.ts";
+import type { TurnDeps, TurnLimits } from "../../src/ports/turn-deps.ts";
 import { originsOfTurn } from "../../src/ports/turn-origins.ts";
 import type { UsageLimits } from "../../src/ports/usage.ts";
 import { createDelivery } from "../../src/response/deliver.ts";
@@ -22,7 +22,7 @@ import { createRecordingReply, type RecordingReply } from "./recording-reply.ts"
 import { createScriptedProvider, type ScriptedProvider, type ScriptStep } from "./scripted-provider.ts";
 
 export interface StageDoubles {
-  stages: TurnStages;
+  stages: TurnDeps;
   ledger: Ledger;
   provider: ScriptedProvider;
   reply: RecordingReply;
@@ -41,8 +41,8 @@ export interface StageDoubleOptions {
   judge?: (tool: string, args: unknown) => VerdictClass;
   /** What a tool answers; default `ran NAME`. */
   runTool?: (job: ToolJob, signal: AbortSignal) => Promise<Partial<ToolResult>>;
-  approvals?: Partial<TurnStages["approvals"]>;
-  takeSteering?: TurnStages["takeSteering"];
+  approvals?: Partial<TurnDeps["approvals"]>;
+  takeSteering?: TurnDeps["takeSteering"];
   limits?: Partial<TurnLimits>;
   usageLimits?: Partial<UsageLimits>;
   saveEpisode?: (episode: Episode) => Promise<void>;
@@ -65,7 +65,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     throw thrown;
   });
   events.listen((event) => heard.push(event));
-  const stages: TurnStages = {
+  const stages: TurnDeps = {
     ledger,
     events,
     provider,
@@ -118,7 +118,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
 }
 
 /** The turn's own messages as the model would get them, without sections. */
-function contextDouble(known: ToolSpec[]): TurnStages["context"] {
+function contextDouble(known: ToolSpec[]): TurnDeps["context"] {
   return {
     async build({ turn, tools, notes }) {
       const said = turn.messages.map((message) => message.text).join("\n");
@@ -149,7 +149,7 @@ function contextDouble(known: ToolSpec[]): TurnStages["context"] {
   };
 }
 
-function gateDouble(judge: (tool: string, args: unknown) => VerdictClass): TurnStages["gate"] {
+function gateDouble(judge: (tool: string, args: unknown) => VerdictClass): TurnDeps["gate"] {
   return {
     classify(tool, args) {
       const verdict = judge(tool, args);
@@ -161,7 +161,7 @@ function gateDouble(judge: (tool: string, args: unknown) => VerdictClass): TurnS
   };
 }
 
-const refusingApprovals: TurnStages["approvals"] = {
+const refusingApprovals: TurnDeps["approvals"] = {
   open: () => Promise.reject(new Error("nothing should be asked in this test")),
   answer: () => Promise.reject(new Error("nothing is answered in this test")),
   redeem: () => Promise.reject(new Error("nothing is redeemed in this test")),

@@ -9,7 +9,7 @@ import { silentLog } from "../../src/lib/log.ts";
 import type { Conversations } from "../../src/ports/conversation.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import { requesterOf, type TurnRecord } from "../../src/ports/turn.ts";
-import { createSoleBus, createSoleLeases } from "../../src/storage/in-memory-cluster.ts";
+import { createInMemoryBus, createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 
@@ -24,10 +24,10 @@ function create(changes: Partial<ConversationsOptions> = {}): Conversations {
     ledger,
     events: createEvents(),
     log: silentLog,
-    leases: createSoleLeases(),
-    bus: createSoleBus(silentLog),
+    leases: createInMemoryLeases(),
+    bus: createInMemoryBus(silentLog),
     takesTurns: true,
-    takeUpEveryMs: 5_000,
+    resumeOrphansEveryMs: 5_000,
     serves: async () => true,
     overlap: "queue",
     concurrency: 10,
@@ -602,7 +602,7 @@ describe("several processes on one ledger", () => {
 
   /** What processes share: here the same objects, as Redis is for real ones. */
   function shared() {
-    return { leases: createSoleLeases(), bus: createSoleBus(silentLog) };
+    return { leases: createInMemoryLeases(), bus: createInMemoryBus(silentLog) };
   }
 
   test("one conversation is worked on in one of them, in order, and many are shared out", async () => {
@@ -802,7 +802,10 @@ describe("several processes on one ledger", () => {
 
   test("a lease that is lost while its turn is being taken up suspends it too", async () => {
     const lost = new AbortController();
-    const leases = { ...createSoleLeases(), acquire: async () => ({ signal: lost.signal, release: async () => {} }) };
+    const leases = {
+      ...createInMemoryLeases(),
+      acquire: async () => ({ signal: lost.signal, release: async () => {} }),
+    };
     const causes: string[] = [];
     const losing: Ledger = {
       ...ledger,
@@ -826,7 +829,10 @@ describe("several processes on one ledger", () => {
 
   test("a lost lease suspends what runs under it", async () => {
     const lost = new AbortController();
-    const leases = { ...createSoleLeases(), acquire: async () => ({ signal: lost.signal, release: async () => {} }) };
+    const leases = {
+      ...createInMemoryLeases(),
+      acquire: async () => ({ signal: lost.signal, release: async () => {} }),
+    };
     const causes: string[] = [];
     const worker = create({
       leases,

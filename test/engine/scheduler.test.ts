@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLanes } from "../../src/engine/conversation/scheduler.ts";
+import { createScheduler } from "../../src/engine/conversation/scheduler.ts";
 
 function createLatch() {
   let open = () => {};
@@ -12,7 +12,7 @@ function createLatch() {
 test("a lane that is asked again while it finds no work looks once more", async () => {
   const latch = createLatch();
   let looks = 0;
-  const lanes = createLanes(1, async () => {
+  const lanes = createScheduler(1, async () => {
     looks++;
     if (looks === 1) await latch.opened;
     return false;
@@ -31,7 +31,7 @@ test("a busy lane goes to the back of the line, so that another gets its turn", 
     ["busy", 3],
     ["other", 1],
   ]);
-  const lanes = createLanes(1, async (conversationId) => {
+  const lanes = createScheduler(1, async (conversationId) => {
     const count = left.get(conversationId) ?? 0;
     if (count === 0) return false;
     left.set(conversationId, count - 1);
@@ -47,7 +47,7 @@ test("a busy lane goes to the back of the line, so that another gets its turn", 
 
 test("woken turns are in the lane's hands before it works", async () => {
   const woken: string[][] = [];
-  const lanes = createLanes(1, async (_conversationId, lane) => {
+  const lanes = createScheduler(1, async (_conversationId, lane) => {
     woken.push(lane.wakes.splice(0));
     return false;
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { doWhenDue } from "../../src/lib/periodic.ts";
+import { runIfDue } from "../../src/lib/periodic.ts";
 import { createKeyvStore } from "../../src/storage/keyv/store.ts";
 
 const week = 7 * 86_400_000;
@@ -10,7 +10,7 @@ test("work is done at first, then when its time is over, and again when it faile
   let done = 0;
   let isBroken = false;
   const at = (now: number) =>
-    doWhenDue(
+    runIfDue(
       store,
       {
         name: "cleaning",

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { sizeText } from "../../src/lib/text/format-bytes.ts";
+import { formatBytes } from "../../src/lib/text/format-bytes.ts";
 import {
   atPlace,
   existingFile,
@@ -69,5 +69,5 @@ test("what the system says becomes words that tell what to do; a bug stays one",
 });
 
 test("sizes are shown in the unit that suits", () => {
-  expect([0, 1023, 1024, 1536 * 1024].map(sizeText)).toEqual(["0 B", "1023 B", "1.0 KiB", "1.5 MiB"]);
+  expect([0, 1023, 1024, 1536 * 1024].map(formatBytes)).toEqual(["0 B", "1023 B", "1.0 KiB", "1.5 MiB"]);
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type ChildTask, runChildTask } from "../../src/plugin-sdk/isolated-process.ts";
+import { type IsolatedTask, runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
 
 const never = new AbortController().signal;
 let folder: string;
@@ -42,8 +42,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const run = (work: string, value?: unknown, changes: Partial<ChildTask> = {}, signal = never) =>
-  runChildTask({ module, request: { work, value }, timeoutMs: 10_000, megabytes: 200, ...changes }, signal);
+const run = (work: string, value?: unknown, changes: Partial<IsolatedTask> = {}, signal = never) =>
+  runIsolatedProcess({ module, request: { work, value }, timeoutMs: 10_000, megabytes: 200, ...changes }, signal);
 
 test("an answer comes back as it was given, bytes, big numbers and all", async () => {
   const value = { bytes: new Uint8Array([1, 2]), big: 2n ** 60n, text: "ü", map: new Map([[1, null]]) };

@@ -4,10 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Json } from "../../src/ports/message.ts";
 import {
-  longestCarry,
   type ModelEvent,
   type ModelMessage,
   type ModelRequest,
+  maxProviderStateLength,
   type Provider,
 } from "../../src/ports/provider.ts";
 import type { StepRecord } from "../../src/ports/turn.ts";
@@ -198,7 +198,10 @@ describe("claude", () => {
   });
 
   test("thinking too long for the journal is dropped, and the answer stays whole", async () => {
-    const { events, body } = await loop(claude(), claudeFrames([thought("x".repeat(longestCarry)), call("a")]));
+    const { events, body } = await loop(
+      claude(),
+      claudeFrames([thought("x".repeat(maxProviderStateLength)), call("a")]),
+    );
     expect(events.at(-1)).not.toHaveProperty("carry");
     expect(contentOf(body, 1)).toEqual([call("a")]);
   });

@@ -4,7 +4,7 @@ import { silentLog } from "../../src/lib/log.ts";
 import type { Author } from "../../src/ports/message.ts";
 import type { QuestionCard, Questions } from "../../src/ports/question.ts";
 import { createQuestions } from "../../src/questions/questions.ts";
-import { createSoleBus } from "../../src/storage/in-memory-cluster.ts";
+import { createInMemoryBus } from "../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { turnRecord } from "../doubles/records.ts";
 
@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => ledger.close());
 
 function create(
-  bus = createSoleBus(silentLog),
+  bus = createInMemoryBus(silentLog),
   show = async (card: QuestionCard): Promise<void> => void shown.push(card),
 ): Questions {
   const redact = (text: string) => text.replaceAll("hunter2", "[redacted]");
@@ -54,7 +54,7 @@ describe("a question's card", () => {
       if (service.isAway && card.outcome !== undefined) throw new Error("the service is away");
       shown.push(card);
     };
-    return { service, on: create(createSoleBus(silentLog), show) };
+    return { service, on: create(createInMemoryBus(silentLog), show) };
   }
 
   test("that could not be rewritten after the answer is rewritten by a sweep, once", async () => {
@@ -134,7 +134,7 @@ describe("a question", () => {
   test("is answered in another process too, also when the word of it is lost", async () => {
     const answer = ask();
     const { id } = await asked();
-    expect(await pick(id, 0, ann, create(createSoleBus(silentLog)))).toMatchObject({ accepted: true });
+    expect(await pick(id, 0, ann, create(createInMemoryBus(silentLog)))).toMatchObject({ accepted: true });
     expect(await answer).toBe("staging");
   });
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createSchemaProbe, fitSchema } from "../../src/skill-runtime/plugins/dynamic-tool-schema.ts";
-import { fitOffer } from "../../src/skill-runtime/plugins/validate-tools.ts";
+import { validateTools } from "../../src/skill-runtime/plugins/validate-tools.ts";
 
 const probe = await createSchemaProbe();
 const fitted = (written: unknown) => fitSchema(written, probe);
@@ -124,7 +124,7 @@ describe("an offer", () => {
       { name: "b", parameters: { properties: { "?": {} } } },
       good,
     ];
-    const { tools, problems } = await fitOffer("hub", { tools: [good, ...bad] as never });
+    const { tools, problems } = await validateTools("hub", { tools: [good, ...bad] as never });
     expect(tools).toMatchObject([{ written: "a", description: "See this", timeoutMs: 120_000, isTrusted: false }]);
     expect(problems).toHaveLength(7);
     expect(problems?.at(-1)).toBe("hub: the tool a is offered twice");
@@ -132,7 +132,7 @@ describe("an offer", () => {
 
   test("a flood of findings is shortened, and more than a thousand tools are not looked at", async () => {
     const tools = Array.from({ length: 1_200 }, (_, index) => ({ name: index < 50 ? "" : `t${index}` }));
-    const { tools: taken, problems } = await fitOffer("hub", { tools: tools as never });
+    const { tools: taken, problems } = await validateTools("hub", { tools: tools as never });
     expect([taken?.length, problems?.length]).toEqual([950, 11]);
     expect(problems?.at(-1)).toMatch(/^and \d+ more/);
   });
@@ -142,7 +142,7 @@ describe("an offer", () => {
       fc.asyncProperty(
         fc.record({ tools: fc.anything(), problems: fc.anything() }, { requiredKeys: [] }),
         async (offer) => {
-          const { tools = [], problems = [] } = await fitOffer("hub", offer as never);
+          const { tools = [], problems = [] } = await validateTools("hub", offer as never);
           expect(tools.every(({ written }) => written !== "") && problems.every((one) => typeof one === "string")).toBe(
             true,
           );

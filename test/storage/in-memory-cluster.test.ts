@@ -1,10 +1,10 @@
 import { silentLog } from "../../src/lib/log.ts";
-import { createSoleBus, createSoleLeases } from "../../src/storage/in-memory-cluster.ts";
+import { createInMemoryBus, createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { coordinationConformance } from "../conformance/cluster.ts";
 
 coordinationConformance("the sole leases and bus", { isSole: true }, async () => {
-  const leases = createSoleLeases();
-  const bus = createSoleBus(silentLog);
+  const leases = createInMemoryLeases();
+  const bus = createInMemoryBus(silentLog);
   return {
     open: () => ({ leases, bus }),
     async dispose() {

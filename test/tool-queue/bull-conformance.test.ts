@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { silentLog } from "../../src/lib/log.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { Toolbox, ToolQueue } from "../../src/ports/tool.ts";
-import { createSoleBus } from "../../src/storage/in-memory-cluster.ts";
+import { createInMemoryBus } from "../../src/storage/in-memory-cluster.ts";
 import { createRedisConnection, type RedisConnection } from "../../src/storage/redis/connection.ts";
 import { createRedisLedger } from "../../src/storage/redis/ledger.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
@@ -61,7 +61,7 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ${redisNote}`, (
    */
   async function createHarness(openLedger: () => Promise<Ledger>): Promise<QueueHarness> {
     const prefix = `{${randomUUID()}}:`;
-    const bus = createSoleBus(silentLog);
+    const bus = createInMemoryBus(silentLog);
     const opened: { queue: ToolQueue; proxy: RedisProxy; connection: RedisConnection }[] = [];
     return {
       ledger: await openLedger(),

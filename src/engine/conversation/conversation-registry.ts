@@ -3,10 +3,10 @@
  * again when a person wants it forgotten. Written before anything of a conversation is kept; message texts are not in it.
  */
 
-import type { KnownConversations } from "../../ports/conversation.ts";
+import type { ConversationRegistry } from "../../ports/conversation.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 
-export function createKnownConversations(ledger: Ledger): KnownConversations {
+export function createConversationRegistry(ledger: Ledger): ConversationRegistry {
   return {
     async note({ conversationId, scope, messages }) {
       const userIds = [...new Set(messages.map((message) => message.author.id))];

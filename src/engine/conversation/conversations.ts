@@ -19,10 +19,10 @@ import type { Conversations } from "../../ports/conversation.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { fieldsOf } from "../turn/turn-store.ts";
 import { createEnding, type EndingOptions, isStillWaiting, turnsOf } from "./active-turns.ts";
-import { consistsOf, createMessageQueue } from "./inbox.ts";
-import { createLanes } from "./scheduler.ts";
-import { createNewTurns, type NewTurnsOptions } from "./start-turn.ts";
-import { createWork, type WorkOptions } from "./worker.ts";
+import { consistsOf, createInbox } from "./inbox.ts";
+import { createScheduler } from "./scheduler.ts";
+import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
+import { createWorker, type WorkerOptions } from "./worker.ts";
 
 /**
  * What happens to a message that comes while a turn of the same person runs: the next turn, the running turn's next step, or
@@ -31,13 +31,13 @@ import { createWork, type WorkOptions } from "./worker.ts";
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
-  extends Omit<WorkOptions, "messages" | "nextNew">,
+  extends Omit<WorkerOptions, "messages" | "nextNew">,
     EndingOptions,
-    Pick<NewTurnsOptions, "workingFolder"> {
+    Pick<TurnStarterOptions, "workingFolder"> {
   /** False: this process keeps messages and wakes turns, and others work on them. */
   takesTurns: boolean;
   /** Between looks for turns that nobody works on, in milliseconds; each goes through all that goes on. */
-  takeUpEveryMs: number;
+  resumeOrphansEveryMs: number;
   overlap: Overlap;
   /** Turns that run at once, over all conversations. */
   concurrency: number;
@@ -49,11 +49,11 @@ const warnEveryMs = 60_000;
 
 export function createConversations(options: ConversationsOptions): Conversations {
   const { ledger, events, bus } = options;
-  const messages = createMessageQueue(ledger);
+  const messages = createInbox(ledger);
   const endAll = createEnding({ ledger, bus, cancelApprovals: options.cancelApprovals });
-  const nextNew = createNewTurns({ ledger, messages, events, workingFolder: options.workingFolder });
-  const work = createWork({ ...options, messages, nextNew });
-  const lanes = createLanes(options.concurrency, work);
+  const nextNew = createTurnStarter({ ledger, messages, events, workingFolder: options.workingFolder });
+  const work = createWorker({ ...options, messages, nextNew });
+  const lanes = createScheduler(options.concurrency, work);
   const unlisten = bus.listen(hear);
   let tookUpAt = 0;
   let warnedAt = 0;
@@ -86,9 +86,9 @@ export function createConversations(options: ConversationsOptions): Conversation
     const taken = await messages.taken();
     // In one look: in between, one that is parked may begin to run.
     const turns = await ledger.list("turn", { states: ["running", "parked"] });
-    const goingOn = new Set(turns.flatMap(({ body }) => body.messages.map((message) => message.id)));
+    const activeTurnIds = new Set(turns.flatMap(({ body }) => body.messages.map((message) => message.id)));
     // Their turn came to its end, and its process too, before it could say so of them.
-    await messages.answered(taken.filter((message) => !goingOn.has(message.id)));
+    await messages.answered(taken.filter((message) => !activeTurnIds.has(message.id)));
     for (const { body } of turns.filter(({ state }) => state === "running")) {
       if (lanes.isBusy(body.conversationId)) continue;
       // Also where a crash came between the writing of the turn and the taking of its messages.
@@ -105,7 +105,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     if (!options.takesTurns) return await warnOfWaiting(now);
     for (const conversationId of await messages.waitingConversations()) lanes.pump(conversationId);
     // A clock that was set back must not put it off for longer than it takes.
-    if (now >= tookUpAt && now - tookUpAt < options.takeUpEveryMs) return;
+    if (now >= tookUpAt && now - tookUpAt < options.resumeOrphansEveryMs) return;
     tookUpAt = now;
     await takeUp("answer");
   }
@@ -192,7 +192,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       await sweep(tookUpAt);
     },
     sweep,
-    async goingOn() {
+    async activeTurnIds() {
       const entries = await ledger.list("turn", { states: ["running", "parked"] });
       return new Set(entries.map((entry) => entry.id));
     },

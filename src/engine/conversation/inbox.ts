@@ -7,7 +7,7 @@ import type { Ledger, MessageState } from "../../ports/ledger.ts";
 import type { InboundMessage } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 
-export interface MessageQueue {
+export interface Inbox {
   /** False when it is known already; then nothing changed. */
   keep(message: InboundMessage): Promise<boolean>;
   /** The same for one that needs no turn; it is known from now on. */
@@ -47,7 +47,7 @@ export function consistsOf(turn: TurnRecord, key: string): boolean {
   return turn.messages.every((message) => messageKey(message.platform, message.id) === key);
 }
 
-export function createMessageQueue(ledger: Ledger): MessageQueue {
+export function createInbox(ledger: Ledger): Inbox {
   const keyOf = (message: InboundMessage) => messageKey(message.platform, message.id);
 
   const create = (message: InboundMessage, state: MessageState) =>

@@ -1,5 +1,5 @@
 /**
- * Lanes: the order of work in each conversation, and one limit over all of them.
+ * Scheduler: the order of work in each conversation, and one limit over all of them.
  *
  * In one lane at most one piece of work runs; lanes run side by side. After each piece a busy lane goes to the back of
  * the line, so that it starves no other. A lane exists only while it has work.
@@ -17,7 +17,7 @@ export interface Lane {
   running?: { turn: TurnRecord; controller: AbortController };
 }
 
-export interface Lanes {
+export interface Scheduler {
   /** Makes sure that the conversation is seen to. */
   pump(conversationId: string): void;
   /** Puts a turn that goes on in front of anything new. */
@@ -31,10 +31,10 @@ export interface Lanes {
 }
 
 /** `work` does one piece and tells whether there was one; it must not throw. */
-export function createLanes(
+export function createScheduler(
   concurrency: number,
   work: (conversationId: string, lane: Lane) => Promise<boolean>,
-): Lanes {
+): Scheduler {
   /** `isAskedAgain`: something came in while the lane was looking, so that "no work" may be out of date. */
   const lanes = new Map<string, Lane & { isBusy: boolean; isAskedAgain: boolean }>();
   const pool = new PQueue({ concurrency });

@@ -4,19 +4,19 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage, Scope } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import { fieldsOf, owned } from "../turn/turn-store.ts";
-import { type MessageQueue, turnIdFor } from "./inbox.ts";
+import { type Inbox, turnIdFor } from "./inbox.ts";
 
-export interface NewTurnsOptions {
+export interface TurnStarterOptions {
   ledger: Ledger;
-  messages: MessageQueue;
+  messages: Inbox;
   events: Events;
   workingFolder(conversationId: string, scope: Scope): string;
 }
 
 /** The next turn of the conversation, owned by the caller; undefined when nothing waits. */
-export type NextNew = (conversationId: string) => Promise<TurnRecord | undefined>;
+export type StartNextTurn = (conversationId: string) => Promise<TurnRecord | undefined>;
 
-export function createNewTurns({ ledger, messages, events, workingFolder }: NewTurnsOptions): NextNew {
+export function createTurnStarter({ ledger, messages, events, workingFolder }: TurnStarterOptions): StartNextTurn {
   /**
    * What one person said in a row becomes one turn; what the next person said waits for the turn after it, so that nobody's
    * rights count for what somebody else asked. The turn is written before its messages are taken: a crash

@@ -13,19 +13,19 @@ import type { Events } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import { isLedgerAway, type TurnEnd } from "../turn/run-turn.ts";
-import { fieldsOf, owned, saveTurn, TurnLost } from "../turn/turn-store.ts";
+import { fieldsOf, owned, saveTurn, TurnOwnershipLost } from "../turn/turn-store.ts";
 import { isStillWaiting, turnsOf } from "./active-turns.ts";
-import type { MessageQueue } from "./inbox.ts";
+import type { Inbox } from "./inbox.ts";
 import type { Lane } from "./scheduler.ts";
-import type { NextNew } from "./start-turn.ts";
+import type { StartNextTurn } from "./start-turn.ts";
 
-export interface WorkOptions {
+export interface WorkerOptions {
   ledger: Ledger;
-  messages: MessageQueue;
+  messages: Inbox;
   events: Events;
   log: Log;
   leases: Leases;
-  nextNew: NextNew;
+  nextNew: StartNextTurn;
   /** Whether this process can answer there; false leaves the conversation to others. */
   serves(conversationId: string): Promise<boolean>;
   run(turn: TurnRecord, signal: AbortSignal): Promise<TurnEnd>;
@@ -38,7 +38,7 @@ export interface WorkOptions {
 /** Does one piece of work and tells whether there was one; never throws. */
 export type Work = (conversationId: string, lane: Lane) => Promise<boolean>;
 
-export function createWork(options: WorkOptions): Work {
+export function createWorker(options: WorkerOptions): Work {
   const { ledger, messages, events, log, leases, nextNew, serves, run, onCrash } = options;
 
   async function work(conversationId: string, lane: Lane): Promise<boolean> {
@@ -104,7 +104,7 @@ export function createWork(options: WorkOptions): Work {
     } catch (thrown) {
       // Here or elsewhere, whoever has the lease next goes on with it before anything new.
       if (isLedgerAway(thrown)) await giveBack(lane);
-      else if (!(thrown instanceof TurnLost)) await crashed(turn, thrown);
+      else if (!(thrown instanceof TurnOwnershipLost)) await crashed(turn, thrown);
       else if (await isKept(turn)) await giveBack(lane);
       else await crashed(turn, forgotten(turn));
     } finally {

@@ -23,11 +23,11 @@ import {
   type TurnRecord,
   textOf,
 } from "../../ports/turn.ts";
-import type { TurnLimits, TurnStages } from "../../ports/turn-deps.ts";
+import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import type { Permit } from "../../ports/usage.ts";
 import { runCalls } from "./run-calls.ts";
-import { fieldsOf, saveTurn, TurnLost, type TurnRun } from "./turn-store.ts";
+import { fieldsOf, saveTurn, TurnOwnershipLost, type TurnRun } from "./turn-store.ts";
 
 /** How a run came to its end; `suspended` leaves the turn running in the ledger, for whoever takes it up next. */
 export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended";
@@ -35,7 +35,7 @@ export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended";
 const brokenText =
   "Something went wrong inside Remora while it worked on this. The log has the details; please ask again.";
 
-export async function runTurn(turn: TurnRecord, stages: TurnStages, outer: AbortSignal): Promise<TurnEnd> {
+export async function runTurn(turn: TurnRecord, stages: TurnDeps, outer: AbortSignal): Promise<TurnEnd> {
   const delivery = await stages.deliver(turn.target);
   const wanted = new AbortController();
   const signal = AbortSignal.any([outer, wanted.signal]);
@@ -65,7 +65,7 @@ async function runToEnd(run: TurnRun): Promise<TurnEnd> {
     if (refusal !== undefined) return await endVisibly(run, "failed", refusal);
     return await takeSteps(run);
   } catch (thrown) {
-    if (thrown instanceof TurnLost) throw thrown;
+    if (thrown instanceof TurnOwnershipLost) throw thrown;
     if (isLedgerAway(thrown)) return "suspended";
     if (signal.aborted) return await endAborted(run);
     return await endBroken(run, thrown);

@@ -2,25 +2,25 @@
  * The journal of one running turn: the record in hand, and the only way to write it.
  *
  * `save` is a compare-and-set on `running` and on the turn's owner: when someone else has ended or taken over the turn
- * meanwhile, it throws `TurnLost`, and the holder must stop touching it.
+ * meanwhile, it throws `TurnOwnershipLost`, and the holder must stop touching it.
  */
 import { randomUUID } from "node:crypto";
 import type { TurnFields } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord, type TurnState } from "../../ports/turn.ts";
-import type { Delivery, TurnStages } from "../../ports/turn-deps.ts";
+import type { Delivery, TurnDeps } from "../../ports/turn-deps.ts";
 
-export class TurnLost extends Error {
+export class TurnOwnershipLost extends Error {
   constructor(turnId: string) {
     super(`turn ${turnId} is no longer running here`);
-    this.name = "TurnLost";
+    this.name = "TurnOwnershipLost";
   }
 }
 
 /** What the parts of `runTurn` share while they work on one turn. */
 export interface TurnRun {
   turn: TurnRecord;
-  stages: TurnStages;
+  stages: TurnDeps;
   delivery: Delivery;
   signal: AbortSignal;
   fields: TurnFields;
@@ -42,6 +42,6 @@ export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnStat
     if (stored.owner !== turn.owner) return undefined;
     return stored.abort === undefined ? turn : { ...turn, abort: stored.abort };
   });
-  if (kept === undefined) throw new TurnLost(turn.id);
+  if (kept === undefined) throw new TurnOwnershipLost(turn.id);
   if (kept.body.abort !== undefined) turn.abort = kept.body.abort;
 }

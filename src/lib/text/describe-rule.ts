@@ -8,12 +8,12 @@
 /** In characters. */
 const longestPattern = 60;
 
-export function shownPattern(pattern: string): string {
+export function describePattern(pattern: string): string {
   const characters = [...pattern];
   return characters.length <= longestPattern ? pattern : `${characters.slice(0, longestPattern - 1).join("")}…`;
 }
 
 /** What asks, in words: the rule's reason, or else its pattern. */
-export function ruleText({ pattern, reason }: { pattern: string; reason?: string }): string {
-  return `“${reason ?? shownPattern(pattern)}”`;
+export function describeRule({ pattern, reason }: { pattern: string; reason?: string }): string {
+  return `“${reason ?? describePattern(pattern)}”`;
 }

@@ -40,7 +40,7 @@ export interface SentFile {
   content: Uint8Array;
 }
 
-export interface Inbox {
+export interface Inbound {
   say(said: Spot & { id?: string | undefined; text: string; files: SentFile[] }): Promise<StoredMessage>;
   edit(person: string, id: string, text: string): Promise<StoredMessage>;
   remove(person: string, id: string): Promise<void>;
@@ -72,7 +72,7 @@ export interface InboxOptions {
 /** An image above this is named to the model, not shown to it. */
 const imageCapBytes = 1024 * 1024;
 
-export function createInbox({ store, channels, handlers, log }: InboxOptions): Inbox {
+export function createInbound({ store, channels, handlers, log }: InboxOptions): Inbound {
   function connected(): PlatformHandlers {
     const connectedHandlers = handlers();
     if (connectedHandlers !== undefined) return connectedHandlers;
@@ -124,7 +124,7 @@ export function createInbox({ store, channels, handlers, log }: InboxOptions): I
   }
 
   async function say(
-    { id, text, files, ...spot }: Parameters<Inbox["say"]>[0],
+    { id, text, files, ...spot }: Parameters<Inbound["say"]>[0],
     isAsked = false,
   ): Promise<StoredMessage> {
     const author = checkSpot(spot);

@@ -11,7 +11,7 @@ import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import { createLocalChatActions } from "./chat-actions.ts";
 import { createChatStore } from "./chat-store.ts";
 import type { LocalConversation } from "./conversation-id.ts";
-import { createInbox } from "./inbound.ts";
+import { createInbound } from "./inbound.ts";
 import { createLocalReply } from "./reply.ts";
 import { mountRoutes } from "./routes.ts";
 
@@ -40,7 +40,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
   for (const person of firstPeople) store.addPerson(person);
   const ended = new AbortController();
   let connected: PlatformHandlers | undefined;
-  const inbox = createInbox({ store, channels, handlers: () => connected, log });
+  const inbox = createInbound({ store, channels, handlers: () => connected, log });
 
   function isOpen(conversation: LocalConversation): boolean {
     if (conversation.type === "dm") return store.people().some((person) => person.id === conversation.person);

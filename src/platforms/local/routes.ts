@@ -21,12 +21,12 @@ import type { Scope } from "../../ports/message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createEventStreams } from "./event-stream.ts";
-import { type Inbox, Refusal, type SentFile } from "./inbound.ts";
+import { type Inbound, Refusal, type SentFile } from "./inbound.ts";
 import { createPerson } from "./people.ts";
 
 export interface RoutesOptions {
   store: ChatStore;
-  inbox: Inbox;
+  inbox: Inbound;
   channels: readonly string[];
   /** Offered while a person types `/`. */
   commands(): { usage: string; description: string }[];

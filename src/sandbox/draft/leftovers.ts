@@ -21,18 +21,18 @@ export interface LeftoversOptions {
 /** Removes what nobody uses any more; what is in use is looked at again the next time. */
 export async function removeLeftovers({ store, leases, drafts, jobs }: LeftoversOptions): Promise<void> {
   for (const name of await readdir(drafts)) {
-    await alone(lockNameOfId(name), async () => {
+    await withLock(lockNameOfId(name), async () => {
       if (!(await store.isOpen(name))) await removeTree(join(drafts, name));
     });
   }
   for (const owner of await readdir(jobs)) {
-    await alone(jobsLeaseName(owner), async () => {
+    await withLock(jobsLeaseName(owner), async () => {
       const ids = await readdir(join(jobs, owner));
       if (!(await areJoining(ids))) await removeTree(join(jobs, owner));
     });
   }
 
-  async function alone(name: string, work: () => Promise<void>): Promise<void> {
+  async function withLock(name: string, work: () => Promise<void>): Promise<void> {
     const lease = await leases.acquire(name);
     if (lease !== undefined) await work().finally(() => lease.release());
   }

@@ -1,6 +1,6 @@
 /** The effects of a draft as a card shows them: counts, files with details, the commands of its turns, and a short diff. */
 import { basename } from "node:path";
-import { sizeText } from "../../lib/text/format-bytes.ts";
+import { formatBytes } from "../../lib/text/format-bytes.ts";
 import { maxShownFiles, type ShownChange, type ShownChanges } from "../../ports/approval.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -111,10 +111,10 @@ function sizeDetail(effect: Effect): string {
   if (type === "folder") return files === 0 ? "folder" : filesText(files);
   if (type === "link") return action === "deleted" ? "link" : `link to ${linkTarget ?? "?"}`;
   if (type === "special") return "socket, pipe or device";
-  if (action === "deleted") return sizeText(previousBytes);
+  if (action === "deleted") return formatBytes(previousBytes);
   if (linesAdded !== undefined && linesRemoved !== undefined)
     return action === "added" ? `+${linesAdded}` : `+${linesAdded} −${linesRemoved}`;
-  return action === "added" ? sizeText(bytes) : `${sizeText(previousBytes)} → ${sizeText(bytes)}`;
+  return action === "added" ? formatBytes(bytes) : `${formatBytes(previousBytes)} → ${formatBytes(bytes)}`;
 }
 
 /** From the journals of the turns, which hold every call and its result. */

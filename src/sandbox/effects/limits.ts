@@ -1,6 +1,6 @@
 /** Limits of drafts, and how a walk over too large a tree ends. */
 
-import { sizeText } from "../../lib/text/format-bytes.ts";
+import { formatBytes } from "../../lib/text/format-bytes.ts";
 
 export interface WalkLimits {
   /** Paths that one plan, list or journal may name. */
@@ -32,7 +32,7 @@ export function tooLargeReason({ limit }: TooLarge, limits: WalkLimits = default
     case "maxDepth":
       return `Folders were changed that lie more than ${limits.maxDepth} folders deep.`;
     case "maxBytes":
-      return `The changed files have more than ${sizeText(limits.maxBytes)} together.`;
+      return `The changed files have more than ${formatBytes(limits.maxBytes)} together.`;
     default:
       return limit satisfies never;
   }

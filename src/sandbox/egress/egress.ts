@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { type AddressRule, readAddressRule } from "../../lib/address-rule.ts";
 import { RemoraError } from "../../lib/errors.ts";
-import { sizeText } from "../../lib/text/format-bytes.ts";
+import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { CertificateAuthority } from "./certificates.ts";
 import { createConnectionRecords, type EgressConnection } from "./connections.ts";
 import { createDial, type Dial, type Resolve } from "./dial.ts";
@@ -112,7 +112,7 @@ interface SessionParts {
   log(connection: EgressConnection): void;
 }
 
-const overLimit = `The command used up its network access: ${maxConnections} connections or ${sizeText(maxSessionBytes)}.`;
+const overLimit = `The command used up its network access: ${maxConnections} connections or ${formatBytes(maxSessionBytes)}.`;
 const bundleName = "certificates.pem";
 const wgetSettings = "wgetrc";
 /** Where the folder with the bundle is inside a view. */

@@ -1,6 +1,6 @@
 /** How a command ended, in words for the model. */
 import { constants } from "node:os";
-import { sizeText } from "../../lib/text/format-bytes.ts";
+import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { CommandEnd, CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { CommandStatus } from "./view-process.ts";
 
@@ -38,14 +38,14 @@ function limitOfSignal(signal: string | undefined): CommandLimit | undefined {
 function limitMessage(limit: CommandLimit, limits: ViewLimits): string {
   switch (limit) {
     case "memory":
-      return `The command was ended: it used more than ${sizeText(limits.maxMemoryBytes)} of memory.`;
+      return `The command was ended: it used more than ${formatBytes(limits.maxMemoryBytes)} of memory.`;
     case "processes":
       return `The command was ended: it ran more than ${limits.maxProcesses} processes and threads.`;
     case "processor-time":
       return `The command was ended: it used more than ${limits.maxProcessorSeconds} s of processor time.`;
     case "disk-space": {
       const { maxLayerBytes, maxFileBytes } = limits;
-      return `The command was ended: it wrote more than ${sizeText(maxLayerBytes)}, a file over ${sizeText(maxFileBytes)}, or more than the disk has left.`;
+      return `The command was ended: it wrote more than ${formatBytes(maxLayerBytes)}, a file over ${formatBytes(maxFileBytes)}, or more than the disk has left.`;
     }
     case "files":
       return `The command was ended: it made more than ${limits.maxLayerFiles} files.`;

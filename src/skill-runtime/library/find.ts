@@ -13,7 +13,7 @@ import { join, resolve, sep } from "node:path";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
 import type { SkillDiagnostic } from "../../ports/skill.ts";
-import { createNotes } from "../parse/diagnostics.ts";
+import { createDiagnostics } from "../parse/diagnostics.ts";
 
 export interface SkillFile {
   /** Absolute path of the SKILL.md. */
@@ -49,7 +49,7 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   const realRoot = await realpath(top).catch(() => undefined);
   if (realRoot === undefined) {
     if (isConventional(top)) return found;
-    const notes = createNotes(top);
+    const notes = createDiagnostics(top);
     notes.warn(0, "no-folder", "there is no such folder of skills: create it, or take it out of the settings");
     return { files: [], diagnostics: notes.list };
   }
@@ -82,7 +82,7 @@ function isConventional(root: string): boolean {
 }
 
 function note(found: FoundSkills, folder: string, code: string, message: string): void {
-  const notes = createNotes(folder);
+  const notes = createDiagnostics(folder);
   notes.error(0, code, message);
   found.diagnostics.push(...notes.list);
 }
@@ -143,7 +143,7 @@ async function skillFile(
   realRoot: string,
 ): Promise<SkillFile> {
   const path = join(folder, name);
-  const notes = createNotes(path);
+  const notes = createDiagnostics(path);
   const realPath = await realpath(join(real, name)).catch(() => undefined);
   if (realPath === undefined || !isInside(realPath, realRoot)) {
     notes.error(0, "link-out", "this link leads out of the folder of skills, or nowhere, and was not followed");

@@ -18,7 +18,7 @@ import type { GateRule, GateRules } from "../../ports/gate.ts";
 import type { Skill, SkillDiagnostic, SkillSet } from "../../ports/skill.ts";
 import { describeDiagnostic } from "../parse/diagnostics.ts";
 import { offeredToolMark } from "../parse/patterns.ts";
-import { createOffers, type FitOffer } from "../plugins/dynamic-tools.ts";
+import { createDynamicTools, type ValidOffer } from "../plugins/dynamic-tools.ts";
 import { loadSkills, type RememberedFile } from "./load.ts";
 
 export interface SkillLibraryOptions {
@@ -36,7 +36,7 @@ export interface SkillLibrary {
   /** Resolves when changes from now on are seen. */
   watch(): Promise<void>;
   /** From now on, as tools of the skill whose SKILL.md is at `path`. Kept for a skill that comes later. */
-  offer(path: string, source: string, offer: Partial<FitOffer>): void;
+  offer(path: string, source: string, offer: Partial<ValidOffer>): void;
   /** Hears every new set; returns the way to stop hearing. */
   onChange(listener: (set: SkillSet) => void): () => void;
   close(): Promise<void>;
@@ -50,7 +50,7 @@ const watchedDepth = 6;
 export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions): SkillLibrary {
   const memory = new Map<string, RememberedFile>();
   const listeners = new Set<(set: SkillSet) => void>();
-  const offers = createOffers();
+  const offers = createDynamicTools();
   /** What the files say. */
   let files: SkillSet = { skills: [], diagnostics: [] };
   /** The same with what plugins offer. */

@@ -6,7 +6,7 @@ import { readFile, stat } from "node:fs/promises";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
 import type { Skill, SkillDiagnostic, SkillSet, SkillVerdict } from "../../ports/skill.ts";
-import { createNotes } from "../parse/diagnostics.ts";
+import { createDiagnostics } from "../parse/diagnostics.ts";
 import { type ParsedSkill, parseSkill } from "../parse/parse-skill.ts";
 import { findSkills, type SkillFile } from "./find.ts";
 import { type Candidate, chooseSkills } from "./precedence.ts";
@@ -103,7 +103,7 @@ async function read(file: SkillFile, memory: LoadOptions["memory"]): Promise<Par
   const lastGood = fresh.parsed.skill ?? known?.lastGood;
   memory?.set(file.path, { ...fresh, lastGood });
   if (fresh.parsed.skill !== undefined || lastGood === undefined) return fresh.parsed;
-  const notes = createNotes(file.path);
+  const notes = createDiagnostics(file.path);
   notes.warn(
     0,
     "last-good-kept",
@@ -123,7 +123,7 @@ async function readFresh(
     if (known?.stamp === stamp) return known;
     return { stamp, parsed: await readSized(file, found.isFile(), found.size) };
   } catch (thrown) {
-    const notes = createNotes(file.path);
+    const notes = createDiagnostics(file.path);
     const why = codeOf(thrown) ?? messageOf(thrown);
     notes.error(0, "unreadable-file", `the file can't be read (${why}): check its permissions`);
     return { stamp: "", parsed: { diagnostics: notes.list } };
@@ -132,7 +132,7 @@ async function readFresh(
 
 async function readSized(file: SkillFile, isFile: boolean, bytes: number): Promise<ParsedSkill> {
   if (isFile && bytes <= maxFileBytes) return parseSkill(await readFile(file.path), file.path, file.plugin);
-  const notes = createNotes(file.path);
+  const notes = createDiagnostics(file.path);
   if (isFile) notes.error(0, "file-too-large", "the file is over 1 MiB: move parts of it to files beside it");
   else notes.error(0, "no-file", "SKILL.md is no ordinary file");
   return { diagnostics: notes.list };

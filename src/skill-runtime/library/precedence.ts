@@ -7,7 +7,7 @@
  */
 import type { Skill, SkillDiagnostic } from "../../ports/skill.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
-import { createNotes } from "../parse/diagnostics.ts";
+import { createDiagnostics } from "../parse/diagnostics.ts";
 
 export interface Candidate {
   skill: Skill;
@@ -38,7 +38,7 @@ function oneOfEachName(candidates: Candidate[]): Chosen {
     if (wins) winners.set(name, candidate);
     if (other === undefined) continue;
     const [winner, loser] = wins ? [candidate.skill, other.skill] : [other.skill, candidate.skill];
-    const notes = createNotes(loser.path);
+    const notes = createDiagnostics(loser.path);
     notes.warn(0, "name-taken", `not in force: another skill is called ${name} too and goes before it, ${winner.path}`);
     diagnostics.push(...notes.list);
   }
@@ -75,7 +75,7 @@ function versionParts(version: string | null): { numbers: number[]; preview: str
 function withRequirements(skills: Skill[]): Chosen {
   const diagnostics: SkillDiagnostic[] = [];
   const refuse = (skill: Skill, code: string, message: string) => {
-    const notes = createNotes(skill.path);
+    const notes = createDiagnostics(skill.path);
     notes.error(0, code, message);
     diagnostics.push(...notes.list);
   };
@@ -131,7 +131,7 @@ function repeatedTools(skills: Skill[]): SkillDiagnostic[] {
       const earlier = owners.get(tool.name);
       owners.set(tool.name, skill);
       if (earlier === undefined) return [];
-      const notes = createNotes(earlier.path);
+      const notes = createDiagnostics(earlier.path);
       const message = `its tool ${tool.name} is not in force: the skill ${skill.name} (${skill.path}) has one of that name and comes later than ${earlier.name}`;
       notes.warn(0, "tool-taken", message);
       return notes.list;

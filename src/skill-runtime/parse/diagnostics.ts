@@ -12,7 +12,7 @@ export interface Notes {
 /** One file must not flood the log. */
 const maxWarnings = 50;
 
-export function createNotes(path: string): Notes {
+export function createDiagnostics(path: string): Notes {
   const list: SkillDiagnostic[] = [];
   const push = (line: number, severity: SkillDiagnostic["severity"], code: string, message: string) =>
     list.push({ path, line, severity, code: `skill.${code}`, message });

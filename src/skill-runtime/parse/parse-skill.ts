@@ -7,7 +7,7 @@ import { isScalar, isSeq } from "yaml";
 import type { GateRule } from "../../ports/gate.ts";
 import type { Skill, SkillDiagnostic, SkillPermissions } from "../../ports/skill.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
-import { createNotes, type Notes } from "./diagnostics.ts";
+import { createDiagnostics, type Notes } from "./diagnostics.ts";
 import { splitFrontmatter } from "./frontmatter.ts";
 import { readGateTests } from "./gate-tests.ts";
 import { offeredToolMark, readRules } from "./patterns.ts";
@@ -31,7 +31,7 @@ const maxName = 64;
 
 /** `path` is the SKILL.md's; `plugin` the skill's code, if it has any. */
 export function parseSkill(bytes: Uint8Array, path: string, plugin: string | null): ParsedSkill {
-  const notes = createNotes(path);
+  const notes = createDiagnostics(path);
   try {
     const skill = readSkill(bytes, path, plugin, notes);
     return skill === undefined ? { diagnostics: notes.list } : { skill, diagnostics: notes.list };

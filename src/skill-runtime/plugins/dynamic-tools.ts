@@ -8,11 +8,11 @@
  */
 import type { OfferedNames, Skill, SkillSet } from "../../ports/skill.ts";
 import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";
-import { createNotes } from "../parse/diagnostics.ts";
+import { createDiagnostics } from "../parse/diagnostics.ts";
 import { createNames, defaultTimeoutMs, loadSkillName } from "../parse/tools.ts";
 
 /** An offered tool that can be shown as it is. */
-export interface FitTool {
+export interface ValidTool {
   /** As its plugin knows it. */
   written: string;
   description: string;
@@ -21,14 +21,14 @@ export interface FitTool {
   isTrusted: boolean;
 }
 
-export interface FitOffer {
-  tools: FitTool[];
+export interface ValidOffer {
+  tools: ValidTool[];
   problems: string[];
 }
 
-export interface Offers {
+export interface DynamicTools {
   /** Without tools those that the source offered before stay. False when that changes nothing. */
-  set(skillPath: string, source: string, offer: Partial<FitOffer>): boolean;
+  set(skillPath: string, source: string, offer: Partial<ValidOffer>): boolean;
   /** The set with all that is offered; the same object when nothing is. */
   merge(set: SkillSet): SkillSet;
 }
@@ -40,7 +40,7 @@ const maxNames = 2_000;
 
 /** All that is known about one skill's offers. */
 interface Known {
-  sources: Map<string, FitOffer>;
+  sources: Map<string, ValidOffer>;
   /** By the tool as its plugin knows it. */
   names: Map<string, string>;
   ever: Set<string>;
@@ -50,13 +50,13 @@ interface Known {
   changes: number;
 }
 
-export function createOffers(): Offers {
+export function createDynamicTools(): DynamicTools {
   const bySkill = new Map<string, Known>();
   return {
     set(skillPath, source, { tools, problems = [] }) {
       const known = bySkill.get(skillPath) ?? newlyKnown();
       const before = known.sources.get(source) ?? { tools: [], problems: [] };
-      const after: FitOffer = { tools: tools ?? before.tools, problems };
+      const after: ValidOffer = { tools: tools ?? before.tools, problems };
       if (JSON.stringify(after) === JSON.stringify(before)) return false;
       known.sources.set(source, after);
       known.changes += 1;
@@ -74,7 +74,7 @@ export function createOffers(): Offers {
         const others = [...bySkill.values()].filter((other) => other !== known);
         const isTaken = (name: string) => ofFiles.has(name) || others.some(({ ever }) => ever.has(name));
         const { merged, problems } = mergeOne(skill, known, [...ofFiles].join(" "), isTaken);
-        const notes = createNotes(skill.path);
+        const notes = createDiagnostics(skill.path);
         for (const problem of problems) notes.warn(0, "offered-tools", problem);
         diagnostics.push(...notes.list);
         return merged;
@@ -132,11 +132,11 @@ function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: s
 }
 
 /** Tools of all sources, each once, in turns, so that a source with hundreds does not push out the others. */
-function choose({ sources }: Known): { chosen: FitTool[]; problems: string[] } {
+function choose({ sources }: Known): { chosen: ValidTool[]; problems: string[] } {
   const inOrder = [...sources].sort(([one], [other]) => (one < other ? -1 : 1));
   const problems = inOrder.flatMap(([, offer]) => offer.problems);
   const waiting = inOrder.map(([source, { tools }]) => ({ source, tools, taken: 0 }));
-  const chosen = new Map<string, FitTool>();
+  const chosen = new Map<string, ValidTool>();
   const longest = Math.max(0, ...waiting.map(({ tools }) => tools.length));
   for (let turn = 0; turn < longest; turn += 1) {
     for (const one of waiting) {
@@ -168,7 +168,7 @@ function nameFor(written: string, { names, ever }: Known, isTaken: (name: string
 }
 
 /** Whatever its source says of it, it may change things, and may read and send anything. */
-function toSpec({ written, description, parameters, timeoutMs }: FitTool, name: string, skill: string): ToolSpec {
+function toSpec({ written, description, parameters, timeoutMs }: ValidTool, name: string, skill: string): ToolSpec {
   return {
     name,
     description,

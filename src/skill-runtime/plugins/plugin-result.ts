@@ -5,7 +5,7 @@ import { basename, join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { inspect } from "node:util";
 import { messageOf } from "../../lib/errors.ts";
-import { sizeText } from "../../lib/text/format-bytes.ts";
+import { formatBytes } from "../../lib/text/format-bytes.ts";
 import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../lib/working-folder.ts";
 import type { ToolAttempt, ToolFile } from "../../ports/tool.ts";
 import { isInside } from "../library/find.ts";
@@ -95,7 +95,7 @@ async function copyOut(
     await using from = await openForReading(place, "file");
     const { size } = await from.stat();
     if (size > maxFileBytes)
-      throw fileProblem(place.shown, `has ${sizeText(size)}, and at most ${sizeText(maxFileBytes)} can be sent`);
+      throw fileProblem(place.shown, `has ${formatBytes(size)}, and at most ${formatBytes(maxFileBytes)} can be sent`);
     await mkdir(outbox, { recursive: true });
     await pipeline(from.createReadStream({ autoClose: false }), createWriteStream(to, { flags: "w", mode: 0o600 }));
   });

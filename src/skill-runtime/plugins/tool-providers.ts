@@ -17,9 +17,9 @@ import type { Json, JsonObject } from "../../ports/message.ts";
 import type { ToolOffer } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
 import type { SkillLibrary } from "../library/library.ts";
-import type { FitTool } from "./dynamic-tools.ts";
+import type { ValidTool } from "./dynamic-tools.ts";
 import { folderNameOf } from "./plugin-host.ts";
-import { fitOffer } from "./validate-tools.ts";
+import { validateTools } from "./validate-tools.ts";
 
 export interface ProvidersOptions {
   library: SkillLibrary;
@@ -65,7 +65,7 @@ export function createProviders(options: ProvidersOptions): Providers {
   const { library, log } = options;
   const writer = createFileWriter();
   /** What each skill offers, by its path, as it is kept. */
-  const kept = new Map<string, Map<string, FitTool[]>>();
+  const kept = new Map<string, Map<string, ValidTool[]>>();
   const working = new Map<string, Promise<void>>();
   let isClosed = false;
 
@@ -80,7 +80,7 @@ export function createProviders(options: ProvidersOptions): Providers {
   }
 
   async function take(skill: Skill, source: string, offer: ToolOffer): Promise<void> {
-    const fit = await fitOffer(source, offer);
+    const fit = await validateTools(source, offer);
     if (isClosed) return;
     library.offer(skill.path, source, fit);
     const sources = kept.get(skill.path);
@@ -144,7 +144,7 @@ function sorted(value: Json): Json {
 }
 
 /** Synchronous: the tools and their rules must be there before the first call is judged. */
-function read(file: string, settings: string, log: Log): { [source: string]: FitTool[] } {
+function read(file: string, settings: string, log: Log): { [source: string]: ValidTool[] } {
   try {
     const content = keptSchema.parse(JSON.parse(readFileSync(file, "utf8")));
     return content.settings === settings ? content.sources : {};

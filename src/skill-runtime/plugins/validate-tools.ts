@@ -4,7 +4,7 @@ import type { ToolOffer } from "../../ports/plugin.ts";
 import { cleanLine, withoutUnseen } from "../parse/text.ts";
 import { defaultTimeoutMs, maxTimeoutMs } from "../parse/tools.ts";
 import { createSchemaProbe, fitSchema, type SchemaProbe } from "./dynamic-tool-schema.ts";
-import type { FitOffer, FitTool } from "./dynamic-tools.ts";
+import type { ValidOffer, ValidTool } from "./dynamic-tools.ts";
 
 /** More of one source are not even looked at. */
 const maxLookedAt = 1_000;
@@ -13,12 +13,12 @@ const maxDescription = 1_500;
 const maxProblems = 10;
 
 /** Compiling hundreds of schemas takes a moment, so that everything else is let in between. */
-export async function fitOffer(source: string, offer: ToolOffer): Promise<Partial<FitOffer>> {
+export async function validateTools(source: string, offer: ToolOffer): Promise<Partial<ValidOffer>> {
   const said = (Array.isArray(offer.problems) ? offer.problems : []).map((problem) => cleanLine(String(problem), 500));
   if (!Array.isArray(offer.tools)) return { problems: shortened(said) };
   const probe = offer.tools.length === 0 ? () => undefined : await createSchemaProbe();
   const problems = [...said];
-  const tools = new Map<string, FitTool>();
+  const tools = new Map<string, ValidTool>();
   for (const written of offer.tools.slice(0, maxLookedAt) as unknown[]) {
     const fit = fitTool(written, probe);
     if (typeof fit === "string") problems.push(`${source}: ${fit}`);
@@ -35,7 +35,7 @@ export async function fitOffer(source: string, offer: ToolOffer): Promise<Partia
   return { tools: [...tools.values()], problems: shortened(problems) };
 }
 
-function fitTool(written: unknown, probe: SchemaProbe): { tool: FitTool; problem?: string } | string {
+function fitTool(written: unknown, probe: SchemaProbe): { tool: ValidTool; problem?: string } | string {
   if (typeof written !== "object" || written === null) return "something that is no tool was left out";
   const { name, description, parameters, timeoutMs, isTrusted } = written as { [key: string]: unknown };
   const clean = typeof name === "string" ? cleanLine(name, maxName) : "";
@@ -43,7 +43,7 @@ function fitTool(written: unknown, probe: SchemaProbe): { tool: FitTool; problem
   const fit = fitSchema(parameters, probe);
   if ("refused" in fit) return `the tool ${clean} was left out: ${fit.refused}`;
   const isTime = typeof timeoutMs === "number" && timeoutMs > 0 && timeoutMs <= maxTimeoutMs;
-  const tool: FitTool = {
+  const tool: ValidTool = {
     written: clean,
     description: descriptionOf(description),
     parameters: fit.schema,

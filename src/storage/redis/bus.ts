@@ -8,7 +8,7 @@ import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Bus, BusMessage } from "../../ports/cluster.ts";
-import { createSoleBus } from "../in-memory-cluster.ts";
+import { createInMemoryBus } from "../in-memory-cluster.ts";
 import type { RedisClient } from "./clients.ts";
 import type { RedisConnection } from "./connection.ts";
 import { checkPrefix, defaultPrefix } from "./script.ts";
@@ -38,7 +38,7 @@ const envelopeSchema = z.object({ from: z.string(), message: messageSchema });
 export function createRedisBus({ connection, log, prefix = defaultPrefix }: RedisBusOptions): Bus {
   const channel = `${checkPrefix(prefix)}bus`;
   const self = randomBytes(9).toString("base64url");
-  const here = createSoleBus(log);
+  const here = createInMemoryBus(log);
   const subscriber = connection.subscriber();
   let underWay = 0;
   let isClosed = false;

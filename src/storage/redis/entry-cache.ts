@@ -2,7 +2,7 @@
  * Entries as this process saw them last, by key: the likely state of what it works on. Whoever writes on that ground lets the
  * ledger check it. Bounded in number and in size; what was not seen for longest goes first.
  */
-export interface SeenEntries<T> {
+export interface EntryCache<T> {
   get(key: string): T | undefined;
   /** `characters`: of its text. */
   set(key: string, entry: T, characters: number): void;
@@ -12,7 +12,7 @@ export interface SeenEntries<T> {
 const mostEntries = 500;
 const mostCharacters = 50_000;
 
-export function createSeenEntries<T>(): SeenEntries<T> {
+export function createEntryCache<T>(): EntryCache<T> {
   const entries = new Map<string, T>();
   return {
     get: (key) => entries.get(key),

@@ -12,7 +12,7 @@ import { randomBytes } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
 import type { RedisConnection } from "./connection.ts";
-import { createSeenEntries } from "./entry-cache.ts";
+import { createEntryCache } from "./entry-cache.ts";
 import {
   changeEntryScript,
   checkScript,
@@ -53,7 +53,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
   let steps = 0;
   let isClosed = false;
 
-  const seen = createSeenEntries<Fields>();
+  const seen = createEntryCache<Fields>();
 
   const entryKey = (kind: LedgerKind, id: string) => `${prefix}entry:${kind}:${id}`;
   const newToken = () => {

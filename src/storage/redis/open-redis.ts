@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import { createAlone } from "../../lib/with-lock.ts";
+import { createWithLock } from "../../lib/with-lock.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { DurableState, OnWaiting, RedisSettings } from "../durable-state.ts";
 import { createRedisStore } from "../keyv/redis-store.ts";
@@ -51,7 +51,15 @@ export async function openShared(
     const leases = createRedisLeases({ connection, prefix, lockMs: redis.lockMs });
     const bus = createRedisBus({ connection, log, prefix });
     return {
-      ...{ ledger, store, leases, bus, alone: createAlone(leases), redis: { connection, prefix }, ownFolder: folder },
+      ...{
+        ledger,
+        store,
+        leases,
+        bus,
+        withLock: createWithLock(leases),
+        redis: { connection, prefix },
+        ownFolder: folder,
+      },
       async close() {
         await leases.close();
         await Promise.all([bus.close(), store.close(), ledger.close()]);

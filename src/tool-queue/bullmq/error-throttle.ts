@@ -8,7 +8,7 @@ const longestText = 300;
 const kinds = 20;
 
 /** The text alone: the clients' errors carry the command, with the arguments of tool calls. */
-export function createTroubleLog(log: Log): (thrown: unknown) => void {
+export function createErrorThrottle(log: Log): (thrown: unknown) => void {
   const loggedAt = new Map<string, number>();
   return (thrown) => {
     const error = (messageOf(thrown) || codeOf(thrown) || "unknown").split("\n", 1)[0]?.slice(0, longestText) ?? "";

@@ -12,7 +12,7 @@ import { pause } from "../../lib/backoff.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ToolJob } from "../../ports/tool.ts";
-import type { CallSteps } from "../calls/call-executor.ts";
+import type { CallExecutor } from "../calls/call-executor.ts";
 import { type CallRecord, type CallRecordEntry, runnerOf, type SeenCall } from "../calls/call-store.ts";
 import type { Takeover } from "./takeover.ts";
 
@@ -30,9 +30,9 @@ export type Course =
 
 type NextStep = { type: "attempt" } | { type: "give-up" };
 
-export interface CourseOptions {
+export interface JobLifecycleOptions {
   record: CallRecord;
-  steps: CallSteps;
+  steps: CallExecutor;
   takeover: Takeover;
   /** This process. */
   runner: string;
@@ -51,7 +51,7 @@ const recordWaitsMs = [5, 20, 100, 400, 1_500];
 /** Rejects when the ledger refuses; the tool has not run then. */
 export type TakeCourse = (job: ToolJob, signal: AbortSignal, begun: () => void) => Promise<Course>;
 
-export function createCourse({ record, steps, takeover, runner, ...options }: CourseOptions): TakeCourse {
+export function createJobLifecycle({ record, steps, takeover, runner, ...options }: JobLifecycleOptions): TakeCourse {
   /** The record, after the first attempt if this process gets it. */
   async function firstLook(
     job: ToolJob,

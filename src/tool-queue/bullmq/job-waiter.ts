@@ -8,15 +8,15 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Bus } from "../../ports/cluster.ts";
 import type { ToolJob, ToolResult } from "../../ports/tool.ts";
 import type { ActiveJob } from "../calls/active-jobs.ts";
-import type { CallSteps } from "../calls/call-executor.ts";
+import type { CallExecutor } from "../calls/call-executor.ts";
 import type { CallRecord, CallRecordEntry } from "../calls/call-store.ts";
 import { cutOffText, firstLine, resultOf, suspended, textOf, unstarted } from "../calls/outcome.ts";
 import type { Backlog } from "./backlog.ts";
 import type { Runner } from "./runner.ts";
 
-export interface FollowOptions {
+export interface JobWaiterOptions {
   record: CallRecord;
-  steps: CallSteps;
+  steps: CallExecutor;
   backlog: Backlog;
   /** Of this process, if it has one. */
   runner: Runner | undefined;
@@ -27,7 +27,7 @@ export interface FollowOptions {
   onError: (thrown: unknown) => void;
 }
 
-export interface Follower {
+export interface JobWaiter {
   job: ToolJob;
   /** As it was last seen. */
   entry: CallRecordEntry | undefined;
@@ -42,7 +42,7 @@ export interface Follower {
 /** How often a process that makes an attempt is told again that it is to end. */
 const tellAgainMs = 1_000;
 
-export function createFollower({ job, controller }: ActiveJob, options: FollowOptions): Follower {
+export function createJobWaiter({ job, controller }: ActiveJob, options: JobWaiterOptions): JobWaiter {
   const { record, steps, backlog, runner, bus } = options;
   const { signal } = controller;
   let wake = () => {};
@@ -138,7 +138,7 @@ export function createFollower({ job, controller }: ActiveJob, options: FollowOp
     return undefined;
   }
 
-  const follower: Follower = {
+  const follower: JobWaiter = {
     job,
     entry: undefined,
     tell(entry) {

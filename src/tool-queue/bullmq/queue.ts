@@ -19,17 +19,17 @@ import type { Bus } from "../../ports/cluster.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { ToolJob, ToolQueue, ToolResult } from "../../ports/tool.ts";
 import { type ActiveJob, createActiveJobs } from "../calls/active-jobs.ts";
-import { type CallStepsOptions, createCallSteps } from "../calls/call-executor.ts";
+import { type CallExecutorOptions, createCallExecutor } from "../calls/call-executor.ts";
 import { type CallRecordEntry, createCallRecord } from "../calls/call-store.ts";
 import { textOf, unstarted } from "../calls/outcome.ts";
 import { createBacklog } from "./backlog.ts";
 import { type Connect, createConnections } from "./connections.ts";
-import { createTroubleLog } from "./error-throttle.ts";
-import { createFollower, type Follower } from "./job-waiter.ts";
+import { createErrorThrottle } from "./error-throttle.ts";
+import { createJobWaiter, type JobWaiter } from "./job-waiter.ts";
 import { createPatience, createPatientLedger } from "./redis-retry.ts";
 import { createRunner } from "./runner.ts";
 
-export interface BullQueueOptions extends CallStepsOptions {
+export interface BullQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
   connect: Connect;
   /** Of all keys, with a part in braces, without which BullMQ's scripts can't work on a cluster; default `{remora}:`. */
@@ -75,13 +75,13 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
   const prefix = `${options.prefix ?? "{remora}:"}bull`;
   const timing = { ...defaultTiming, ...options.timing };
   const name = randomUUID();
-  const trouble = createTroubleLog(log);
+  const trouble = createErrorThrottle(log);
   const patience = createPatience(timing.closePatienceMs);
   const record = createCallRecord(createPatientLedger(options.ledger, patience), name);
-  const steps = createCallSteps(record, options);
+  const steps = createCallExecutor(record, options);
   const connections = createConnections(options.connect, trouble);
   const backlog = createBacklog({ connection: connections.open("queue"), prefix, onError: trouble });
-  const followers = new Map<string, Follower>();
+  const followers = new Map<string, JobWaiter>();
   const activeJobs = createActiveJobs(work, log);
   const runner = options.runs
     ? createRunner({
@@ -114,7 +114,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     const { job, controller } = active;
     const { stopPatienceMs } = timing;
     const { isClosing } = activeJobs;
-    const follower = createFollower(active, {
+    const follower = createJobWaiter(active, {
       record,
       steps,
       backlog,
@@ -151,13 +151,13 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     });
   }
 
-  async function look(follower: Follower): Promise<void> {
+  async function look(follower: JobWaiter): Promise<void> {
     const entry = await record.look(follower.job.id);
     if (entry !== undefined) follower.tell(entry);
   }
 
   /** What a lost message, or a Redis that has forgotten, left undone. */
-  async function lookAfter(follower: Follower): Promise<void> {
+  async function lookAfter(follower: JobWaiter): Promise<void> {
     const { job } = follower;
     if (activeJobs.isClosing() || runner?.isRunning(job.id) === true) return;
     await look(follower);

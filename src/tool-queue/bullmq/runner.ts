@@ -9,10 +9,10 @@ import { type AbortCause, TurnAbort } from "../../lib/abort.ts";
 import { pause } from "../../lib/backoff.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ToolJob } from "../../ports/tool.ts";
-import type { CallSteps } from "../calls/call-executor.ts";
+import type { CallExecutor } from "../calls/call-executor.ts";
 import type { CallRecord, CallRecordEntry } from "../calls/call-store.ts";
 import type { QueueConnection } from "./connections.ts";
-import { type Course, createCourse } from "./job-lifecycle.ts";
+import { type Course, createJobLifecycle } from "./job-lifecycle.ts";
 import { backoffType, bullIdOf, queueName, toolJobOf } from "./jobs.ts";
 import { createTakeover } from "./takeover.ts";
 
@@ -23,7 +23,7 @@ export interface RunnerOptions {
   runner: string;
   concurrency: number;
   record: CallRecord;
-  steps: CallSteps;
+  steps: CallExecutor;
   /** How long a job is this worker's after it last said so, and how often it is looked for jobs whose time is over. */
   lockMs: number;
   stalledMs: number;
@@ -74,7 +74,7 @@ export function createRunner(options: RunnerOptions): Runner {
   const running = new Map<string, Running>();
   let isStopping = false;
   const takeover = createTakeover({ ...options, connectionNames: () => worker.getBackend().getClientList() });
-  const takeCourse = createCourse({ ...options, takeover, isStopping: () => isStopping });
+  const takeCourse = createJobLifecycle({ ...options, takeover, isStopping: () => isStopping });
   const worker = new Worker(queueName, work, {
     connection,
     prefix,

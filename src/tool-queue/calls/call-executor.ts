@@ -21,7 +21,7 @@ import type { CallRecord, CallRecordEntry, SeenCall } from "./call-store.ts";
 import { type AfterAttempt, afterAttempt, cutOffText, fieldsOf, firstLine, resultOf, textOf } from "./outcome.ts";
 import { limitOutput, outputName } from "./output.ts";
 
-export interface CallStepsOptions {
+export interface CallExecutorOptions {
   toolbox: Toolbox;
   events: Events;
   audit: Audit;
@@ -37,7 +37,7 @@ export interface CallStepsOptions {
   log: Log;
 }
 
-export interface CallSteps {
+export interface CallExecutor {
   /**
    * Makes an attempt if it is still to be had; `begun` is called just before the tool runs. Afterwards the call has ended or
    * waits for its next attempt; after an abort as `shutdown` it is left as `started`.
@@ -52,7 +52,7 @@ export interface CallSteps {
   reportStalled(job: ToolJob, entry: CallRecordEntry): void;
 }
 
-export function createCallSteps(record: CallRecord, options: CallStepsOptions): CallSteps {
+export function createCallExecutor(record: CallRecord, options: CallExecutorOptions): CallExecutor {
   const { toolbox, events, log } = options;
 
   async function retryLater(

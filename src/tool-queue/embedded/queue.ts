@@ -17,11 +17,11 @@ import { pause } from "../../lib/backoff.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { ToolQueue, ToolResult } from "../../ports/tool.ts";
 import { type ActiveJob, createActiveJobs } from "../calls/active-jobs.ts";
-import { type CallStepsOptions, createCallSteps } from "../calls/call-executor.ts";
+import { type CallExecutorOptions, createCallExecutor } from "../calls/call-executor.ts";
 import { type CallRecordEntry, createCallRecord } from "../calls/call-store.ts";
 import { cutOffText, resultOf, suspended } from "../calls/outcome.ts";
 
-export interface EmbeddedQueueOptions extends CallStepsOptions {
+export interface EmbeddedQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
   /** Attempts that run at once. A job that waits for its next attempt takes no place. */
   concurrency: number;
@@ -29,7 +29,7 @@ export interface EmbeddedQueueOptions extends CallStepsOptions {
 
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
   const record = createCallRecord(options.ledger);
-  const steps = createCallSteps(record, options);
+  const steps = createCallExecutor(record, options);
   const pool = new PQueue({ concurrency: options.concurrency });
   const activeJobs = createActiveJobs(work, options.log);
 

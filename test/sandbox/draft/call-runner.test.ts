@@ -13,7 +13,7 @@ import { createDraftLocks } from "../../../src/sandbox/draft/draft-locks.ts";
 import { createDraftStore, type DraftStore } from "../../../src/sandbox/draft/draft-store.ts";
 import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
-import { createSoleLeases } from "../../../src/storage/in-memory-cluster.ts";
+import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
 import { createRecordedAudit } from "../../doubles/audit.ts";
 import { type Bench, type CallOptions, createBench, noSandbox } from "./draft-bench.ts";
 
@@ -251,7 +251,7 @@ describe("a crash", () => {
   function runnerOn(store: DraftStore): CallRunner {
     return createCallRunner({
       store,
-      locks: createDraftLocks(createSoleLeases()),
+      locks: createDraftLocks(createInMemoryLeases()),
       sandbox: bench.sandbox,
       events: createEvents(),
       audit: createRecordedAudit(),

@@ -23,7 +23,7 @@ import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
 import { removeTree } from "../../../src/sandbox/effects/remove-tree.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { createSandbox } from "../../../src/sandbox/view/sandbox.ts";
-import { createSoleBus, createSoleLeases } from "../../../src/storage/in-memory-cluster.ts";
+import { createInMemoryBus, createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../../src/storage/sqlite/ledger.ts";
 import { createRecordedAudit } from "../../doubles/audit.ts";
 import { inboundMessage, turnRecord } from "../../doubles/records.ts";
@@ -74,8 +74,8 @@ export async function createBench(options: BenchOptions = {}) {
   await makeDraftFolders(draftsFolder);
 
   const ledger = createSqliteLedger({ path: ":memory:" });
-  const leases = createSoleLeases();
-  const bus = createSoleBus(silentLog);
+  const leases = createInMemoryLeases();
+  const bus = createInMemoryBus(silentLog);
   const heard: BusMessage[] = [];
   bus.listen((message) => heard.push(message));
   const shown: ApprovalCard[] = [];

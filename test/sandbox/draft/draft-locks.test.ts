@@ -3,13 +3,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Leases } from "../../../src/ports/cluster.ts";
 import { createDraftLocks } from "../../../src/sandbox/draft/draft-locks.ts";
-import { createSoleLeases } from "../../../src/storage/in-memory-cluster.ts";
+import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
 
 const never = new AbortController().signal;
 
 /** Leases that count what is held, to see that nothing is left behind. */
 function countedLeases(): Leases & { held(): string[] } {
-  const leases = createSoleLeases();
+  const leases = createInMemoryLeases();
   const held = new Set<string>();
   return {
     held: () => [...held],
@@ -100,7 +100,7 @@ test("a writer is always alone, every use comes to its end, and nothing stays he
 
 describe("who waits for whom", () => {
   test("readers work side by side, and a writer waits for all of them", async () => {
-    const locks = createDraftLocks(createSoleLeases());
+    const locks = createDraftLocks(createInMemoryLeases());
     const [first, second] = [deferred(), deferred()];
     const order: string[] = [];
     const one = locks.use("a", "shared", never, async () => {
@@ -122,7 +122,7 @@ describe("who waits for whom", () => {
   });
 
   test("readers that come later don't keep a waiting writer out", async () => {
-    const locks = createDraftLocks(createSoleLeases());
+    const locks = createDraftLocks(createInMemoryLeases());
     const gate = deferred();
     const order: string[] = [];
     const first = locks.use("a", "shared", never, () => gate.promise);
@@ -134,7 +134,7 @@ describe("who waits for whom", () => {
   });
 
   test("a writer that gives up lets the readers behind it in", async () => {
-    const locks = createDraftLocks(createSoleLeases());
+    const locks = createDraftLocks(createInMemoryLeases());
     const gate = deferred();
     const abort = new AbortController();
     const first = locks.use("a", "shared", never, () => gate.promise);
@@ -148,7 +148,7 @@ describe("who waits for whom", () => {
   });
 
   test("a reader that is stopped while the lease is awaited stops nobody else", async () => {
-    const leases = createSoleLeases();
+    const leases = createInMemoryLeases();
     const elsewhere = await leases.acquire("a");
     const locks = createDraftLocks(leases);
     const abort = new AbortController();
@@ -161,7 +161,7 @@ describe("who waits for whom", () => {
   });
 
   test("a lease that can't be asked for is an error of that use, and the next one asks again", async () => {
-    const leases = createSoleLeases();
+    const leases = createInMemoryLeases();
     let isAway = true;
     const locks = createDraftLocks({
       ...leases,
