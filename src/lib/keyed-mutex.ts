@@ -1,15 +1,17 @@
-/** One piece of work at a time for each key; different keys run side by side. */
+/** Runs work one at a time for each key, in the order of the calls. Different keys run side by side. */
+import PQueue from "p-queue";
+
 export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
 export function createKeyedMutex(): KeyedMutex {
-  const tails = new Map<string, Promise<unknown>>();
+  const queues = new Map<string, PQueue>();
   return (key, work) => {
-    const result = (tails.get(key) ?? Promise.resolve()).then(work, work);
-    tails.set(key, result);
-    const forget = () => {
-      if (tails.get(key) === result) tails.delete(key);
-    };
-    result.then(forget, forget);
-    return result;
+    let queue = queues.get(key);
+    if (queue === undefined) {
+      queue = new PQueue({ concurrency: 1 });
+      queue.addEventListener("idle", () => queues.delete(key));
+      queues.set(key, queue);
+    }
+    return queue.add(work);
   };
 }

@@ -8,10 +8,10 @@
  * The same files give the same text.
  */
 import { basename } from "node:path";
+import { oneLine } from "../lib/text/sanitize.ts";
 import type { Scope } from "../ports/message.ts";
 import { dayOfFile, listDayFiles, readChangeable } from "./day-files.ts";
 import { type FeedbackLine, parseFeedback } from "./feedback.ts";
-import { oneLine } from "./markdown-quote.ts";
 import { scopeFolder } from "./places.ts";
 
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };

@@ -10,10 +10,11 @@
  */
 
 import type { Redact } from "../lib/redact.ts";
+import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import type { Episode } from "../ports/memory.ts";
 import { distinctOrigins, type Origin } from "../ports/origin.ts";
 import type { DayFiles } from "./day-files.ts";
-import { codeSpan, oneLine, quoted, shortened, unquoted } from "./markdown-quote.ts";
+import { quoted, shortened, unquoted } from "./markdown-quote.ts";
 import { decodeOrigins, encodeOrigins, markerValue } from "./origin-mark.ts";
 import { dayOf, timeOf } from "./places.ts";
 

@@ -8,9 +8,9 @@
  */
 import { createHash } from "node:crypto";
 import type { Redact } from "../lib/redact.ts";
+import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import type { Feedback } from "../ports/memory.ts";
 import type { DayFiles } from "./day-files.ts";
-import { codeSpan, oneLine } from "./markdown-quote.ts";
 import { dayOf, timeOf } from "./places.ts";
 
 const limits = { word: 80, summary: 300 };

@@ -20,25 +20,6 @@ export function unquoted(text: string): string {
   return text.replace(/(^|\n)> ?/g, "$1");
 }
 
-/** One line of visible text, cut after `limit` characters: names, headlines, summaries. */
-export function oneLine(text: string, limit: number): string {
-  // Line ends, control, invisible and direction-changing characters would make a line look like what it is not.
-  const clean = text
-    .slice(0, limit * 4)
-    .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, (run) => (/[\s\p{Cc}\p{Zl}\p{Zp}]/u.test(run) ? " " : ""))
-    .trim();
-  const characters = Array.from(clean);
-  return characters.length <= limit ? clean : `${characters.slice(0, limit - 1).join("")}…`;
-}
-
-/** A code span that holds any one line, also one with backticks. */
-export function codeSpan(line: string): string {
-  const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), (run) => run[0].length));
-  if (longest === 0) return `\`${line}\``;
-  const fence = "`".repeat(longest + 1);
-  return `${fence} ${line} ${fence}`;
-}
-
 /** Not more than `limit` characters of a long text, and how many are left out. */
 export function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;

@@ -205,8 +205,8 @@ describe("who may answer", () => {
     }
     expect((await desk.approvals.answer(click(cardId, { by: ben }))).accepted).toBe(true);
     expect(await desk.stateOf(approvalId)).toBe("approved");
-    const withLock = setUp({ policy: { notRequester: true } });
-    expect((await withLock.ask()).card.items[0]).toMatchObject({ state: "denied" });
+    const alone = setUp({ policy: { notRequester: true } });
+    expect((await alone.ask()).card.items[0]).toMatchObject({ state: "denied" });
   });
 
   test("a quorum that the list can't reach is denied at once", async () => {

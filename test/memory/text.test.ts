@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { oneLine } from "../../src/lib/text/sanitize.ts";
 import { askedDaysOf, dayTermsOf } from "../../src/memory/dates.ts";
 import { digestOf } from "../../src/memory/digest.ts";
-import { oneLine, quoted, unquoted } from "../../src/memory/markdown-quote.ts";
+import { quoted, unquoted } from "../../src/memory/markdown-quote.ts";
 import { passagesOf } from "../../src/memory/markdown-sections.ts";
 import { folderNameOf, scopeOfFolder } from "../../src/memory/places.ts";
 import { questionOf } from "../../src/memory/query.ts";

@@ -1,19 +1,29 @@
-/** Foreign text in answers to commands: one clean line that can't format, hide or mention anything. */
+/** Foreign text for people to read: it can't format, hide, mention anything, or look like what it is not. */
 
-/** For places that read no markup: without invisible and direction-changing characters; line breaks stay. */
+/** Without invisible and direction-changing characters. Line breaks stay. For places that read no markup. */
 export function asPlain(text: string): string {
   return text.replace(/(?![\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, "").trim();
 }
 
-/** As a code span of at most `limit` characters; invisible and direction-changing characters are left out. */
-export function asCode(text: string, limit: number): string {
+/** One line of visible text, at most `maxCharacters` long. */
+export function oneLine(text: string, maxCharacters: number): string {
   const clean = text
-    .slice(0, limit * 4)
+    .slice(0, maxCharacters * 4)
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, (run) => (/[\s\p{Cc}\p{Zl}\p{Zp}]/u.test(run) ? " " : ""))
     .trim();
   const characters = Array.from(clean);
-  const line = characters.length <= limit ? clean : `${characters.slice(0, limit - 1).join("")}…`;
+  return characters.length <= maxCharacters ? clean : `${characters.slice(0, maxCharacters - 1).join("")}…`;
+}
+
+/** A Markdown code span around any one line, also one with backticks. */
+export function codeSpan(line: string): string {
   const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
+  if (longest === 0) return `\`${line || " "}\``;
   const ticks = "`".repeat(longest + 1);
-  return longest === 0 ? `\`${line || " "}\`` : `${ticks} ${line} ${ticks}`;
+  return `${ticks} ${line} ${ticks}`;
+}
+
+/** Any text as a code span of one line. */
+export function asCode(text: string, maxCharacters: number): string {
+  return codeSpan(oneLine(text, maxCharacters));
 }

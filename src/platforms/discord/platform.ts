@@ -17,6 +17,7 @@ import {
 import { pause } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { createLruMap } from "../../lib/lru-map.ts";
 import type { Events } from "../../ports/events.ts";
 import type { InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
@@ -40,7 +41,6 @@ import { createOutlet, type Origin } from "./outbound/message-sender.ts";
 import { createMessages, nonceOf } from "./outbound/messages.ts";
 import { allParts } from "./outbound/render.ts";
 import { createDiscordReply } from "./outbound/reply.ts";
-import { createRecent } from "./recent.ts";
 
 export interface DiscordPlatformOptions {
   token: string;
@@ -67,8 +67,8 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   const formContents = createFormContents(store);
   const latestCards = createLatestCards(store);
   const acknowledgements = createAcknowledgements(api, options.ackReaction, log);
-  const origins = createRecent<Origin>(2_000);
-  const told = createRecent<true>(1_000);
+  const origins = createLruMap<Origin>(2_000);
+  const told = createLruMap<true>(1_000);
   const ended = new AbortController();
   let isLost = false;
   let inlet: { intake: Intake; interactions: Interactions } | undefined;

@@ -10,6 +10,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { createLruMap } from "../../lib/lru-map.ts";
 import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { Store } from "../../ports/store.ts";
@@ -39,7 +40,6 @@ import { createTeller } from "./outbound/ephemeral-reply.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
 import { createSlackReply } from "./outbound/reply.ts";
 import { createStreaming } from "./outbound/streaming.ts";
-import { createRecent } from "./recent.ts";
 
 export interface SlackPlatformOptions {
   access: {
@@ -89,7 +89,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
   const threads = createThreads(store);
   const cursors = createCursors(store, log);
-  const authors = createRecent<string>(recentAuthors);
+  const authors = createLruMap<string>(recentAuthors);
   const forms = createCardForms(store);
   const posting = new Map<string, Promise<void>>();
   const paces = createPaces(now);

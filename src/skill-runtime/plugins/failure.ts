@@ -1,13 +1,8 @@
 /** What a plugin threw, as a failed attempt: what the model reads, and whether another attempt may go better. */
 import { codeOf, isAbort, messageOf, RemoraError } from "../../lib/errors.ts";
+import { isTransientCode } from "../../lib/transient-errors.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
 
-/** Errors of the network and of a busy system; not those of a wrong name, path, right or certificate. */
-const passingCodes = new Set([
-  ...["ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "EAI_AGAIN"],
-  ...["ENETUNREACH", "ENETDOWN", "EHOSTUNREACH", "EHOSTDOWN", "EMFILE", "ENFILE", "EAGAIN", "EBUSY"],
-  ...["UND_ERR_SOCKET", "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"],
-]);
 const maxCauses = 8;
 /** Node's own message names a flag of the command line, which nobody can set here. */
 const undeclared = "The skill's SKILL.md does not declare this under `permissions`; tell the operator.";
@@ -48,7 +43,7 @@ function isPassing(thrown: unknown, depth: number): boolean {
   if (typeof thrown !== "object" || thrown === null || depth > maxCauses) return false;
   if (thrown instanceof RemoraError) return thrown.isRetryable;
   const code = codeOf(thrown);
-  if (code !== undefined && passingCodes.has(code)) return true;
+  if (code !== undefined && isTransientCode(code)) return true;
   const status = statusOf(thrown);
   if (status !== undefined) return status === 429 || status >= 500;
   if (thrown instanceof AggregateError) return thrown.errors.some((error) => isPassing(error, depth + 1));

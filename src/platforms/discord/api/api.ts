@@ -18,6 +18,7 @@ import {
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { isTransientCode } from "../../../lib/transient-errors.ts";
 
 /** How much trouble a request is worth: none (`once`), seconds (`brief`), or minutes (`lasting`). */
 export type Patience = "once" | "brief" | "lasting";
@@ -148,28 +149,15 @@ function jittered(ms: number): number {
   return ms * (0.8 + Math.random() * 0.4);
 }
 
-const passingCodes = new Set([
-  "ECONNRESET",
-  "ECONNREFUSED",
-  "ECONNABORTED",
-  "EPIPE",
-  "ETIMEDOUT",
-  "EAI_AGAIN",
-  "ENOTFOUND",
-  "ENETUNREACH",
-  "EHOSTUNREACH",
-  "UND_ERR_SOCKET",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "UND_ERR_HEADERS_TIMEOUT",
-  "UND_ERR_BODY_TIMEOUT",
-]);
+/** A name that is not found may be a resolver that is away: Discord's own names do not go. */
+const isTransient = (code: unknown) => isTransientCode(code) || code === "ENOTFOUND";
 
 /** The same request may succeed later: a time-out, a broken connection, a 5xx. */
 export function isPassing(thrown: unknown): boolean {
   if (thrown instanceof DiscordAPIError) return thrown.status >= 500 || thrown.status === 429 || thrown.status === 408;
   if (thrown instanceof HTTPError) return true;
   if (!(thrown instanceof Error)) return false;
-  if (thrown.name === "AbortError" || passingCodes.has(String((thrown as { code?: unknown }).code))) return true;
+  if (thrown.name === "AbortError" || isTransient((thrown as { code?: unknown }).code)) return true;
   // A body that broke off is no JSON.
   if (thrown instanceof SyntaxError) return true;
   return thrown.cause !== undefined && isPassing(thrown.cause);

@@ -1,6 +1,6 @@
 /** What is known of a channel: from the gateway, which hears of every change, else asked for and kept for a minute. */
 import { type APIChannel, ChannelType, type Client, Routes, ThreadChannel } from "discord.js";
-import { createRecent } from "../recent.ts";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
 
 export interface ChannelFacts {
@@ -24,7 +24,7 @@ const keptMs = 60_000;
 
 /** `client` is undefined in a process that has no gateway, and before it is connected. */
 export function createChannels(api: DiscordApi, client: () => Client | undefined): Channels {
-  const recent = createRecent<{ facts: ChannelFacts | undefined; until: number }>(500);
+  const recent = createLruMap<{ facts: ChannelFacts | undefined; until: number }>(500);
   return {
     async get(id) {
       const known = fromGateway(client(), id);

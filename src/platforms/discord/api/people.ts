@@ -1,9 +1,9 @@
 /** Who people are: what they are called, and which roles they have in which server. */
 import { type APIGuildMember, type APIUser, type RESTAPIPartialCurrentUserGuild, Routes } from "discord.js";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import { asPlain } from "../../../lib/text/sanitize.ts";
 import type { Author } from "../../../ports/message.ts";
 import { parseConversationId } from "../conversation-id.ts";
-import { createRecent } from "../recent.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
 
 export interface People {
@@ -20,7 +20,7 @@ const mostGuilds = 5;
 
 /** `guilds`: as the gateway knows them; undefined where there is none. */
 export function createPeople(api: DiscordApi, guilds: () => string[] | undefined): People {
-  const recent = createRecent<{ roles: string[]; until: number }>(1_000);
+  const recent = createLruMap<{ roles: string[]; until: number }>(1_000);
   let asked: { ids: string[]; until: number } | undefined;
 
   async function guildIds(): Promise<string[]> {

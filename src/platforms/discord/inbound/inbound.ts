@@ -11,12 +11,12 @@
 import { type APIMessage, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import type { InboundMessage, Notice } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { codeOfRefusal, type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
 import { parseConversationId } from "../conversation-id.ts";
-import { createRecent } from "../recent.ts";
 import { type Cursors, newerOf, type PlaceType, snowflakeAt } from "./cursors.ts";
 import { createOrderedLanes } from "./ordered-queue.ts";
 import { type InboundContext, type RawMessage, readInbound, textOf } from "./read-message.ts";
@@ -48,7 +48,7 @@ const longestAwayMs = 24 * 3_600_000;
 
 export function createIntake({ api, context, cursors, handlers, onKept, log, signal }: IntakeOptions): Intake {
   const lanes = createOrderedLanes(log, signal);
-  const done = createRecent<true>(5_000);
+  const done = createLruMap<true>(5_000);
   /** Places whose lane was full: what did not fit is fetched when it is empty. */
   const behind = new Set<string>();
 

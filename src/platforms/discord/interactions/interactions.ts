@@ -25,6 +25,7 @@ import {
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import type { AnswerChoice, Author } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { saidByCommand } from "../../shared/said-by-command.ts";
@@ -36,7 +37,6 @@ import { askMark, type RawMessage } from "../inbound/read-message.ts";
 import { createEphemeralReplies, privately, type ShownReceipt } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
 import { messageLimit } from "../outbound/render.ts";
-import { createRecent } from "../recent.ts";
 import { commandName, textOption } from "./commands.ts";
 import { type ButtonId, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
@@ -68,7 +68,7 @@ const tooLong = privately({ text: "That is too long for a command. Mention me in
 export function createInteractions(options: InteractionsOptions): Interactions {
   const { channels, handlers, formContents, onAsked, log } = options;
   const { respond, withReceipt } = createEphemeralReplies(options);
-  const taken = createRecent<true>(1_000);
+  const taken = createLruMap<true>(1_000);
 
   async function placeOf(interaction: APIInteraction, thread?: string | null): Promise<DiscordConversation> {
     const channel = interaction.channel?.id ?? interaction.channel_id ?? "";

@@ -11,6 +11,7 @@
 import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { LruMap } from "../../../lib/lru-map.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts } from "../../../ports/platform.ts";
 import {
@@ -24,7 +25,6 @@ import {
 } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
-import type { Recent } from "../recent.ts";
 import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
 import { threadNameFor } from "./thread-name.ts";
 
@@ -42,9 +42,9 @@ export interface OutletOptions {
   target: ReplyTarget;
   posts: Posts;
   /** By message id; of others the service is asked. */
-  origins: Recent<Origin>;
+  origins: LruMap<Origin>;
   /** Reasons for another place that people have been told, by channel. */
-  told: Recent<true>;
+  told: LruMap<true>;
   log: Log;
 }
 

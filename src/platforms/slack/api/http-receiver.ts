@@ -14,7 +14,7 @@ import type { Context, Hono, Next } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import { createRecent } from "../recent.ts";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import { dispatch } from "./dispatch.ts";
 
 const eventsPath = "/slack/events";
@@ -31,7 +31,7 @@ const rememberedRequests = 10_000;
 
 export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
   const { signingSecret, log, now } = options;
-  const done = createRecent<true>(rememberedRequests);
+  const done = createLruMap<true>(rememberedRequests);
   let app: App | undefined;
   let isOpen = false;
   let refusals = { count: 0, toldAt: Number.NEGATIVE_INFINITY };

@@ -5,9 +5,9 @@
  * again beside it. Who can't be found out counts as a guest, so that a missing scope never opens a door.
  */
 import { z } from "zod";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Author } from "../../../ports/message.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
-import { createRecent } from "../recent.ts";
 import type { SlackApi } from "./api.ts";
 import { isSlackError } from "./api-problems.ts";
 
@@ -62,7 +62,7 @@ const groupsSchema = z.object({
 type Groups = z.infer<typeof groupsSchema>["usergroups"];
 
 export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): People {
-  const users = createRecent<{ user: User | undefined; at: number }>(mostPeople);
+  const users = createLruMap<{ user: User | undefined; at: number }>(mostPeople);
   const underWay = new Map<string, Promise<User | undefined>>();
   let groups: { list: Groups; at: number } | undefined;
   let groupsUnderWay: Promise<Groups> | undefined;

@@ -11,13 +11,13 @@
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
 import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId, formatMessageId, isDirect, scopeOf, threadOf, timeOf } from "../conversation-id.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
-import { createRecent, type Recent } from "../recent.ts";
 import type { FileReader } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./events.ts";
@@ -31,7 +31,7 @@ export interface IntakeOptions {
   readFiles: FileReader;
   threads: Threads;
   cursors: Cursors;
-  authors: Recent<string>;
+  authors: LruMap<string>;
   isAllowedBot(id: string): boolean;
   /** Shows why a message is not answered, to its author alone where that can be. */
   tell(message: InboundMessage, notice: Notice): Promise<void>;
@@ -53,9 +53,9 @@ const rememberedChanges = 2_000;
 export function createIntake(options: IntakeOptions): Intake {
   const { handlers, identity, people, threads, cursors, authors, log } = options;
   /** Messages that are kept; true: as said to the agent. */
-  const kept = createRecent<{ isAddressed: boolean }>(remembered);
+  const kept = createLruMap<{ isAddressed: boolean }>(remembered);
   /** What became of messages lately, as far as it was heard. */
-  const changes = createRecent<RawMessage | "deleted">(rememberedChanges);
+  const changes = createLruMap<RawMessage | "deleted">(rememberedChanges);
   const underWay = new Map<string, Promise<void>>();
   /** At hand, so that nothing is waited for before a message has its place in the order. */
   let known: Identity | undefined;

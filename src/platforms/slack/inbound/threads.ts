@@ -3,8 +3,9 @@
  *
  * Kept in the store, a key each, so that every process knows them and a restart forgets none; at hand for those of late.
  */
+
+import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Store } from "../../../ports/store.ts";
-import { createRecent } from "../recent.ts";
 
 export interface Threads {
   has(channel: string, thread: string): Promise<boolean>;
@@ -15,7 +16,7 @@ const mostAtHand = 5_000;
 const keptMs = 90 * 86_400_000;
 
 export function createThreads(store: Store): Threads {
-  const known = createRecent<true>(mostAtHand);
+  const known = createLruMap<true>(mostAtHand);
 
   return {
     async has(channel, thread) {

@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { LruMap } from "../../../lib/lru-map.ts";
 import type { Author, InboundCommand, InboundMessage } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { saidByCommand } from "../../shared/said-by-command.ts";
@@ -18,7 +19,6 @@ import type { Threads } from "../inbound/threads.ts";
 import type { Teller, Whereabouts } from "../outbound/ephemeral-reply.ts";
 import { richText } from "../outbound/rich-text.ts";
 import { beginningOf, escapeText } from "../outbound/safe-text.ts";
-import type { Recent } from "../recent.ts";
 
 export interface SlashOptions {
   handlers: PlatformHandlers;
@@ -26,7 +26,7 @@ export interface SlashOptions {
   identity(): Promise<Identity>;
   people: People;
   threads: Threads;
-  authors: Recent<string>;
+  authors: LruMap<string>;
   tell: Teller;
   onTaken(message: InboundMessage): void;
   log: Log;

@@ -8,13 +8,13 @@
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId, isDirect, parseConversationId, scopeOf } from "../conversation-id.ts";
-import { createRecent } from "../recent.ts";
 import { beginningOf } from "./safe-text.ts";
 
 export interface AssistantPaneOptions {
@@ -58,8 +58,8 @@ export function createAssistantPane({
   now,
 }: AssistantPaneOptions): AssistantPane {
   /** Threads that have no title yet. */
-  const untitled = createRecent<true>(1_000);
-  const suggestedAt = createRecent<number>(1_000);
+  const untitled = createLruMap<true>(1_000);
+  const suggestedAt = createLruMap<number>(1_000);
 
   async function suggest(place: { channel_id: string; thread_ts?: string }): Promise<void> {
     const args = { ...place, prompts };

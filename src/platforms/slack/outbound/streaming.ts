@@ -7,13 +7,13 @@
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { LruMap } from "../../../lib/lru-map.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
 import type { People } from "../api/people.ts";
 import type { Paces } from "../api/rate-limiter.ts";
 import { isDirect, parseMessageId } from "../conversation-id.ts";
-import type { Recent } from "../recent.ts";
 import type { Poster, Spot } from "./message-sender.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
 import { createStream, type Stream } from "./stream.ts";
@@ -39,7 +39,7 @@ export interface StreamingOptions {
   people: People;
   paces: Paces;
   /** Who wrote the messages that came in lately, by message id. */
-  authors: Recent<string>;
+  authors: LruMap<string>;
   log: Log;
   now: () => number;
 }

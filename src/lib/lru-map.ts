@@ -1,19 +1,21 @@
-/** A map that keeps the most recently used entries, at most so many. */
-export interface Recent<Value> {
+/** A map of bounded size: beyond `maxEntries`, the entry that was used least recently is dropped. */
+export interface LruMap<Value> {
+  /** Counts as a use. */
   get(key: string): Value | undefined;
+  /** Does not count as a use. */
   has(key: string): boolean;
   set(key: string, value: Value): void;
   delete(key: string): void;
 }
 
-export function createRecent<Value>(most: number): Recent<Value> {
+export function createLruMap<Value>(maxEntries: number): LruMap<Value> {
   const entries = new Map<string, Value>();
 
   function set(key: string, value: Value): void {
     entries.delete(key);
     entries.set(key, value);
     const [oldest] = entries.keys();
-    if (entries.size > most && oldest !== undefined) entries.delete(oldest);
+    if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
   }
 
   return {

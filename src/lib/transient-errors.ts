@@ -1,0 +1,10 @@
+/** System error codes of failures that may pass by themselves: the network, or a busy machine. */
+const transientCodes: ReadonlySet<string> = new Set([
+  ...["ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "EAI_AGAIN"],
+  ...["ENETUNREACH", "ENETDOWN", "EHOSTUNREACH", "EHOSTDOWN", "EMFILE", "ENFILE", "EAGAIN", "EBUSY"],
+  ...["UND_ERR_SOCKET", "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"],
+]);
+
+export function isTransientCode(code: unknown): boolean {
+  return typeof code === "string" && transientCodes.has(code);
+}
