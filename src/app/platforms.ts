@@ -1,36 +1,79 @@
 /**
- * The platforms of a process: those that the settings turn on. Their libraries are loaded only then.
- *
- * Every process can write replies; one that takes no messages in (a worker) never connects them.
+ * The platforms that the settings turn on, and the replies that this process writes on them. Their libraries are loaded only
+ * then. A worker writes replies and connects no platform.
  */
-import { randomBytes } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Hono } from "hono";
-import type { Settings } from "../config/load.ts";
-import { codeOf } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
-import type { Leases } from "../ports/cluster.ts";
-import type { Events } from "../ports/events.ts";
+import { createPosts } from "../engine/turn/posts.ts";
+import { createPageHome } from "../platforms/local/page-home.ts";
+import { createConnections, type PlatformConnections } from "../platforms/shared/connections.ts";
+import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
-import type { Store } from "../ports/store.ts";
+import { createDeliveries, type Deliveries } from "../response/deliveries.ts";
+import type { Late } from "./late.ts";
+import { type AppOptions, takesMessages } from "./options.ts";
+import type { State } from "./state.ts";
 
-export interface PlatformsOptions {
-  settings: Settings;
-  store: Store;
+export interface Platforms {
+  byName: ReadonlyMap<string, Platform>;
+  deliveries: Deliveries;
+  connections: PlatformConnections;
+  /** Whether replies of this process reach the conversation. */
+  serves(conversationId: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** What platforms show besides messages. */
+export interface PlatformPages {
   commands(): { usage: string; description: string }[];
-  /** How the agent is, and what is remembered of a person: for platforms that have a page of their own for that. */
+  /** How the agent is, and what it remembers of a person. */
   home(person: Author): Promise<{ status: string[]; memory: string[] }>;
-  events: Events;
-  log: Log;
+}
+
+export interface PlatformLinks {
+  pages: Late<PlatformPages>;
+  approvals: Late<ApprovalDesk>;
 }
 
 /** Has HTTP paths of its own. */
-export type MountedPlatform = Platform & { mount(app: Hono): void };
+type MountedPlatform = Platform & { mount(app: Hono): void };
 
-export async function createPlatforms(options: PlatformsOptions): Promise<Map<string, Platform>> {
-  const { settings, store, commands, home, events, log } = options;
+export async function buildPlatforms(options: AppOptions, state: State, links: PlatformLinks): Promise<Platforms> {
+  const { settings, role, redact, log } = options;
+  const { ledger, store, leases, redis, events, wrap } = state;
+  const byName = await openPlatforms(options, state, {
+    commands: () => links.pages.get().commands(),
+    home: (person) => links.pages.get().home(person),
+  });
+  const pageHome = createPageHome({ data: settings.data, store, leases });
+  const connections = createConnections({
+    platforms: takesMessages(role) ? [...byName.values()] : [],
+    ...{ pageHome, events, log },
+  });
+  const deliveries = createDeliveries({
+    platform: (name) => byName.get(name),
+    postsFor: ({ turnId }) =>
+      createPosts(ledger, turnId, async (key, messageId) => {
+        if (key.startsWith("card:")) await links.approvals.get().posted(key.slice("card:".length), turnId, messageId);
+      }),
+    ...{ redact, wrap, log },
+  });
+  return {
+    ...{ byName, deliveries, connections },
+    async serves(conversationId) {
+      const [platform = ""] = conversationId.split(":", 1);
+      return byName.has(platform) && (redis === undefined || platform !== "local" || (await pageHome.isHere()));
+    },
+    close: async () => void (await Promise.all([...byName.values()].map((platform) => platform.close()))),
+  };
+}
+
+async function openPlatforms(
+  { settings, log }: AppOptions,
+  { store, events }: State,
+  { commands, home }: PlatformPages,
+): Promise<Map<string, Platform>> {
   const { config } = settings;
   const platforms = new Map<string, Platform>();
   if (config.local.enabled) {
@@ -56,53 +99,4 @@ export async function createPlatforms(options: PlatformsOptions): Promise<Map<st
 
 export function isMounted(platform: Platform): platform is MountedPlatform {
   return "mount" in platform && platform.mount !== undefined;
-}
-
-/**
- * The page's chat is a file in the data folder, so that of several processes only those with the same folder can answer on it,
- * and only one folder's page is served at a time.
- */
-export interface PageHome {
-  /**
-   * True when the page has just become this process's to serve; then others with another folder are not to. Asked again and
-   * again: a process that died holds the page until its lease is over, and one that lives may lose its lease.
-   */
-  claim(): Promise<boolean>;
-  /** Whether what this process writes on the page is seen. */
-  isHere(): Promise<boolean>;
-}
-
-const homeKey = "page-home";
-
-export function createPageHome(options: { data: string; store: Store; leases: Leases }): PageHome {
-  const { data, store, leases } = options;
-  let wasFree = true;
-  const isHere = async () => (await store.get(homeKey)) === (await idOf(data));
-  return {
-    async claim() {
-      const lease = await leases.acquire("page");
-      const isFreeAgain = lease !== undefined && !wasFree;
-      wasFree = lease !== undefined;
-      if (lease === undefined) return false;
-      // Whoever served it from another folder, lost its lease and lives has it back by the next time.
-      if (isFreeAgain && !(await isHere())) {
-        await lease.release();
-        return false;
-      }
-      await store.set(homeKey, await idOf(data));
-      return true;
-    },
-    isHere,
-  };
-}
-
-/** Of the data folder; made by the first process that asks. */
-async function idOf(data: string): Promise<string> {
-  const file = join(data, "page-home");
-  try {
-    await writeFile(file, randomBytes(12).toString("base64url"), { flag: "wx", mode: 0o600 });
-  } catch (thrown) {
-    if (codeOf(thrown) !== "EEXIST") throw thrown;
-  }
-  return await readFile(file, "utf8");
 }

@@ -1,7 +1,8 @@
 /** `remora start`: starts the agent, says where it is and what is on, and stops it on SIGINT and SIGTERM. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type App, type AppReport, createApp, type Role } from "../app/app.ts";
+import { type App, type AppReport, createApp } from "../app/app.ts";
+import type { Role } from "../app/options.ts";
 import type { Environment, Settings } from "../config/load.ts";
 import { createLog } from "../lib/create-log.ts";
 import { messageOf } from "../lib/errors.ts";

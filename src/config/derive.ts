@@ -1,4 +1,5 @@
 /** From settings to what single parts take. The configuration says null for "not set"; parts take absent keys. */
+import { join, sep } from "node:path";
 import type { JsonObject } from "../ports/message.ts";
 import type { Settings } from "./load.ts";
 
@@ -63,6 +64,20 @@ export function toolboxSettings({ config: { skills } }: Settings) {
   const conversations = Object.entries(skills.conversations).map(([id, access]) => [id, accessOf(access)] as const);
   const settings: { [skill: string]: JsonObject } = skills.settings;
   return { ...accessOf(skills), conversations: Object.fromEntries(conversations), settings };
+}
+
+/** The configured folder of a conversation, or of the channel that it belongs to. */
+export function configuredFolder({ config: { folders } }: Settings, conversationId: string): string | undefined {
+  for (let id = conversationId; id !== ""; id = id.slice(0, Math.max(0, id.lastIndexOf(":")))) {
+    if (Object.hasOwn(folders, id)) return folders[id];
+  }
+  return undefined;
+}
+
+/** The skill was shipped with Remora, or the operator lets it run inside this process. */
+export function isTrustedSkill(skill: { name: string; folder: string }, { skillRoots, config }: Settings): boolean {
+  const [shipped = ""] = skillRoots;
+  return skill.folder.startsWith(join(shipped, sep)) || config.skills.inProcess.includes(skill.name);
 }
 
 type Empty = null | undefined;

@@ -1,9 +1,8 @@
 /**
  * The one hook for fault injection: tests wrap ports from outside, and the process knows nothing of the faults.
  *
- * `REMORA_PORT_WRAPPERS` names a module; its export `wrappers` is used. Without it, nothing of this is loaded.
+ * `REMORA_PORT_WRAPPERS` names a module; its export `wrappers` is used. Without it, no such module is loaded.
  */
-
 import type { Audit } from "./audit.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Gate } from "./gate.ts";
@@ -15,17 +14,22 @@ import type { Sandbox } from "./sandbox.ts";
 import type { Toolbox } from "./tool.ts";
 import type { Delivery, ReadModel } from "./turn-deps.ts";
 
-/** Each is handed the port right after it was made, and returns what is used in its place. */
-export interface PortWrappers {
-  ledger?(ledger: Ledger): Ledger;
-  audit?(audit: Audit): Audit;
-  context?(context: ContextBuilder): ContextBuilder;
-  provider?(provider: Provider): Provider;
-  readModel?(readModel: ReadModel): ReadModel;
-  gate?(gate: Gate): Gate;
-  toolbox?<T extends Toolbox>(toolbox: T): T;
-  delivery?(delivery: Delivery): Delivery;
-  posts?(posts: Posts): Posts;
-  memory?<T extends Memory>(memory: T): T;
-  sandbox?(sandbox: Sandbox): Sandbox;
+/** The ports that can be wrapped, by the name of their wrapper. */
+export interface WrappedPorts {
+  ledger: Ledger;
+  audit: Audit;
+  context: ContextBuilder;
+  provider: Provider;
+  readModel: ReadModel;
+  gate: Gate;
+  toolbox: Toolbox;
+  delivery: Delivery;
+  posts: Posts;
+  memory: Memory;
+  sandbox: Sandbox;
 }
+
+/** Each gets the port right after it was made, and returns what is used in its place. */
+export type PortWrappers = { [Name in keyof WrappedPorts]?: (port: WrappedPorts[Name]) => WrappedPorts[Name] };
+
+export type WrapPort = <Name extends keyof WrappedPorts>(name: Name, port: WrappedPorts[Name]) => WrappedPorts[Name];

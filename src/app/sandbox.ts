@@ -1,34 +1,36 @@
-/** The part of the composition that keeps commands harmless: the sandbox, its way out, drafts, and what must be asked about. */
+/** The sandbox, its way to the network, and the drafts that commands work on. */
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { configuredFolder } from "../config/derive.ts";
 import type { Settings } from "../config/load.ts";
 import { createContainment } from "../engine/turn/containment.ts";
 import type { Log } from "../lib/log.ts";
 import { folderNameOf } from "../memory/places.ts";
-import type { ApprovalCard, ChangeApprovals, ChangesActions } from "../ports/approval.ts";
-import type { Audit } from "../ports/audit.ts";
-import type { Bus, Leases } from "../ports/cluster.ts";
+import type { ApprovalDesk, ChangesActions } from "../ports/approval.ts";
 import type { Containment } from "../ports/containment.ts";
+import type { Conversations } from "../ports/conversation.ts";
 import type { Drafts } from "../ports/draft.ts";
-import type { Events } from "../ports/events.ts";
 import type { FileOrigins } from "../ports/file-origins.ts";
-import type { Ledger } from "../ports/ledger.ts";
-import type { InboundMessage, Scope } from "../ports/message.ts";
+import type { Scope } from "../ports/message.ts";
 import type { PluginLauncher } from "../ports/plugin-process.ts";
-import type { PortWrappers } from "../ports/port-wrappers.ts";
 import type { Sandbox, SandboxReport } from "../ports/sandbox.ts";
-import type { TurnRecord } from "../ports/turn.ts";
+import type { Toolbox } from "../ports/tool.ts";
+import { isTainted } from "../ports/turn-origins.ts";
+import type { Deliveries } from "../response/deliveries.ts";
 import { draftsFolderOf } from "../sandbox/draft/draft-diff.ts";
 import { createDrafts, makeDraftFolders } from "../sandbox/draft/drafts.ts";
 import { createFileOrigins } from "../sandbox/draft/file-origins.ts";
 import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
-import { createEgress } from "../sandbox/egress/egress.ts";
+import { createEgress, type Egress } from "../sandbox/egress/egress.ts";
 import { parseHosts } from "../sandbox/egress/hosts.ts";
 import { createUnconfinedLauncher, createViewLauncher } from "../sandbox/plugin-launcher.ts";
+import { createSwitchedOffSandbox } from "../sandbox/switched-off.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
+import type { Late } from "./late.ts";
+import type { AppOptions } from "./options.ts";
+import type { State } from "./state.ts";
 
-export interface DraftParts {
-  sandbox: Sandbox;
+export interface SandboxParts {
   report: SandboxReport;
   drafts: Drafts & ChangesActions;
   containment: Containment;
@@ -42,21 +44,11 @@ export interface DraftParts {
   close(): Promise<void>;
 }
 
-export interface DraftPartsOptions {
-  settings: Settings;
-  ledger: Ledger;
-  leases: Leases;
-  bus: Bus;
-  events: Events;
-  audit: Audit;
-  /** Made later than drafts, and used only once the process works. */
-  approvals(): ChangeApprovals;
-  show(card: ApprovalCard): Promise<void>;
-  isTainted(turn: TurnRecord): boolean;
-  accept(message: InboundMessage): Promise<unknown>;
-  redact(text: string): string;
-  wrap: Pick<PortWrappers, "sandbox">;
-  log: Log;
+export interface SandboxLinks {
+  deliveries: Deliveries;
+  approvals: Late<ApprovalDesk>;
+  conversations: Late<Conversations>;
+  toolbox: Late<Toolbox>;
 }
 
 const project = resolve(import.meta.dirname, "../..");
@@ -64,50 +56,30 @@ const project = resolve(import.meta.dirname, "../..");
 const nodeInView = "/opt/node/bin";
 const pathInView = `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${nodeInView}`;
 
-export async function createDraftParts(options: DraftPartsOptions): Promise<DraftParts> {
-  const { settings, ledger, leases, bus, events, audit, wrap, log } = options;
-  const { config, workspace, data } = settings;
+export async function buildSandbox(options: AppOptions, state: State, links: SandboxLinks): Promise<SandboxParts> {
+  const { settings, redact, log } = options;
+  const { ledger, leases, bus, events, audit, wrap } = state;
+  const { config, workspace } = settings;
   const draftsFolder = draftsFolderOf(workspace);
   await makeDraftFolders(draftsFolder);
-  const isOff = config.safety.sandbox === "off";
-  const made = isOff
-    ? switchedOff()
-    : createSandbox({
-        folder: join(data, "sandbox"),
-        // Also where they lie below a folder that every view shows, such as /usr/local.
-        hidden: [workspace, data, project],
-        log,
-      });
-  const sandbox = wrap.sandbox?.(made) ?? made;
+  const sandbox = wrap("sandbox", openSandbox(settings, log));
   const report = await sandbox.probe();
-  const { network, readable } = config.sandbox;
-  const egress = createEgress({
-    allow: network.allow,
-    always: network.always,
-    secrets: network.secrets,
-    log(connection) {
-      log.info({ ...connection }, "a command reached the network");
-      events.emit("network.connection", connection);
-    },
-  });
+  const egress = openEgress(settings, state, log);
   const workingFolder = (conversationId: string, scope: Scope) =>
-    folderFor(config.folders, conversationId) ?? join(workspace, "files", folderNameOf(scope));
+    configuredFolder(settings, conversationId) ?? join(workspace, "files", folderNameOf(scope));
   const outputsFolder = (scope: Scope) => join(workspace, "outputs", folderNameOf(scope));
-  for (const folder of new Set(Object.values(config.folders))) {
-    const problem = await problemOfGivenFolder(folder);
-    if (problem !== undefined) log.warn({ problem }, "a folder of the configuration can't be worked on as it is");
-  }
+  await warnOfFolders(settings, log);
   const fileOrigins = createFileOrigins(ledger);
   const given = new Set(Object.values(config.folders).map(withoutLinks));
 
   const drafts = createDrafts({
     ...{ ledger, leases, bus, events, audit, sandbox, egress, log },
     approvals: {
-      openChanges: (request) => options.approvals().openChanges(request),
-      redeemChanges: (id) => options.approvals().redeemChanges(id),
-      finishChanges: (id, outcome) => options.approvals().finishChanges(id, outcome),
-      mayTakeBack: (id, by) => options.approvals().mayTakeBack(id, by),
-      replaceChanges: (id, reason) => options.approvals().replaceChanges(id, reason),
+      openChanges: (request) => links.approvals.get().openChanges(request),
+      redeemChanges: (id) => links.approvals.get().redeemChanges(id),
+      finishChanges: (id, outcome) => links.approvals.get().finishChanges(id, outcome),
+      mayTakeBack: (id, by) => links.approvals.get().mayTakeBack(id, by),
+      replaceChanges: (id, reason) => links.approvals.get().replaceChanges(id, reason),
     },
     policy: config.safety.changes,
     undo: { maxAgeMs: config.safety.undo.days * 86_400_000, maxBytes: config.safety.undo.megabytes * 1024 * 1024 },
@@ -121,7 +93,7 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
     outputsFolder,
     exposed: ({ scope: { scope }, usesOutputs }) => ({
       // Skills may bring scripts that are meant to be run.
-      readable: [...settings.skillRoots, ...readable],
+      readable: [...settings.skillRoots, ...config.sandbox.readable],
       mounts: [
         { from: dirname(process.execPath), at: nodeInView },
         // Outputs may hold what others have written: only a command that names them sees them.
@@ -129,10 +101,13 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
       ],
     }),
     environment: { PATH: pathInView },
-    show: options.show,
-    isTainted: options.isTainted,
-    accept: options.accept,
-    redact: options.redact,
+    async show(card) {
+      const delivery = await links.deliveries.open(card.target);
+      await delivery.ask(card).finally(() => delivery.leave());
+    },
+    isTainted: (turn) => isTainted(turn, links.toolbox.get().specs(turn.conversationId)),
+    accept: (message) => links.conversations.get().accept(message),
+    redact,
   });
 
   const containment = createContainment({
@@ -155,14 +130,14 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
   const pluginLauncher = report.holds
     ? createViewLauncher({
         ...{ sandbox, egress, audit, nodeMount },
-        folder: join(data, "sandbox", "plugins"),
+        folder: join(settings.data, "sandbox", "plugins"),
         node: `${nodeInView}/${basename(process.execPath)}`,
         environment: { PATH: pathInView },
       })
     : createUnconfinedLauncher();
 
   return {
-    ...{ sandbox, report, drafts, containment, pluginLauncher, workingFolder, outputsFolder, fileOrigins },
+    ...{ report, drafts, containment, pluginLauncher, workingFolder, outputsFolder, fileOrigins },
     async close() {
       await drafts.close();
       await egress.close();
@@ -171,12 +146,28 @@ export async function createDraftParts(options: DraftPartsOptions): Promise<Draf
   };
 }
 
-/** The conversation's own entry, or that of the channel it belongs to. */
-function folderFor(folders: Readonly<Record<string, string>>, conversationId: string): string | undefined {
-  for (let id = conversationId; id !== ""; id = id.slice(0, Math.max(0, id.lastIndexOf(":")))) {
-    if (Object.hasOwn(folders, id)) return folders[id];
+function openSandbox({ config, data, workspace }: Settings, log: Log): Sandbox {
+  if (config.safety.sandbox === "off") return createSwitchedOffSandbox();
+  // They stay hidden where they lie below a folder that every view shows, such as /usr/local.
+  return createSandbox({ folder: join(data, "sandbox"), hidden: [workspace, data, project], log });
+}
+
+function openEgress({ config }: Settings, { events }: State, log: Log): Egress {
+  const { allow, always, secrets } = config.sandbox.network;
+  return createEgress({
+    ...{ allow, always, secrets },
+    log(connection) {
+      log.info({ ...connection }, "a command reached the network");
+      events.emit("network.connection", connection);
+    },
+  });
+}
+
+async function warnOfFolders({ config }: Settings, log: Log): Promise<void> {
+  for (const folder of new Set(Object.values(config.folders))) {
+    const problem = await problemOfGivenFolder(folder);
+    if (problem !== undefined) log.warn({ problem }, "a configured folder can't be used as it is");
   }
-  return undefined;
 }
 
 function withoutLinks(folder: string): string {
@@ -185,14 +176,4 @@ function withoutLinks(folder: string): string {
   } catch {
     return folder;
   }
-}
-
-function switchedOff(): Sandbox {
-  const detail = "switched off by safety.sandbox: every command asks, and only owners may approve";
-  return {
-    probe: async () => ({ holds: false, layers: "overlay", detail }),
-    fits: async () => false,
-    open: () => Promise.reject(new Error("the sandbox is switched off")),
-    close: async () => {},
-  };
 }

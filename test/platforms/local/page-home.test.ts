@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createPageHome, type PageHome } from "../../src/app/platforms.ts";
-import type { Leases } from "../../src/ports/cluster.ts";
-import type { Store } from "../../src/ports/store.ts";
-import { createKeyvStore } from "../../src/storage/keyv/store.ts";
+import { createPageHome, type PageHome } from "../../../src/platforms/local/page-home.ts";
+import type { Leases } from "../../../src/ports/cluster.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { createKeyvStore } from "../../../src/storage/keyv/store.ts";
 
 let folder: string;
 let store: Store;

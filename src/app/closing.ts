@@ -1,0 +1,26 @@
+/** Closes what was opened, in reverse order and once. */
+export interface Closing {
+  /** Returns the part, which `run` will close. */
+  add<Part extends { close(): Promise<void> }>(part: Part): Part;
+  /** A part that fails to close does not keep the others open; the first failure is thrown at the end. */
+  run(): Promise<void>;
+}
+
+export function createClosing(): Closing {
+  const parts: { close(): Promise<void> }[] = [];
+  let running: Promise<void> | undefined;
+
+  async function closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const part of parts.toReversed()) await part.close().catch((thrown: unknown) => failures.push(thrown));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  return {
+    add(part) {
+      parts.push(part);
+      return part;
+    },
+    run: () => (running ??= closeAll()),
+  };
+}

@@ -1,0 +1,78 @@
+/** The `/remora` commands, in the order in which help lists them. */
+import { rm } from "node:fs/promises";
+import { forgetCommand } from "../commands/forget-command.ts";
+import { grantCommand, skillsCommand } from "../commands/grants-command.ts";
+import { exportCommand, memoryCommand } from "../commands/memory-command.ts";
+import { conversationCommands, createCommands } from "../commands/registry.ts";
+import { skillCommand } from "../commands/skill-command.ts";
+import { undoCommand } from "../commands/undo-command.ts";
+import { usageCommand } from "../commands/usage-command.ts";
+import { forgetSnapshots } from "../context/forget-snapshots.ts";
+import type { OwnedMemory } from "../memory/memory.ts";
+import type { Access } from "../ports/access.ts";
+import type { Commands } from "../ports/command.ts";
+import type { Author, Scope } from "../ports/message.ts";
+import type { Platform } from "../ports/platform.ts";
+import type { ConversationParts } from "./conversations.ts";
+import type { Models } from "./models.ts";
+import type { AppOptions } from "./options.ts";
+import type { SandboxParts } from "./sandbox.ts";
+import type { State } from "./state.ts";
+import type { Tools } from "./tools.ts";
+
+export interface CommandsParts {
+  sandbox: SandboxParts;
+  models: Models;
+  tools: Tools;
+  memory: OwnedMemory;
+  parts: ConversationParts;
+  access: Access;
+  isOwner(platform: string, person: Author): boolean;
+  connected(): Iterable<Platform>;
+}
+
+export function buildCommands(
+  { settings: { config, workspace }, log }: AppOptions,
+  { ledger }: State,
+  { memory, sandbox, models, tools, parts, access, isOwner, connected }: CommandsParts,
+): Commands {
+  const { conversations, approvals, context, registry } = parts;
+
+  async function forgetShown(scopes: ReadonlySet<Scope>): Promise<number> {
+    context.flush();
+    return await forgetSnapshots(workspace, async (turnId) => {
+      const turn = await ledger.get("turn", turnId);
+      // Nobody knows whose a turn was that has left the ledger.
+      return turn === undefined || scopes.has(turn.body.scope);
+    });
+  }
+
+  return createCommands(
+    [
+      ...conversationCommands(
+        conversations,
+        (conversationId) => context.forget(conversationId),
+        () => [...connected()].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
+      ),
+      grantCommand(approvals),
+      undoCommand(sandbox.drafts),
+      skillsCommand(tools.toolbox.skillsFor),
+      models.choice.command,
+      skillCommand,
+      access.command,
+      usageCommand({ meter: models.usage, ledger, limits: config.limits, isOwner }),
+      memoryCommand(memory),
+      exportCommand(memory),
+      forgetCommand({
+        conversations: registry,
+        memory: memory.forget,
+        history: context.forget,
+        tasks: tools.taskFiles.forget,
+        snapshots: forgetShown,
+        outputs: (scope) => rm(sandbox.outputsFolder(scope), { recursive: true, force: true }),
+        isOwner,
+      }),
+    ],
+    log,
+  );
+}

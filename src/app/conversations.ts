@@ -1,0 +1,193 @@
+/** Conversations: memory and context, what a turn needs, approvals, questions, schedules, and the scheduler of turns. */
+import { createApprovals } from "../approvals/approvals.ts";
+import { approvalPolicy, contextSettings } from "../config/derive.ts";
+import { createContextBuilder } from "../context/assemble.ts";
+import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
+import { createConversations } from "../engine/conversation/conversations.ts";
+import { runTurn } from "../engine/turn/run-turn.ts";
+import type { OwnedMemory } from "../memory/memory.ts";
+import { createScopedMemory } from "../memory/scoped.ts";
+import type { ApprovalDesk } from "../ports/approval.ts";
+import type { ContextBuilder } from "../ports/context.ts";
+import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
+import type { Author } from "../ports/message.ts";
+import type { Platform, PlatformHandlers } from "../ports/platform.ts";
+import type { Questions } from "../ports/question.ts";
+import type { Schedules } from "../ports/schedule.ts";
+import type { TurnDeps } from "../ports/turn-deps.ts";
+import { createQuestions } from "../questions/questions.ts";
+import type { Deliveries } from "../response/deliveries.ts";
+import { readModel } from "../response/parse.ts";
+import { describeMisfit } from "../response/schema-check.ts";
+import { createSchedules } from "../schedules/schedules.ts";
+import { briefs, contentOf, gateRules } from "../skill-runtime/library/library.ts";
+import { createPluginServices } from "../skill-runtime/plugins/plugin-services.ts";
+import type { Late } from "./late.ts";
+import type { Models } from "./models.ts";
+import { type AppOptions, takesTurns } from "./options.ts";
+import type { SandboxParts } from "./sandbox.ts";
+import type { Skills } from "./skills.ts";
+import type { State } from "./state.ts";
+import type { Tools, ToolsParts } from "./tools.ts";
+
+export interface ConversationParts {
+  conversations: Conversations;
+  approvals: ApprovalDesk;
+  questions: Questions;
+  schedules: Schedules;
+  context: ContextBuilder;
+  registry: ConversationRegistry;
+  close(): Promise<void>;
+}
+
+export interface ConversationLinks {
+  memory: OwnedMemory;
+  sandbox: SandboxParts;
+  skills: Skills;
+  models: Models;
+  tools: Tools;
+  deliveries: Deliveries;
+  platform(name: string): Platform | undefined;
+  /** Whether replies of this process reach the conversation. */
+  serves(conversationId: string): Promise<boolean>;
+  handlers: Late<PlatformHandlers>;
+  conversations: Late<Conversations>;
+  approvals: Late<ApprovalDesk>;
+  services: ToolsParts["services"];
+}
+
+const crashText =
+  "⚠️ Something went wrong inside Remora while it worked on this. The log has the details; please ask again.";
+
+export function buildConversations(options: AppOptions, state: State, links: ConversationLinks): ConversationParts {
+  const { settings, role, log, redact } = options;
+  const { ledger, events, leases, bus, wrap } = state;
+  const { config } = settings;
+  const { sandbox, tools, deliveries, memory } = links;
+  const registry = createConversationRegistry(ledger);
+  const context = openContext(options, state, { ...links, registry });
+
+  async function currentPerson(person: Author, platform: string, conversationId: string): Promise<Author | undefined> {
+    const lookUp = links.platform(platform)?.lookUp;
+    return lookUp === undefined ? person : await lookUp(person, conversationId);
+  }
+
+  const approvals = openApprovals(options, state, { ...links, currentPerson });
+  links.approvals.set(approvals);
+  const questions = createQuestions({
+    ...{ ledger, bus, redact, log },
+    show: async (card) => (await deliveries.current(card.target)).question(card),
+  });
+  const schedules = createSchedules({
+    ...{ ledger, log },
+    accept: (message) => links.handlers.get().onMessage(message),
+    ownerNow: ({ platform, conversationId, owner }) => currentPerson(owner, platform, conversationId),
+  });
+  links.services.set(
+    createPluginServices({
+      ...{ ledger, questions, schedules, platform: links.platform },
+      memoryFor: createScopedMemory(memory, tools.isOwnersCall),
+    }),
+  );
+
+  const deps: TurnDeps = {
+    ...{ ledger, events, log, approvals },
+    context: wrap("context", context),
+    provider: wrap("provider", links.models.provider),
+    readModel: wrap("readModel", readModel),
+    deliver: deliveries.begin,
+    toolbox: tools.toolbox,
+    gate: wrap("gate", links.skills.gate),
+    containment: sandbox.containment,
+    drafts: sandbox.drafts,
+    queue: tools.queue,
+    memory: wrap("memory", memory),
+    taskFiles: tools.taskFiles,
+    usage: links.models.usage,
+    takeSteering: (turnId, conversationId) => links.conversations.get().takeSteering(turnId, conversationId),
+    limits: config.turns,
+  };
+  const conversations = createConversations({
+    ...{ ledger, events, log, leases, bus, serves: links.serves },
+    takesTurns: takesTurns(role),
+    resumeOrphansEveryMs: Math.min(5_000, config.redis.lockMs / 2),
+    overlap: config.turns.overlap,
+    concurrency: config.turns.concurrency,
+    run: (turn, signal) => runTurn(turn, deps, signal).finally(() => deliveries.end(turn.id)),
+    onCrash: async (turn) => (await deliveries.open(turn.target)).fail(crashText),
+    cancelApprovals: (turnId) => approvals.cancel(turnId, "the turn was stopped"),
+    settleDecided: sandbox.drafts.settleDecided,
+    workingFolder: sandbox.workingFolder,
+  });
+  links.conversations.set(conversations);
+
+  return {
+    ...{ conversations, approvals, questions, schedules, context, registry },
+    async close() {
+      await conversations.close(config.shutdown.graceMs);
+      await approvals.whenIdle();
+      context.flush();
+    },
+  };
+}
+
+function openContext(
+  { settings, log, redact }: AppOptions,
+  { store }: State,
+  {
+    memory,
+    registry,
+    models,
+    tools: { toolbox },
+  }: Pick<ConversationLinks, "memory" | "models" | "tools"> & Pick<ConversationParts, "registry">,
+): ContextBuilder {
+  const context = createContextBuilder({
+    ...{ store, memory, redact, log },
+    workspace: settings.workspace,
+    skills: (conversationId) => briefs(toolbox.skillsFor(conversationId)),
+    tools: (conversationId) => toolbox.specs(conversationId),
+    config: contextSettings(settings),
+    defaultModel: models.provider.model,
+    preferredModel: models.choice.preferred,
+  });
+  return {
+    ...context,
+    // `/remora forget` finds what is remembered by the registry, so the conversation is entered first.
+    async remember(turn) {
+      await registry.note(turn);
+      await context.remember(turn);
+    },
+  };
+}
+
+function openApprovals(
+  { settings, log }: AppOptions,
+  { ledger, events, audit, auditLog, mask }: State,
+  {
+    sandbox: { report, drafts },
+    skills: { gate, library },
+    tools: { toolbox },
+    ...links
+  }: ConversationLinks & {
+    currentPerson(person: Author, platform: string, conversationId: string): Promise<Author | undefined>;
+  },
+): ApprovalDesk {
+  return createApprovals({
+    ...{ ledger, events, audit, gate, mask, log },
+    policy: {
+      ...approvalPolicy(settings),
+      ownersOnly: (tool) =>
+        (!report.holds || report.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
+    },
+    changes: drafts,
+    wake: (turnId) => void links.conversations.get().wake(turnId),
+    onSettled: async (card) => (await links.deliveries.open(card.target)).settle(card),
+    async remember(feedback) {
+      await links.memory.recordFeedback(feedback);
+      await auditLog.flush();
+    },
+    checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),
+    skillFile: (tool) => contentOf(library.current(), tool),
+    authority: (person, { platform, conversationId }) => links.currentPerson(person, platform, conversationId),
+  });
+}

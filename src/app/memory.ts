@@ -1,0 +1,16 @@
+/** What the agent remembers, and its search index. */
+import { join } from "node:path";
+import { createMemory, type OwnedMemory } from "../memory/memory.ts";
+import type { AppOptions } from "./options.ts";
+import type { State } from "./state.ts";
+
+export function buildMemory({ settings, log, redact }: AppOptions, state: State): OwnedMemory {
+  const { events, ownFolder, withLock } = state;
+  return createMemory({
+    ...{ events, log, redact },
+    workspace: settings.workspace,
+    indexFile: join(ownFolder, "memory.db"),
+    retentionDays: settings.config.memory.retentionDays,
+    ...(withLock === undefined ? {} : { withLock }),
+  });
+}

@@ -1,0 +1,61 @@
+/** The skills in force, and the gate over their rules. */
+import { isTrustedSkill } from "../config/derive.ts";
+import { createGate } from "../gate/gate.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Gate } from "../ports/gate.ts";
+import type { Skill } from "../ports/skill.ts";
+import { createFirstUse } from "../skill-runtime/library/first-use.ts";
+import { createSkillLibrary, gateRules, type SkillLibrary } from "../skill-runtime/library/library.ts";
+import type { AppOptions } from "./options.ts";
+import type { State } from "./state.ts";
+
+export interface Skills {
+  library: SkillLibrary;
+  gate: Gate;
+  /** Compiles the rules before the first call needs them. */
+  warmUpGate(): void;
+  /** Its plugin runs in processes of its own. */
+  isIsolated(skill: Skill): boolean;
+  /** A call of the skill was approved and runs. */
+  noteUse(skill: Skill): Promise<void>;
+  /** Learns of approvals in other processes. */
+  refreshFirstUse(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function buildSkills({ settings, log }: AppOptions, { store, events }: State): Promise<Skills> {
+  const library = createSkillLibrary({ roots: settings.skillRoots, log, events });
+  await library.reload();
+  const isIsolated = (skill: Skill) => !isTrustedSkill(skill, settings);
+  const firstUse = createFirstUse(store, isIsolated);
+  await firstUse.refresh(library.current());
+
+  const currentRules = () => {
+    const set = library.current();
+    const shipped = gateRules(set);
+    return { ...shipped, rules: [...shipped.rules, ...firstUse.rules(set)] };
+  };
+  const gate = createGate({ rules: currentRules(), matching: settings.config.safety.matching });
+  const replaceRules = () => gate.replace(currentRules());
+
+  async function refreshFirstUse(): Promise<void> {
+    if (await firstUse.refresh(library.current())) replaceRules();
+  }
+
+  library.onChange(() => {
+    replaceRules();
+    refreshFirstUse().catch((thrown: unknown) =>
+      log.warn({ error: messageOf(thrown) }, "cannot read which skills were approved"),
+    );
+  });
+
+  return {
+    ...{ library, isIsolated, refreshFirstUse },
+    gate,
+    warmUpGate: gate.warmUp,
+    async noteUse(skill) {
+      if (await firstUse.accept(skill)) replaceRules();
+    },
+    close: () => library.close(),
+  };
+}

@@ -1,0 +1,70 @@
+/** Everything durable, and the records of what happens: ledger, store, leases and bus, events, audit and metrics. */
+import { join } from "node:path";
+import { type AuditLog, createAuditLog } from "../audit/audit-log.ts";
+import { headsFolderOf } from "../audit/heads.ts";
+import { redisSettings } from "../config/derive.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
+import { createEvents } from "../lib/event-bus.ts";
+import { createMasker, type Mask } from "../lib/redact.ts";
+import type { Audit } from "../ports/audit.ts";
+import type { Events } from "../ports/events.ts";
+import type { WrapPort } from "../ports/port-wrappers.ts";
+import type { DurableState } from "../storage/durable-state.ts";
+import { makeFolders } from "../storage/folders.ts";
+import { openState } from "../storage/open-state.ts";
+import { createMetrics, type Metrics } from "../web/metrics.ts";
+import { serveWhileWaiting } from "../web/waiting.ts";
+import type { AppOptions } from "./options.ts";
+
+export interface State extends Omit<DurableState, "close"> {
+  events: Events;
+  audit: Audit;
+  auditLog: Pick<AuditLog, "flush" | "prune">;
+  metrics: Metrics;
+  mask: Mask;
+  wrap: WrapPort;
+  /** From now on nothing waits for a Redis that is away. */
+  hurry(): void;
+  close(): Promise<void>;
+}
+
+export async function buildState(options: AppOptions, wrap: WrapPort): Promise<State> {
+  const { settings, token, log } = options;
+  const { config, workspace, data } = settings;
+  await makeFolders(workspace, data);
+  const durable = await openDurableState(options);
+  const events = createEvents((thrown) => log.error({ error: messageOf(thrown) }, "an event listener failed"));
+  const mask = createMasker([...settings.secrets, { name: "token of the page", value: token }]);
+  const auditLog = createAuditLog({
+    ...{ events, mask, log, retentionDays: config.events.retentionDays },
+    folder: join(workspace, "brain", "corpus"),
+    headsFolder: headsFolderOf(data),
+  });
+  const metrics = createMetrics(events);
+
+  return {
+    ...durable,
+    ...{ events, auditLog, metrics, mask, wrap },
+    ledger: wrap("ledger", durable.ledger),
+    audit: wrap("audit", auditLog),
+    hurry: () => durable.redis?.connection.hurry(),
+    async close() {
+      metrics.close();
+      await auditLog.close();
+      await durable.close();
+    },
+  };
+}
+
+async function openDurableState({ settings, token, role, log, signal }: AppOptions): Promise<DurableState> {
+  const redis = redisSettings(settings);
+  if (redis === null && role !== "all") {
+    throw new RemoraError({
+      code: "start.role",
+      place: "--role",
+      message: `"${role}" shares its work with other processes, and they need Redis for that. Set REDIS_URL, or leave --role out`,
+    });
+  }
+  const onWaiting = (detail: () => string) => serveWhileWaiting({ ...settings.config.web, token, log }, detail);
+  return await openState({ data: settings.data, redis, log }, onWaiting, signal);
+}

@@ -1,0 +1,55 @@
+/** The replies that this process writes. A tool that asks something during a turn writes into that turn's reply. */
+import { RemoraError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { ReplyTarget } from "../ports/message.ts";
+import type { Platform, Posts } from "../ports/platform.ts";
+import type { WrapPort } from "../ports/port-wrappers.ts";
+import type { Delivery } from "../ports/turn-deps.ts";
+import { createDelivery } from "./deliver.ts";
+
+export interface DeliveriesOptions {
+  platform(name: string): Platform | undefined;
+  postsFor(target: ReplyTarget): Posts;
+  redact(text: string): string;
+  wrap: WrapPort;
+  log: Log;
+}
+
+export interface Deliveries {
+  /** A reply for a single message, such as a card. Rejects with `platform.off` where this process lacks the platform. */
+  open(target: ReplyTarget): Promise<Delivery>;
+  /** The reply of a running turn. */
+  begin(target: ReplyTarget): Promise<Delivery>;
+  /** The reply of the turn, if the turn runs here, else one of its own. */
+  current(target: ReplyTarget): Promise<Delivery>;
+  /** The turn does not run here any more. */
+  end(turnId: string): void;
+}
+
+export function createDeliveries({ platform, postsFor, redact, wrap, log }: DeliveriesOptions): Deliveries {
+  const running = new Map<string, Delivery>();
+
+  async function open(target: ReplyTarget): Promise<Delivery> {
+    const found = platform(target.platform);
+    if (found === undefined) {
+      throw new RemoraError({
+        code: "platform.off",
+        place: `platform ${target.platform}`,
+        message: "is not on in this process; set its token, or leave the turn to a process that has it",
+      });
+    }
+    const reply = found.reply(target, wrap("posts", postsFor(target)));
+    return wrap("delivery", createDelivery({ reply, redact, log }));
+  }
+
+  return {
+    open,
+    async begin(target) {
+      const delivery = await open(target);
+      running.set(target.turnId, delivery);
+      return delivery;
+    },
+    current: async (target) => running.get(target.turnId) ?? (await open(target)),
+    end: (turnId) => void running.delete(turnId),
+  };
+}
