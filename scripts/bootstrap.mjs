@@ -38,8 +38,8 @@ function hasCurrentNode() {
 }
 
 function isRecent(version) {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  return major > 22 || (major === 22 && minor >= 18);
+  const [major = 0] = version.split(".").map(Number);
+  return major >= 24;
 }
 
 async function install() {
@@ -56,7 +56,7 @@ async function install() {
   }
   if (!hasCurrentNode()) {
     throw fail(
-      `Node ${process.versions.node} is too old and the package "node" could not bring a newer one. Install Node 22.18 or later.`,
+      `Node ${process.versions.node} is too old and the package "node" could not bring a newer one. Install Node 24 or later.`,
     );
   }
   writeFileSync(stampFile, JSON.stringify({ lock: wanted, dev: wantsDev }));
