@@ -7,7 +7,7 @@ import { answerIn, createDurabilityWorld, type DurabilityWorld, newId } from "./
 const testMs = 180_000;
 /** Longer than a start takes, also on a busy machine. */
 const lockMs = 8_000;
-const notServed = "the page is not served here: another process serves its own";
+const notServed = "another process serves its own page";
 
 describe.skipIf(missingRedis !== undefined)(`The page on Redis${redisNote}`, () => {
   let world: DurabilityWorld;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 const tool = (name: string, more = "") => `
   - name: ${name}
     description: Has an effect.
-    timeout: 10${more}
+    timeout: 60${more}
     parameters: { type: object, properties: { id: { type: string } }, required: [id] }`;
 
 const skill = `---
