@@ -236,7 +236,7 @@ describe.each([
     for (const input of [{ stop: id }, { read: id }])
       expect(await jobs(input, { turn })).toEqual({ isOk: false, text: expect.stringContaining("no job") });
     expect(await jobs({ stop: id })).toEqual({ isOk: true, text: expect.stringContaining(`${id}: stopped`) });
-    expect(await logOf(id)).toContain("[stopped; nothing that it changed was kept]");
+    expect(await logOf(id)).toContain("[stopped; its changes were discarded]");
     await untilGone();
   });
 
@@ -244,10 +244,10 @@ describe.each([
     for (let count = 0; count < 3; count += 1) expect((await start("sleep 30")).isOk).toBe(true);
     const { isOk, text } = await start("sleep 30");
     expect(isOk).toBe(false);
-    expect(text).toContain("3 jobs of this conversation run already");
+    expect(text).toContain("3 jobs of this conversation are already running");
     const turn = await place.bench.startTurn("test:given");
     expect((await start("sleep 30", { turn })).isOk).toBe(true);
-    expect((await start("sleep 30", { turn })).text).toContain("Ann has 4 jobs running already");
+    expect((await start("sleep 30", { turn })).text).toContain("Ann already has 4 jobs running");
     expect((await start("sleep 30", { turn, by: ben })).isOk).toBe(true);
   });
 

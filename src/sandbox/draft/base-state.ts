@@ -1,4 +1,4 @@
-/** What the real files were like when a draft touched them first, so that a change by somebody else is noticed before keeping. */
+/** Records the real files as they were when a draft first touched them, to detect later changes by others. */
 import { readFile, stat } from "node:fs/promises";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { codeOf } from "../../lib/errors.ts";
@@ -9,17 +9,18 @@ import type { RawPath } from "../effects/raw-path.ts";
 
 const never = new AbortController().signal;
 
-/** The time of the file system's own clock, in nanoseconds, for a folder that was made just now. */
-export async function clockOf(folder: string): Promise<string> {
+/** The time of the file system's clock, in nanoseconds. The folder must be new. */
+export async function fileSystemTime(folder: string): Promise<string> {
   return String((await stat(folder, { bigint: true })).ctimeNs);
 }
 
 /**
- * Adds the paths of the plan that the draft has not touched before. Call it before the plan is applied. `since` is from
- * `clockOf`, before the call's view was opened: nobody knows which state of a later file the call has seen, so such a file
- * counts as changed by somebody else.
+ * Records the paths of the plan that the draft has not touched before. Call it before the plan is applied.
+ *
+ * `since` is the `fileSystemTime` before the call's view was opened. A file that changed later counts as changed by
+ * somebody else, because the call may have seen either version.
  */
-export async function noteBase(file: string, folder: string, plan: MergePlan, since: string): Promise<void> {
+export async function recordBaseStamps(file: string, folder: string, plan: MergePlan, since: string): Promise<void> {
   const known = await readStamps(file);
   const paths = new Set(known.map(({ path }) => path));
   const missing = plan.entries.map(({ path }) => path).filter((path) => !paths.has(path));
@@ -29,13 +30,13 @@ export async function noteBase(file: string, folder: string, plan: MergePlan, si
   await writeFileAtomic(file, JSON.stringify([...known, ...stamps]));
 }
 
-/** Folders have no time of change here. */
+/** Stamps of folders have no times. */
 function isLater(stamp: EntryStamp | null, since: string): boolean {
   return stamp !== null && BigInt(stamp.ctimeNs) > BigInt(since);
 }
 
-/** The touched paths that somebody else has changed since. */
-export async function changedSinceNoted(file: string, folder: string): Promise<RawPath[]> {
+/** The recorded paths that somebody else has changed since. */
+export async function changedSinceRecorded(file: string, folder: string): Promise<RawPath[]> {
   return await findChangedBase(folder, await readStamps(file), never);
 }
 

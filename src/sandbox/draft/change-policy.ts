@@ -1,22 +1,21 @@
-/** Whether changes are kept at once or asked about, and the sentence that says why they are asked about. */
-
+/** Decides whether changes are kept at once or need approval, and says why they need it. */
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Effects } from "../effects/effect.ts";
 import { countFiles } from "./count-files.ts";
-import { folderName } from "./shown-changes.ts";
+import { folderPhrase } from "./shown-changes.ts";
 
 export interface ChangePolicy {
-  /** In the conversation's own folder. */
+  /** Changes in the conversation's own folder. */
   own: "keep" | "ask";
-  /** In a folder that the configuration names. */
+  /** Changes in a folder that the configuration names. */
   given: "keep" | "ask";
 }
 
-export interface ToDecide {
+export interface PolicyInput {
   draft: DraftRecord;
   effects: Effects;
   end: DraftEnd;
-  /** Touched files that somebody else has changed since the draft touched them. */
+  /** Files that somebody else changed after the draft touched them. */
   changedBase: string[];
 }
 
@@ -25,25 +24,24 @@ export type ChangeDecision = { type: "keep" } | { type: "ask"; why: string };
 const maxDeletedUnasked = 20;
 
 export async function decide(
-  { draft, effects, end, changedBase }: ToDecide,
+  { draft, effects, end, changedBase }: PolicyInput,
   policy: ChangePolicy,
 ): Promise<ChangeDecision> {
   const { totals, isLarge } = effects;
-  const name = folderName(draft);
   if (end !== "done") {
     const what = end === "stopped" ? "The turn was stopped" : "The turn failed";
-    return ask(`${what}, so nothing was kept. These changes can be kept or discarded for 24 hours.`);
+    return ask(`${what}, so nothing was kept. You can keep or discard these changes within 24 hours.`);
   }
   if (changedBase.length > 0) {
     return ask(
-      `Somebody else changed ${changedBase.slice(0, 3).join(", ")} in the meantime. Keeping these changes overwrites that.`,
+      `Somebody else changed ${changedBase.slice(0, 3).join(", ")} in the meantime. Approving overwrites those changes.`,
     );
   }
-  if (isLarge) return ask("This is more than is kept without asking.");
-  if (policy[draft.kind] === "ask") return ask(`Nothing in ${name} changes until somebody approves.`);
-  if (totals.deleted > maxDeletedUnasked) return ask(`More than ${maxDeletedUnasked} files are deleted.`);
+  if (isLarge) return ask("These changes are too large to keep without asking.");
+  if (policy[draft.kind] === "ask") return ask(`Nothing in ${folderPhrase(draft)} changes until somebody approves.`);
+  if (totals.deleted > maxDeletedUnasked) return ask(`This deletes more than ${maxDeletedUnasked} files.`);
   if (totals.deleted > 1 && totals.deleted * 2 > (await countFiles(draft.folder, totals.deleted * 2))) {
-    return ask("More than half of the folder is deleted.");
+    return ask("This deletes more than half of the folder.");
   }
   return { type: "keep" };
 }

@@ -1,4 +1,4 @@
-/** Commands of the shell skill: in the view of their call, with the network that a person has approved, or without a sandbox. */
+/** Runs the shell skill's commands: in a view, with the network access that a person approved, or without a sandbox. */
 import { Transform } from "node:stream";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Audit } from "../../ports/audit.ts";
@@ -9,27 +9,27 @@ import { parseHosts } from "../egress/hosts.ts";
 import { looksLikeNoNetwork, noNetworkHint } from "../egress/no-network.ts";
 import { startUnconfined } from "../unconfined.ts";
 
-/** Kept of a command's output, to recognise why it failed. */
-const maxRememberedOutput = 8 * 1024;
+/** The end of the output, kept to recognise why a command failed. */
+const maxTailBytes = 8 * 1024;
 
-export interface CommandPlace {
+export interface CommandContext {
   view: View;
-  /** The way out that a person has approved; undefined: none. */
+  /** Undefined without approved network access. */
   session: EgressSession | undefined;
-  /** Added to what every command gets. */
+  /** Variables for every command. */
   environment: Readonly<Record<string, string>>;
 }
 
-export interface ViewCommandsOptions extends CommandPlace {
+export interface ViewCommandsOptions extends CommandContext {
   startJob(text: string): Promise<JobSummary>;
   noteEnd(end: CommandEnd): void;
 }
 
-export function createViewCommands({ startJob, noteEnd, ...place }: ViewCommandsOptions): PluginCommands {
+export function createViewCommands({ startJob, noteEnd, ...context }: ViewCommandsOptions): PluginCommands {
   return {
     startJob,
     async run(text, signal) {
-      const running = await startInView(place, text, signal);
+      const running = await startInView(context, text, signal);
       const ended = running.ended.then((end) => {
         noteEnd(end);
         return end;
@@ -39,27 +39,28 @@ export function createViewCommands({ startJob, noteEnd, ...place }: ViewCommands
   };
 }
 
-export function placeOf({ callId, scope: { turnId, conversationId } }: FolderCall) {
+/** Names the call in the audit record of its network access. */
+export function networkRequester({ callId, scope: { turnId, conversationId } }: FolderCall) {
   return { turnId, conversationId, callId };
 }
 
-/** Undefined when no host is named. Rejects with a sentence for the model when one can't be read. */
+/** Undefined when the call names no host. Rejects with a sentence for the model when a host is not valid. */
 export async function openSession(
   { egress, audit }: { egress: Egress; audit: Audit },
   network: readonly string[],
-  wantedBy: { turnId: string; conversationId: string; callId: string } | { skill: string },
+  requester: { turnId: string; conversationId: string; callId: string } | { skill: string },
   signal: AbortSignal,
 ): Promise<EgressSession | undefined> {
   if (network.length === 0) return undefined;
   const parsed = parseHosts(network);
   if (parsed.type === "refused")
     throw new RemoraError({ code: "network.hosts", place: "network", message: parsed.message });
-  await audit.record("network.opening", { ...wantedBy, hosts: [...network] });
+  await audit.record("network.opening", { ...requester, hosts: [...network] });
   return await egress.open(parsed.hosts, signal);
 }
 
 export async function startInView(
-  { view, session, environment }: CommandPlace,
+  { view, session, environment }: CommandContext,
   text: string,
   signal: AbortSignal,
 ): Promise<RunningCommand> {
@@ -71,25 +72,25 @@ export async function startInView(
   return withHint(view.start({ text, env }), () => session.refusals());
 }
 
-/** A command that failed for want of a network, or of a host, says how to ask for it. */
+/** Tells the model how to ask for network access when a command failed without it. */
 function withHint(running: RunningCommand, hintFor: (output: string) => string): RunningCommand {
-  let kept = Buffer.alloc(0);
+  let tail = Buffer.alloc(0);
   const output = new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      kept = Buffer.concat([kept, chunk]).subarray(-maxRememberedOutput);
+      tail = Buffer.concat([tail, chunk]).subarray(-maxTailBytes);
       done(null, chunk);
     },
   });
   running.output.once("error", (thrown) => output.destroy(thrown));
   running.output.pipe(output);
   const ended = running.ended.then((end) => {
-    const hint = end.exitCode === 0 ? "" : hintFor(kept.toString("utf8"));
+    const hint = end.exitCode === 0 ? "" : hintFor(tail.toString("utf8"));
     return hint === "" ? end : { ...end, hint };
   });
   return { ...running, output, ended };
 }
 
-/** `refusal`: a sentence for the model where the settings want no command to run without a sandbox. */
+/** `refusal` tells the model why the settings forbid commands without a sandbox. */
 export function createUnconfinedCommands(
   folder: string,
   startJob: PluginCommands["startJob"],

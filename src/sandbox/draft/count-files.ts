@@ -1,7 +1,7 @@
-/** How many files a folder has, up to a number: a large folder is not walked to its end. */
+/** Counts the files of a folder, up to a maximum, so that a large folder costs little. */
 import { opendir } from "node:fs/promises";
 
-/** Links count and are not followed; folders that can't be read count as empty. */
+/** Stops above `max`. Counts links without following them; a folder that can't be read counts as empty. */
 export async function countFiles(folder: string, max: number): Promise<number> {
   let count = 0;
   const folders = [folder];

@@ -1,24 +1,14 @@
-/** The whole diff of an undecided draft, as `git diff` would print it. */
-import { join } from "node:path";
+/** Reads the whole diff of an open draft, in the format of `git diff`. */
 import type { ApprovalRecord } from "../../ports/approval.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { createDiff } from "../effects/create-diff.ts";
 import { listEffects } from "../effects/list-effects.ts";
+import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftStore } from "./draft-store.ts";
 
 const never = new AbortController().signal;
 
-/** Drafts and what belongs to them. */
-export function draftsFolderOf(workspace: string): string {
-  return join(workspace, "drafts");
-}
-
-/** Drafts that are open are kept below it. */
-export function openDraftsFolder(draftsFolder: string): string {
-  return join(draftsFolder, "open");
-}
-
-/** Undefined once the draft was kept or discarded. */
+/** Undefined after the draft was kept or discarded. */
 export async function readDraftDiff(
   ledger: Ledger,
   draftsFolder: string,
@@ -26,7 +16,7 @@ export async function readDraftDiff(
 ): Promise<string | undefined> {
   const draft = changes === undefined ? undefined : await ledger.get("draft", changes.draftId);
   if (draft === undefined || draft.state !== "open") return undefined;
-  const { layer } = createDraftStore(ledger, openDraftsFolder(draftsFolder)).places(draft.id);
+  const { layer } = createDraftStore(ledger, openDraftsFolder(draftsFolder)).paths(draft.id);
   const folders = { base: draft.body.folder, layer };
   const effects = await listEffects(folders, never);
   return effects.type === "effects" ? (await createDiff(folders, effects, never)).text : undefined;

@@ -1,14 +1,14 @@
 /**
- * Who may use a draft at the same time: any number of calls that only read it, or one that changes or decides it.
+ * A readers-writer lock for each draft: many calls may read it at once, or one may change or decide it.
  *
- * Within the process a queue keeps the order; between processes a lease does, held from the first user to the last. An
- * overlay must not see its lower layer change, so a call holds its lock for as long as its view is open.
+ * A queue orders the users within this process. A lease keeps other processes out, from the first user to the last.
+ * A call must hold its lock while its view is open, because overlayfs must not see its lower layer change.
  */
 
 import { pause } from "../../lib/backoff.ts";
 import type { Lease, Leases } from "../../ports/cluster.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
-import { placeOf, placeOfId } from "./draft-store.ts";
+import { draftKey, draftKeyFromId } from "./draft-store.ts";
 
 export interface DraftLocks {
   /** Rejects with the signal's reason when it aborts before the lock is held. */
@@ -17,32 +17,32 @@ export interface DraftLocks {
 
 interface Lock {
   lease: Lease | undefined;
-  /** While the lease is being acquired; those that come meanwhile wait for the same one. */
+  /** Set while the lease is being acquired. Later users wait for the same promise. */
   acquiring: Promise<void> | undefined;
   readers: number;
   writer: boolean;
-  /** In the order of asking, so that readers can't keep a writer out. */
+  /** First come, first served, so that readers can't starve a writer. */
   waiting: { mode: "shared" | "exclusive"; admit(): void }[];
 }
 
 const leaseRetryMs = 20;
 const never = new AbortController().signal;
 
-export function lockNameOf(draft: Pick<DraftRecord, "conversationId" | "folder">): string {
-  return `draft:${placeOf(draft)}`;
+export function draftLockName(draft: Pick<DraftRecord, "conversationId" | "folder">): string {
+  return `draft:${draftKey(draft)}`;
 }
 
-/** Of a draft whose folder is all that is known of it. */
-export function lockNameOfId(id: string): string {
-  return `draft:${placeOfId(id)}`;
+/** The lock of a draft when only its id is known. */
+export function draftLockNameFromId(id: string): string {
+  return `draft:${draftKeyFromId(id)}`;
 }
 
 export function createDraftLocks(leases: Leases): DraftLocks {
   const locks = new Map<string, Lock>();
 
   function lockOf(name: string): Lock {
-    const known = locks.get(name);
-    if (known !== undefined) return known;
+    const existing = locks.get(name);
+    if (existing !== undefined) return existing;
     const lock: Lock = { lease: undefined, acquiring: undefined, readers: 0, writer: false, waiting: [] };
     locks.set(name, lock);
     return lock;
@@ -80,7 +80,7 @@ export function createDraftLocks(leases: Leases): DraftLocks {
     });
   }
 
-  /** Whoever gives up waiting leaves the others their lease. */
+  /** An abort ends only this user's wait; the others still get the lease. */
   async function hold(name: string, lock: Lock, signal: AbortSignal): Promise<void> {
     if (lock.lease !== undefined) return;
     lock.acquiring ??= acquire(name, lock).finally(() => {

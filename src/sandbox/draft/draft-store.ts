@@ -1,10 +1,10 @@
 /**
- * Drafts in the ledger and on disk. Below the drafts' folder each draft has one of its own:
+ * Stores drafts in the ledger and on disk. Each draft has a folder:
  *
- *   <id>/layer         what the draft changes, in the form that layers have
- *   <id>/joined/*.json one for each call that has joined it: its plan until it is applied, and its result
- *   <id>/scratch/*     what a call that runs writes; left behind by a process that died
- *   <id>/base.json     the state of every file it touches, as it was when the draft touched it first
+ *   <id>/layer         the draft's changes, as an overlay layer
+ *   <id>/joined/*.json one file for each merged call: its result, and its plan until the plan is applied
+ *   <id>/scratch/*     the writes of running calls, and of calls that a crash interrupted
+ *   <id>/base.json     the real files as they were when the draft first touched them
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile } from "node:fs/promises";
@@ -17,61 +17,61 @@ import type { ToolAttempt } from "../../ports/tool.ts";
 import type { MergePlan } from "../effects/merge-entry.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
 
-/** Names one conversation's work on one folder; the ids of its drafts begin with it. */
-export function placeOf({ conversationId, folder }: Pick<DraftRecord, "conversationId" | "folder">): string {
-  return createHash("sha256").update(`${conversationId}\0${folder}`).digest("hex").slice(0, placeCharacters);
+/** Identifies a conversation and a folder. The ids of their drafts begin with it. */
+export function draftKey({ conversationId, folder }: Pick<DraftRecord, "conversationId" | "folder">): string {
+  return createHash("sha256").update(`${conversationId}\0${folder}`).digest("hex").slice(0, keyCharacters);
 }
 
-/** Of a draft whose folder is all that is known of it. */
-export function placeOfId(id: string): string {
-  return id.slice(0, placeCharacters);
+export function draftKeyFromId(id: string): string {
+  return id.slice(0, keyCharacters);
 }
 
-const placeCharacters = 16;
+const keyCharacters = 16;
 
-/** A call that has joined a draft. The plan is there until every file of it is in the layer. */
-export interface JoinedCall {
+/** A call that was merged into a draft, or whose merge has begun. */
+export interface MergedCall {
   attempt: ToolAttempt;
+  /** Present until every file of the plan is in the layer. */
   plan?: MergePlan;
-  /** With `plan`: the folder that the files are taken from. */
+  /** With `plan`: the folder that holds the files. */
   from?: string;
   turnId: string;
-  /** From `clockOf`, before the call's view was opened. */
+  /** From `fileSystemTime`, taken before the call's view was opened. */
   since: string;
   joinedAt: number;
 }
 
-export interface DraftPlaces {
+export interface DraftPaths {
   layer: string;
   scratch: string;
   base: string;
 }
 
 export interface DraftStore {
-  /** The conversation's undecided draft of a folder. */
+  /** The conversation's open draft of a folder. */
   active(conversationId: string, folder: string): Promise<DraftRecord | undefined>;
-  /** Every undecided draft; of one conversation or of all. */
+  /** Open drafts of one conversation, or of all. */
   listOpen(conversationId?: string): Promise<DraftRecord[]>;
-  /** Not in the ledger before a call has joined it. */
+  /** Makes a record. It enters the ledger with the first merged call. */
   plan(draft: Omit<DraftRecord, "id" | "turnIds" | "createdAt" | "changedAt">): DraftRecord;
-  places(id: string): DraftPlaces;
+  paths(id: string): DraftPaths;
   isOpen(id: string): Promise<boolean>;
-  joined(id: string, callKey: string): Promise<JoinedCall | undefined>;
-  keepJoined(id: string, callKey: string, call: JoinedCall): Promise<void>;
-  /** Calls whose plan may not be applied to the end. */
-  unfinished(id: string): Promise<{ callKey: string; call: JoinedCall }[]>;
-  /** Writes the record with what has changed; a decided draft is not changed any more and is returned as undefined. */
-  touch(draft: DraftRecord, change: (draft: DraftRecord) => DraftRecord): Promise<DraftRecord | undefined>;
+  mergedCall(id: string, callKey: string): Promise<MergedCall | undefined>;
+  saveMergedCall(id: string, callKey: string, call: MergedCall): Promise<void>;
+  /** Merges that have not finished, oldest first. */
+  unfinished(id: string): Promise<{ callKey: string; call: MergedCall }[]>;
+  /** Creates or changes the record. Resolves to undefined when the draft was already decided. */
+  update(draft: DraftRecord, change: (draft: DraftRecord) => DraftRecord): Promise<DraftRecord | undefined>;
   end(id: string, state: "kept" | "discarded", change: (draft: DraftRecord) => DraftRecord): Promise<boolean>;
-  /** Ended drafts that no turn but this one was told of, oldest first. */
+  /** Decided drafts that no other turn was told about, oldest first. */
   untold(conversationId: string, turnId: string): Promise<LedgerEntry<"draft">[]>;
-  /** Removes what is on disk. */
+  /** Removes the draft's folder. */
   remove(id: string): Promise<void>;
 }
 
 export function createDraftStore(ledger: Ledger, folder: string): DraftStore {
-  const homeOf = (id: string) => join(folder, id);
-  const joinedFile = (id: string, callKey: string) => join(homeOf(id), "joined", `${callKey}.json`);
+  const draftFolder = (id: string) => join(folder, id);
+  const callFile = (id: string, callKey: string) => join(draftFolder(id), "joined", `${callKey}.json`);
 
   async function listOpen(conversationId?: string): Promise<DraftRecord[]> {
     const group = conversationId === undefined ? {} : { group: conversationId };
@@ -79,43 +79,43 @@ export function createDraftStore(ledger: Ledger, folder: string): DraftStore {
     return entries.map(({ body }) => body);
   }
 
-  async function joined(id: string, callKey: string): Promise<JoinedCall | undefined> {
-    const text = await readFile(joinedFile(id, callKey), "utf8").catch(ignoreMissing);
-    return text === undefined ? undefined : (JSON.parse(text) as JoinedCall);
+  async function mergedCall(id: string, callKey: string): Promise<MergedCall | undefined> {
+    const text = await readFile(callFile(id, callKey), "utf8").catch(ignoreMissing);
+    return text === undefined ? undefined : (JSON.parse(text) as MergedCall);
   }
 
   return {
     listOpen,
-    joined,
+    mergedCall,
     active: async (conversationId, folder) => (await listOpen(conversationId)).find((draft) => draft.folder === folder),
     plan: (draft) => {
       const at = Date.now();
       return {
         ...draft,
-        id: `${placeOf(draft)}${randomBytes(8).toString("hex")}`,
+        id: `${draftKey(draft)}${randomBytes(8).toString("hex")}`,
         turnIds: [],
         createdAt: at,
         changedAt: at,
       };
     },
-    places: (id) => ({
-      layer: join(homeOf(id), "layer"),
-      scratch: join(homeOf(id), "scratch"),
-      base: join(homeOf(id), "base.json"),
+    paths: (id) => ({
+      layer: join(draftFolder(id), "layer"),
+      scratch: join(draftFolder(id), "scratch"),
+      base: join(draftFolder(id), "base.json"),
     }),
     isOpen: async (id) => (await ledger.get("draft", id))?.state === "open",
-    async keepJoined(id, callKey, call) {
-      await writeFileAtomic(joinedFile(id, callKey), JSON.stringify(call));
+    async saveMergedCall(id, callKey, call) {
+      await writeFileAtomic(callFile(id, callKey), JSON.stringify(call));
     },
     async unfinished(id) {
-      const names = (await readdir(join(homeOf(id), "joined")).catch(ignoreMissing)) ?? [];
+      const names = (await readdir(join(draftFolder(id), "joined")).catch(ignoreMissing)) ?? [];
       const keys = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length));
-      const calls = await Promise.all(keys.map(async (callKey) => ({ callKey, call: await joined(id, callKey) })));
+      const calls = await Promise.all(keys.map(async (callKey) => ({ callKey, call: await mergedCall(id, callKey) })));
       const left = calls.flatMap(({ callKey, call }) => (call?.plan === undefined ? [] : [{ callKey, call }]));
       return left.sort((one, other) => one.call.joinedAt - other.call.joinedAt);
     },
-    async touch(draft, change) {
-      await mkdir(join(homeOf(draft.id), "layer"), { recursive: true });
+    async update(draft, change) {
+      await mkdir(join(draftFolder(draft.id), "layer"), { recursive: true });
       const body = change(draft);
       if (await ledger.create("draft", draft.id, { state: "open", body, group: draft.conversationId })) return body;
       return (await ledger.transition("draft", draft.id, ["open"], "open", change))?.body;
@@ -125,7 +125,7 @@ export function createDraftStore(ledger: Ledger, folder: string): DraftStore {
       const ended = await ledger.list("draft", { states: ["kept", "discarded"], group: conversationId });
       return ended.filter(({ body }) => body.ending !== undefined && (body.toldIn ?? turnId) === turnId);
     },
-    remove: (id) => discardLayer(homeOf(id)),
+    remove: (id) => discardLayer(draftFolder(id)),
   };
 }
 

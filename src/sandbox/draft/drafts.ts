@@ -1,39 +1,42 @@
 /**
- * Drafts put together: calls that run over them (call-runner.ts), jobs in the background (jobs.ts), and what becomes of them
- * (settle.ts). Everything that changes or decides a draft holds its lock (draft-locks.ts).
+ * Drafts: what turns change in their working folders, until the changes are kept or discarded.
+ *
+ * This file puts the parts together: calls (call-runner.ts), background jobs (jobs.ts), decisions (settle.ts) and undo
+ * (undo-changes.ts). Everything that changes or decides a draft must hold its lock (draft-locks.ts).
  */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { ApprovalCard, ApprovalRecord, ChangeApprovals, ChangesActions } from "../../ports/approval.ts";
+import type { ApprovalCard, ChangeApprovals, ChangesActions } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { Bus, Lease, Leases } from "../../ports/cluster.ts";
-import type { DraftRecord, Drafts, FolderCall } from "../../ports/draft.ts";
+import type { DraftRecord, Drafts } from "../../ports/draft.ts";
 import type { Events } from "../../ports/events.ts";
-import type { FileOrigins } from "../../ports/file-origins.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import type { AnswerReceipt, Author, InboundMessage, Scope } from "../../ports/message.ts";
+import type { InboundMessage } from "../../ports/message.ts";
 import type { Sandbox } from "../../ports/sandbox.ts";
-import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
+import type { TurnRecord } from "../../ports/turn.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import { recoverKeeps } from "../effects/recover-keeps.ts";
 import { createUndoJournal } from "../effects/undo-journal.ts";
 import type { Egress } from "../egress/egress.ts";
-import { startUnconfined } from "../unconfined.ts";
-import { createCallRunner } from "./call-runner.ts";
+import { type CallRunnerOptions, createCallRunner } from "./call-runner.ts";
 import type { ChangePolicy } from "./change-policy.ts";
-import { openSession, placeOf, startInView } from "./commands.ts";
-import { openDraftsFolder, readDraftDiff } from "./draft-diff.ts";
-import { createDraftLocks, lockNameOf } from "./draft-locks.ts";
+import { readDraftDiff } from "./draft-diff.ts";
+import { openDraftsFolder } from "./draft-folders.ts";
+import { createDraftLocks, draftLockName } from "./draft-locks.ts";
 import { createDraftStore } from "./draft-store.ts";
-import { createJobs, type JobStart, jobCallKey, jobsLeaseName, type StartedJob } from "./jobs.ts";
+import { createJobs, jobCallKey, jobsLeaseName } from "./jobs.ts";
+import { createDraftKeeper, type KeepLock } from "./keep-draft.ts";
 import { removeLeftovers } from "./leftovers.ts";
-import { createSettler, type KeepLock } from "./settle.ts";
+import { createCallMerger } from "./merge-call.ts";
+import { runAgain } from "./run-again.ts";
+import { createSettler } from "./settle.ts";
+import { startJobCommand } from "./start-job.ts";
 import { createUndo } from "./undo-changes.ts";
 
-export interface DraftsOptions {
+export interface DraftsOptions
+  extends Pick<CallRunnerOptions, "isGiven" | "exposed" | "fileOrigins" | "outputsFolder" | "environment"> {
   ledger: Ledger;
   leases: Leases;
   bus: Bus;
@@ -44,43 +47,35 @@ export interface DraftsOptions {
   approvals: ChangeApprovals;
   policy: ChangePolicy;
   undo: { maxAgeMs: number; maxBytes: number };
-  /** Drafts, their jobs and the undo journal are kept below it. */
+  /** Holds drafts, their jobs and the undo journal. */
   folder: string;
-  /** Why no command runs without a sandbox; absent: one does, once an owner has approved it. */
+  /** Why commands must not run without a sandbox. Absent: they may, once an owner approves. */
   unconfinedRefusal?: string | undefined;
-  /** Whether the real folder is one that the configuration names. */
-  isGiven(folder: string): boolean;
-  exposed(call: Pick<FolderCall, "scope" | "usesOutputs">): {
-    readable: string[];
-    mounts: { from: string; at: string }[];
-  };
-  fileOrigins: FileOrigins;
-  /** Where outputs are kept that are too long for the model. */
-  outputsFolder(scope: Scope): string;
-  /** Added to what every command gets. */
-  environment: Readonly<Record<string, string>>;
   show(card: ApprovalCard): Promise<void>;
   isTainted(turn: TurnRecord): boolean;
-  /** Takes in a message as if its author had written it. */
+  /** Accepts a message as if its author had written it. */
   accept(message: InboundMessage): Promise<unknown>;
   redact(text: string): string;
   log: Log;
 }
 
 const never = new AbortController().signal;
-/** After that an undecided draft without a card is discarded. */
+/** An undecided draft without an open card is discarded after this time. */
 const maxUndecidedMs = 24 * 60 * 60 * 1_000;
 const maxNamedPaths = 20;
 
 export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
-  const { ledger, bus, sandbox, egress, approvals, log } = options;
+  const { ledger, leases, bus, events, audit, approvals, log } = options;
   const openDrafts = openDraftsFolder(options.folder);
   const store = createDraftStore(ledger, openDrafts);
-  const locks = createDraftLocks(options.leases);
+  const locks = createDraftLocks(leases);
   const undoFolder = join(options.folder, "undo");
   const undo = createUndoJournal(undoFolder, options.undo);
-  /** One keep, undo or recovery at a time over all processes: a recovery must not meddle with work under way. */
+  /** One keep, undo or recovery at a time, over all processes. */
   const keepLock: KeepLock = (work) => locks.use("keeps", "exclusive", never, work);
+  const merger = createCallMerger({
+    ...{ store, fileOrigins: options.fileOrigins, events, redact: options.redact, log },
+  });
 
   const jobsOwner = randomBytes(8).toString("hex");
   let jobsLease: Promise<Lease | undefined> | undefined;
@@ -88,83 +83,44 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   const jobs = createJobs({
     folder: join(options.folder, "jobs", jobsOwner),
     async claim() {
-      jobsLease ??= options.leases.acquire(jobsLeaseName(jobsOwner));
+      jobsLease ??= leases.acquire(jobsLeaseName(jobsOwner));
       await jobsLease;
     },
-    start: startJob,
+    start: (start) => startJobCommand(options, start),
     log,
-    async join({ call, draft, view, over, scratch, since, origins, jobId }) {
-      await locks.use(lockNameOf(draft), "exclusive", never, async () => {
+    async merge({ call, draft, jobId, ...written }) {
+      const { turnId } = call.scope;
+      await locks.use(draftLockName(draft), "exclusive", never, async () => {
         const current = (await store.active(draft.conversationId, draft.folder)) ?? store.plan(draft);
-        const { turnId } = call.scope;
         const attempt = { isOk: true, text: "", files: [], isRetryable: false };
-        await runner.join(
-          { draft: current, view, over, scratch, since, callKey: jobCallKey(jobId), turnId, attempt, origins },
-          never,
-        );
+        await merger.merge({ ...written, draft: current, callKey: jobCallKey(jobId), turnId, attempt }, never);
       });
-      wake(draft.conversationId, call.scope.turnId);
+      wake(draft.conversationId, turnId);
     },
   });
 
-  async function startJob({ call, draft, text, layer, scratch }: JobStart): Promise<StartedJob> {
-    if (draft === undefined) {
-      const running = await startUnconfined(text, await realpath(call.scope.workingFolder));
-      return { running, view: undefined, close: async () => running.kill() };
-    }
-    const session = await openSession({ egress, audit: options.audit }, call.network, placeOf(call), never);
-    const { readable, mounts } = options.exposed(call);
-    const places = { folder: draft.folder, layers: [layer], scratch, readable };
-    const view = await sandbox.open({ ...places, mounts: [...mounts, ...(session?.mounts ?? [])] }, never);
-    const close = async () => {
-      await session?.close();
-      await view.close();
-    };
-    try {
-      return {
-        running: await startInView({ view, session, environment: options.environment }, text, never),
-        view,
-        close,
-      };
-    } catch (thrown) {
-      await close();
-      throw thrown;
-    }
-  }
-
   const runner = createCallRunner({
-    ...{ store, locks, sandbox, log, isGiven: options.isGiven, exposed: options.exposed, redact: options.redact },
-    ...{ egress, events: options.events, audit: options.audit },
-    fileOrigins: options.fileOrigins,
-    outputsFolder: options.outputsFolder,
-    environment: options.environment,
-    unconfinedRefusal: options.unconfinedRefusal,
-    startJob: (order) => jobs.start(order, order.draft && store.places(order.draft.id).layer),
+    ...options,
+    ...{ store, locks, merger, unconfinedRefusal: options.unconfinedRefusal },
+    startJob: (request) => jobs.start(request, request.draft && store.paths(request.draft.id).layer),
     jobsFor: jobs.forCall,
   });
-
-  const settler = createSettler({
-    ...{ ledger, store, runner, undo, undoFolder, keepLock, approvals, log },
-    ...{ events: options.events, audit: options.audit },
-    policy: options.policy,
-    show: options.show,
-    isTainted: options.isTainted,
-  });
-  const takeBack = createUndo({
-    ...{ ledger, undo, keepLock, endKept, approvals },
-    ...{ events: options.events, audit: options.audit },
-  });
+  const keeper = createDraftKeeper({ store, undoFolder, keepLock, events, audit, log });
+  const settler = createSettler({ ...options, store, merger, keeper, undo });
+  const undoChanges = createUndo({ ledger, undo, keepLock, endKept, approvals, events, audit });
 
   function wake(conversationId: string, turnId: string): void {
     bus.publish({ type: "work", conversationId, turnId });
   }
 
   async function settleLocked(draft: DraftRecord, work: (now: DraftRecord) => Promise<void>): Promise<void> {
-    await locks.use(lockNameOf(draft), "exclusive", never, async () => {
+    await locks.use(draftLockName(draft), "exclusive", never, async () => {
       const now = await store.active(draft.conversationId, draft.folder);
       if (now !== undefined) await work(now);
     });
   }
+
+  const discardLocked = (draft: DraftRecord) => settleLocked(draft, (now) => settler.discard(now, undefined));
 
   async function endKept(draftId: string, undoId: string): Promise<void> {
     const draft = await ledger.get("draft", draftId);
@@ -176,7 +132,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     });
   }
 
-  /** Turns of the draft that have not ended would have it change under them. */
+  /** The draft must not change below a turn that has not ended. */
   async function isInUse({ turnIds }: DraftRecord): Promise<boolean> {
     const turns = await Promise.all(turnIds.map((id) => ledger.get("turn", id)));
     return turns.some((turn) => turn?.state === "running" || turn?.state === "parked");
@@ -192,7 +148,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   }
 
   async function settleDraft(draft: DraftRecord): Promise<void> {
-    if (draft.approvalId !== undefined && draft.askedAt === draft.changedAt) return await settler.decided(draft);
+    if (draft.approvalId !== undefined && draft.askedAt === draft.changedAt) return await settler.applyDecision(draft);
     if (draft.askedAt === draft.changedAt) {
       if (Date.now() - draft.changedAt > maxUndecidedMs) await settler.discard(draft, undefined);
       return;
@@ -225,17 +181,17 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     async changedPaths(conversationId) {
       const paths: string[] = [];
       for (const draft of await store.listOpen(conversationId)) {
-        const effects = await listEffects({ base: draft.folder, layer: store.places(draft.id).layer }, never);
+        const effects = await listEffects({ base: draft.folder, layer: store.paths(draft.id).layer }, never);
         if (effects.type === "effects") paths.push(...effects.effects.slice(0, maxNamedPaths).map(({ path }) => path));
       }
       return paths;
     },
     async undoNewest(scope, by) {
-      const newest = await takeBack.newest(scope);
+      const newest = await undoChanges.newest(scope);
       if (newest === undefined) return { accepted: false, text: "There is nothing to undo here." };
       if (!(await approvals.mayTakeBack(newest, by)))
-        return { accepted: false, text: "Only the person who asked for these changes, or an approver, can undo them." };
-      return await takeBack.undo(newest, by);
+        return { accepted: false, text: "Only the person who asked for these changes or an approver can undo them." };
+      return await undoChanges.undo(newest, by);
     },
     async sweep(now) {
       for (const draft of await store.listOpen()) {
@@ -243,64 +199,26 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
         const turnId = draft.turnIds.at(-1);
         if (turnId !== undefined) wake(draft.conversationId, turnId);
       }
-      await takeBack.prune(now);
+      await undoChanges.prune(now);
       await removeLeftovers({
-        ...{ store, leases: options.leases },
+        ...{ store, leases },
         drafts: openDrafts,
         jobs: join(options.folder, "jobs"),
       });
     },
     diff: (record) => readDraftDiff(ledger, options.folder, record),
-    undo: (_record, approvalId, by) => takeBack.undo(approvalId, by),
-    async runAgain(record, approvalId, by) {
-      return await runAgain(record, approvalId, by);
-    },
+    undo: (_record, approvalId, by) => undoChanges.undo(approvalId, by),
+    runAgain: (record, approvalId, by) => runAgain({ ...options, discardDraft: discardLocked }, record, approvalId, by),
     async recover() {
       for (const found of await keepLock(() => recoverKeeps(undoFolder))) {
-        if (found.outcome !== "completed") log.error({ ...found }, "changes that were being kept were cut off");
+        if (found.outcome !== "completed")
+          log.error({ ...found }, "a crash interrupted a keep or an undo, and it could not be completed");
       }
-      await takeBack.recover();
+      await undoChanges.recover();
     },
     async close() {
       await jobs.close();
       await (await jobsLease)?.release();
     },
   };
-
-  /** The request is worked on again from the folder as it is now; the old draft is thrown away. */
-  async function runAgain(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt> {
-    const turn = await ledger.get("turn", record.turnId);
-    const first = turn?.body.messages[0];
-    if (turn === undefined || first === undefined)
-      return { accepted: false, text: "The request is not on record any more. Ask again." };
-    const draft = record.changes === undefined ? undefined : await ledger.get("draft", record.changes.draftId);
-    if (draft?.state === "open") await settleLocked(draft.body, (now) => settler.discard(now, undefined));
-    // The message's id is the same each time: after a crash the button may be used again.
-    await options
-      .accept({
-        ...first,
-        id: `schedule:again-${approvalId}:${record.createdAt}`,
-        author: requesterOf(turn.body),
-        text: turn.body.messages.map(({ text }) => text).join("\n\n"),
-        attachments: turn.body.messages.flatMap(({ attachments }) => attachments),
-        at: Date.now(),
-      })
-      .catch((thrown: unknown) => {
-        log.error({ approvalId, error: messageOf(thrown) }, "a request could not be run again");
-        throw thrown;
-      });
-    const { result } = record.changes ?? {};
-    await approvals.finishChanges(approvalId, { result: `${result ?? ""} ${by.name} had it run again.`.trim() });
-    return { accepted: true, text: "Working on it again." };
-  }
-}
-
-/**
- * For nobody else on the machine: a layer holds what a command wrote, with setuid bits, and belongs to the user that Remora
- * runs as.
- */
-export async function makeDraftFolders(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
-  for (const name of ["open", "undo", "jobs"]) await mkdir(join(folder, name), { recursive: true });
 }

@@ -1,10 +1,10 @@
 /**
- * The marks of files (ports/file-origins.ts). One ledger entry for a folder:
+ * Marks files with the origins of untrusted text in them (ports/file-origins.ts). Each folder has one ledger entry:
  *
- *   - a mark has a path and the content that was written there; another content is not marked
- *   - the marks of earlier contents stay, because Undo, or discarding a draft, brings them back
- *   - of a call that wrote very many files, as installing packages does, the folders at the top are marked as a whole
- *   - when there are too many marks, the oldest that hold no longer go, then the oldest become one for the whole folder
+ *   - A mark names a path and the hash of the content. It does not hold for other content at that path.
+ *   - Marks of earlier contents stay, because undo, or discarding a draft, brings those contents back.
+ *   - When a call writes very many files, as a package install does, the mark covers the top-level folder.
+ *   - When there are too many marks, the oldest stale ones are dropped. Then the oldest become one for the whole folder.
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";
@@ -21,7 +21,7 @@ import { createPace, type Pace } from "../effects/pace.ts";
 import { decodePath, displayPath, encodeBytes } from "../effects/raw-path.ts";
 
 const maxMarks = 400;
-/** Of one call and one folder at the top; above that the folder is marked. */
+/** Per call and top-level folder. Above this, the mark covers the folder. */
 const maxMarksPerFolder = 40;
 /** The working folder itself. */
 const wholeFolder = ".";
@@ -33,13 +33,13 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
     return (await ledger.get("file-origins", idOf(root)))?.body.marks ?? [];
   }
 
-  /** Those whose files are as they were marked, in the folder as it is seen. */
-  async function inForce(seen: string, marks: readonly FileMark[]): Promise<FileMark[]> {
+  /** The marks that still match the files in `seen`. */
+  async function currentMarks(seen: string, marks: readonly FileMark[]): Promise<FileMark[]> {
     if (marks.length === 0) return [];
     return await withCursor(seen, async (cursor, pace) => {
       const found: FileMark[] = [];
       for (const ofPath of Map.groupBy(marks, ({ path }) => path).values())
-        found.push(...(await asMarked(cursor, ofPath, pace)));
+        found.push(...(await matchingMarks(cursor, ofPath, pace)));
       return found;
     });
   }
@@ -50,11 +50,11 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
       const written = await withCursor(seen, (cursor, pace) => marksFor(cursor, paths, distinctOrigins(origins), pace));
       if (written.length === 0) return;
       const before = await marksOf(root);
-      const isCrowded = before.length + written.length > maxMarks;
+      const isOverLimit = before.length + written.length > maxMarks;
       const stale = new Set<string>();
-      if (isCrowded) {
-        const kept = new Set((await inForce(seen, before)).map(keyOf));
-        for (const mark of before) if (!kept.has(keyOf(mark))) stale.add(keyOf(mark));
+      if (isOverLimit) {
+        const kept = new Set((await currentMarks(seen, before)).map(markKey));
+        for (const mark of before) if (!kept.has(markKey(mark))) stale.add(markKey(mark));
       }
       const change = ({ marks }: FolderMarks): FolderMarks => ({ root, marks: merged(marks, written, stale) });
       const id = idOf(root);
@@ -65,16 +65,16 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
     async read({ root, seen }, path) {
       const marks = await marksOf(root);
       if (marks.length === 0) return [];
-      const file = path === undefined ? undefined : await lookAt(seen, path);
+      const file = path === undefined ? undefined : await readFileAt(seen, path);
       if (file === "missing") return [];
-      const found = file === undefined ? await inForce(seen, marks) : marks.filter((mark) => isOf(mark, file));
+      const found = file === undefined ? await currentMarks(seen, marks) : marks.filter((mark) => isOf(mark, file));
       return distinctOrigins(found.flatMap(({ path: at, origins }) => viaStore(origins, `file ${displayPath(at)}`)));
     },
   };
 }
 
 async function withCursor<T>(seen: string, work: (cursor: FolderCursor, pace: Pace) => Promise<T>): Promise<T> {
-  // A view's path ends in a link of the system's, and a folder is never opened through a link.
+  // `seen` may be a link below /proc, and cursors follow no links: the trailing `/.` opens the folder itself.
   const cursor = createFolderCursor(`${seen}/.`, "peek");
   try {
     return await work(cursor, createPace());
@@ -105,7 +105,7 @@ async function marksFor(
   return marks;
 }
 
-/** Of an ordinary file. */
+/** Undefined unless it is an ordinary file. */
 async function hashAt(cursor: FolderCursor, path: string, pace: Pace): Promise<string | undefined> {
   const parts = decodePath(path);
   const name = parts.pop();
@@ -115,8 +115,8 @@ async function hashAt(cursor: FolderCursor, path: string, pace: Pace): Promise<s
   return state.type === "file" ? state.hash : undefined;
 }
 
-/** Those of the marks of one path that hold: its file is read once, however many contents it had. */
-async function asMarked(cursor: FolderCursor, marks: readonly FileMark[], pace: Pace): Promise<FileMark[]> {
+/** The marks of one path that match its file. Reads the file once, however many marks it has. */
+async function matchingMarks(cursor: FolderCursor, marks: readonly FileMark[], pace: Pace): Promise<FileMark[]> {
   const [{ path } = { path: wholeFolder }] = marks;
   const isThere = path === wholeFolder || cursor.at(decodePath(path)) !== undefined;
   const hash = marks.some((mark) => mark.hash !== undefined) ? await hashAt(cursor, path, pace) : undefined;
@@ -124,10 +124,10 @@ async function asMarked(cursor: FolderCursor, marks: readonly FileMark[], pace: 
 }
 
 function merged(before: readonly FileMark[], written: readonly FileMark[], stale: ReadonlySet<string>): FileMark[] {
-  const replaced = new Set(written.map(keyOf));
-  const older = before.filter((mark) => mark.hash === undefined || !replaced.has(keyOf(mark)));
+  const replaced = new Set(written.map(markKey));
+  const older = before.filter((mark) => mark.hash === undefined || !replaced.has(markKey(mark)));
   let excess = older.length + written.length - maxMarks;
-  const held = older.filter((mark) => !stale.has(keyOf(mark)) || excess-- <= 0);
+  const held = older.filter((mark) => !stale.has(markKey(mark)) || excess-- <= 0);
   const all = mergedFolders([...held, ...written]);
   if (all.length <= maxMarks) return all;
   const dropped = all.slice(0, all.length - maxMarks + 1);
@@ -135,15 +135,15 @@ function merged(before: readonly FileMark[], written: readonly FileMark[], stale
   return mergedFolders([whole, ...all.slice(dropped.length)]);
 }
 
-function keyOf({ path, hash }: FileMark): string {
+function markKey({ path, hash }: FileMark): string {
   return `${hash ?? "folder"} ${path}`;
 }
 
-/** A folder keeps the origins of everything that was put into it. */
+/** A folder keeps the origins of everything written into it. */
 function mergedFolders(marks: readonly FileMark[]): FileMark[] {
   const byPath = new Map<string, FileMark>();
   for (const mark of marks) {
-    const key = keyOf(mark);
+    const key = markKey(mark);
     const earlier = mark.hash === undefined ? (byPath.get(key)?.origins ?? []) : [];
     byPath.set(key, { ...mark, origins: distinctOrigins([...earlier, ...mark.origins]) });
   }
@@ -160,8 +160,8 @@ function isOf(mark: FileMark, { path, hash }: ReadFile): boolean {
   return mark.path === wholeFolder || path === mark.path || path.startsWith(`${mark.path}/`);
 }
 
-/** The ordinary file that the path leads to, links followed; undefined for anything else. */
-async function lookAt(workingFolder: string, path: string): Promise<ReadFile | "missing" | undefined> {
+/** The ordinary file at the path, with links followed. Undefined for anything else. */
+async function readFileAt(workingFolder: string, path: string): Promise<ReadFile | "missing" | undefined> {
   try {
     return await atPlace({ workingFolder, path }, async (place) => {
       await using handle = await openForReading(place, "file");
@@ -173,7 +173,7 @@ async function lookAt(workingFolder: string, path: string): Promise<ReadFile | "
       return { path: encodeBytes(Buffer.from(relative(root, real))), hash };
     });
   } catch (thrown) {
-    // What is about to be written is not read.
+    // A file that does not exist yet is about to be written, so the call reads nothing.
     return codeOf(thrown) === "ENOENT" ? "missing" : undefined;
   }
 }

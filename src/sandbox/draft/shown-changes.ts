@@ -1,13 +1,14 @@
-/** The effects of a draft as a card shows them: counts, files with details, the commands of its turns, and a short diff. */
+/** Describes the effects of a draft for a card: counts, files, the commands of its turns, and a short diff. */
 import { basename } from "node:path";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { shorten, shortenStart } from "../../lib/text/shorten.ts";
 import { maxShownFiles, type ShownChange, type ShownChanges } from "../../ports/approval.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { ToolResult } from "../../ports/tool.ts";
 import { callsOf } from "../../ports/turn.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
-import { startersIn } from "./starters.ts";
+import { findAutorunFiles } from "./autorun-files.ts";
 
 const maxShownCommands = 12;
 const maxCommandCharacters = 300;
@@ -19,7 +20,7 @@ export interface ShownInput {
   end: DraftEnd;
   /** One sentence, or empty. */
   summary: string;
-  /** Short enough for a card. */
+  /** Undefined when it is too long for a card. */
   diff: string | undefined;
 }
 
@@ -29,11 +30,11 @@ export async function describeChanges(
 ): Promise<ShownChanges> {
   const { commands, lastOutput } = await commandsOf(ledger, draft);
   const isUnfinished = end !== "done";
-  const [files, starters] = [shownEffects(effects), startersIn(effects)];
+  const [files, autorun] = [shownEffects(effects), findAutorunFiles(effects)];
   return {
-    title: `${folderName(draft)}: ${countsText(effects)}`,
+    title: `${folderTitle(draft)}: ${countsText(effects)}`,
     summary,
-    files: files.map((effect) => describeEffect(effect, starters)),
+    files: files.map((effect) => describeEffect(effect, autorun)),
     moreFiles: outermost(effects).length - files.length,
     commands,
     ...(lastOutput === undefined ? {} : { lastOutput }),
@@ -42,10 +43,10 @@ export async function describeChanges(
   };
 }
 
-/** After a crash that came between the keeping and the card; what the changes were is known by their paths alone. */
+/** For changes that were kept before a crash, when only their count is still known. */
 export function describeKept(draft: DraftRecord, count: number): ShownChanges {
   return {
-    title: `${folderName(draft)}: ${filesText(count)} changed`,
+    title: `${folderTitle(draft)}: ${filesText(count)} changed`,
     summary: "",
     files: [],
     moreFiles: 0,
@@ -54,9 +55,14 @@ export function describeKept(draft: DraftRecord, count: number): ShownChanges {
   };
 }
 
-/** As people call the folder. */
-export function folderName({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): string {
+/** The folder's name in a title. */
+function folderTitle({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): string {
   return kind === "own" ? "Working folder" : basename(folder);
+}
+
+/** The folder's name inside a sentence. */
+export function folderPhrase({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): string {
+  return kind === "own" ? "the working folder" : basename(folder);
 }
 
 /** `1 file deleted, 2 changed`. */
@@ -78,13 +84,13 @@ export function filesText(count: number): string {
   return count === 1 ? "1 file" : `${count.toLocaleString("en")} files`;
 }
 
-/** What a card lists: a folder that is deleted or added stands for everything in it. */
+/** The effects that a card lists. A deleted or added folder stands for everything in it. */
 export function shownEffects(effects: Pick<Effects, "effects">): Effect[] {
-  const starters = startersIn(effects);
+  const autorun = findAutorunFiles(effects);
   const groups = Map.groupBy(outermost(effects), ({ action, path }) =>
-    action !== "deleted" && starters.has(path) ? "starters" : action,
+    action !== "deleted" && autorun.has(path) ? "autorun" : action,
   );
-  const inOrder = (["deleted", "starters", "changed", "added"] as const).flatMap((group) => groups.get(group) ?? []);
+  const inOrder = (["deleted", "autorun", "changed", "added"] as const).flatMap((group) => groups.get(group) ?? []);
   return inOrder.slice(0, maxShownFiles);
 }
 
@@ -92,13 +98,13 @@ function outermost({ effects }: Pick<Effects, "effects">): Effect[] {
   return effects.filter(({ within }) => within === undefined);
 }
 
-function describeEffect(effect: Effect, starters: ReadonlySet<string>): ShownChange {
+function describeEffect(effect: Effect, autorun: ReadonlySet<string>): ShownChange {
   const { path, action, type, notes } = effect;
   const isFolder = type === "folder";
   const warning = isFolder
-    ? "holds files that run by themselves outside the sandbox"
-    : "runs by itself outside the sandbox";
-  const detail = [sizeDetail(effect), ...notes, action !== "deleted" && starters.has(path) ? warning : ""];
+    ? "contains files that run automatically outside the sandbox"
+    : "runs automatically outside the sandbox";
+  const detail = [sizeDetail(effect), ...notes, action !== "deleted" && autorun.has(path) ? warning : ""];
   return {
     path: isFolder ? `${path}/` : path,
     action,
@@ -117,7 +123,7 @@ function sizeDetail(effect: Effect): string {
   return action === "added" ? formatBytes(bytes) : `${formatBytes(previousBytes)} → ${formatBytes(bytes)}`;
 }
 
-/** From the journals of the turns, which hold every call and its result. */
+/** Reads the turns that wrote to the draft, which hold every call and its result. */
 async function commandsOf(
   ledger: Ledger,
   { turnIds }: DraftRecord,
@@ -128,26 +134,18 @@ async function commandsOf(
     .flatMap(({ call, result }) => {
       const text = call?.input.command;
       const hasRun = result !== undefined && !["invalid", "denied", "blocked"].includes(result.status);
-      return typeof text === "string" && hasRun ? [{ text: cut(text, maxCommandCharacters), result }] : [];
+      return typeof text === "string" && hasRun ? [{ text: shorten(text, maxCommandCharacters), result }] : [];
     });
-  const commands = ran.slice(-maxShownCommands).map(({ text, result }) => ({ text, outcome: outcomeOf(result) }));
+  const commands = ran.slice(-maxShownCommands).map(({ text, result }) => ({ text, outcome: outcomeText(result) }));
   const last = ran.at(-1)?.result;
-  // The text of a call that was cut off is the queue's and not the command's.
+  // The text of an interrupted call comes from the queue, not from the command.
   const output = last?.status === "interrupted" ? undefined : last?.text.replace(outcomeLine, "").trim();
-  return { commands, ...(output ? { lastOutput: lastOf(output, maxOutputCharacters) } : {}) };
+  return { commands, ...(output ? { lastOutput: shortenStart(output, maxOutputCharacters) } : {}) };
 }
 
-/** The last line that the shell skill writes: `(exit code 1, no output)`. */
+/** The last line of a shell result, such as `(exit code 1, no output)`. */
 const outcomeLine = /\s*\((exit code \d+|ended by [^()]*|stopped[^()]*)(?:, no output)?\)\s*$/;
 
-function outcomeOf({ status, text }: ToolResult): string {
+function outcomeText({ status, text }: ToolResult): string {
   return status === "interrupted" ? "stopped" : (outcomeLine.exec(text)?.[1] ?? "ended");
-}
-
-function cut(text: string, max: number): string {
-  return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`;
-}
-
-function lastOf(text: string, max: number): string {
-  return text.length <= max ? text : `…${text.slice(-max).toWellFormed()}`;
 }

@@ -1,5 +1,4 @@
-/** Taking back changes that were kept: from the card's button, or the newest ones of a conversation by command. */
-
+/** Undoes kept changes: from the card's button, or the newest changes of a conversation by command. */
 import { messageOf } from "../../lib/errors.ts";
 import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
@@ -8,14 +7,14 @@ import type { Events } from "../../ports/events.ts";
 import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { AnswerReceipt, Author, Scope } from "../../ports/message.ts";
 import type { UndoJournal, UndoResult } from "../effects/undo-journal.ts";
-import type { KeepLock } from "./settle.ts";
-import { filesText, folderName } from "./shown-changes.ts";
+import { type KeepLock, namedPaths } from "./keep-draft.ts";
+import { filesText, folderPhrase } from "./shown-changes.ts";
 
 export interface UndoOptions {
   ledger: Ledger;
   undo: UndoJournal;
   keepLock: KeepLock;
-  /** The draft counts as kept from now on, also where a crash came right after its files were kept. */
+  /** Marks the draft as kept, in case a crash came right after its files were written. */
   endKept(draftId: string, undoId: string): Promise<void>;
   approvals: ChangeApprovals;
   events: Events;
@@ -23,54 +22,53 @@ export interface UndoOptions {
 }
 
 export interface UndoChanges {
-  /** The approval whose changes were kept last in conversations of this scope and may still be undone. */
+  /** The approval of the newest kept changes in this scope that can still be undone. */
   newest(scope: Scope): Promise<string | undefined>;
   undo(approvalId: string, by: Author): Promise<AnswerReceipt>;
-  /** At the start: the cards of what was being undone when a process died say what became of it. */
+  /** Call it at start. Updates the cards of undos that a crash interrupted. */
   recover(): Promise<void>;
   prune(now: number): Promise<void>;
 }
 
 const never = new AbortController().signal;
 const pruneEveryMs = 60 * 60 * 1_000;
-const maxNamedFiles = 5;
 
 export function createUndo({ ledger, undo, keepLock, endKept, approvals, events, audit }: UndoOptions): UndoChanges {
   let nextPruneAt = 0;
 
-  async function change(
+  async function changeDraft(
     draftId: string,
     change: (draft: DraftRecord) => DraftRecord,
   ): Promise<LedgerEntry<"draft"> | undefined> {
     return await ledger.transition("draft", draftId, ["kept"], "kept", change);
   }
 
-  /** Before the first file is touched, the ledger says whose undoing it is. */
-  async function undoNoted(approvalId: string, changes: ChangesRecord, by: Author): Promise<AnswerReceipt> {
+  /** The ledger must name the person before the first file changes. */
+  async function undoRecorded(approvalId: string, changes: ChangesRecord, by: Author): Promise<AnswerReceipt> {
     const { undoId = "", draftId } = changes;
-    const unrecorded = await audit.record("changes.undoing", { draftId, undoId, approvalId, by: by.id }).then(
+    const refusal = await audit.record("changes.undoing", { draftId, undoId, approvalId, by: by.id }).then(
       () => undefined,
       (thrown: unknown) => ({ accepted: false, text: `Nothing was undone: ${messageOf(thrown)}.` }),
     );
-    if (unrecorded !== undefined) return unrecorded;
-    await change(draftId, (draft) => ({ ...draft, undoing: { approvalId, by: by.name } }));
+    if (refusal !== undefined) return refusal;
+    await changeDraft(draftId, (draft) => ({ ...draft, undoing: { approvalId, by: by.name } }));
     const undone = await undo.undo(undoId, never);
     if (undone.type === "undone") {
       events.emit("changes.undone", { draftId, undoId, by: by.id, files: undone.entry.paths });
       await finish(approvalId, draftId, by.name);
-    } else await change(draftId, withoutUndoing);
-    return receiptOf(undone);
+    } else await changeDraft(draftId, withoutUndoing);
+    return undoReceipt(undone);
   }
 
   async function finish(approvalId: string, draftId: string, by: string): Promise<void> {
     const changes = (await ledger.get("approval", approvalId))?.body.changes;
     if (changes?.undoId !== undefined) {
-      const result = `${(changes.result ?? "Kept").replace(/\.$/, "")}, and undone by ${by}.`;
+      const result = `${(changes.result ?? "Kept").replace(/\.$/, "")}, then undone by ${by}.`;
       await approvals.finishChanges(approvalId, { result });
     }
-    await change(draftId, ({ toldIn: _told, ...draft }) => ({
+    await changeDraft(draftId, ({ toldIn: _told, ...draft }) => ({
       ...withoutUndoing(draft),
-      ending: `${by} undid the changes of an earlier turn in ${folderName(draft)}.`,
+      ending: `${by} undid the changes of an earlier turn in ${folderPhrase(draft)}.`,
     }));
   }
 
@@ -92,9 +90,9 @@ export function createUndo({ ledger, undo, keepLock, endKept, approvals, events,
     async undo(approvalId, by) {
       const changes = (await ledger.get("approval", approvalId))?.body.changes;
       if (changes?.undoId === undefined)
-        return { accepted: false, text: "This was undone already, or can't be undone any more." };
+        return { accepted: false, text: "This was already undone, or it can no longer be undone." };
       await endKept(changes.draftId, changes.undoId);
-      return await keepLock(() => undoNoted(approvalId, changes, by));
+      return await keepLock(() => undoRecorded(approvalId, changes, by));
     },
     async recover() {
       const kept = await ledger.list("draft", { states: ["kept"] });
@@ -103,7 +101,7 @@ export function createUndo({ ledger, undo, keepLock, endKept, approvals, events,
           const { undoing, undoId } = (await ledger.get("draft", id))?.body ?? {};
           if (undoing === undefined) return;
           const isThere = (await undo.list()).some((entry) => entry.id === undoId);
-          if (isThere) await change(id, withoutUndoing);
+          if (isThere) await changeDraft(id, withoutUndoing);
           else await finish(undoing.approvalId, id, undoing.by);
         });
       }
@@ -120,18 +118,18 @@ function withoutUndoing({ undoing: _undoing, ...draft }: DraftRecord): DraftReco
   return draft;
 }
 
-/** A file that was added is gone again, so none is "restored". */
+/** Does not say "restored": undoing an added file deletes it. */
 function undoneText(count: number): string {
   return `Undone: ${filesText(count)} ${count === 1 ? "is as it was" : "are as they were"} before.`;
 }
 
-function receiptOf(undone: UndoResult): AnswerReceipt {
+function undoReceipt(undone: UndoResult): AnswerReceipt {
   switch (undone.type) {
     case "undone":
       return { accepted: true, text: undoneText(undone.entry.paths) };
     case "changed-since": {
-      const named = undone.paths.slice(0, maxNamedFiles).join(", ");
-      const text = `Nothing was undone: ${named} changed since. Undo the newer changes first, or change the files by hand.`;
+      const have = undone.paths.length === 1 ? "has" : "have";
+      const text = `Nothing was undone: ${namedPaths(undone.paths)} ${have} changed since. Undo the newer changes first, or edit the files by hand.`;
       return { accepted: false, text };
     }
     case "failed": {
@@ -139,7 +137,7 @@ function receiptOf(undone: UndoResult): AnswerReceipt {
       return { accepted: false, text: `Nothing was undone: ${path} could not be restored (${reason}).` };
     }
     case "unknown":
-      return { accepted: false, text: "This can't be undone any more: undo data is kept for 7 days." };
+      return { accepted: false, text: "This can no longer be undone. Undo data is kept only for a limited time." };
     default:
       return undone satisfies never;
   }

@@ -8,10 +8,11 @@ import { silentLog } from "../../../src/lib/log.ts";
 import type { CallFolder } from "../../../src/ports/draft.ts";
 import type { ToolAttempt } from "../../../src/ports/tool.ts";
 import { type CallRunner, createCallRunner } from "../../../src/sandbox/draft/call-runner.ts";
-import { openDraftsFolder } from "../../../src/sandbox/draft/draft-diff.ts";
+import { openDraftsFolder } from "../../../src/sandbox/draft/draft-folders.ts";
 import { createDraftLocks } from "../../../src/sandbox/draft/draft-locks.ts";
 import { createDraftStore, type DraftStore } from "../../../src/sandbox/draft/draft-store.ts";
 import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
+import { createCallMerger } from "../../../src/sandbox/draft/merge-call.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
 import { createRecordedAudit } from "../../doubles/audit.ts";
@@ -232,28 +233,30 @@ describe("a crash", () => {
     };
     return {
       ...store,
-      async keepJoined(id, callKey, call) {
+      async saveMergedCall(id, callKey, call) {
         kept += 1;
         if (!hasCrashed && kept === 1 && step === "before the plan") crash();
         if (!hasCrashed && kept === 2 && step === "after the merge") crash();
-        await store.keepJoined(id, callKey, call);
+        await store.saveMergedCall(id, callKey, call);
         if (!hasCrashed && kept === 1 && step === "after the plan") crash();
         if (!hasCrashed && kept === 2 && step === "after all") crash();
       },
-      async touch(draft, change) {
-        const touched = await store.touch(draft, change);
+      async update(draft, change) {
+        const updated = await store.update(draft, change);
         if (!hasCrashed && step === "after the ledger") crash();
-        return touched;
+        return updated;
       },
     };
   }
 
   function runnerOn(store: DraftStore): CallRunner {
+    const fileOrigins = createFileOrigins(bench.ledger);
+    const redact = (text: string) => text;
     return createCallRunner({
       store,
       locks: createDraftLocks(createInMemoryLeases()),
+      merger: createCallMerger({ store, fileOrigins, events: createEvents(), redact, log: silentLog }),
       sandbox: bench.sandbox,
-      events: createEvents(),
       audit: createRecordedAudit(),
       isGiven: () => false,
       unconfinedRefusal: undefined,
@@ -262,10 +265,8 @@ describe("a crash", () => {
       egress: createEgress({ allow: [], secrets: {}, log: () => {} }),
       startJob: () => Promise.reject(new Error("there are no jobs here")),
       jobsFor: () => ({ list: () => [], read: async () => undefined, stop: async () => undefined }),
-      fileOrigins: createFileOrigins(bench.ledger),
+      fileOrigins,
       outputsFolder: () => "/nowhere",
-      redact: (text) => text,
-      log: silentLog,
     });
   }
 

@@ -52,9 +52,9 @@ async function files(count: number): Promise<void> {
 describe("the conversation's own folder", () => {
   test.each<[string, Case, string | RegExp]>([
     ["a change", {}, "keep"],
-    ["a change, with own: ask", { policy: { own: "ask" } }, /Nothing in Working folder changes until/],
+    ["a change, with own: ask", { policy: { own: "ask" } }, /Nothing in the working folder changes until/],
     ["a change, with given: keep", { policy: { given: "keep" } }, "keep"],
-    ["more than the limit", { isLarge: true }, /more than is kept without asking/],
+    ["more than the limit", { isLarge: true }, /too large to keep without asking/],
     ["a turn that was stopped", { end: "stopped" }, /The turn was stopped, so nothing was kept/],
     ["a turn that failed", { end: "failed" }, /The turn failed, so nothing was kept/],
     ["a file that somebody else changed", { changedBase: ["a", "b", "c", "d"] }, /changed a, b, c in the meantime/],
@@ -65,9 +65,9 @@ describe("the conversation's own folder", () => {
   test.each([
     [1, 1, "keep"],
     [2, 4, "keep"],
-    [3, 5, "More than half of the folder is deleted."],
+    [3, 5, "This deletes more than half of the folder."],
     [20, 40, "keep"],
-    [21, 100, "More than 20 files are deleted."],
+    [21, 100, "This deletes more than 20 files."],
   ])("%i of %i files deleted: %s", async (deleted, count, expected) => {
     await files(count);
     expect(await decided({ deleted })).toBe(expected);
@@ -79,7 +79,7 @@ describe("a folder that people configured", () => {
     ["a change", {}, /Nothing in remora-policy-\w+ changes until somebody approves/],
     ["a change, with given: keep", { policy: { given: "keep" } }, "keep"],
     ["a change, with own: ask", { policy: { own: "ask" } }, /until somebody approves/],
-    ["many deletions, with given: keep", { policy: { given: "keep" }, deleted: 21 }, /More than 20 files/],
+    ["many deletions, with given: keep", { policy: { given: "keep" }, deleted: 21 }, /more than 20 files/],
     ["a stopped turn, with given: keep", { policy: { given: "keep" }, end: "stopped" }, /nothing was kept/],
   ])("%s", async (_what, given, expected) => {
     const decision = await decided({ kind: "given", ...given });

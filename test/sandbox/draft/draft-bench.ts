@@ -18,7 +18,8 @@ import type { AnswerChoice, Author, InboundMessage } from "../../../src/ports/me
 import type { Sandbox } from "../../../src/ports/sandbox.ts";
 import type { FolderUse, ToolAttempt } from "../../../src/ports/tool.ts";
 import type { TurnRecord } from "../../../src/ports/turn.ts";
-import { createDrafts, type DraftsOptions, makeDraftFolders } from "../../../src/sandbox/draft/drafts.ts";
+import { makeDraftFolders } from "../../../src/sandbox/draft/draft-folders.ts";
+import { createDrafts, type DraftsOptions } from "../../../src/sandbox/draft/drafts.ts";
 import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
 import { removeTree } from "../../../src/sandbox/effects/remove-tree.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";

@@ -19,7 +19,7 @@ test("a folder of one's own is fine", async () => {
 
 test("a folder that is not there, and a file", async () => {
   const folder = makeFolder();
-  expect(await problemOfGivenFolder(join(folder, "gone"))).toContain("is not there: create it");
+  expect(await problemOfGivenFolder(join(folder, "gone"))).toContain("does not exist: create it");
   writeFileSync(join(folder, "file"), "");
   expect(await problemOfGivenFolder(join(folder, "file"))).toContain("is a file");
 });
@@ -31,6 +31,6 @@ test("a folder that Remora's commands could read and not change", async () => {
   expect(await problemOfGivenFolder(folder)).toContain(isRoot ? "belongs to user 12345" : "may not write");
 });
 
-test.runIf(isRoot)("a folder with something mounted below it", async () => {
-  expect(await problemOfGivenFolder("/dev")).toMatch(/^\/dev\/\S+ is mounted below \/dev/);
+test.runIf(isRoot)("a folder with something mounted inside it", async () => {
+  expect(await problemOfGivenFolder("/dev")).toMatch(/^\/dev\/\S+ is mounted inside \/dev/);
 });

@@ -46,7 +46,7 @@ describe("a turn in the conversation's own folder", () => {
     expect(await bench.click("undo")).toMatchObject({ accepted: true, text: expect.stringContaining("Undone") });
     expect(await contentOf("a.txt")).toBe("before\n");
     expect(await namesIn()).toEqual(["a.txt"]);
-    expect(await outcomeNow()).toBe("Kept, and undone by Ann.");
+    expect(await outcomeNow()).toBe("Kept, then undone by Ann.");
   });
 
   test("that overwrites what somebody else wrote while its command ran asks", async () => {
@@ -74,7 +74,7 @@ describe("a turn in the conversation's own folder", () => {
     const turn = await bench.startTurn();
     await bench.run(turn, "rm a b");
     await bench.end(turn);
-    expect(bench.shown.at(-1)?.items[0]?.changes?.summary).toBe("More than half of the folder is deleted.");
+    expect(bench.shown.at(-1)?.items[0]?.changes?.summary).toBe("This deletes more than half of the folder.");
     expect((await namesIn()).toSorted()).toEqual(["a", "b", "c"]);
     await bench.click("approve");
     expect(await namesIn()).toEqual(["c"]);
@@ -325,7 +325,7 @@ describe("undo by command", () => {
     await keepOne("echo 1 > a.txt");
     await bench.drafts.undoNewest("channel:c1", ann);
     expect(await bench.drafts.news(await bench.startTurn())).toEqual([
-      "Ann undid the changes of an earlier turn in Working folder.",
+      "Ann undid the changes of an earlier turn in the working folder.",
     ]);
   });
 
@@ -391,7 +391,7 @@ describe("a folder that is gone", () => {
     await bench.end(turn);
     await rm(bench.folder(given), { recursive: true });
     await bench.click("approve");
-    expect(await outcomeNow()).toContain("Nothing was kept: the folder is not there any more.");
+    expect(await outcomeNow()).toContain("Nothing was kept: the folder no longer exists.");
     await expect(readdir(bench.folder(given))).rejects.toThrow("ENOENT");
     expect(await bench.openDraft(given)).toBeDefined();
   });

@@ -1,0 +1,43 @@
+/** The origins of untrusted text that a call can read, and those that mark what it writes. */
+import { realpath } from "node:fs/promises";
+import type { FolderCall } from "../../ports/draft.ts";
+import type { FileOrigins, SeenFolder } from "../../ports/file-origins.ts";
+import type { Scope } from "../../ports/message.ts";
+import { distinctOrigins, type Origin, originsOfHosts, untrustedFor } from "../../ports/origin.ts";
+import type { ToolAttempt } from "../../ports/tool.ts";
+
+export interface OriginSources {
+  fileOrigins: FileOrigins;
+  /** Where long tool outputs are stored. */
+  outputsFolder(scope: Scope): string;
+}
+
+/** Everything that the call can read besides its own arguments: files, stored outputs and hosts. */
+export async function originsRead(
+  { fileOrigins, outputsFolder }: OriginSources,
+  call: FolderCall,
+  folder: SeenFolder,
+): Promise<Origin[]> {
+  const { path, usesOutputs, network } = call;
+  const isOutput = path !== undefined && /^\/outputs(?:\/|$)/.test(path);
+  const outputPath = /^\/outputs\/+(.+)$/s.exec(path ?? "")?.[1];
+  const [files, outputs] = await Promise.all([
+    isOutput ? [] : fileOrigins.read(folder, path),
+    usesOutputs ? originsOfOutputs(fileOrigins, outputsFolder(call.scope.scope), outputPath) : [],
+  ]);
+  return distinctOrigins([...files, ...outputs, ...originsOfHosts(network)]);
+}
+
+async function originsOfOutputs(fileOrigins: FileOrigins, root: string, path: string | undefined): Promise<Origin[]> {
+  const seen = await realpath(root).catch(() => undefined);
+  return seen === undefined ? [] : await fileOrigins.read({ root, seen }, path);
+}
+
+/** A call's output carries what its prompt held and what the call itself read. */
+export function originsWritten({ scope }: FolderCall, read: readonly Origin[]): Origin[] {
+  return untrustedFor([...(scope.untrusted ?? []), ...read], scope.requester.id);
+}
+
+export function withOrigins(attempt: ToolAttempt, origins: readonly Origin[]): ToolAttempt {
+  return { ...attempt, origins: distinctOrigins([...(attempt.origins ?? []), ...origins]) };
+}

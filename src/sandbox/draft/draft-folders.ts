@@ -1,0 +1,21 @@
+/** Where drafts live on disk: open drafts, the undo journal and background jobs. */
+import { chmod, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+
+export function draftsFolderOf(workspace: string): string {
+  return join(workspace, "drafts");
+}
+
+export function openDraftsFolder(draftsFolder: string): string {
+  return join(draftsFolder, "open");
+}
+
+/**
+ * Makes the folders, closed to all other users of the machine. A layer holds what a command wrote, setuid bits included,
+ * and its files belong to the user that runs Remora.
+ */
+export async function makeDraftFolders(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
+  for (const name of ["open", "undo", "jobs"]) await mkdir(join(folder, name), { recursive: true });
+}

@@ -1,0 +1,129 @@
+/**
+ * Merges what a call or a background job wrote into the draft:
+ *
+ *   1. compare the view with the draft; this is the plan
+ *   2. mark the written files with their origins
+ *   3. write the plan and the call's result to disk
+ *   4. update the draft in the ledger, then apply the plan to the draft's layer
+ *
+ * After a crash between 3 and 4, the next user of the draft finishes the merge with `finishPending`.
+ */
+import { join } from "node:path";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { DraftRecord } from "../../ports/draft.ts";
+import type { Events } from "../../ports/events.ts";
+import type { FileOrigins } from "../../ports/file-origins.ts";
+import type { Origin } from "../../ports/origin.ts";
+import type { View } from "../../ports/sandbox.ts";
+import type { ToolAttempt } from "../../ports/tool.ts";
+import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
+import { applyMerge } from "../effects/merge-layer.ts";
+import { planMerge } from "../effects/merge-plan.ts";
+import { recordBaseStamps } from "./base-state.ts";
+import type { DraftStore } from "./draft-store.ts";
+
+export interface CallMergerOptions {
+  store: DraftStore;
+  fileOrigins: FileOrigins;
+  events: Events;
+  /** Removes configured secrets from the result before it is written to disk. */
+  redact(text: string): string;
+  log: Log;
+}
+
+export interface CallMerger {
+  /**
+   * Resolves to the updated draft, or to undefined when the call changed nothing. Rejects with code `draft.too-large` when
+   * the changes exceed the limits; nothing is merged then.
+   */
+  merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined>;
+  /** Completes merges that a crash interrupted. */
+  finishPending(draft: DraftRecord): Promise<void>;
+}
+
+export interface CallMerge {
+  draft: DraftRecord;
+  view: Pick<View, "merged" | "upper">;
+  /** The layer below the view. */
+  over: string;
+  /** The folder that the view wrote to. */
+  scratch: string;
+  /** From `fileSystemTime`, taken before the view was opened. */
+  since: string;
+  callKey: string;
+  turnId: string;
+  attempt: ToolAttempt;
+  /** Origins that mark the written files. */
+  origins: readonly Origin[];
+}
+
+export function createCallMerger({ store, fileOrigins, events, redact, log }: CallMergerOptions): CallMerger {
+  async function merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined> {
+    const { draft, view, over, scratch, since, callKey, turnId, attempt, origins } = merge;
+    // `merged` is a link below /proc, and `planMerge` follows no links: the trailing `/.` opens the folder itself.
+    const folders = { merged: `${view.merged}/.`, upper: view.upper, base: draft.folder, layer: over };
+    const plan = await planMerge(folders, signal);
+    if (plan.type === "too-large") throw tooLarge(plan);
+    if (plan.entries.length === 0) return undefined;
+    const written = plan.entries.filter((entry) => entry.action === "write" && entry.type === "file");
+    // Mark first. After a crash, a mark without a file is harmless; a file without a mark would pass as trusted.
+    await fileOrigins.mark(
+      { root: draft.folder, seen: view.merged },
+      written.map(({ path }) => path),
+      origins,
+    );
+    const result = withIgnored({ ...attempt, text: redact(attempt.text) }, plan.ignored.length);
+    const call = { attempt: result, turnId, since, joinedAt: Date.now() };
+    await store.saveMergedCall(draft.id, callKey, { ...call, plan, from: view.upper ?? join(scratch, "copy") });
+    const { id: draftId, conversationId } = draft;
+    events.emit("tool.changed", { turnId, conversationId, jobId: callKey, draftId, files: plan.entries.length });
+    return await apply(draft, callKey);
+  }
+
+  async function apply(draft: DraftRecord, callKey: string): Promise<DraftRecord | undefined> {
+    const call = await store.mergedCall(draft.id, callKey);
+    if (call?.plan === undefined || call.from === undefined) return draft;
+    const updated = await store.update(draft, (body) => ({
+      ...body,
+      turnIds: [...new Set([...body.turnIds, call.turnId])],
+      changedAt: Math.max(Date.now(), body.changedAt + 1),
+    }));
+    if (updated === undefined) return undefined;
+    const { layer, base } = store.paths(draft.id);
+    await recordBaseStamps(base, draft.folder, call.plan, call.since);
+    await applyMerge(call.plan, { from: call.from, base: draft.folder, layer });
+    const { plan: _plan, from: _from, ...rest } = call;
+    await store.saveMergedCall(draft.id, callKey, rest);
+    return updated;
+  }
+
+  async function finishPending(draft: DraftRecord): Promise<void> {
+    for (const { callKey } of await store.unfinished(draft.id)) {
+      await apply(draft, callKey).catch((thrown: unknown) => {
+        log.error({ draftId: draft.id, callKey, error: messageOf(thrown) }, "could not merge a call into its draft");
+        throw thrown;
+      });
+    }
+  }
+
+  return { merge, finishPending };
+}
+
+function withIgnored(attempt: ToolAttempt, count: number): ToolAttempt {
+  if (count === 0) return attempt;
+  const what = count === 1 ? "A socket, pipe or device was" : `${count} sockets, pipes or devices were`;
+  return { ...attempt, text: `${attempt.text}\n\n(${what} not kept: drafts hold only files, folders and links.)` };
+}
+
+function tooLarge(found: TooLarge): RemoraError {
+  return new RemoraError({
+    code: "draft.too-large",
+    place: "draft",
+    message: `None of this call's changes were kept. ${tooLargeReason(found)} ${adviceFor(found)}`,
+  });
+}
+
+function adviceFor({ limit }: TooLarge): string {
+  return limit === "maxDepth" ? "Nest the folders less deeply." : "Work on fewer files at a time.";
+}

@@ -1,0 +1,47 @@
+/** Runs a request again on the folder as it is now, after its changes could not be kept. The old draft is discarded. */
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ApprovalRecord, ChangeApprovals } from "../../ports/approval.ts";
+import type { DraftRecord } from "../../ports/draft.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { AnswerReceipt, Author, InboundMessage } from "../../ports/message.ts";
+import { requesterOf } from "../../ports/turn.ts";
+
+export interface RunAgainOptions {
+  ledger: Ledger;
+  approvals: ChangeApprovals;
+  /** Accepts a message as if its author had written it. */
+  accept(message: InboundMessage): Promise<unknown>;
+  discardDraft(draft: DraftRecord): Promise<void>;
+  log: Log;
+}
+
+export async function runAgain(
+  { ledger, approvals, accept, discardDraft, log }: RunAgainOptions,
+  record: ApprovalRecord,
+  approvalId: string,
+  by: Author,
+): Promise<AnswerReceipt> {
+  const turn = await ledger.get("turn", record.turnId);
+  const first = turn?.body.messages[0];
+  if (turn === undefined || first === undefined)
+    return { accepted: false, text: "The request is no longer on record. Ask again." };
+  const draft = record.changes === undefined ? undefined : await ledger.get("draft", record.changes.draftId);
+  if (draft?.state === "open") await discardDraft(draft.body);
+  const message = {
+    ...first,
+    // Always the same id: after a crash, a second click must not start a second turn.
+    id: `schedule:again-${approvalId}:${record.createdAt}`,
+    author: requesterOf(turn.body),
+    text: turn.body.messages.map(({ text }) => text).join("\n\n"),
+    attachments: turn.body.messages.flatMap(({ attachments }) => attachments),
+    at: Date.now(),
+  };
+  await accept(message).catch((thrown: unknown) => {
+    log.error({ approvalId, error: messageOf(thrown) }, "could not run a request again");
+    throw thrown;
+  });
+  const { result } = record.changes ?? {};
+  await approvals.finishChanges(approvalId, { result: `${result ?? ""} ${by.name} ran it again.`.trim() });
+  return { accepted: true, text: "Working on it again." };
+}
