@@ -1,4 +1,4 @@
-/** Looks a program up on the PATH of this process and in the system's folders. */
+/** Finds a program on the PATH of this process or in the system folders. */
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, join, sep } from "node:path";
@@ -9,11 +9,11 @@ export async function findProgram(name: string): Promise<string | undefined> {
   const onPath = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder.startsWith(sep));
   for (const folder of [...onPath, ...systemFolders]) {
     const path = join(folder, name);
-    const isThere = await access(path, constants.X_OK).then(
+    const isExecutable = await access(path, constants.X_OK).then(
       () => true,
       () => false,
     );
-    if (isThere) return path;
+    if (isExecutable) return path;
   }
   return undefined;
 }

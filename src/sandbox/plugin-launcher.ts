@@ -1,6 +1,6 @@
 /**
- * Starts the processes of plugins: each in a view of its own, on an empty folder, with the folders it was given and, if it
- * declares hosts, with a proxy as its only way out. Where no sandbox works, Node's permission model is all that there is.
+ * Starts plugin processes. Each runs in a view of its own, with an empty working folder and its declared folders. If it
+ * declares hosts, a proxy is its only way out. Without a sandbox, only Node's permission model confines it.
  */
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -16,9 +16,9 @@ export interface ViewLauncherOptions {
   sandbox: Sandbox;
   egress: Egress;
   audit: Audit;
-  /** For the empty folders of views. */
+  /** Holds the working folders of the views. */
   folder: string;
-  /** Where views have Node. */
+  /** Mounts Node into the views. */
   nodeMount: ViewMount;
   node: string;
   environment: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export function createViewLauncher(options: ViewLauncherOptions): PluginLauncher
       await mkdir(options.folder, { recursive: true });
       const folder = await mkdtemp(join(options.folder, "plugin-"));
       const session = await openSession(options, program.network, { skill: program.skill }, signal);
-      const letGo = async () => {
+      const release = async () => {
         await session?.close();
         await rm(folder, { recursive: true, force: true });
       };
@@ -51,7 +51,7 @@ export function createViewLauncher(options: ViewLauncherOptions): PluginLauncher
           );
           const ended = running.ended.then(async () => {
             await view.close();
-            await letGo();
+            await release();
           });
           return { output: running.output, ended, kill: running.kill };
         } catch (thrown) {
@@ -59,14 +59,14 @@ export function createViewLauncher(options: ViewLauncherOptions): PluginLauncher
           throw thrown;
         }
       } catch (thrown) {
-        await letGo();
+        await release();
         throw thrown;
       }
     },
   };
 }
 
-/** One line for a shell; every word is taken as it is. */
+/** One line for a shell, with every word quoted. */
 function commandLine(node: string, args: readonly string[]): string {
   return ["exec", ...[node, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`)].join(" ");
 }

@@ -1,6 +1,6 @@
 /**
- * Commands without a sandbox, for machines that have none. Each was approved by an owner before it runs: it has the rights
- * of this process, and it changes the real folder at once.
+ * Runs commands without a sandbox, on machines that have none. An owner must have approved the command: it has the rights
+ * of this process and changes the real folder directly.
  */
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
@@ -9,7 +9,7 @@ import type { RunningCommand } from "../ports/sandbox.ts";
 import { findProgram } from "./find-program.ts";
 
 const systemPath = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-/** Both streams into one pipe, so that the order is kept; `$0` is the shell, `$1` the command as it was written. */
+/** Joins both streams in one pipe, to keep their order. `$0` is the shell, and `$1` the command. */
 const joinStreams = 'exec "$0" -c "$1" 2>&1';
 
 export async function startUnconfined(text: string, folder: string): Promise<RunningCommand> {
@@ -22,7 +22,7 @@ export async function startUnconfined(text: string, folder: string): Promise<Run
   const kill = () => {
     started.kill("SIGKILL");
   };
-  // What a command leaves running would keep its output open for ever.
+  // Processes that the command leaves behind would keep its output open.
   started.nodeChildProcess.once("exit", kill);
   const ended = started.then(({ exitCode, signal, shortMessage = "" }) => ({
     ...(exitCode === undefined ? {} : { exitCode }),

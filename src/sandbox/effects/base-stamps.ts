@@ -1,14 +1,14 @@
-/** Whether somebody else changed files of the real folder that a draft touches, without reading them again. */
+/** Detects changes by others to the real files that a draft touches, without reading the files again. */
 import type { BigIntStats } from "node:fs";
 import { type EntryStamp, isSameStamp, stampOf } from "./entry-state.ts";
 import { createFolderCursor } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
 import { decodePath, type RawPath } from "./raw-path.ts";
 
-/** Plain JSON; null where there was nothing. */
+/** Plain JSON. A null stamp means that nothing was there. */
 export type BaseStamps = { path: RawPath; stamp: EntryStamp | null }[];
 
-/** The state of these paths now. A folder counts only as being one, with its mode. */
+/** Stamps the current state of these paths. The stamp of a folder holds only its mode. */
 export async function stampBase(base: string, paths: readonly RawPath[], signal: AbortSignal): Promise<BaseStamps> {
   const pace = createPace(signal);
   const stamps: BaseStamps = [];
@@ -28,8 +28,8 @@ export async function stampBase(base: string, paths: readonly RawPath[], signal:
 }
 
 /**
- * The paths that differ from when the stamps were taken. The time of change (ctime) does not count: a keep that was cut off, or
- * a backup, changes it by linking the file.
+ * The paths that differ from their stamps. Ignores the time of change (ctime): an interrupted keep, or a backup, changes it
+ * by linking the file.
  */
 export async function findChangedBase(base: string, stamps: BaseStamps, signal: AbortSignal): Promise<RawPath[]> {
   const paths = stamps.map(({ path }) => path);
@@ -41,7 +41,7 @@ function comparable(stamp: BaseStamps[number] | undefined): EntryStamp | undefin
   return stamp?.stamp ? { ...stamp.stamp, ctimeNs: "0" } : undefined;
 }
 
-/** What is put into a folder changes its times; that is no change of the folder. */
+/** A folder's times change with its contents, so they are left out. */
 function entryStamp(stat: BigIntStats): EntryStamp {
   const stamp = stampOf(stat);
   return stat.isDirectory() ? { inode: "folder", mode: stamp.mode, bytes: 0, mtimeNs: "0", ctimeNs: "0" } : stamp;

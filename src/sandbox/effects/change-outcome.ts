@@ -1,10 +1,10 @@
-/** How a step on the real folder can end, and which of what is thrown is an expected failure. */
+/** Outcomes of a step on the real folder, and which thrown errors are expected failures. */
 import { codeOf } from "../../lib/errors.ts";
 import type { RawPath } from "./raw-path.ts";
 
 export type ChangeOutcome =
   | { type: "ok" }
-  /** Somebody else changed these meanwhile. */
+  /** Somebody else changed these paths in the meantime. */
   | { type: "conflict"; paths: RawPath[] }
   | ChangeFailure;
 
@@ -26,7 +26,7 @@ const reasons: Readonly<Record<string, string>> = {
   EIO: "the disk reports an error",
 };
 
-/** Throws again what is no failure of the file system: a bug, or an abort. */
+/** Rethrows everything but errors of the file system: bugs and aborts. */
 export function failureOf(thrown: unknown, path: RawPath): ChangeFailure {
   const code = codeOf(thrown);
   if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw thrown;

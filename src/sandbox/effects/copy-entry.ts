@@ -1,4 +1,4 @@
-/** Copies one file or link to a place of our own, with its mode and time of change; shares blocks where possible. */
+/** Copies one file or link with its mode and modification time. Shares blocks where the file system can. */
 import {
   chmodSync,
   closeSync,
@@ -18,10 +18,10 @@ import { openFile } from "./entry-state.ts";
 import type { OpenFolder } from "./open-folder.ts";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, COPYFILE_EXCL, COPYFILE_FICLONE } = constants;
-/** Up to here, copying at once costs less than a turn of the thread pool. */
-const maxCopiedAtOnceBytes = 64 * 1024;
+/** Up to this size, a synchronous copy costs less than the thread pool. */
+const maxSyncCopyBytes = 64 * 1024;
 
-/** `to` must be free. Rejects with Node's own error; removing what is at `to` then is up to the caller. */
+/** `to` must not exist. Rejects with Node's own error; the caller must then remove what is at `to`. */
 export async function copyEntry(from: { folder: OpenFolder; name: Buffer }, to: Buffer): Promise<void> {
   const stat = from.folder.stat(from.name);
   if (stat?.isSymbolicLink()) {
@@ -32,8 +32,8 @@ export async function copyEntry(from: { folder: OpenFolder; name: Buffer }, to: 
   if (source === undefined) throw denied();
   try {
     const { size } = fstatSync(source);
-    if (size <= maxCopiedAtOnceBytes) {
-      copyAtOnce(source, size, to);
+    if (size <= maxSyncCopyBytes) {
+      copySync(source, size, to);
     } else {
       await copyFile(`/proc/self/fd/${source}`, to, COPYFILE_EXCL | COPYFILE_FICLONE);
       chmodSync(to, 0o600);
@@ -50,7 +50,7 @@ export async function copyEntry(from: { folder: OpenFolder; name: Buffer }, to: 
   }
 }
 
-function copyAtOnce(source: number, size: number, to: Buffer): void {
+function copySync(source: number, size: number, to: Buffer): void {
   const target = openSync(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     const buffer = Buffer.allocUnsafe(size + 1);
@@ -69,6 +69,6 @@ function denied(): RemoraError {
   return new RemoraError({
     code: "EACCES",
     place: "effects",
-    message: "permission denied, so that it can't be copied",
+    message: "permission denied, so it can't be copied",
   });
 }

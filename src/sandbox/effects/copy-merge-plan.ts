@@ -1,4 +1,4 @@
-/** `planMerge` where the folder was copied: the copy is compared with base and layer, file by file. */
+/** `planMerge` for a copied folder: compares the copy with base and layer, file by file. */
 import type { BigIntStats } from "node:fs";
 import { isSameEntry, modeOf } from "./entry-state.ts";
 import { createWalkCounter, type WalkLimits } from "./limits.ts";
@@ -83,7 +83,7 @@ export async function planCopyMerge(
   return plan;
 }
 
-/** Where the entry shows through from; a whiteout of the layer is a special file there and equals nothing. */
+/** The folder that the entry comes from. A whiteout in the layer is a special file, which equals no other entry. */
 function lowerFolder({ layer, base }: Level, name: Buffer): OpenFolder | undefined {
   return layer?.stat(name) === undefined ? base : layer;
 }

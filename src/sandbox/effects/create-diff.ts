@@ -1,6 +1,6 @@
 /**
- * The unified diff of a draft, as `git diff` would print it: deletions first. It is for people, so that hidden and
- * direction-changing characters are made visible; what is too large or not text is described in one line.
+ * Creates the unified diff of a draft, in the format of `git diff`, deletions first. Hidden and direction-changing
+ * characters are made visible. Large and binary files get one line each.
  */
 import type { Effect, Effects } from "./effect.ts";
 import { type EntryState, type FoundEntry, readEntry } from "./entry-state.ts";
@@ -15,16 +15,16 @@ import { formatHunks } from "./unified-hunks.ts";
 export interface DiffLimits {
   /** In characters. */
   maxTextLength: number;
-  /** Of one file. */
+  /** Per file. */
   maxFileLines: number;
   maxLineLength: number;
-  /** Spent on comparing; later files are described in one line. */
+  /** After this time, each further file gets one line. */
   maxMs: number;
 }
 
 export interface EffectsDiff {
   text: string;
-  /** Something is left out or shortened. */
+  /** Whether something is left out or shortened. */
   isCut: boolean;
 }
 
@@ -36,8 +36,8 @@ const defaultDiffLimits: DiffLimits = {
 };
 
 /**
- * Reads the files of `effects` again. Approve with the hash of `effects`: a file that changed since makes keeping fail.
- * Rejects with the signal's reason.
+ * Reads the files of `effects` again. Approvals must use the hash of `effects`, so that a keep fails when a file changed
+ * since. Rejects with the signal's reason.
  */
 export async function createDiff(
   { base, layer }: DraftFolders,
@@ -80,8 +80,8 @@ async function effectDiff(
 ): Promise<EffectsDiff> {
   const from = effect.action === "added" ? undefined : await readAt(cursors.base, effect, pace);
   const to = effect.action === "deleted" ? undefined : await readAt(cursors.layer, effect, pace);
-  const head = headOf(effect, from?.state, to?.state);
-  const [before, after] = [textOf(from), textOf(to)];
+  const head = diffHead(effect, from?.state, to?.state);
+  const [before, after] = [entryText(from), entryText(to)];
   if (before === after && from?.state.type === to?.state.type) return { text: head, isCut: false };
   if ((before === "" && to === undefined) || (after === "" && from === undefined)) return { text: head, isCut: false };
   if (effect.isBinary) return { text: `${head}Binary file ${sizes(effect)}\n`, isCut: false };
@@ -103,8 +103,8 @@ async function readAt(cursor: FolderCursor, effect: Effect, pace: Pace): Promise
   return entry?.state.type === "absent" ? undefined : entry;
 }
 
-/** Git shows a link as a text of one line without line break. */
-function textOf(entry: FoundEntry | undefined): string | undefined {
+/** Git shows a link as one line of text without a line break. */
+function entryText(entry: FoundEntry | undefined): string | undefined {
   if (entry === undefined || entry.state.type === "folder" || entry.state.type === "special") return "";
   if (entry.state.type === "link") return entry.state.target;
   return entry.content?.whole?.toString("utf8");
@@ -115,7 +115,7 @@ function isTooLong(entry: FoundEntry | undefined): boolean {
   return content !== undefined && content.lines > maxDiffLines;
 }
 
-function headOf(effect: Effect, from: EntryState | undefined, to: EntryState | undefined): string {
+function diffHead(effect: Effect, from: EntryState | undefined, to: EntryState | undefined): string {
   const lines = [`diff --git ${gitName("a", effect)} ${gitName("b", effect)}`];
   if (from === undefined && to !== undefined) lines.push(`new ${kindAndMode(to)}`);
   else if (to === undefined && from !== undefined) lines.push(`deleted ${kindAndMode(from)}`);
@@ -143,7 +143,7 @@ function kindAndMode(state: EntryState): string {
   }
 }
 
-/** Git names the kind only where a file comes or goes. */
+/** Git names the type only when a file is added or deleted. */
 function changedMode(state: EntryState): string {
   return kindAndMode(state).replace(/^(file|folder) /, "");
 }

@@ -1,32 +1,32 @@
-/** The effects of a draft, as cards and lists show them. */
+/** The effects of a draft: what keeping it would change. */
 import type { RawPath } from "./raw-path.ts";
 
 export type EffectType = "file" | "folder" | "link" | "special";
 
 export interface Effect {
-  /** For people: without characters that hide or reorder. */
+  /** For people. Hidden and reordering characters are escaped. */
   path: string;
   raw: RawPath;
   action: "deleted" | "changed" | "added";
-  /** After the change; of what was there, for a deletion. `special`: a socket, pipe or device that is deleted. */
+  /** The type after the change; for a deletion, the type before. `special` is a deleted socket, pipe or device. */
   type: EffectType;
-  /** When the type changes, such as a file that becomes a folder. */
+  /** Present when the type changes, such as from file to folder. */
   previousType?: EffectType;
-  /** Of a file; of a folder, all files in it that are effects. 0 when deleted. */
+  /** Size of the file, or of all changed files in the folder. 0 when deleted. */
   bytes: number;
   /** 0 when added. */
   previousBytes: number;
   /** Files and links in a deleted or added folder; 1 otherwise, 0 for a folder that only changes. */
   files: number;
-  /** What happens to the mode, in words; may be empty. */
+  /** Describes changes of the mode; may be empty. */
   notes: string[];
-  /** Undefined for what is not text, or too large to compare. */
+  /** Undefined for binary files and files too large to compare. */
   linesAdded?: number;
   linesRemoved?: number;
   isBinary: boolean;
   linkTarget?: string;
   previousLinkTarget?: string;
-  /** The topmost deleted or added folder above it, where lists may show that one alone. */
+  /** The topmost deleted or added folder above it. A list may show only that folder. */
   within?: RawPath;
 }
 
@@ -35,7 +35,7 @@ export interface EffectTotals {
   deleted: number;
   changed: number;
   added: number;
-  /** Of all new contents. */
+  /** Size of all new contents. */
   bytes: number;
   linesAdded: number;
   linesRemoved: number;
@@ -46,8 +46,8 @@ export interface Effects {
   /** Deletions first, then changes, then additions, each by path. */
   effects: Effect[];
   totals: EffectTotals;
-  /** Above the limits that are asked about. */
+  /** Whether the changes are too large to keep without asking. */
   isLarge: boolean;
-  /** Binds an approval to the bytes of layer and base: `keepEffects` takes it. */
+  /** Binds an approval to the bytes of layer and base. Pass it to `keepEffects`. */
   hash: string;
 }

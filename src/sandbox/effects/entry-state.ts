@@ -1,4 +1,4 @@
-/** What is at a path: the state that effects compare, hash and journal. */
+/** Reads and compares what is at a path: a file, folder, link, special file, or nothing. */
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { type FileContent, readContent } from "./file-content.ts";
@@ -6,16 +6,16 @@ import { type OpenFolder, openUnreadable } from "./open-folder.ts";
 import type { Pace } from "./pace.ts";
 import { encodeBytes } from "./raw-path.ts";
 
-/** `mode` is the permission bits, 0o7777; `target` is encoded like a path. */
+/** `mode` holds the permission bits (0o7777). `target` is encoded like a path. */
 export type EntryState =
   | { type: "absent" }
   | { type: "file"; mode: number; bytes: number; hash: string }
   | { type: "folder"; mode: number }
   | { type: "link"; target: string }
-  /** A socket, pipe or device of the base folder: it can be deleted, and restored, but never made. */
+  /** A socket, pipe or device of the base folder. It can be deleted and restored, but never made. */
   | { type: "special"; mode: number };
 
-/** Cheap to take; differs when somebody replaced or changed the file. JSON has no bigint. */
+/** Cheap to take. Differs when somebody replaced or changed the file. Strings, because JSON has no bigint. */
 export interface EntryStamp {
   inode: string;
   mode: number;
@@ -26,16 +26,16 @@ export interface EntryStamp {
 
 export interface FoundEntry {
   state: EntryState;
-  /** Undefined where there is nothing. */
+  /** Undefined when nothing is there. */
   stamp: EntryStamp | undefined;
   owner: { uid: number; gid: number };
-  /** Of a file. */
+  /** Undefined unless it is a readable file. */
   content: FileContent | undefined;
 }
 
 export const absent: EntryState = { type: "absent" };
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-/** Somebody exchanges a file for a link and back while it is read. */
+/** Reads fail when somebody swaps the file for a link at the same moment. */
 const maxTries = 5;
 
 export function isWhiteout(stat: BigIntStats): boolean {
@@ -73,8 +73,8 @@ export async function readEntry(folder: OpenFolder, name: Buffer, pace: Pace): P
     try {
       return await tryReadEntry(folder, name, pace);
     } catch (thrown) {
-      const isExchanged = ["ELOOP", "ENOENT", "EINVAL", "ENXIO"].includes(codeOf(thrown) ?? "");
-      if (!isExchanged || tries === maxTries) throw thrown;
+      const wasSwapped = ["ELOOP", "ENOENT", "EINVAL", "ENXIO"].includes(codeOf(thrown) ?? "");
+      if (!wasSwapped || tries === maxTries) throw thrown;
     }
   }
 }
@@ -97,7 +97,7 @@ async function tryReadEntry(folder: OpenFolder, name: Buffer, pace: Pace): Promi
 async function readFileEntry(folder: OpenFolder, name: Buffer, pace: Pace, found: BigIntStats): Promise<FoundEntry> {
   const owner = { uid: Number(found.uid), gid: Number(found.gid) };
   const fd = openFile(folder, name);
-  // Somebody else's file, or one of the real folder that denies reading: its stamp has to do.
+  // The file denies reading, so its inode and time stand in for a hash.
   if (fd === undefined) {
     const hash = `unreadable:${found.ino}:${found.mtimeNs}`;
     const state = { type: "file", mode: modeOf(found), bytes: Number(found.size), hash } as const;
@@ -106,7 +106,7 @@ async function readFileEntry(folder: OpenFolder, name: Buffer, pace: Pace, found
   try {
     const content = await readContent(fd, Number(found.size), pace);
     const stat = fstatSync(fd, { bigint: true });
-    // A restored mode has a new ctime; the mode itself is the one that was found.
+    // Opening an unreadable file may have changed and restored its mode, so take the stamp afterwards.
     const state = { type: "file", mode: modeOf(stat), bytes: content.bytes, hash: content.hash } as const;
     return { state, stamp: stampOf(stat), owner, content };
   } finally {
@@ -114,7 +114,7 @@ async function readFileEntry(folder: OpenFolder, name: Buffer, pace: Pace, found
   }
 }
 
-/** Undefined where reading is denied. */
+/** Undefined when reading is denied. */
 export function openFile(folder: OpenFolder, name: Buffer): number | undefined {
   const flags = O_RDONLY | O_NONBLOCK;
   try {
@@ -141,7 +141,7 @@ export function isSameState(one: EntryState, other: EntryState): boolean {
   }
 }
 
-/** Compares without reading more than needed. */
+/** Reads the contents only when type, size and mode agree. */
 export async function isSameEntry(
   one: { folder: OpenFolder; name: Buffer },
   other: { folder: OpenFolder; name: Buffer },

@@ -1,12 +1,12 @@
 /**
- * Takes the base folder from one state to another, or back, path by path:
+ * Moves the base folder from one state to another, or back, path by path:
  *
- *   1. what goes, or becomes a folder or stops being one, is taken away, the deepest first
- *   2. what comes is put in place; a file that replaces a file does so in one step
- *   3. folders get their modes, the deepest first
+ *   1. move away deleted entries, and entries that become or stop being a folder, deepest first
+ *   2. put new entries in place; a file replaces a file in one step
+ *   3. set the modes of folders, deepest first
  *
- * Going forward for the first time is strict: a path that is not as it was read is a conflict. Going on after a crash, and
- * going back, look at each path, skip what is done already, and never overwrite what somebody else made.
+ * The first run forward is strict: a path that differs from what was read is a conflict. A run after a crash, or back,
+ * skips finished paths and never overwrites what somebody else made.
  */
 import { fchmodSync, linkSync, lstatSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
@@ -22,30 +22,29 @@ export interface Execution {
   changes: readonly JournalChange[];
   opened: JournalEntry["opened"];
   direction: "forward" | "back";
-  /** By index; present for the strict way forward. */
+  /** By index. Present for the strict first run. */
   stamps?: readonly (EntryStamp | undefined)[];
   area: StagingArea;
-  /** With access `force`. */
+  /** Must have access `force`. */
   base: FolderCursor;
   pace: Pace;
   onStep?: ((step: string) => void) | undefined;
 }
 
-/** One path of an execution. */
 interface Step {
   index: number;
   path: RawPath;
   start: EntryState;
   goal: EntryState;
-  /** Undefined where the folder that it is in is missing, or somewhere else. */
+  /** The parent folder; undefined when it is missing or was moved. */
   folder: OpenFolder | undefined;
   name: Buffer;
 }
 
-/** `gone` when there is nothing, where something or nothing may be. */
+/** `gone`: nothing is there although `start` expects an entry. `foreign`: neither start nor goal. */
 type Position = "start" | "goal" | "gone" | "foreign";
 
-/** Going back does not stop at a conflict: it restores all that it can. */
+/** Backwards, it does not stop at a conflict: it restores everything it can. */
 export async function executeChanges(execution: Execution): Promise<ChangeOutcome> {
   const { changes, opened, direction, onStep } = execution;
   const conflicts = new Set<RawPath>();
@@ -57,7 +56,7 @@ export async function executeChanges(execution: Execution): Promise<ChangeOutcom
       const change = changes[index] as JournalChange;
       if (conflicts.has(change.path)) continue;
       try {
-        const outcome = await work(stepOf(execution, index, change));
+        const outcome = await work(createStep(execution, index, change));
         if (outcome === "conflict") conflicts.add(change.path);
       } catch (thrown) {
         failures.push(failureOf(thrown, change.path));
@@ -69,7 +68,7 @@ export async function executeChanges(execution: Execution): Promise<ChangeOutcom
 
   const indexes = changes.map((_, index) => index);
   const isStopped = () => direction === "forward" && (conflicts.size > 0 || failures.length > 0);
-  await run(indexes.toReversed(), "removed", (step) => takeAway(execution, step));
+  await run(indexes.toReversed(), "removed", (step) => moveAway(execution, step));
   if (!isStopped()) await run(indexes, "put", (step) => putInPlace(execution, step));
   if (!isStopped()) await run(indexes.toReversed(), "mode", (step) => setMode(execution, step));
   for (const { path, mode } of opened) {
@@ -83,36 +82,36 @@ export async function executeChanges(execution: Execution): Promise<ChangeOutcom
   return conflicts.size > 0 ? { type: "conflict", paths: [...conflicts] } : { type: "ok" };
 }
 
-function stepOf({ direction, base }: Execution, index: number, change: JournalChange): Step {
+function createStep({ direction, base }: Execution, index: number, change: JournalChange): Step {
   const [start, goal] = direction === "forward" ? [change.from, change.to] : [change.to, change.from];
   const parts = decodePath(change.path);
   const name = parts.pop() as Buffer;
   return { index, path: change.path, start, goal, folder: base.at(parts), name };
 }
 
-/** A file or link that becomes another file or link is replaced in one step; a folder that stays one only gets its mode. */
-function isExchanged(start: EntryState, goal: EntryState): boolean {
+/** Whether the old entry must be moved away first. Files replace files in one step, and folders only change their mode. */
+function needsRemoval(start: EntryState, goal: EntryState): boolean {
   if (start.type === "absent" || goal.type === "absent") return true;
   return (start.type === "folder") !== (goal.type === "folder");
 }
 
-async function positionOf(execution: Execution, step: Step): Promise<Position> {
+async function findPosition(execution: Execution, step: Step): Promise<Position> {
   const stat = step.folder?.stat(step.name);
   if (step.folder === undefined || stat === undefined) return step.start.type === "absent" ? "start" : "gone";
   const stamp = execution.stamps?.[step.index];
   if (step.start.type === "folder" && stat.isDirectory()) return "start";
   if (execution.stamps !== undefined && isSameStamp(stampOf(stat), stamp)) return "start";
   if (execution.stamps === undefined && step.goal.type === "folder" && stat.isDirectory()) return "goal";
-  // Another name of the same file may have been taken away just now, which changes its time of change.
+  // Removing another hard link of the file changes its ctime, so compare the contents.
   const { state } = await readEntry(step.folder, step.name, execution.pace);
   if (execution.stamps === undefined && isSameState(state, step.goal)) return "goal";
   return isSameState(state, step.start) ? "start" : "foreign";
 }
 
-async function takeAway(execution: Execution, step: Step): Promise<"ok" | "conflict"> {
+async function moveAway(execution: Execution, step: Step): Promise<"ok" | "conflict"> {
   const { start, goal, folder, name, index } = step;
-  if (start.type === "absent" || !isExchanged(start, goal)) return "ok";
-  const position = await positionOf(execution, step);
+  if (start.type === "absent" || !needsRemoval(start, goal)) return "ok";
+  const position = await findPosition(execution, step);
   if (position === "goal") return "ok";
   if (position === "gone") return execution.stamps === undefined ? "ok" : "conflict";
   if (position === "foreign" || folder === undefined) return "conflict";
@@ -123,7 +122,7 @@ async function takeAway(execution: Execution, step: Step): Promise<"ok" | "confl
   renameSync(folder.path(name), aside);
   const inode = stamps?.[index]?.inode;
   if (inode === undefined || String(area.gone.stat(nameAt(index))?.ino) === inode) return "ok";
-  // Somebody replaced the file between the look and the rename: it is theirs.
+  // Somebody replaced the file between the check and the rename, so put theirs back.
   putNew(aside, folder.path(name));
   return "conflict";
 }
@@ -136,11 +135,11 @@ async function putInPlace(execution: Execution, step: Step): Promise<"ok" | "con
   const path = folder.path(name);
   if (goal.type === "folder") return makeFolder(execution, folder, name);
   const content = contentPath(execution, index);
-  if (isExchanged(start, goal)) {
-    if (execution.stamps === undefined && (await positionOf(execution, step)) === "goal") return "ok";
+  if (needsRemoval(start, goal)) {
+    if (execution.stamps === undefined && (await findPosition(execution, step)) === "goal") return "ok";
     return putNew(content, path);
   }
-  const position = await positionOf(execution, step);
+  const position = await findPosition(execution, step);
   if (position === "goal") return "ok";
   if (position === "gone") return execution.stamps === undefined ? putNew(content, path) : "conflict";
   if (position === "foreign") return "conflict";
@@ -148,7 +147,7 @@ async function putInPlace(execution: Execution, step: Step): Promise<"ok" | "con
   return execution.stamps === undefined || isUnwritten(execution, index) ? "ok" : "conflict";
 }
 
-/** The earlier file was not written to until it was replaced, as far as can be seen. */
+/** Whether nobody wrote to the old file before it was replaced, as far as its size and time show. */
 function isUnwritten({ area, stamps }: Execution, index: number): boolean {
   const [stat, stamp] = [area.before.stat(nameAt(index)), stamps?.[index]];
   if (stat === undefined || stamp === undefined || String(stat.ino) !== stamp.inode) return true;
@@ -158,17 +157,17 @@ function isUnwritten({ area, stamps }: Execution, index: number): boolean {
 function contentPath({ direction, area }: Execution, index: number): Buffer {
   const name = nameAt(index);
   if (direction === "forward") return area.after.path(name);
-  // The very file that was taken away, rather than a copy of it.
+  // Prefer the original file to its saved copy.
   return area.gone.stat(name) === undefined ? area.before.path(name) : area.gone.path(name);
 }
 
-/** Never replaces anything. */
+/** Must not replace anything. */
 function putNew(content: Buffer, path: Buffer): "ok" | "conflict" {
   try {
     linkSync(content, path);
   } catch (thrown) {
     if (codeOf(thrown) === "EEXIST") return "conflict";
-    // A file of somebody else can't be linked, only moved.
+    // Linking a file of another user may be forbidden; moving it is not.
     if (codeOf(thrown) !== "EPERM") throw thrown;
     if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return "conflict";
     renameSync(content, path);
@@ -188,7 +187,7 @@ function makeFolder({ stamps }: Execution, folder: OpenFolder, name: Buffer): "o
   }
 }
 
-/** A folder that holds more than was shown stays. */
+/** A folder with more in it than was shown is a conflict. */
 function removeFolder(path: Buffer): "ok" | "conflict" {
   try {
     rmdirSync(path);
@@ -225,7 +224,7 @@ async function setMode(execution: Execution, { start, goal, folder, name }: Step
   return "ok";
 }
 
-/** A folder on the way; one that is gone needs none. */
+/** Restores the mode of a parent folder that was opened for writing. Does nothing when the folder is gone. */
 function restoreMode({ base }: Execution, path: RawPath, mode: number): void {
   const parts = decodePath(path);
   const name = parts.pop() as Buffer;

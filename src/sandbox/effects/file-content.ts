@@ -1,4 +1,4 @@
-/** Reads a file once: its hash, and what lists and diffs need to know of its content. */
+/** Reads a file once, for its hash and for what lists and diffs show. */
 import { isUtf8 } from "node:buffer";
 import { createHash, hash } from "node:crypto";
 import { read as readCallback, readSync } from "node:fs";
@@ -9,22 +9,22 @@ export interface FileContent {
   /** SHA-256, hex. */
   hash: string;
   bytes: number;
-  /** There is a NUL near the beginning, as git sees it, or a text that is read at once is not UTF-8. */
+  /** Whether a NUL is near the beginning, as git checks it, or a small file is not UTF-8. */
   isBinary: boolean;
-  /** A last line without a line break counts. */
+  /** Counts a last line without a line break. */
   lines: number;
-  /** Undefined for files above `maxTextBytes`. */
+  /** Undefined above `maxTextBytes`. */
   whole: Buffer | undefined;
 }
 
-/** Up to here, files are read at once and can be compared line by line. */
+/** Files up to this size are read at once and can be compared line by line. */
 const maxTextBytes = 1024 * 1024;
-/** How far git looks for a NUL. */
+/** Git looks for a NUL this far. */
 const binaryProbeBytes = 8_000;
 
 const read = promisify(readCallback);
 
-/** From the beginning to the end of an open file; `expectedBytes` is a hint. */
+/** Reads an open file from the start. `expectedBytes` is a hint. */
 export async function readContent(fd: number, expectedBytes: number, pace: Pace): Promise<FileContent> {
   if (expectedBytes <= maxTextBytes) {
     const whole = readWhole(fd, expectedBytes);
@@ -33,7 +33,7 @@ export async function readContent(fd: number, expectedBytes: number, pace: Pace)
   return readLarge(fd, pace);
 }
 
-/** Undefined when the file has grown beyond `maxTextBytes`. */
+/** Undefined when the file grew beyond `maxTextBytes`. */
 function readWhole(fd: number, expectedBytes: number): Buffer | undefined {
   let buffer = Buffer.allocUnsafe(expectedBytes + 1);
   let length = 0;

@@ -1,11 +1,11 @@
 /**
- * One keep (or undo) on disk: `<journal>/<id>/` holds
+ * Stores one keep or undo on disk. `<journal>/<id>/` holds:
  *
- *   entry.json      small, replaced at every step: how far it is
- *   changes.jsonl   written once: a path a line, with what was there and what is to be there
- *   before/<n>      the earlier version of the n-th path
+ *   entry.json      the state; replaced at every step
+ *   changes.jsonl   one line per path with its old and new state; written once
+ *   before/<n>      the old version of the n-th path
  *   after/<n>       its new version, until it is in place
- *   gone/<n>        what was taken away, until everything is in place
+ *   gone/<n>        the removed entry, until everything is in place
  */
 import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
@@ -19,8 +19,9 @@ import type { Pace } from "./pace.ts";
 import type { RawPath } from "./raw-path.ts";
 
 /**
- * `preparing`: base is untouched. `applying`: it goes forward, also after a crash. `reverting`: it goes back. `incomplete`:
- * it went back, except for files that somebody else changed meanwhile; their earlier versions stay until they are pruned.
+ * `preparing`: base is untouched. `applying`: changes are being made, and a recovery completes them. `reverting`: changes
+ * are being taken back. `incomplete`: taken back, except for files that somebody else changed in the meantime. Their old
+ * versions stay until they are pruned.
  */
 const states = ["preparing", "applying", "reverting", "done", "incomplete"] as const;
 
@@ -33,29 +34,29 @@ const entrySchema = z.object({
   /** Milliseconds since 1970. */
   at: z.number(),
   paths: z.number(),
-  /** Of the earlier versions. */
+  /** Size of the old versions. */
   bytes: z.number(),
-  /** The journal is on another file system: what is staged lies in a folder of its own in base. */
+  /** The journal is on another file system, so the staging folder is in base. */
   isElsewhere: z.boolean(),
-  /** Folders on the way that deny writing, and the modes they have in the end. */
+  /** Parent folders that deny writing, and the modes to restore. */
   opened: z.array(z.object({ path: z.string(), mode: z.number() })),
 });
 
 export type JournalEntry = z.infer<typeof entrySchema>;
 
-/** Like a `LayerChange`, as far as it outlives the process. */
+/** The durable part of a `LayerChange`. */
 export interface JournalChange {
   path: RawPath;
   from: EntryState;
   to: EntryState;
-  /** Of what was in base; -1 where nothing was. */
+  /** Owner of the old entry; -1 when nothing was there. */
   owner: { uid: number; gid: number };
 }
 
 const undoSuffix = ".undo";
-const writtenAtOnce = 2_000;
+const maxLinesPerWrite = 2_000;
 
-/** Throws for an id that is no file name. */
+/** Throws when the id is not a plain file name. */
 export function entryFolder(journal: string, id: string): string {
   if (!/^[A-Za-z0-9_-]{1,100}(\.undo)?$/.test(id)) {
     throw new RemoraError({
@@ -71,19 +72,19 @@ export function undoId(id: string): string {
   return `${id}${undoSuffix}`;
 }
 
-/** The keep that an undo belongs to. */
+/** The id of the keep that an undo belongs to. */
 export function keptId(id: string): string {
   return id.endsWith(undoSuffix) ? id.slice(0, -undoSuffix.length) : id;
 }
 
-/** Durable when it resolves. */
+/** Resolves when the entry is durable. */
 export async function writeEntry(journal: string, entry: JournalEntry): Promise<void> {
   const folder = entryFolder(journal, entry.id);
   await writeFileAtomic(join(folder, "entry.json"), `${JSON.stringify(entry)}\n`);
   await syncPath(folder);
 }
 
-/** Undefined where there is none, or only the beginning of one. */
+/** Undefined when there is no entry, or only its folder. */
 export async function readEntryFile(journal: string, id: string): Promise<JournalEntry | undefined> {
   try {
     const text = await readFile(join(entryFolder(journal, id), "entry.json"), "utf8");
@@ -97,8 +98,8 @@ export async function readEntryFile(journal: string, id: string): Promise<Journa
 export async function writeChanges(folder: string, changes: readonly JournalChange[], pace: Pace): Promise<void> {
   const file = await open(join(folder, "changes.jsonl"), "w", 0o600);
   try {
-    for (let at = 0; at < changes.length; at += writtenAtOnce) {
-      const lines = changes.slice(at, at + writtenAtOnce).map(({ path, from, to, owner }) => {
+    for (let at = 0; at < changes.length; at += maxLinesPerWrite) {
+      const lines = changes.slice(at, at + maxLinesPerWrite).map(({ path, from, to, owner }) => {
         return `${JSON.stringify({ path, from, to, owner })}\n`;
       });
       await file.appendFile(lines.join(""));
@@ -110,7 +111,7 @@ export async function writeChanges(folder: string, changes: readonly JournalChan
   }
 }
 
-/** Our own file, written whole before the entry left `preparing`. */
+/** Needs no validation: the file was complete before the entry left `preparing`. */
 export async function readChanges(journal: string, id: string): Promise<JournalChange[]> {
   const changes: JournalChange[] = [];
   const lines = createInterface({ input: createReadStream(join(entryFolder(journal, id), "changes.jsonl")) });
@@ -118,14 +119,14 @@ export async function readChanges(journal: string, id: string): Promise<JournalC
   return changes;
 }
 
-/** A crash in here leaves a folder that counts for nothing, and is removed at the next start. */
+/** Removes `entry.json` first. After a crash, recovery removes the folder that is left. */
 export async function removeEntry(journal: string, id: string): Promise<void> {
   const folder = entryFolder(journal, id);
   await rm(join(folder, "entry.json"), { force: true });
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Ids of everything in the journal, also of what was cut off. */
+/** The ids of all entries, incomplete ones included. */
 export async function entryIds(journal: string): Promise<string[]> {
   await mkdir(journal, { recursive: true, mode: 0o700 });
   const names = await readdir(journal);

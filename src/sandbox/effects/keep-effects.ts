@@ -1,5 +1,4 @@
-/** Applies a draft to its base folder: exactly the bytes that were approved, all of them or nothing. */
-
+/** Applies a draft to its base folder: exactly the bytes that were approved, all or nothing. */
 import { type BaseStamps, findChangedBase } from "./base-stamps.ts";
 import { copyEntry } from "./copy-entry.ts";
 import { isSameState } from "./entry-state.ts";
@@ -14,31 +13,31 @@ import { runTransaction, type TransactionOptions } from "./transaction.ts";
 import { type UndoEntry, undoEntryOf } from "./undo-entry.ts";
 
 export interface KeepOptions extends DraftFolders {
-  /** Of the `Effects` that were shown. */
+  /** The hash of the `Effects` that people saw. */
   expectedHash: string;
-  /** Base as it was then, to name the files that changed since. */
+  /** Base as it was then, to name the files that have changed since. */
   stamps?: BaseStamps;
-  /** Keeps a part: `raw` of the chosen effects. */
+  /** Keeps only these effects, named by `raw`. Absent: all. */
   paths?: readonly RawPath[];
   /** The undo journal's folder. */
   undoFolder: string;
-  /** Letters, digits, "-" and "_". A keep that is repeated with its id, such as after a crash, happens once. */
+  /** Letters, digits, "-" and "_". Repeating a keep with its id, such as after a crash, applies it once. */
   id: string;
   limits?: WalkLimits;
-  /** For tests: throw to end the work here as a crash would. */
+  /** For tests: throw to simulate a crash here. */
   onStep?: TransactionOptions["onStep"];
 }
 
 export type KeepResult =
-  /** `left`: what was not chosen, and still is in the layer. `undo` is undefined when nothing had to change. */
+  /** `left` are the changes not chosen, which stay in the layer. `undo` is undefined when nothing had to change. */
   | { type: "kept"; undo: UndoEntry | undefined; left: RawPath[] }
-  /** Layer or base are not as they were shown; nothing is kept. `paths`: as far as they are known, for people. */
+  /** Nothing is kept, because layer or base differ from what was shown. `paths` are for people and may be incomplete. */
   | { type: "changed"; paths: string[] }
-  /** Nothing is kept. `notRestored`: what could not be put back; mostly empty. */
+  /** Nothing is kept. `notRestored` lists paths that could not be put back; usually empty. */
   | { type: "failed"; path: string; reason: string; notRestored: string[] }
   | TooLarge;
 
-/** Abortable until base changes. Rejects with Node's own error where a folder can't be read. Leaves the layer as it is. */
+/** Abortable until base changes. Rejects with Node's own error when a folder can't be read. Never changes the layer. */
 export function keepEffects(options: KeepOptions, signal: AbortSignal): Promise<KeepResult> {
   return withinLimits(async () => {
     const { undoFolder, id } = options;
@@ -46,7 +45,7 @@ export function keepEffects(options: KeepOptions, signal: AbortSignal): Promise<
     const earlier = await readEntryFile(undoFolder, id);
     if (earlier?.state === "done") return { type: "kept", undo: undoEntryOf(earlier), left: [] };
     if (earlier !== undefined)
-      return { type: "failed", path: "", reason: "an earlier try is not ended", notRestored: [] };
+      return { type: "failed", path: "", reason: "an earlier attempt has not finished", notRestored: [] };
     const found = await readLayerChanges(options, options.limits ?? defaultWalkLimits, signal);
     if (found.hash !== options.expectedHash) return { type: "changed", paths: await changedPaths(options, signal) };
     const { paths } = options;
@@ -71,7 +70,7 @@ async function keepChanges(
       const parts = decodePath((changes[index] as LayerChange).path);
       const file = parts.pop() as Buffer;
       const folder = cursor.at(parts);
-      if (folder === undefined) throw Object.assign(new Error("it left the draft"), { code: "ENOENT" });
+      if (folder === undefined) throw Object.assign(new Error("it is no longer in the draft"), { code: "ENOENT" });
       await copyEntry({ folder, name: file }, target.path(name));
     };
     const transaction = { journal: undoFolder, id, kind: "keep", base, changes, provide, onStep } as const;

@@ -1,6 +1,6 @@
 /**
- * Reads a draft's layer over its base: what keeping it would change. Only folders that the layer names, and base folders
- * that are deleted or replaced, are walked.
+ * Compares a draft's layer with its base, to find what keeping it would change. Walks only the folders of the layer, and
+ * the base folders that it deletes or replaces.
  */
 import { createHash } from "node:crypto";
 import { codeOf } from "../../lib/errors.ts";
@@ -27,25 +27,25 @@ export interface DraftFolders {
 
 export interface LayerChange {
   path: RawPath;
-  /** In base. */
+  /** The state in base. */
   from: EntryState;
-  /** After keeping. Equal to `from` when only bits change that are never kept. */
+  /** The state after keeping. Equals `from` when only set-id bits differ, which are never kept. */
   to: EntryState;
-  /** The bits of set-user-id and set-group-id that the layer has and base will not get. */
+  /** The set-user-id and set-group-id bits that base will not get. */
   droppedBits: number;
-  /** Of `from`; undefined where nothing is. */
+  /** The stamp of `from`; undefined when nothing is there. */
   stamp: EntryStamp | undefined;
   owner: { uid: number; gid: number };
 }
 
 export interface LayerChanges {
-  /** A folder comes before what is in it; otherwise sorted by bytes. */
+  /** Sorted by bytes. A folder comes before its contents. */
   changes: LayerChange[];
-  /** SHA-256, hex, over every change: paths, types, modes and contents, of base and of the layer. */
+  /** SHA-256 in hex over every change: paths, types, modes and contents, in base and in the layer. */
   hash: string;
 }
 
-/** Sees the contents of both sides while they are in memory. */
+/** Receives the contents of both sides while they are in memory. */
 export type VisitChange = (
   change: LayerChange,
   contents: { from: FileContent | undefined; to: FileContent | undefined },
@@ -53,7 +53,7 @@ export type VisitChange = (
 
 const specialBits = 0o6000;
 
-/** Throws what `withinLimits` turns into a value. */
+/** Call it inside `withinLimits`. */
 export async function readLayerChanges(
   { base, layer }: DraftFolders,
   limits: WalkLimits,
@@ -148,7 +148,7 @@ export async function readLayerChanges(
 
 const nothing: FoundEntry = { state: absent, stamp: undefined, owner: { uid: -1, gid: -1 }, content: undefined };
 
-/** What base gets: never a new set-user-id or set-group-id bit. A file that is changed loses them, as when it is written to. */
+/** The state that base gets. It never gains a set-id bit, and a changed file loses its set-id bits, as after a write. */
 function keptState(from: EntryState, to: EntryState): { state: EntryState; droppedBits: number } {
   if ((to.type !== "file" && to.type !== "folder") || isSameState(from, to)) return { state: to, droppedBits: 0 };
   const allowed = to.type === "folder" && from.type === "folder" ? from.mode & specialBits : 0;
@@ -156,7 +156,7 @@ function keptState(from: EntryState, to: EntryState): { state: EntryState; dropp
   return { state: { ...to, mode }, droppedBits: to.mode & ~mode };
 }
 
-/** A folder that denies reading is deleted only if it is empty. */
+/** A folder that denies reading counts as empty. Deleting it fails if it is not. */
 function tryOpen(parent: OpenFolder, name: Buffer): OpenFolder | undefined {
   try {
     return openChild(parent, name);

@@ -1,23 +1,22 @@
-/** Limits of drafts, and how a walk over too large a tree ends. */
-
+/** Limits of drafts, and the counter that stops a walk over a tree that is too large. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 
 export interface WalkLimits {
-  /** Paths that one plan, list or journal may name. */
+  /** Paths in one plan, list or journal. */
   maxPaths: number;
-  /** Folders inside folders. */
+  /** Nesting of folders. */
   maxDepth: number;
-  /** Of all files that were written, holes too: a file of nothing but holes is read like any other. */
+  /** Size of all written files. Holes count, because they are read like other bytes. */
   maxBytes: number;
 }
 
 export const defaultWalkLimits: WalkLimits = { maxPaths: 100_000, maxDepth: 200, maxBytes: 4 * 1024 ** 3 };
 
-/** Above these, effects are always asked about. */
+/** Above these sizes, changes always need approval. */
 export const defaultAskFiles = 2_000;
 export const defaultAskBytes = 200 * 1024 * 1024;
 
-/** What is over a limit is not listed; `paths` is how many were seen until then. */
+/** A walk that stopped at a limit. `paths` is the count up to there. */
 export interface TooLarge {
   type: "too-large";
   limit: keyof WalkLimits;
@@ -30,15 +29,15 @@ export function tooLargeReason({ limit }: TooLarge, limits: WalkLimits = default
     case "maxPaths":
       return `More than ${limits.maxPaths.toLocaleString("en")} files were changed.`;
     case "maxDepth":
-      return `Folders were changed that lie more than ${limits.maxDepth} folders deep.`;
+      return `Folders nested more than ${limits.maxDepth} levels deep were changed.`;
     case "maxBytes":
-      return `The changed files have more than ${formatBytes(limits.maxBytes)} together.`;
+      return `The changed files are larger than ${formatBytes(limits.maxBytes)} in total.`;
     default:
       return limit satisfies never;
   }
 }
 
-/** Counts a walk; `withinLimits` turns what it throws into a value. */
+/** Throws at a limit. `withinLimits` turns that into a value. */
 export interface WalkCounter {
   count(): void;
   countBytes(bytes: bigint): void;

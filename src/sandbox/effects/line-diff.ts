@@ -1,6 +1,6 @@
 /**
- * The lines that differ between two texts, in bounded time: the common beginning and end are cut off, the rest goes through
- * Myers' algorithm (package `diff`). Where that would take too long, the whole rest counts as replaced.
+ * Compares two texts line by line in bounded time. It strips the common beginning and end and runs Myers' algorithm
+ * (package `diff`) on the rest. If that takes too long, the whole rest counts as replaced.
  */
 import { diffArrays } from "diff";
 
@@ -9,18 +9,18 @@ export interface LineEdit {
   lines: string[];
 }
 
-/** Of one pair of texts. */
+/** Per pair of texts. */
 const maxDiffMs = 25;
 const maxEditLength = 2_000;
-/** Of one text; more are not compared. */
+/** Longer texts are not compared. */
 export const maxDiffLines = 50_000;
 
-/** Lines keep their line break, so that a missing one at the end is a difference. */
+/** Keeps the line breaks, so that a missing one at the end is a difference. */
 export function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
-/** In the order of the text; removed lines come before the added ones that replace them. */
+/** In text order. Removed lines come before the lines that replace them. */
 export function diffLines(before: readonly string[], after: readonly string[]): LineEdit[] {
   const shorter = Math.min(before.length, after.length);
   let start = 0;

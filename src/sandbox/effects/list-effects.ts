@@ -1,4 +1,4 @@
-/** Lists what keeping a draft would change, with counts for people and a hash that binds an approval to it. */
+/** Lists what keeping a draft would change, with counts for people and a hash for the approval. */
 import type { Effect, Effects, EffectTotals, EffectType } from "./effect.ts";
 import type { EntryState } from "./entry-state.ts";
 import type { FileContent } from "./file-content.ts";
@@ -16,7 +16,7 @@ import { modeNotes } from "./mode-notes.ts";
 import { displayPath } from "./raw-path.ts";
 
 export interface EffectLimits extends WalkLimits {
-  /** `isLarge` above these. */
+  /** Above these, `isLarge` is true. */
   askFiles: number;
   askBytes: number;
 }
@@ -27,10 +27,10 @@ export const defaultEffectLimits: EffectLimits = {
   askBytes: defaultAskBytes,
 };
 
-/** Of one list; later files have no line counts. */
+/** Per list. Files after that get no line counts. */
 const maxCountingMs = 1_500;
 
-/** Rejects with Node's own error where a folder can't be read, and with the signal's reason. Changes nothing. */
+/** Rejects with Node's own error when a folder can't be read, and with the signal's reason. Changes nothing. */
 export function listEffects(
   folders: DraftFolders,
   signal: AbortSignal,
@@ -99,12 +99,12 @@ function createLineCounter() {
   };
 }
 
-/** Byte by byte, so that two texts in an unknown encoding differ where their bytes do. */
+/** Decodes bytes as Latin-1, so that texts in any encoding differ exactly where their bytes do. */
 function linesOf(content: Buffer): string[] {
   return splitLines(content.toString("latin1"));
 }
 
-/** Gives added and deleted folders the counts of what is in them. A folder comes before its contents. */
+/** Adds the counts of their contents to added and deleted folders. A folder must come before its contents. */
 function groupFolders(effects: readonly Effect[]): void {
   let group: Effect | undefined;
   for (const effect of effects) {
@@ -140,7 +140,7 @@ function totalsOf(effects: readonly Effect[]): EffectTotals {
   return totals;
 }
 
-/** What only the undo journal has after keeping, and that has a size. */
+/** Size of the old contents, which only the undo journal has after keeping. */
 function lostBytes(effects: readonly Effect[]): number {
   return effects.reduce((sum, effect) => sum + (isWholeFolder(effect) ? 0 : effect.previousBytes), 0);
 }

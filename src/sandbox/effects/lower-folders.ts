@@ -1,22 +1,22 @@
-/** A folder as base and layer show it together, below what a command wrote. */
+/** A folder as base and layer show it together, below the command's own writes. */
 import { isWhiteout } from "./entry-state.ts";
 import { type OpenFolder, openChild } from "./open-folder.ts";
 
-/** Undefined where it is not a folder. */
+/** Undefined when it is not a folder there. */
 export interface LowerFolders {
   layer: OpenFolder | undefined;
   base: OpenFolder | undefined;
 }
 
 /**
- * The same folder in layer and base, for one that is a folder above them. Base counts even where the layer covers it with a
- * deletion or a file: once the layer has a folder there, what is in base shows through again unless it is deleted by name.
+ * Opens the same folder in layer and base. The merge will make it a folder of the layer. Then base shows through even where
+ * the layer now has a deletion or a file, so base must be compared too.
  */
 export function openLower({ layer, base }: LowerFolders, name: Buffer): LowerFolders {
   return { layer: layer && openChild(layer, name), base: base && openChild(base, name) };
 }
 
-/** What layer and base show together in one folder. */
+/** The names that layer and base show together. */
 export function lowerNames({ layer, base }: LowerFolders): Buffer[] {
   const inLayer = layer?.names() ?? [];
   const covered = new Set(inLayer.map((name) => name.toString("latin1")));

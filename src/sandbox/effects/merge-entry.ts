@@ -1,4 +1,4 @@
-/** What `planMerge` finds and `applyMerge` does. */
+/** The plan that `planMerge` makes and `applyMerge` applies. */
 import type { BigIntStats } from "node:fs";
 import type { RawPath } from "./raw-path.ts";
 
@@ -7,7 +7,7 @@ export type MergeEntry =
   | { path: RawPath; action: "write"; type: "file" | "link" }
   | { path: RawPath; action: "delete" };
 
-/** What a layer can't hold: a path, and what is there. */
+/** An entry that a layer can't hold. */
 export interface IgnoredEntry {
   path: RawPath;
   type: "socket" | "pipe" | "device";
@@ -15,9 +15,9 @@ export interface IgnoredEntry {
 
 export interface MergePlan {
   type: "plan";
-  /** `overlay`: files are moved from the view's upper folder. `copy`: they are copied from its merged folder. */
+  /** `overlay`: move files from the view's upper folder. `copy`: copy them from its merged folder. */
   source: "overlay" | "copy";
-  /** A folder comes before what is in it; the folders above every entry are entries too. */
+  /** A folder comes before its contents. All parent folders of an entry are entries too. */
   entries: MergeEntry[];
   ignored: IgnoredEntry[];
 }
@@ -25,10 +25,10 @@ export interface MergePlan {
 export interface MergeFolders {
   /** The folder as the view shows it. */
   merged: string;
-  /** The view's upper folder; undefined where the folder was copied. */
+  /** The view's upper folder; undefined when the folder was copied. */
   upper: string | undefined;
   base: string;
-  /** Of the draft; it must exist. */
+  /** The draft's layer; must exist. */
   layer: string;
 }
 

@@ -1,11 +1,11 @@
 /**
- * Merges what one command wrote into the draft's layer. Every step may be repeated, so that the whole call may be, too.
+ * Merges what one command wrote into the draft's layer. Every step can be repeated, and so can the whole merge.
  *
- *   1. each entry of the plan: folders are made, files moved or copied in, deletions noted as whiteouts
- *   2. what now equals the base leaves the layer
- *   3. folders get their modes last, since a mode may deny access
+ *   1. for each entry of the plan, make the folder, move or copy the file, or write a whiteout for the deletion
+ *   2. remove from the layer what now equals the base
+ *   3. set the modes of folders last, because a mode may deny access
  *
- * A file of the layer is never written to, only replaced: snapshots share it.
+ * Must not write to a file of the layer, only replace it: snapshots share it.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs";
@@ -23,9 +23,9 @@ import { removeTree } from "./remove-tree.ts";
 import { createWhiteoutMaker, type WhiteoutMaker } from "./whiteout.ts";
 
 export interface MergeTarget {
-  /** Upper folder for a plan from `overlay`, merged folder for one from `copy`. */
+  /** The upper folder for an `overlay` plan, the merged folder for a `copy` plan. */
   from: string;
-  /** On the same file system as an upper folder. */
+  /** Must be on the file system of the upper folder. */
   layer: string;
   base: string;
 }
@@ -35,13 +35,13 @@ interface Merge {
   from: FolderCursor;
   layer: FolderCursor;
   base: FolderCursor;
-  /** On the layer's file system. */
+  /** Must be on the layer's file system. */
   scratch: string;
   whiteouts: WhiteoutMaker;
   pace: Pace;
 }
 
-/** Not abortable, since half a merge is no state to leave. Rejects with Node's own error; repeat the call then. */
+/** Not abortable, because half a merge must not stay. Rejects with Node's own error; the caller must repeat the merge. */
 export async function applyMerge(plan: MergePlan, { from, layer, base }: MergeTarget): Promise<void> {
   const scratch = join(dirname(layer), `.${basename(layer)}.merging`);
   await removeTree(scratch);
@@ -77,7 +77,7 @@ async function mergeEntry(merge: Merge, entry: MergeEntry): Promise<void> {
   if (entry.type === "folder") return makeFolder(folder, name);
   const source = merge.from.at(parts);
   if (source?.stat(name) === undefined) {
-    // An earlier try moved it; it may have left the layer since, where base has the same.
+    // An earlier attempt moved it. It may have left the layer again because base has the same content.
     const isMerged = folder.stat(name) !== undefined || merge.base.at(parts)?.stat(name) !== undefined;
     if (!isMerged) throw mismatch(entry.path);
     return;
@@ -93,9 +93,9 @@ async function mergeEntry(merge: Merge, entry: MergeEntry): Promise<void> {
   }
 }
 
-/** Whole folders are removed with the scratch folder. */
+/** The folder is removed later, with the scratch folder. */
 function moveAside({ scratch }: Merge, folder: OpenFolder, name: Buffer): void {
-  // A folder that its owner may not write can't be moved.
+  // Moving a folder needs write permission on it.
   chmodSync(folder.path(name), 0o700);
   renameSync(folder.path(name), join(scratch, `removed-${randomBytes(8).toString("hex")}`));
 }
@@ -116,7 +116,7 @@ async function deleteEntry(merge: Merge, folder: OpenFolder | undefined, parts: 
   if (merge.base.at(parts)?.stat(name) !== undefined) await merge.whiteouts.make(folder.path(name));
 }
 
-/** Deepest first: a folder may deny access to those in it. */
+/** Deepest first, because a folder may deny access to its contents. */
 function setFolderModes({ plan, layer }: Merge): void {
   for (const entry of plan.entries.toReversed()) {
     if (entry.action !== "write" || entry.type !== "folder") continue;
@@ -131,6 +131,6 @@ function mismatch(path: string): RemoraError {
   return new RemoraError({
     code: "effects.merge",
     place: "effects",
-    message: `${JSON.stringify(path)} of a merge plan is neither in what the command wrote nor in the draft. Discard the draft`,
+    message: `${JSON.stringify(path)} is in the merge plan, but neither the command's files nor the draft have it. Discard the draft`,
   });
 }

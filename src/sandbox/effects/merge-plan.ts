@@ -1,6 +1,6 @@
 /**
- * Finds what one command changed, while its view is still open. The plan is plain JSON: keep it on disk before
- * `applyMerge`, so that a merge that was cut off can be repeated.
+ * Finds what one command changed, while its view is still open. Write the plan, which is plain JSON, to disk before
+ * `applyMerge`. Then a crashed merge can be repeated.
  */
 import type { BigIntStats } from "node:fs";
 import { planCopyMerge } from "./copy-merge-plan.ts";
@@ -12,7 +12,7 @@ import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
 import { joinPath, type RawPath } from "./raw-path.ts";
 
-/** Rejects with Node's own error where a folder can't be read, and with the signal's reason. Changes nothing. */
+/** Rejects with Node's own error when a folder can't be read, and with the signal's reason. Changes nothing. */
 export function planMerge(
   folders: MergeFolders,
   signal: AbortSignal,
@@ -25,7 +25,7 @@ export function planMerge(
   });
 }
 
-/** One folder of the tree, in each of its forms; undefined where it is not a folder or hidden. */
+/** One folder in each layer; undefined where it is hidden or not a folder. */
 interface Level extends LowerFolders {
   upper: OpenFolder;
   merged: OpenFolder | undefined;
@@ -74,8 +74,8 @@ async function planOverlayMerge(
   async function walkFolder(level: Level, name: Buffer, stat: BigIntStats, path: RawPath, depth: number) {
     add({ path, action: "write", type: "folder", mode: modeOf(stat) });
     const mergedStat = level.merged?.stat(name);
-    // Overlayfs reports one hard link for a folder that is merged from several layers, and never for one that hides what is
-    // below. Where every folder has one (btrfs), compare.
+    // Overlayfs reports one hard link for a folder merged from several layers, and more for a folder that hides the layers
+    // below. On btrfs every folder has one link, so compare there.
     const isMerged = mergedStat?.nlink === 1n && stat.nlink > 1n;
     const merged = level.merged && openChild(level.merged, name);
     const upper = openChild(level.upper, name);
@@ -90,7 +90,7 @@ async function planOverlayMerge(
   function addIgnored(stat: BigIntStats, path: RawPath) {
     counter.count();
     plan.ignored.push({ path, type: specialType(stat) });
-    // What was there before is gone all the same.
+    // The entry that was there before is gone in any case.
     add({ path, action: "delete" });
   }
 
@@ -108,7 +108,7 @@ async function planOverlayMerge(
   return plan;
 }
 
-/** Names of layer and base together that the view no longer shows. */
+/** Names in layer and base that the view no longer shows. */
 function hiddenNames({ merged, layer, base }: Level): Buffer[] {
   const shown = new Set(merged?.names().map((name) => name.toString("latin1")));
   return lowerNames({ layer, base }).filter((name) => !shown.has(name.toString("latin1")));

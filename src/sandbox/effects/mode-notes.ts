@@ -1,10 +1,10 @@
-/** Changes of a mode, as far as people need to know them. */
+/** Describes changes of a mode that matter to people. */
 import type { EntryState } from "./entry-state.ts";
 import type { LayerChange } from "./layer-changes.ts";
 
 const executeBits = 0o111;
 
-/** Other changes of permissions are named with their octal modes. */
+/** Says "executable" where it can; shows other changes as octal modes. */
 export function modeNotes({ from, to, droppedBits }: LayerChange): string[] {
   const notes: string[] = [];
   const [before, after] = [permissionsOf(from), permissionsOf(to)];

@@ -1,6 +1,6 @@
 /**
- * Folders are opened one by one, without following links, and everything in them is done below the open folder. A link
- * that somebody puts there in between changes nothing. Linux only: it needs `/proc/self/fd`.
+ * Opens folders one by one without following links. Everything happens relative to the open folder, so a link that somebody
+ * swaps in has no effect. Linux only: it needs `/proc/self/fd`.
  */
 import {
   type BigIntStats,
@@ -17,13 +17,12 @@ import {
 import { codeOf } from "../../lib/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
-/** From Linux' fcntl.h; Node does not export it. Opens what may not be read. */
+/** From Linux's fcntl.h, because Node does not export it. Opens entries that deny reading. */
 const O_PATH = 0o10000000;
 
 /**
- * Access that a folder may deny its owner. `read` leaves folders as they are; `peek` and `restore` give reading, or reading
- * and writing, while the folder is open. `force` gives both and leaves it to the caller to set the mode in the end, so that
- * a crash in between can be made good.
+ * What to do when a folder denies its owner access. `read` changes nothing. `peek` grants reading, and `restore` reading and
+ * writing, while the folder is open. `force` grants both; the caller must set the mode at the end, and again after a crash.
  */
 export type FolderAccess = "read" | "peek" | "restore" | "force";
 
@@ -32,11 +31,11 @@ const neededBits: Record<FolderAccess, number> = { read: 0, peek: 0o500, restore
 export interface OpenFolder {
   fd: number;
   access: FolderAccess;
-  /** For system calls; good until `close`. */
+  /** For system calls; valid until `close`. */
   path(name: Buffer): Buffer;
-  /** Sorted by their bytes. */
+  /** Sorted by bytes. */
   names(): Buffer[];
-  /** Undefined where there is nothing. */
+  /** Undefined when nothing is there. */
   stat(name: Buffer): BigIntStats | undefined;
   close(): void;
 }
@@ -45,7 +44,7 @@ export function openRoot(path: string, access: FolderAccess): OpenFolder {
   return asFolder(openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), access);
 }
 
-/** Undefined where there is no folder of this name; a link to a folder is none. */
+/** Undefined when there is no folder of this name. A link to a folder does not count. */
 export function openChild(parent: OpenFolder, name: Buffer): OpenFolder | undefined {
   const path = parent.path(name);
   try {
@@ -65,7 +64,7 @@ function openFolder(path: Buffer, access: FolderAccess): number {
   }
 }
 
-/** As its owner: gives access, opens and, with `restores`, takes the access away again. */
+/** As the owner: grants access, opens, and restores the mode if `restores` is set. */
 export function openUnreadable(path: Buffer, flags: number, restores: boolean): number {
   const handle = openSync(path, O_PATH | O_NOFOLLOW | (flags & O_DIRECTORY));
   try {
@@ -82,7 +81,7 @@ export function openUnreadable(path: Buffer, flags: number, restores: boolean): 
 
 function asFolder(fd: number, access: FolderAccess): OpenFolder {
   const prefix = Buffer.from(`/proc/self/fd/${fd}/`);
-  const restoredMode = giveAccess(fd, neededBits[access]);
+  const restoredMode = grantAccess(fd, neededBits[access]);
   const path = (name: Buffer) => Buffer.concat([prefix, name]);
   return {
     fd,
@@ -104,8 +103,8 @@ function asFolder(fd: number, access: FolderAccess): OpenFolder {
   };
 }
 
-/** Root needs none. Returns the mode to restore. */
-function giveAccess(fd: number, bits: number): number | undefined {
+/** Returns the mode to restore; undefined when nothing changed, as for root. */
+function grantAccess(fd: number, bits: number): number | undefined {
   if (bits === 0 || process.geteuid?.() === 0) return undefined;
   const found = fstatSync(fd);
   const mode = found.mode & 0o7777;
@@ -114,21 +113,21 @@ function giveAccess(fd: number, bits: number): number | undefined {
   return mode;
 }
 
-/** Goes through a tree in the order of its paths and keeps the folders on the way open. */
+/** Walks a tree in path order and keeps the parent folders open. */
 export interface FolderCursor {
   root: OpenFolder;
-  /** Undefined where a part is missing or is no folder. Good until the next call. */
+  /** Undefined when a part is missing or not a folder. Valid until the next call. */
   at(parts: readonly Buffer[]): OpenFolder | undefined;
   close(): void;
 }
 
-/** With `checksPlace`, a folder that was moved away while it was open is not found any more: for the real folder. */
+/** With `checksPlace`, a folder that was moved while open counts as missing. Use it for the real folder. */
 export function createFolderCursor(root: string, access: FolderAccess, checksPlace = false): FolderCursor {
   const rootFolder = openRoot(root, access);
   const rootPath = readlinkSync(`/proc/self/fd/${rootFolder.fd}`, { encoding: "buffer" });
   const opened: { name: Buffer; path: Buffer; folder: OpenFolder }[] = [];
 
-  const isThere = (level: { path: Buffer; folder: OpenFolder }) =>
+  const isInPlace = (level: { path: Buffer; folder: OpenFolder }) =>
     !checksPlace || readlinkSync(`/proc/self/fd/${level.folder.fd}`, { encoding: "buffer" }).equals(level.path);
 
   function closeFrom(depth: number) {
@@ -139,7 +138,7 @@ export function createFolderCursor(root: string, access: FolderAccess, checksPla
     root: rootFolder,
     at(parts) {
       const different = opened.findIndex(
-        (level, depth) => parts[depth] === undefined || !level.name.equals(parts[depth]) || !isThere(level),
+        (level, depth) => parts[depth] === undefined || !level.name.equals(parts[depth]) || !isInPlace(level),
       );
       if (different >= 0) closeFrom(different);
       for (const name of parts.slice(opened.length)) {
@@ -149,7 +148,7 @@ export function createFolderCursor(root: string, access: FolderAccess, checksPla
         opened.push({ name, path: Buffer.concat([above?.path ?? rootPath, Buffer.from("/"), name]), folder });
       }
       const last = opened.at(-1);
-      if (last !== undefined && !isThere(last)) return undefined;
+      if (last !== undefined && !isInPlace(last)) return undefined;
       return last?.folder ?? rootFolder;
     },
     close() {

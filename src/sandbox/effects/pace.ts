@@ -1,13 +1,13 @@
 /**
- * Work on many files in slices. System calls on small files are much cheaper in one go than through the thread pool, and
- * between two slices the event loop turns.
+ * Splits work on many files into time slices. Synchronous calls on small files are much cheaper than the thread pool;
+ * between two slices, the event loop runs.
  */
 import { setImmediate } from "node:timers/promises";
 
-/** `if (pace.isDue()) await pace.rest();` between two files. */
+/** Call `if (pace.isDue()) await pace.rest();` between two files. */
 export interface Pace {
   isDue(): boolean;
-  /** Lets the event loop turn; throws the signal's reason when it has aborted. */
+  /** Lets the event loop run. Rejects with the signal's reason after an abort. */
   rest(): Promise<void>;
 }
 

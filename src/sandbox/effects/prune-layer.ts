@@ -1,4 +1,4 @@
-/** What equals the base after a merge leaves the layer: writing a file's old content back is no effect. */
+/** Removes from the layer what equals the base after a merge: writing back a file's old content is no change. */
 import { rmdirSync, unlinkSync } from "node:fs";
 import { isSameEntry, isWhiteout, modeOf } from "./entry-state.ts";
 import type { MergeEntry, MergePlan } from "./merge-entry.ts";
@@ -12,7 +12,7 @@ export interface PruneFolders {
   pace: Pace;
 }
 
-/** Looks at the plan's paths only, from the deepest up. Folders count with the mode that the plan gives them. */
+/** Checks only the plan's paths, deepest first. Compares folders with the mode that the plan gives them. */
 export async function pruneMerged(plan: MergePlan, { layer, base, pace }: PruneFolders): Promise<void> {
   for (const entry of plan.entries.toReversed()) {
     if (pace.isDue()) await pace.rest();

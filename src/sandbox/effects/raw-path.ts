@@ -1,16 +1,16 @@
 /**
- * Names of files are bytes. Here they are text from which the bytes can be had back: UTF-8 stays as it is; control
- * characters, `%`, and every byte of a name that is not UTF-8 are written `%XX`.
+ * Encodes file names, which are bytes, as text without loss. UTF-8 stays as it is. Control characters, `%`, and the bytes
+ * of names that are not UTF-8 become `%XX`.
  */
 import { isUtf8 } from "node:buffer";
 import { RemoraError } from "../../lib/errors.ts";
 
-/** Lossless, relative to the working folder, parts joined by `/`. */
+/** Relative to the working folder, with parts joined by `/`. */
 export type RawPath = string;
 
 const plainName = /^[\x20-\x24\x26-\x7e]*$/;
 
-/** Of one name, or of a link's target. */
+/** Encodes one name, or the target of a link. */
 export function encodeBytes(bytes: Buffer): string {
   const latin = bytes.toString("latin1");
   if (plainName.test(latin)) return latin;
@@ -26,7 +26,7 @@ function decodeBytes(text: string): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Throws for anything that could lead out of the folder. */
+/** Throws when the path could lead out of the folder. */
 export function decodePath(raw: RawPath): Buffer[] {
   return raw.split("/").map((part) => {
     const name = decodeBytes(part);
@@ -46,16 +46,16 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
   return parent === "" ? encoded : `${parent}/${encoded}`;
 }
 
-/** For people: characters that hide, reorder or break lines are escaped, so that two different names look different. */
+/** For people. Escapes characters that hide, reorder or break lines, so that different names look different. */
 export function displayPath(raw: RawPath): string {
   const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
-  return escapeHidden(text).replace(unseenInNames, codePointText);
+  return escapeHidden(text).replace(invisibleInNames, codePointText);
 }
 
-/** A space at an end of a name, other spaces, and characters without a shape. */
-const unseenInNames = /(?<=^|\/) | (?=\/|$)|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|\u2800/gu;
+/** Spaces at the ends of a name, unusual spaces, and characters without a shape. */
+const invisibleInNames = /(?<=^|\/) | (?=\/|$)|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|\u2800/gu;
 
-/** Makes invisible, direction-changing and control characters visible; tabs stay. */
+/** Makes invisible, direction-changing and control characters visible. Keeps tabs. */
 export function escapeHidden(text: string): string {
   return text.replace(/(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, codePointText);
 }

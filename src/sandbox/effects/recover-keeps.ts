@@ -1,4 +1,4 @@
-/** At start: what a crash cut off is completed or taken back. */
+/** Completes or takes back the keeps and undos that a crash interrupted. */
 import {
   entryIds,
   type JournalEntry,
@@ -17,15 +17,14 @@ export interface Recovered {
   kind: JournalEntry["kind"];
   base: string;
   /**
-   * `completed`: it happened. `reverted`: it did not, since it could not be completed; `notRestored` names what is neither
-   * as before nor as after. `failed`: neither was possible, such as with a base folder that is not there; it is tried again
-   * next time.
+   * `completed`: the changes were made. `reverted`: they were taken back; `notRestored` lists paths in neither state.
+   * `failed`: neither was possible, such as without a base folder. The next start tries again.
    */
   outcome: "completed" | "reverted" | "failed";
   notRestored: RawPath[];
 }
 
-/** Call it once at start, before any keep or undo. Rejects with Node's own error where the journal can't be read. */
+/** Call it once at start, before any keep or undo. Rejects with Node's own error when the journal can't be read. */
 export async function recoverKeeps(undoFolder: string): Promise<Recovered[]> {
   const recovered: Recovered[] = [];
   for (const id of await entryIds(undoFolder)) {
@@ -35,7 +34,7 @@ export async function recoverKeeps(undoFolder: string): Promise<Recovered[]> {
   return recovered;
 }
 
-/** Undefined where nothing was applied yet, or all was done. */
+/** Undefined when there was nothing to recover. */
 export async function recoverEntry(journal: string, id: string): Promise<Recovered | undefined> {
   const entry = await readEntryFile(journal, id);
   if (entry === undefined) {
@@ -54,13 +53,13 @@ export async function recoverEntry(journal: string, id: string): Promise<Recover
       return undefined;
     case "applying":
     case "reverting":
-      return takeUp(journal, entry);
+      return resume(journal, entry);
     default:
       return entry.state satisfies never;
   }
 }
 
-async function takeUp(journal: string, entry: JournalEntry): Promise<Recovered> {
+async function resume(journal: string, entry: JournalEntry): Promise<Recovered> {
   const { id, kind, base } = entry;
   const changes = await readChanges(journal, id);
   const work = { journal, entry, changes };
@@ -77,7 +76,7 @@ async function takeUp(journal: string, entry: JournalEntry): Promise<Recovered> 
   return { ...about, outcome: isLeft ? "failed" : "reverted", notRestored };
 }
 
-/** An undone keep can't be undone again; neither can an undo. */
+/** Removes an undo and its keep, so that neither can be undone again. */
 export async function endUndo(journal: string, entry: JournalEntry): Promise<void> {
   if (entry.kind !== "undo") return;
   for (const id of [keptId(entry.id), undoId(keptId(entry.id))]) {

@@ -1,4 +1,4 @@
-/** Removing trees that may be large, deep or unreadable: in a child process, after they were renamed aside. */
+/** Removes trees that may be large, deep or unreadable: renames them first, then removes them in a child process. */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { opendirSync, rmdirSync } from "node:fs";
@@ -11,8 +11,8 @@ const run = promisify(execFile);
 const discardedMark = ".discarded-";
 
 /**
- * Removes a layer, a view's scratch folder or a snapshot. It is gone from its path at once, also when the process dies
- * here; `sweepDiscarded` removes the rest then. Resolves when there is nothing at `path`.
+ * Removes a layer, a view's scratch folder or a snapshot. The path is free at once, even after a crash in here; then
+ * `sweepDiscarded` removes the rest. Resolves when the tree is removed.
  */
 export async function discardLayer(path: string): Promise<void> {
   const aside = join(dirname(path), `${basename(path)}${discardedMark}${randomBytes(6).toString("hex")}`);
@@ -25,43 +25,43 @@ export async function discardLayer(path: string): Promise<void> {
   await removeTree(aside);
 }
 
-/** At start: removes what a `discardLayer` in this folder was cut off at. */
+/** Call it at start. Removes trees whose removal a crash interrupted. */
 export async function sweepDiscarded(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (name.includes(discardedMark)) await removeTree(join(folder, name));
   }
 }
 
-/** Never follows links, never leaves the file system. Resolves when nothing is there. */
+/** Must not follow links or leave the file system. Resolves when nothing is there. */
 export async function removeTree(path: string): Promise<void> {
-  if (isRemoved(path)) return;
-  // An ordinary user can't empty a folder that denies it; root can.
+  if (removeIfEmpty(path)) return;
+  // Only root can empty a folder that denies access.
   if (process.geteuid?.() !== 0) await run("chmod", ["-R", "u+rwx", "--", path]).catch(() => undefined);
   await run("rm", ["-rf", "--one-file-system", "--", path]);
 }
 
-/** What a view leaves that wrote nothing: a folder of empty folders. */
+/** A view without writes leaves a few empty folders. */
 const maxEmptyDepth = 2;
 const maxEmptyFolders = 8;
 
-/** Without a child process where there is nothing, or nothing but a few empty folders. Removes no file. */
-function isRemoved(path: string, depth = maxEmptyDepth): boolean {
+/** Removes a folder of at most a few empty folders, without a child process. Must not remove files. */
+function removeIfEmpty(path: string, depth = maxEmptyDepth): boolean {
   try {
-    if (isFolderGone(path)) return true;
+    if (removeFolder(path)) return true;
     if (depth === 0) return false;
     const names = fewNames(path);
     return (
       names.length <= maxEmptyFolders &&
-      names.every((name) => isRemoved(join(path, name), depth - 1)) &&
-      isFolderGone(path)
+      names.every((name) => removeIfEmpty(join(path, name), depth - 1)) &&
+      removeFolder(path)
     );
   } catch {
-    // A file, or a folder that denies it.
+    // It is a file, or a folder that denies access.
     return false;
   }
 }
 
-function isFolderGone(path: string): boolean {
+function removeFolder(path: string): boolean {
   try {
     rmdirSync(path);
     return true;
@@ -72,7 +72,7 @@ function isFolderGone(path: string): boolean {
   }
 }
 
-/** No more than one above the limit, however many there are. */
+/** Reads at most one name more than the limit. */
 function fewNames(path: string): string[] {
   const folder = opendirSync(path);
   try {

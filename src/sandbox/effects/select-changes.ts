@@ -1,10 +1,10 @@
-/** Which changes are kept when a person keeps a part: those that were chosen, and those that they can't be without. */
+/** Selects the changes to keep when a person chose some: the chosen ones, and those that they depend on. */
 import type { LayerChange } from "./layer-changes.ts";
 import type { RawPath } from "./raw-path.ts";
 
 /**
- * A chosen folder that is added, deleted or replaced takes along what is in it; a chosen path takes along the folders above
- * it that are new. `left` is the rest.
+ * A chosen folder that is added, deleted or replaced includes its contents. A chosen path includes the new folders above it.
+ * `left` is the rest.
  */
 export function selectChanges(
   changes: readonly LayerChange[],
@@ -12,13 +12,13 @@ export function selectChanges(
 ): { chosen: LayerChange[]; left: LayerChange[] } {
   const chosen = new Set<RawPath>();
   const byPath = new Map(changes.map((change) => [change.path, change]));
-  const asked = new Set(paths);
+  const requested = new Set(paths);
   for (const change of changes) {
     const above = foldersAbove(change.path);
     const isInside = above.some(
-      (path) => isWhole(byPath.get(path)) && (asked.has(path) || isTakenAway(byPath, path, chosen)),
+      (path) => isWhole(byPath.get(path)) && (requested.has(path) || isRemovedFolder(byPath, path, chosen)),
     );
-    if (asked.has(change.path) || isInside) addWithFolders(change, above);
+    if (requested.has(change.path) || isInside) addWithFolders(change, above);
   }
 
   function addWithFolders(change: LayerChange, above: RawPath[]) {
@@ -29,7 +29,6 @@ export function selectChanges(
     }
   }
 
-  // A file that becomes a folder on behalf of one path in it is replaced as a whole, but its other contents stay out.
   return {
     chosen: changes.filter(({ path }) => chosen.has(path)),
     left: changes.filter(({ path }) => !chosen.has(path)),
@@ -40,8 +39,8 @@ function isWhole(change: LayerChange | undefined): boolean {
   return change !== undefined && change.from.type !== change.to.type;
 }
 
-/** A folder that goes has to be empty. */
-function isTakenAway(byPath: Map<RawPath, LayerChange>, path: RawPath, chosen: Set<RawPath>): boolean {
+/** A folder must be empty before it is removed, so its contents go too. */
+function isRemovedFolder(byPath: Map<RawPath, LayerChange>, path: RawPath, chosen: Set<RawPath>): boolean {
   return chosen.has(path) && byPath.get(path)?.from.type === "folder";
 }
 

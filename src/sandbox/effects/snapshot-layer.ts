@@ -1,4 +1,4 @@
-/** A copy of a layer for a background job: folders of its own, files shared by hard links. */
+/** Copies a layer for a background job. Folders are new; files are shared by hard links. */
 import { chmodSync, linkSync, mkdirSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { codeOf } from "../../lib/errors.ts";
@@ -10,8 +10,8 @@ import { removeTree } from "./remove-tree.ts";
 import { createWhiteoutMaker } from "./whiteout.ts";
 
 /**
- * Makes `to`, on the layer's file system; it must not exist. It is there whole or not at all. Nobody may write to a file
- * of a layer, only replace it: both share it.
+ * Makes `to` atomically. It must not exist, and must be on the layer's file system. From now on, files of the layer must be
+ * replaced and never written to, because both share them.
  */
 export async function snapshotLayer(layer: string, to: string, signal: AbortSignal): Promise<void> {
   const pace = createPace(signal);

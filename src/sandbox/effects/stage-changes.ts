@@ -1,6 +1,6 @@
 /**
- * Prepares a keep or an undo, without touching what people see of the base folder: the new versions are staged and checked
- * against what was shown, the earlier ones are saved. After it, nothing but renames, links and folders are left to do.
+ * Prepares a keep or an undo without a visible change to the base folder. It stages the new versions, checks them against
+ * what was shown, and saves the old versions. Only renames, links and new folders are left to do afterwards.
  */
 import { chmodSync, lchownSync, linkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
@@ -14,28 +14,28 @@ import type { Pace } from "./pace.ts";
 import { decodePath, encodeBytes, type RawPath } from "./raw-path.ts";
 import { nameAt, type StagingArea } from "./staging-area.ts";
 
-/** A change whose base was just read. */
+/** A change with the stamp of its base, which was just read. */
 export type StampedChange = JournalChange & Pick<LayerChange, "stamp">;
 
 export interface Staging {
   changes: readonly StampedChange[];
   area: StagingArea;
   base: FolderCursor;
-  /** Where earlier versions are copied to, besides; undefined where the staging area keeps them. */
+  /** Receives a second copy of the old versions; undefined when the staging area keeps them. */
   saved: OpenFolder | undefined;
-  /** Puts the new version of the n-th path, a file or link, at `name`, which is free. */
+  /** Puts the new version of the n-th path at `name`, which is free. The version is a file or a link. */
   provide(index: number, target: OpenFolder, name: Buffer): Promise<void>;
   pace: Pace;
   onStep?: ((step: string) => void) | undefined;
 }
 
 export type Staged =
-  /** By index, what base has now: saving can change a file's time of change. */
+  /** New stamps of base by index, because saving can change a file's ctime. */
   { type: "staged"; stamps: (EntryStamp | undefined)[] } | { type: "conflict"; paths: RawPath[] } | ChangeFailure;
 
 const maxSyncs = 8;
 
-/** Durable when it resolves. Throws the pace's abort. */
+/** Resolves when everything is durable. Rejects with the abort reason of `pace`. */
 export async function stageChanges(staging: Staging): Promise<Staged> {
   const { changes, pace, onStep } = staging;
   const stamps: (EntryStamp | undefined)[] = [];
@@ -64,7 +64,7 @@ function isFileOrLink(state: JournalChange["from"]): boolean {
   return state.type === "file" || state.type === "link";
 }
 
-/** False when it is not what was shown. */
+/** False when the staged version is not what was shown. */
 async function stageNew({ area, provide, pace }: Staging, index: number, change: JournalChange): Promise<boolean> {
   const { from, to, owner } = change;
   if (!isFileOrLink(to) && to.type !== "special") return true;
@@ -79,12 +79,12 @@ async function stageNew({ area, provide, pace }: Staging, index: number, change:
   return isSameState(staged.state, to);
 }
 
-/** A changed file stays whose it was; only root can see to that. */
+/** A changed file keeps its owner. Only root can change owners. */
 function keepOwner(path: Buffer, { uid, gid }: { uid: number; gid: number }): void {
   if (process.geteuid?.() === 0) lchownSync(path, uid, gid);
 }
 
-/** The stamp of what base has. */
+/** Returns the new stamp of base. */
 async function saveEarlier(
   { area, base, saved, pace }: Staging,
   index: number,
@@ -102,7 +102,7 @@ async function saveEarlier(
     if (!isSameState(found.state, change.from)) return "changed";
   }
   const target = area.before.path(nameAt(index));
-  // Another name of the same file may be written to later, which must not change what is saved.
+  // Copy a file with several hard links: a later write through another link must not change the saved version.
   const isLinked = (!stat.isFile() || stat.nlink === 1n) && tryLink(folder.path(name), target);
   if (!isLinked) await copyEntry({ folder, name }, target);
   const kept = area.before.stat(nameAt(index));
@@ -124,7 +124,7 @@ function tryLink(from: Buffer, to: Buffer): boolean {
   }
 }
 
-/** Many at a time share one write of the file system's own journal. */
+/** Syncs run in parallel, so that they share writes of the file system's journal. */
 async function syncAll({ changes, area, saved }: Staging): Promise<void> {
   const files = changes.flatMap((change, index) => (change.to.type === "file" ? [area.after.path(nameAt(index))] : []));
   if (saved !== undefined) {
@@ -136,7 +136,7 @@ async function syncAll({ changes, area, saved }: Staging): Promise<void> {
   const work = async () => {
     for (const file of queue) await syncReadable(file);
   };
-  // All have to end before the folders are closed.
+  // All syncs must end before the folders are closed.
   const ended = await Promise.allSettled(Array.from({ length: maxSyncs }, work));
   for (const result of ended) if (result.status === "rejected") throw result.reason;
   for (const folder of [area.after, area.before, saved]) {
@@ -144,7 +144,7 @@ async function syncAll({ changes, area, saved }: Staging): Promise<void> {
   }
 }
 
-/** A file that denies reading was synced by whoever wrote it, or is synced with its folder. */
+/** Skips a file that denies reading. */
 async function syncReadable(path: Buffer): Promise<void> {
   try {
     await syncPath(path);
@@ -153,7 +153,7 @@ async function syncReadable(path: Buffer): Promise<void> {
   }
 }
 
-/** Folders on the way that deny their owner writing; they get it for a moment. Root needs nothing. */
+/** Parent folders that deny their owner writing, and their modes. None for root. */
 export function foldersToOpen(
   base: FolderCursor,
   changes: readonly JournalChange[],

@@ -1,4 +1,4 @@
-/** Where versions of files lie while they are exchanged: always on the base folder's file system, so that renames do. */
+/** Holds versions of files during a keep or an undo. Always on the base folder's file system, so that renames work. */
 import { fstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { entryFolder, type JournalEntry } from "./journal-entry.ts";
@@ -18,22 +18,22 @@ export function nameAt(index: number): Buffer {
   return Buffer.from(String(index));
 }
 
-/** Links and renames work between the two. */
+/** Whether links and renames work between the two. */
 export function isSameFileSystem(one: string, other: string): boolean {
   const [first, second] = [openRoot(one, "read"), openRoot(other, "read")];
   try {
-    return fstatSync(first.fd).dev === fstatSync(second.fd).dev && mountOf(first.fd) === mountOf(second.fd);
+    return fstatSync(first.fd).dev === fstatSync(second.fd).dev && mountId(first.fd) === mountId(second.fd);
   } finally {
     first.close();
     second.close();
   }
 }
 
-function mountOf(fd: number): string | undefined {
+function mountId(fd: number): string | undefined {
   return /^mnt_id:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];
 }
 
-/** Makes what is missing. Throws Node's own error, also where somebody put something else in its place. */
+/** Makes missing folders. Throws Node's own error, also when somebody replaced a folder. */
 export function openStaging(journal: string, entry: JournalEntry): StagingArea {
   const root = openStagingRoot(journal, entry, true);
   if (root === undefined) throw Object.assign(new Error("its staging folder was replaced"), { code: "ENOTDIR" });
@@ -54,7 +54,7 @@ export function openStaging(journal: string, entry: JournalEntry): StagingArea {
   }
 }
 
-/** What is needed no more: everything in base; in the journal, all but the earlier versions. */
+/** Removes the staging folder in base. In the journal, keeps only the old versions. */
 export async function removeStaging(journal: string, entry: JournalEntry): Promise<void> {
   const pace = createPace();
   const root = openStagingRoot(journal, entry, false);

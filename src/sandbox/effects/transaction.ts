@@ -1,11 +1,11 @@
 /**
- * A set of changes to a base folder, all or nothing, also after a crash:
+ * Applies a set of changes to a base folder, all or nothing, even across a crash:
  *
- *   1. preparing: versions are staged and saved; a crash drops the entry
- *   2. applying: the entry is durable before base changes; a crash goes on with it
- *   3. done; or, after a failure or a conflict, reverting: a crash goes on with that
+ *   1. preparing: stage the new versions and save the old ones; recovery drops the entry
+ *   2. applying: the entry is durable before base changes; recovery completes the changes
+ *   3. done; or reverting, after a failure or a conflict: recovery completes that
  *
- * One transaction of a base folder at a time is up to the caller; another one counts as somebody else's changes.
+ * The caller must run one transaction per base folder at a time. Others count as somebody else's changes.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -37,11 +37,11 @@ export interface TransactionOptions {
   base: string;
   changes: readonly StampedChange[];
   provide: Staging["provide"];
-  /** For tests: throw to end the work here as a crash would. */
+  /** For tests: throw to simulate a crash here. */
   onStep?: ((step: string) => void) | undefined;
 }
 
-/** `notRestored`: what could not be put back, because somebody else changed it or the disk failed again. Mostly empty. */
+/** `notRestored` lists paths that could not be put back, because somebody else changed them or the disk failed again. */
 export type TransactionResult =
   | { type: "done"; entry: JournalEntry }
   | { type: "conflict"; paths: RawPath[]; notRestored: RawPath[] }
@@ -146,7 +146,7 @@ async function tryFinish(
   }
 }
 
-/** What a transaction is taken up with again, from its journal. */
+/** Everything needed to resume a transaction from its journal. */
 export interface JournalWork {
   journal: string;
   entry: JournalEntry;
@@ -187,19 +187,19 @@ export async function finish(
   const done: JournalEntry = { ...entry, state: "done" };
   await writeEntry(journal, done);
   onStep?.("done");
-  // What stays here is removed at the next start.
+  // Recovery removes the rest at the next start.
   await removeStaging(journal, done).catch((thrown) => failureOf(thrown, ""));
   return done;
 }
 
-/** Returns what could not be restored. */
+/** Returns the paths that could not be restored. */
 export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<RawPath[]> {
   const { journal, entry, changes, onStep } = work;
-  // On a full disk this can fail. A crash right now would then go forward again: still all or nothing.
+  // This can fail on a full disk. After a crash, recovery would then go forward, which is still all or nothing.
   await writeEntry(journal, { ...entry, state: "reverting" }).catch((thrown) => failureOf(thrown, ""));
   onStep?.("reverting");
   let outcome = await execute({ ...work, direction: "back" });
-  // Somebody may be at the same folders for a moment only.
+  // A conflict may pass: somebody may use the folders only for a moment.
   for (let tries = 1; tries < maxRevertTries && outcome.type === "conflict"; tries++) {
     outcome = await execute({ ...work, direction: "back" });
   }
@@ -212,7 +212,7 @@ export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<R
   return notRestored;
 }
 
-/** A crash in here leaves an entry that is dropped again, or a folder without one. */
+/** Can be repeated after a crash. */
 export async function dropEntry(journal: string, entry: JournalEntry): Promise<void> {
   await removeStaging(journal, entry);
   await removeEntry(journal, entry.id);

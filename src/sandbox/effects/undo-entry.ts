@@ -1,4 +1,4 @@
-/** What people and the ledger know of a keep that can be undone. */
+/** A keep that can be undone, as people and the ledger see it. */
 import type { JournalEntry } from "./journal-entry.ts";
 
 export interface UndoEntry {
@@ -8,7 +8,7 @@ export interface UndoEntry {
   /** Milliseconds since 1970. */
   at: number;
   paths: number;
-  /** Of the earlier versions. */
+  /** Size of the old versions. */
   bytes: number;
 }
 

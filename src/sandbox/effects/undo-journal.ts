@@ -1,6 +1,6 @@
 /**
- * The undo journal: the earlier versions of what was kept, for some days and up to a size. An undo restores them if
- * everything still is as the keep left it. It can't be undone itself.
+ * The undo journal keeps the old versions of kept changes, for some days and up to a size. An undo restores them if nothing
+ * has changed since the keep. An undo can't be undone.
  */
 import { linkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -30,32 +30,32 @@ import { type UndoEntry, undoEntryOf } from "./undo-entry.ts";
 export interface UndoJournalOptions {
   maxAgeMs?: number;
   maxBytes?: number;
-  /** For tests: throw to end the work here as a crash would. */
+  /** For tests: throw to simulate a crash here. */
   onStep?: TransactionOptions["onStep"];
 }
 
 export type UndoResult =
   | { type: "undone"; entry: UndoEntry }
   | { type: "unknown" }
-  /** Nothing is undone. `paths`, for people: what is not as the keep left it. */
+  /** Nothing is undone. `paths` are for people: what has changed since the keep. */
   | { type: "changed-since"; paths: string[] }
   | { type: "failed"; path: string; reason: string; notRestored: string[] };
 
 export interface UndoJournal {
-  /** Newest first; all folders without `base`. */
+  /** Newest first. Absent `base`: all folders. */
   list(base?: string): Promise<UndoEntry[]>;
-  /** Abortable until base changes. An undo that is repeated, such as after a crash, is `unknown` once it happened. */
+  /** Abortable until base changes. Repeating a finished undo, such as after a crash, gives `unknown`. */
   undo(id: string, signal: AbortSignal): Promise<UndoResult>;
-  /** Removes what is too old, then the oldest until the rest is small enough; never the newest for its size. */
+  /** Removes entries that are too old, then the oldest until the rest is small enough. Size alone never removes the newest. */
   prune(now: number): Promise<UndoEntry[]>;
 }
 
-const defaultUndoAgeMs = 7 * 24 * 60 * 60 * 1_000;
-const defaultUndoBytes = 1024 ** 3;
+const defaultMaxUndoAgeMs = 7 * 24 * 60 * 60 * 1_000;
+const defaultMaxUndoBytes = 1024 ** 3;
 
 export function createUndoJournal(
   folder: string,
-  { maxAgeMs = defaultUndoAgeMs, maxBytes = defaultUndoBytes, onStep }: UndoJournalOptions = {},
+  { maxAgeMs = defaultMaxUndoAgeMs, maxBytes = defaultMaxUndoBytes, onStep }: UndoJournalOptions = {},
 ): UndoJournal {
   async function readAll(): Promise<JournalEntry[]> {
     const entries = await Promise.all((await entryIds(folder)).map((id) => readEntryFile(folder, id)));
@@ -98,7 +98,7 @@ async function undoEntry(
   signal: AbortSignal,
 ): Promise<UndoResult> {
   const kept = await readChanges(journal, entry.id);
-  const { changes, changed } = await readBack(entry.base, kept, signal);
+  const { changes, changed } = await readInverse(entry.base, kept, signal);
   if (changed.length > 0) return { type: "changed-since", paths: changed.map(displayPath) };
   const path = join(entryFolder(journal, entry.id), "before");
   await mkdir(path, { recursive: true });
@@ -133,8 +133,8 @@ async function undoEntry(
   }
 }
 
-/** The changes the other way round, and the paths that are not as the keep left them. */
-async function readBack(
+/** The inverse changes, and the paths that changed since the keep. */
+async function readInverse(
   base: string,
   kept: readonly JournalChange[],
   signal: AbortSignal,

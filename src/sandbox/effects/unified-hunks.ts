@@ -1,4 +1,4 @@
-/** Line edits as the hunks of a unified diff, with three lines of context. */
+/** Formats line edits as hunks of a unified diff, with three lines of context. */
 import type { LineEdit } from "./line-diff.ts";
 import { escapeHidden } from "./raw-path.ts";
 
@@ -21,11 +21,11 @@ export function formatHunks(edits: readonly LineEdit[], limits: HunkLimits): { t
   const text: string[] = [];
   let printed = 0;
   let isCut = false;
-  for (const hunk of hunksOf(edits)) {
+  for (const hunk of createHunks(edits)) {
     text.push(`@@ -${range(hunk.oldStart, hunk.oldLines)} +${range(hunk.newStart, hunk.newLines)} @@\n`);
     for (const line of hunk.lines) {
       if (printed++ >= limits.maxFileLines) {
-        return { text: `${text.join("")}… more lines of this file\n`, isCut: true };
+        return { text: `${text.join("")}… more lines not shown\n`, isCut: true };
       }
       const shown = formatLine(line, limits.maxLineLength);
       isCut ||= shown.isCut;
@@ -35,7 +35,7 @@ export function formatHunks(edits: readonly LineEdit[], limits: HunkLimits): { t
   return { text: text.join(""), isCut };
 }
 
-function hunksOf(edits: readonly LineEdit[]): Hunk[] {
+function createHunks(edits: readonly LineEdit[]): Hunk[] {
   const hunks: Hunk[] = [];
   let [oldLine, newLine] = [1, 1];
   let open: Hunk | undefined;
@@ -80,7 +80,7 @@ function hunksOf(edits: readonly LineEdit[]): Hunk[] {
   return hunks;
 }
 
-/** Git counts from the line before where a side is empty, and leaves out a count of one. */
+/** Like git: an empty side counts from the line before, and a count of one is left out. */
 function range(start: number, lines: number): string {
   if (lines === 0) return `${start - 1},0`;
   return lines === 1 ? `${start}` : `${start},${lines}`;

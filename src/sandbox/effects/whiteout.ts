@@ -1,6 +1,6 @@
 /**
- * Deletions in a layer, as overlayfs wants them: character devices 0:0. Node can't make one; `mknod` makes the first, which
- * Linux (≥ 5.8) allows ordinary users too, and the others are hard links to it.
+ * Makes whiteouts: character devices 0:0, which overlayfs reads as deletions. Node can't make devices, so `mknod` makes the
+ * first one, and the others are hard links to it. Linux 5.8 and newer allows this for ordinary users.
  */
 import { execFile } from "node:child_process";
 import { linkSync, renameSync, rmSync } from "node:fs";
@@ -9,11 +9,11 @@ import { promisify } from "node:util";
 import { codeOf } from "../../lib/errors.ts";
 
 export interface WhiteoutMaker {
-  /** `path` must be free. Rejects when `mknod` fails. */
+  /** `path` must not exist. Rejects when `mknod` fails. */
   make(path: Buffer): Promise<void>;
 }
 
-/** `scratch` is a folder on the same file system as what is made. */
+/** `scratch` must be a folder on the file system of the whiteouts. */
 export function createWhiteoutMaker(scratch: string): WhiteoutMaker {
   const source = join(scratch, "whiteout");
   let isMade = false;
@@ -30,7 +30,7 @@ export function createWhiteoutMaker(scratch: string): WhiteoutMaker {
       try {
         linkSync(source, path);
       } catch (thrown) {
-        // The file system allows no more links, or none at all.
+        // The file system allows no more links, or no links at all.
         if (codeOf(thrown) !== "EMLINK" && codeOf(thrown) !== "EPERM") throw thrown;
         renameSync(source, path);
         isMade = false;

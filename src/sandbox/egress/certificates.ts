@@ -1,9 +1,9 @@
 /**
- * Certificates for the hosts whose TLS the proxy terminates: an authority that lives as long as one session and is trusted
- * by that session's command only, and one leaf for each host. Keys never leave the memory of this process.
+ * Issues certificates for the hosts whose TLS the proxy terminates. Each session has its own authority, which only the
+ * session's command trusts, and one leaf per host. Keys must not leave the memory of this process.
  *
- * Node signs, but writes no certificates. The DER here is the little of RFC 5280 that such certificates need. The libraries
- * that do it are 2 to 9 MB with up to 23 packages, and the smallest (node-forge) signs in JavaScript with RSA only.
+ * Node can sign but can't write certificates, so this file writes the small part of RFC 5280 that they need. Libraries for
+ * it have 2 to 9 MB and up to 23 packages; the smallest (node-forge) signs in JavaScript and with RSA only.
  */
 import { createHash, generateKeyPair, type KeyObject, randomBytes, sign } from "node:crypto";
 import { isIP } from "node:net";
@@ -13,7 +13,7 @@ import { certificateBackdateMs, certificateLifetimeMs } from "./limits.ts";
 export interface CertificateAuthority {
   /** PEM. */
   certificate: string;
-  /** Made once for each host. */
+  /** Issues one leaf per host and remembers it. */
   credentialsFor(host: string): Promise<Credentials>;
 }
 
@@ -30,7 +30,7 @@ export async function createAuthority(): Promise<CertificateAuthority> {
   const { publicKey, privateKey } = await makeKeyPair("ec", { namedCurve: "P-256" });
   const issuer = { name: authorityName, key: privateKey, keyId: keyIdOf(publicKey) };
   const certificate = makeCertificate(authorityName, publicKey, issuer, [
-    extension("2.5.29.19", true, sequence(boolean(true), integer(Buffer.of(0)))), // basicConstraints: an authority, no others below
+    extension("2.5.29.19", true, sequence(boolean(true), integer(Buffer.of(0)))), // basicConstraints: an authority without sub-authorities
     extension("2.5.29.15", true, Buffer.from([0x03, 0x02, 0x01, 0x06])), // keyUsage: keyCertSign, cRLSign
     extension("2.5.29.14", false, tagged(0x04, issuer.keyId)), // subjectKeyIdentifier
   ]);
@@ -73,9 +73,9 @@ function makeCertificate(
     tagged(0xa0, integer(Buffer.of(2))), // version 3
     integer(serial),
     ecdsaWithSha256,
-    nameOf(issuer.name),
+    distinguishedName(issuer.name),
     sequence(time(now - certificateBackdateMs), time(now + certificateLifetimeMs)),
-    nameOf(subject),
+    distinguishedName(subject),
     publicKey.export({ type: "spki", format: "der" }),
     tagged(0xa3, sequence(...extensions)),
   );
@@ -91,7 +91,7 @@ function keyIdOf(publicKey: KeyObject): Buffer {
     .digest();
 }
 
-function nameOf(commonName: string): Buffer {
+function distinguishedName(commonName: string): Buffer {
   return sequence(tagged(0x31, sequence(objectId("2.5.4.3"), tagged(0x0c, Buffer.from(commonName)))));
 }
 

@@ -1,15 +1,15 @@
 /**
- * The server name that a TLS client asks for (SNI), read from the first bytes that it sends.
+ * Reads the server name (SNI) from the first bytes of a TLS client.
  *
- * A command that is approved for one host of a large provider could name another one of that provider here, and would
- * reach it through the same address. The proxy therefore refuses a name that differs from the host of the connection.
+ * A command with approval for one host of a large provider could name another host of that provider here and reach it
+ * through the same address. The proxy therefore refuses a name that differs from the host of the connection.
  */
 import { isIP } from "node:net";
 import { Transform } from "node:stream";
 import { normalizeName } from "./hosts.ts";
 import { maxClientHelloBytes } from "./limits.ts";
 
-/** `other`: not TLS. `more`: the message is not complete. `broken`: it begins like TLS and can't be read. */
+/** `other`: not TLS. `more`: the message is incomplete. `broken`: starts like TLS but can't be read. */
 export type ServerName =
   | { type: "name"; name: string }
   | { type: "none" }
@@ -21,7 +21,7 @@ const handshakeRecord = 0x16;
 const clientHello = 0x01;
 const serverNameExtension = 0;
 
-/** Total over any bytes. */
+/** Must not throw, for any bytes. */
 export function readServerName(bytes: Buffer): ServerName {
   if (bytes.length === 0) return { type: "more" };
   if (bytes[0] !== handshakeRecord) return { type: "other" };
@@ -40,7 +40,7 @@ export function readServerName(bytes: Buffer): ServerName {
   }
 }
 
-/** Passes bytes on once it has seen that a TLS client asks for `host`, or that this is not TLS. */
+/** Holds the first bytes back until they show a TLS client asking for `host`, or no TLS. */
 export function createNameGate(host: string, onWrongName: () => void): Transform {
   let held: Buffer | undefined = Buffer.alloc(0);
   return new Transform({
@@ -72,7 +72,7 @@ export function isSameHost(serverName: string, host: string): boolean {
   return isIP(serverName) ? serverName === host : normalizeName(serverName) === host;
 }
 
-/** The handshake messages of the records at the beginning, joined; undefined when a record is not one of a handshake. */
+/** Joins the handshake messages of the first records. Undefined when a record is not part of a handshake. */
 function handshakeBytes(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = [];
   let at = 0;
@@ -88,7 +88,7 @@ function handshakeBytes(bytes: Buffer): Buffer | undefined {
   return Buffer.concat(parts);
 }
 
-/** RFC 8446, section 4.1.2. Throws a RangeError when a length leads out of the message. */
+/** RFC 8446, section 4.1.2. Throws a RangeError when a length exceeds the message. */
 function nameIn(hello: Buffer): ServerName {
   let at = 2 + 32;
   at += 1 + hello.readUInt8(at);
@@ -103,7 +103,7 @@ function nameIn(hello: Buffer): ServerName {
     const length = hello.readUInt16BE(at + 2);
     if (at + 4 + length > hello.length) return { type: "broken" };
     if (type === serverNameExtension) {
-      // Servers differ in which of two they believe.
+      // Of two names, servers differ in which one they use.
       if (found.type !== "none") return { type: "broken" };
       found = nameInExtension(hello.subarray(at + 4, at + 4 + length));
     }
@@ -112,7 +112,7 @@ function nameIn(hello: Buffer): ServerName {
   return found;
 }
 
-/** RFC 6066, section 3: a list of names, of which only one kind exists and only one entry is used. */
+/** RFC 6066, section 3: a list of names. Only one type exists, and only one entry is in use. */
 function nameInExtension(extension: Buffer): ServerName {
   const listLength = extension.readUInt16BE(0);
   const nameLength = extension.readUInt16BE(3);

@@ -1,17 +1,17 @@
-/** What a command did on the network: one record for each connection or forwarded request, with its bytes and its end. */
+/** Records what a command does on the network: one record per connection or forwarded request. */
 import type { Socket } from "node:net";
 
 /**
- * - `open`: still going on
- * - `ended`: came to its end, whatever the server answered
- * - `not-approved`: no approved host and port
- * - `not-public`: an address inside a private network or machine
- * - `unresolved`, `unreachable`: no such host, or no connection to it
- * - `certificate`: TLS failed on one of the two sides
- * - `wrong-name`: the TLS client asked for another host than the one it connected to
- * - `bad-request`: not a request that can be forwarded
- * - `failed`: broke off
- * - `closed`: cut off, because the command or its proxy ended
+ * - `open`: not ended yet
+ * - `ended`: ended normally, whatever the server answered
+ * - `not-approved`: the host and port are not approved
+ * - `not-public`: the host's address is in a private network or on this machine
+ * - `unresolved`, `unreachable`: the host does not exist, or does not accept the connection
+ * - `certificate`: TLS failed, with the client or with the server
+ * - `wrong-name`: the TLS client asked for a different host than the one it connected to
+ * - `bad-request`: the request can't be forwarded
+ * - `failed`: interrupted
+ * - `closed`: cut because the command or its proxy ended
  */
 export type EgressOutcome =
   | "open"
@@ -27,42 +27,41 @@ export type EgressOutcome =
   | "closed";
 
 export interface EgressConnection {
-  /** As the command named it; at most 300 characters. The command chooses it freely: escape it wherever it is shown. */
+  /** As the command named it, at most 300 characters. Untrusted: escape it wherever you show it. */
   host: string;
-  /** 0 where the command named none. */
+  /** 0 when the command named none. */
   port: number;
-  /** The address that was connected to; absent where none was. */
+  /** The address of the server; absent without a connection. */
   address?: string;
   /** Milliseconds since 1970. */
   startedAt: number;
   durationMs: number;
-  /** On the wire, with TLS. */
+  /** On the wire, TLS included. */
   bytesOut: number;
   bytesIn: number;
   outcome: EgressOutcome;
 }
 
-/** One connection while it goes on. */
 export interface OpenConnection {
-  /** The connection to the server, whose bytes count. */
+  /** Sets the socket to the server. Its bytes count. */
   watch(socket: Socket, address: string): void;
-  /** The first outcome counts. Later calls do nothing. */
+  /** Only the first call counts. */
   end(outcome: Exclude<EgressOutcome, "open">): void;
 }
 
 export interface ConnectionRecords {
   begin(host: string, port: number): OpenConnection;
-  /** Copies, in the order in which they began. */
+  /** Copies of the records, in the order of their start. */
   list(): EgressConnection[];
   count(): number;
   totalBytes(): number;
-  /** Ends all that are open as `closed`. */
+  /** Ends all open connections as `closed`. */
   close(): void;
 }
 
-const maxShownHostCharacters = 300;
+const maxHostNameCharacters = 300;
 
-/** `log` is called once for each connection, at its end. It must not throw. */
+/** Calls `log` once per connection, when it ends. `log` must not throw. */
 export function createConnectionRecords(log: (connection: EgressConnection) => void): ConnectionRecords {
   const records: EgressConnection[] = [];
   const open = new Map<OpenConnection, () => void>();
@@ -70,7 +69,7 @@ export function createConnectionRecords(log: (connection: EgressConnection) => v
 
   function begin(host: string, port: number): OpenConnection {
     const startedAt = Date.now();
-    const name = host.slice(0, maxShownHostCharacters);
+    const name = host.slice(0, maxHostNameCharacters);
     const record: EgressConnection = {
       ...{ host: name, port, startedAt, durationMs: 0 },
       ...{ bytesOut: 0, bytesIn: 0, outcome: "open" },

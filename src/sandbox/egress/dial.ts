@@ -1,11 +1,11 @@
 /**
- * A connection to a host of the internet:
+ * Connects to a host on the internet:
  *
- *   1. the host's name is resolved once
- *   2. every address must be public and none of this machine's own, unless `sandbox.network.allow` covers it
- *   3. the connection goes to one of the addresses that were checked
+ *   1. resolve the host name once
+ *   2. check every address: it must be public and not this machine's own, unless `sandbox.network.allow` covers it
+ *   3. connect to one of the checked addresses
  *
- * Whether the command may reach the host at all is decided before.
+ * The caller must check first that the host is approved.
  */
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
@@ -15,14 +15,14 @@ import { isPublicAddress, ownAddresses } from "../../lib/public-address.ts";
 import type { EgressOutcome } from "./connections.ts";
 import { maxConcurrentLookups, maxConnectMs, maxIdleMs, maxResolveMs } from "./limits.ts";
 
-/** IP addresses of a host, in the order in which they are to be tried. Rejects when there are none. */
+/** The IP addresses of a host, in the order of preference. Rejects when there are none. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export type Dialled =
   | { type: "connected"; socket: Socket; address: string }
   | { type: "failed"; outcome: Extract<EgressOutcome, "not-public" | "unresolved" | "unreachable" | "closed"> };
 
-/** Never rejects. The caller owns the socket, which has an error listener already. */
+/** Must not reject. The caller owns the socket, which already has an error listener. */
 export type Dial = (host: string, port: number, signal: AbortSignal) => Promise<Dialled>;
 
 export function createDial(allow: readonly AddressRule[], resolve: Resolve = resolveWithSystem): Dial {
@@ -44,23 +44,23 @@ async function resolveWithSystem(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Commands that ask for one name in a hundred connections must not take every thread of the process. */
+/** Shares look-ups of one name, so that a command with many connections can't block all threads of the process. */
 function shareLookups(resolve: Resolve): Resolve {
   const lookups = new PQueue({ concurrency: maxConcurrentLookups });
-  const underWay = new Map<string, Promise<string[]>>();
+  const pending = new Map<string, Promise<string[]>>();
   return (host) => {
-    const known = underWay.get(host);
-    if (known !== undefined) return known;
+    const existing = pending.get(host);
+    if (existing !== undefined) return existing;
     const answer = lookups
       .add(async () => (await resolve(host)).filter((address) => isIP(address) !== 0))
       .catch((): string[] => [])
-      .finally(() => underWay.delete(host));
-    underWay.set(host, answer);
+      .finally(() => pending.delete(host));
+    pending.set(host, answer);
     return answer;
   };
 }
 
-/** Look-ups of the system can't be stopped, only left alone. */
+/** Resolves to no addresses after an abort or a timeout. The look-up itself can't be stopped. */
 function untilAborted(answer: Promise<string[]>, signal: AbortSignal): Promise<string[]> {
   return new Promise((resolve) => {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(maxResolveMs)]);

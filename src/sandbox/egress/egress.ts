@@ -1,12 +1,12 @@
 /**
- * Network access for commands, after a person's approval: a proxy for each command, which is the only way out of its view.
+ * Network access for approved commands. Each command gets a proxy, which is the only way out of its view.
  *
  *     const session = await egress.open(hosts, signal);
  *     const view = await sandbox.open({ ..., mounts: session.mounts }, signal);
  *     view.start({ text, env: await session.connect(view.pid, signal) });
  *
- * The proxy lets through the approved hosts and ports only, resolves names itself, refuses addresses that are not public,
- * adds secrets, and logs every connection.
+ * The proxy accepts only the approved hosts and ports, resolves names itself, refuses addresses that are not public, adds
+ * secrets, and logs every connection.
  */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,24 +27,24 @@ import { describeRefusals } from "./replies.ts";
 import { type EgressSecret, type EgressSecretSettings, readSecrets, secretsFor } from "./secrets.ts";
 
 export interface EgressOptions {
-  /** `sandbox.network.allow`: hosts, addresses and networks that may be reached although they are not public. */
+  /** `sandbox.network.allow`: hosts, addresses and networks that are allowed although they are not public. */
   allow: readonly string[];
-  /** `sandbox.network.always`: hosts that every command may reach, written as in a call. Default: none. */
+  /** `sandbox.network.always`: hosts that every command may reach, in the syntax of a call. Default: none. */
   always?: readonly string[];
-  /** `sandbox.network.secrets`, with the environment's values filled in. */
+  /** `sandbox.network.secrets`, with environment variables filled in. */
   secrets: EgressSecretSettings;
-  /** Called once for each connection, at its end. Must not throw. Host names in it are the command's choice: escape them. */
+  /** Called once per connection, when it ends. Must not throw. Host names are untrusted: escape them. */
   log(connection: EgressConnection): void;
   /** Default: the system's resolver. */
   resolve?: Resolve;
-  /** PEM; trusted besides the roots of Node, of the system and of NODE_EXTRA_CA_CERTS. */
+  /** PEM. Trusted in addition to the roots of Node, of the system and of NODE_EXTRA_CA_CERTS. */
   roots?: readonly string[];
 }
 
 export interface Egress {
-  /** Whether a host, written as in a call, is one of `always` on every port that it means. False for what can't be read. */
+  /** Whether `always` covers the host on all its ports. The host has the syntax of a call; false when it is not valid. */
   isFree(host: string): boolean;
-  /** Lines of plain text for a card: each host with its ports, and the secret that its requests will carry. */
+  /** Plain text lines for a card: each host with its ports, and the secrets that its requests carry. */
   describe(hosts: readonly ApprovedHost[]): string[];
   open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;
   /** Closes every session. */
@@ -52,21 +52,21 @@ export interface Egress {
 }
 
 export interface EgressSession {
-  /** Folders that must be mounted in the view, read-only. Empty where no TLS is terminated. */
+  /** Folders to mount in the view, read-only. Empty when no TLS is terminated. */
   mounts: readonly { from: string; at: string }[];
   /**
-   * Starts the proxy on the view's loopback and gives the command's environment. `pid`: see `openListener`. At most once.
-   * Rejects with code `egress.listen`.
+   * Starts the proxy on the view's loopback and resolves to the command's environment. For `pid`, see `openListener`. Must
+   * be called at most once. Rejects with code `egress.listen`.
    */
   connect(pid: number, signal: AbortSignal): Promise<Record<string, string>>;
   connections(): EgressConnection[];
-  /** Sentences for the model about what the proxy refused; empty when it refused nothing. */
+  /** Tells the model what the proxy refused; empty when it refused nothing. */
   refusals(): string;
-  /** Cuts every connection at once. Never rejects; may be called again. */
+  /** Cuts every connection at once. Must not reject. May be called again. */
   close(): Promise<void>;
 }
 
-/** Throws a RemoraError for an operator when a setting can't be read. */
+/** Throws a RemoraError for the operator when a setting is not valid. */
 export function createEgress(options: EgressOptions): Egress {
   const secrets = readSecrets(options.secrets);
   const free = (options.always ?? []).flatMap(readFree);
@@ -106,16 +106,16 @@ interface SessionParts {
   secrets: readonly EgressSecret[];
   dial: Dial;
   authority: CertificateAuthority | undefined;
-  /** Holds the bundle of roots; deleted at the end. */
+  /** Holds the certificate bundle; removed when the session closes. */
   folder: string | undefined;
   roots: Roots;
   log(connection: EgressConnection): void;
 }
 
-const overLimit = `The command used up its network access: ${maxConnections} connections or ${formatBytes(maxSessionBytes)}.`;
+const overLimit = `The command reached its network limit: ${maxConnections.toLocaleString("en")} connections or ${formatBytes(maxSessionBytes)}.`;
 const bundleName = "certificates.pem";
 const wgetSettings = "wgetrc";
-/** Where the folder with the bundle is inside a view. */
+/** Path of the bundle's folder inside a view. */
 const bundleMount = "/run/remora";
 
 function createSession(
@@ -156,7 +156,7 @@ function createSession(
   };
 }
 
-/** Loaded by the first session that needs it. */
+/** Loads the module on first use. */
 async function makeAuthority(): Promise<CertificateAuthority> {
   const { createAuthority } = await import("./certificates.ts");
   return createAuthority();
@@ -167,7 +167,7 @@ interface Roots {
   context(): SecureContext;
 }
 
-/** Reading some 150 certificates takes a moment, and most sessions need none. */
+/** Reads the root certificates on first use: there are about 150, and most sessions need none. */
 function createRoots(more: readonly string[]): Roots {
   let certificates: readonly string[] | undefined;
   let secureContext: SecureContext | undefined;
@@ -186,7 +186,7 @@ function createRoots(more: readonly string[]): Roots {
   };
 }
 
-/** Public certificates: the command's user must be able to read them. wget takes their place from a file only. */
+/** Writes the bundle readable for everyone, because the command's user must read it. wget needs a settings file. */
 async function writeBundle(certificates: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "remora-egress-"));
   const text = certificates.map((certificate) => `${certificate.trim()}\n`).join("");

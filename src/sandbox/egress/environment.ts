@@ -1,29 +1,29 @@
-/** The environment variables by which programs find the proxy and trust its certificates. */
+/** Environment variables that tell programs to use the proxy and to trust its certificates. */
 
 /** Files inside the view. */
 export interface CertificateFiles {
-  /** Roots, in PEM. */
+  /** Root certificates in PEM. */
   bundle: string;
-  /** Settings for wget that name the bundle. */
+  /** wget settings that name the bundle. */
   wgetrc: string;
 }
 
-/** `certificates` are absent where no TLS is terminated. */
+/** `certificates` is absent when no TLS is terminated. */
 export function proxyEnvironment(port: number, certificates?: CertificateFiles): Record<string, string> {
   const proxy = `http://127.0.0.1:${port}`;
   const direct = "localhost,127.0.0.1,::1";
   return {
     ...{ http_proxy: proxy, https_proxy: proxy, all_proxy: proxy, no_proxy: direct },
     ...{ HTTP_PROXY: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NO_PROXY: direct },
-    // Node's own fetch and http ignore the variables above unless this is set (from 22.21 and 24.5 on).
+    // Node's own fetch and http ignore the variables above without this one (22.21 and 24.5 or newer).
     NODE_USE_ENV_PROXY: "1",
-    // Yarn from version 2 on reads its own names only.
+    // Yarn 2 and newer read only their own names.
     ...{ YARN_HTTP_PROXY: proxy, YARN_HTTPS_PROXY: proxy },
     ...(certificates === undefined ? {} : certificateEnvironment(certificates)),
   };
 }
 
-/** Each names a file that replaces the program's own roots; NODE_EXTRA_CA_CERTS adds to them. */
+/** The files replace the programs' own roots, except that NODE_EXTRA_CA_CERTS adds to them. */
 function certificateEnvironment({ bundle: file, wgetrc }: CertificateFiles): Record<string, string> {
   return {
     SSL_CERT_FILE: file, // OpenSSL, Go, Ruby, Python's ssl

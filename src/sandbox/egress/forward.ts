@@ -1,8 +1,8 @@
 /**
- * Requests that the proxy can read: plain HTTP, and requests inside TLS that it terminates.
+ * Forwards requests that the proxy can read: plain HTTP, and requests inside TLS that it terminates.
  *
- * Each is parsed, checked and written anew over a connection of its own, so that two readings of one request can't
- * differ. Secrets are added here, after everything that the command sent has been decided.
+ * Each request is parsed, checked and written anew on a connection of its own, so that proxy and server can't read it
+ * differently. Secrets are added last, after all checks.
  */
 import {
   type ClientRequest,
@@ -33,7 +33,7 @@ interface Outgoing {
   type: "outgoing";
   target: RequestTarget;
   connection: OpenConnection;
-  /** TLS where the target wants it. */
+  /** A TLS socket for https targets. */
   socket: Duplex;
 }
 
@@ -50,14 +50,14 @@ export async function forwardRequest(
   const { target, connection, socket } = opened;
   const outgoing = send(context, request, opened, ["Connection", "close"]);
   if (outgoing === undefined) return sendReply(response, badRequest("The request can't be forwarded."));
-  // The command waits for this word with its body. Whether the body is welcome, the answer says.
+  // The command waits for the 100 before it sends its body. The server's answer tells whether it accepted the body.
   if (request.headers.expect !== undefined && request.httpVersion === "1.1") response.writeContinue();
   let outcome: "failed" | "ended" = "failed";
   outgoing.on("response", (incoming) => {
     try {
       response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? "", responseHeaders(incoming));
     } catch {
-      // A status or a reason that may not be written, such as 099.
+      // Node refuses to write some statuses and reasons, such as 099.
       sendReply(response, dialFailed("failed", target.host, target.port));
       return void outgoing.destroy();
     }
@@ -73,7 +73,7 @@ export async function forwardRequest(
   });
   socket.once("close", () => {
     connection.end(outcome);
-    // The rest of a body that nobody takes would hold up the connection.
+    // An unread rest of the body would block the connection.
     request.unpipe(outgoing);
     request.resume();
   });
@@ -86,7 +86,7 @@ export async function forwardRequest(
   if (response.destroyed) outgoing.destroy();
 }
 
-/** WebSocket: after the server has agreed, bytes go both ways. */
+/** Forwards a WebSocket upgrade. Once the server agrees, bytes flow both ways. */
 export async function forwardUpgrade(
   context: ProxyContext,
   request: IncomingMessage,
@@ -126,7 +126,7 @@ export async function forwardUpgrade(
   if (client.destroyed) outgoing.destroy();
 }
 
-/** Decides, and connects. */
+/** Checks the request, and connects. */
 async function open(
   context: ProxyContext,
   request: IncomingMessage,
@@ -144,7 +144,7 @@ async function open(
     connection.end("not-approved");
     return { type: "refused", reply: notApproved(host, port, context.hosts) };
   }
-  // The server would send the secret back.
+  // A server answers TRACE with the request, secret included.
   if (request.method === "TRACE" && findSecret(context.secrets, scheme, host, port) !== undefined) {
     connection.end("bad-request");
     return { type: "refused", reply: badRequest("TRACE is not available for this host.", 405) };
@@ -167,7 +167,7 @@ async function connect(context: ProxyContext, target: RequestTarget, connection:
   return { type: "refused", reply: dialFailed("certificate", host, port) };
 }
 
-/** Undefined when the server is not the one that its name says. */
+/** Undefined when the server can't prove its name. */
 function handshake(context: ProxyContext, socket: Socket, host: string): Promise<Duplex | undefined> {
   return new Promise((resolve) => {
     const secure = connectTls({
@@ -192,7 +192,7 @@ function handshake(context: ProxyContext, socket: Socket, host: string): Promise
   });
 }
 
-/** Undefined when Node refuses to write the request; its connection is closed then. */
+/** Undefined when Node refuses to write the request. The connection is closed then. */
 function send(
   context: ProxyContext,
   request: IncomingMessage,

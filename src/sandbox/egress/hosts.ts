@@ -1,30 +1,31 @@
 /**
- * The hosts that a call asks for, as `network: ["github.com", "packages.example.com:8443"]`.
+ * Parses the hosts that a call asks for, such as `network: ["github.com", "packages.example.com:8443"]`.
  *
- * An entry is a host name or an IP address, with or without a port. Without a port it means 443 and 80. Wildcards are
- * refused: a person who approves `*.example.com` can't know which machines that is.
+ * An entry is a host name or an IP address with an optional port. Without a port it means 443 and 80. Wildcards are refused,
+ * because a person who approves `*.example.com` can't know which machines it covers.
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { domainToASCII, domainToUnicode } from "node:url";
-import { defaultPorts, maxHostCharacters, maxHosts } from "./limits.ts";
+import { shorten } from "../../lib/text/shorten.ts";
+import { defaultPorts, maxHostCharacters, maxHosts, maxQuotedCharacters } from "./limits.ts";
 
 export interface ApprovedHost {
-  /** ASCII and lower case: a name in its punycode form, or an address as Node writes it (IPv6 without brackets). */
+  /** Lower-case ASCII: a name in punycode, or an address as Node writes it (IPv6 without brackets). */
   host: string;
-  /** In the order in which they were named; at least one. */
+  /** At least one, in the order of the call. */
   ports: number[];
 }
 
 export type HostList = { type: "hosts"; hosts: ApprovedHost[] } | { type: "refused"; message: string };
 
-/** The message of a refusal is one sentence for the model. Entries for the same host become one. */
+/** Joins entries for the same host. `message` is one sentence for the model. */
 export function parseHosts(list: readonly string[]): HostList {
   if (list.length === 0) return refused("The list of hosts is empty: name each host, such as github.com.");
   if (list.length > maxHosts) return refused(`At most ${maxHosts} hosts can be approved for one call.`);
   const found = new Map<string, Set<number>>();
   for (const written of list) {
     const entry = parseEntry(written);
-    if (typeof entry === "string") return refused(`${shown(written)} ${entry}`);
+    if (typeof entry === "string") return refused(`${quoted(written)} ${entry}`);
     const ports = found.get(entry.host) ?? new Set();
     for (const port of entry.ports) ports.add(port);
     found.set(entry.host, ports);
@@ -36,7 +37,7 @@ export function isApproved(hosts: readonly ApprovedHost[], host: string, port: n
   return hosts.some((approved) => approved.host === host && approved.ports.includes(port));
 }
 
-/** One line of plain text for a card; a name in another script is shown in both forms. */
+/** One line of plain text for a card. Shows a name in another script in both forms. */
 export function hostLine({ host, ports }: ApprovedHost): string {
   const unicode = domainToUnicode(host);
   const also = unicode === "" || unicode === host ? "" : ` (${unicode})`;
@@ -49,7 +50,7 @@ export function authorityText(host: string, port: number): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The host and port of a CONNECT request or of a URL's authority; undefined for anything that is not exactly that. */
+/** Parses the target of a CONNECT request or the authority of a URL. Undefined for anything else. */
 export function parseAuthority(text: string, defaultPort?: number): { host: string; port: number } | undefined {
   const [, bracketed, name, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/?#[\]\\%]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const port = digits === undefined ? defaultPort : Number(digits);
@@ -59,25 +60,25 @@ export function parseAuthority(text: string, defaultPort?: number): { host: stri
   return host === undefined ? undefined : { host, port };
 }
 
-/** A name in its ASCII form or a dotted IPv4 address; undefined for other spellings of an address and for what is no name. */
+/** A name in ASCII or a dotted IPv4 address. Undefined for other spellings of addresses and for invalid names. */
 export function normalizeName(text: string): string | undefined {
   const withoutDot = text.toLowerCase().replace(/\.$/, "");
   if (isIPv4(withoutDot)) return withoutDot;
   const ascii = domainToASCII(withoutDot);
   if (ascii === "" || ascii.length > maxHostCharacters) return undefined;
   const labels = ascii.split(".");
-  // 0x7f.1, 2130706433 and 017700000001 are addresses for some programs and names for others.
+  // Some programs read 0x7f.1, 2130706433 and 017700000001 as addresses, others as names.
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "")) return undefined;
   return labels.every((label) => /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label)) ? ascii : undefined;
 }
 
-/** An entry, or what is wrong with it. */
+/** The parsed entry, or what is wrong with it. */
 function parseEntry(written: string): ApprovedHost | string {
   const text = written.trim();
   if (text === "") return "is empty: name a host, such as github.com.";
   if (text.length > maxHostCharacters + 8) return "is too long for a host name.";
   if (text.includes("://") || /[/?#]/.test(text)) return "is a URL: name only its host, such as github.com.";
-  if (text.includes("@")) return "has a user name in it: name only the host, such as github.com.";
+  if (text.includes("@")) return "contains a user name: name only the host, such as github.com.";
   if (text.includes("*")) return "is a wildcard: name each host that the command needs.";
   if (/:\d*$/.test(text) && !isIPv6(text) && !/:\d{1,5}$/.test(text)) return "has no valid port after its colon.";
   const bare = isIPv6(text) ? `[${text}]` : text;
@@ -87,7 +88,7 @@ function parseEntry(written: string): ApprovedHost | string {
     return "is not a host name, host:port or IP address: write it as github.com, packages.example.com:8443 or 192.0.2.1.";
   }
   if (authority.host === "localhost" || authority.host.endsWith(".localhost")) {
-    return "is the sandbox itself: a command reaches servers that it starts there without network access.";
+    return "is the sandbox itself: a command can reach its own servers there without network access.";
   }
   const hasPort = /:\d+$/.test(bare);
   return { host: authority.host, ports: hasPort ? [authority.port] : [...defaultPorts] };
@@ -101,10 +102,9 @@ function refused(message: string): HostList {
   return { type: "refused", message };
 }
 
-/** Quoted, with control and invisible characters escaped. */
-export function shown(text: string): string {
-  const short = text.length > 100 ? `${text.slice(0, 100)}…` : text;
-  return JSON.stringify(short).replace(
+/** Quotes untrusted text, with control and invisible characters escaped. */
+export function quoted(text: string): string {
+  return JSON.stringify(shorten(text, maxQuotedCharacters)).replace(
     /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
   );

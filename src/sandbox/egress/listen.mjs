@@ -1,6 +1,6 @@
 /**
- * Runs inside a view's network namespace, started by listener.ts: listens on a free port of its loopback, hands the
- * listening socket to Remora and ends.
+ * Runs inside a view's network namespace, started by listener.ts. It listens on a free loopback port, hands the socket to
+ * Remora and exits.
  */
 import { spawnSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
@@ -12,8 +12,8 @@ const perl = 'socket(my $s, 2, 1, 0) or die; my $r = pack("a16s x14", "lo", 0x41
 const python =
   "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sH14x', b'lo', 0x41))";
 
-/** A new network namespace has its loopback down, and Node has no call for it. One of these is on every distribution. */
-const waysUp = [
+/** A new namespace has its loopback down, and Node can't bring it up. Every distribution has one of these programs. */
+const loopbackCommands = [
   ["ip", "link", "set", "lo", "up"],
   ["busybox", "ip", "link", "set", "lo", "up"],
   ["ifconfig", "lo", "up"],
@@ -21,11 +21,11 @@ const waysUp = [
   ["python3", "-c", python],
 ];
 
-// `os.networkInterfaces` leaves out what is down.
+// `os.networkInterfaces` leaves out interfaces that are down.
 const isUp = () => networkInterfaces().lo !== undefined;
 
 function bringUp() {
-  for (const [program, ...args] of waysUp) {
+  for (const [program, ...args] of loopbackCommands) {
     if (isUp()) return;
     spawnSync(program, args, { stdio: "ignore" });
   }

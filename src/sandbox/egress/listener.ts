@@ -1,8 +1,8 @@
 /**
- * A listening socket on the loopback of a view's network namespace, owned by this process.
+ * Opens a listening socket on the loopback of a view's network namespace, owned by this process.
  *
- * A short-lived helper enters the view's user and network namespaces, listens there, and hands the socket over Node's IPC
- * channel. The socket stays in its namespace: only the view can reach it, and nothing has to relay its connections.
+ * A short-lived helper enters the view's user and network namespaces, listens there, and passes the socket over Node's IPC
+ * channel. The socket stays in its namespace: only the view can reach it, and no relay is needed.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readlink } from "node:fs/promises";
@@ -14,7 +14,7 @@ import { maxListenMs } from "./limits.ts";
 
 export interface ViewListener {
   server: Server;
-  /** On 127.0.0.1 of the view. */
+  /** On the view's 127.0.0.1. */
   port: number;
 }
 
@@ -28,20 +28,19 @@ const loopbackDown =
   "its loopback is down, and none of ip, busybox, ifconfig, perl and python3 could bring it up: install iproute2";
 
 /**
- * `pid` is a process in the view's network namespace whose user namespace owns that network namespace, for example the
- * process that `unshare --user --net` started. A process that has entered a further user namespace will not do.
- * Rejects with code `egress.listen`.
+ * `pid` must be in the view's network namespace and in the user namespace that owns it, such as the process that
+ * `unshare --user --net` started. It must not be in a nested user namespace. Rejects with code `egress.listen`.
  */
 export async function openListener(pid: number, signal: AbortSignal): Promise<ViewListener> {
   signal.throwIfAborted();
   const child = spawn(
     "nsenter",
     ["--target", String(pid), "--user", "--net", "--preserve-credentials", process.execPath, helper],
-    // No environment of ours: the helper runs beside the command.
+    // The helper runs beside the command, so it gets no environment of ours.
     { stdio: ["ignore", "ignore", "pipe", "ipc"], env: { PATH: searchPath() }, serialization: "json" },
   );
   const { port, namespace, server } = await listening(child, signal);
-  // A view that has just ended may have left its pid to another process.
+  // If the view has just ended, another process may have its pid.
   if (namespace === (await readlink("/proc/self/ns/net"))) {
     server.close();
     throw problem(`process ${pid} is not in a network namespace of its own`);
@@ -71,12 +70,12 @@ function listening(child: ChildProcess, signal: AbortSignal): Promise<ViewListen
       if (errors.length < maxErrorCharacters) errors += chunk;
     });
     child.on("error", (thrown) => fail("nsenter did not start: install util-linux", thrown));
-    child.once("close", () => fail(errors.trim() || "its process ended without an answer"));
+    child.once("close", () => fail(errors.trim() || "the helper ended without an answer"));
     child.once("message", (message, handle) => {
       const reply = replySchema.safeParse(message);
-      if (!reply.success) return fail("its process gave no valid answer");
+      if (!reply.success) return fail("the helper gave no valid answer");
       if ("error" in reply.data) return fail(reply.data.error === "loopback" ? loopbackDown : reply.data.error);
-      if (!(handle instanceof Server)) return fail("it handed over no socket");
+      if (!(handle instanceof Server)) return fail("the helper passed no socket");
       settle();
       resolve({ ...reply.data, server: handle });
     });
@@ -84,7 +83,7 @@ function listening(child: ChildProcess, signal: AbortSignal): Promise<ViewListen
   });
 }
 
-/** util-linux and iproute2 are in the system folders on some distributions only. */
+/** On some distributions, util-linux and iproute2 are only in the system folders. */
 function searchPath(): string {
   return [process.env.PATH ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].join(":");
 }

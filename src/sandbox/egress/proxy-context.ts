@@ -1,4 +1,4 @@
-/** What every request of one session is decided by. */
+/** What the proxy of one session knows when it decides about a request. */
 import type { SecureContext } from "node:tls";
 import type { CertificateAuthority } from "./certificates.ts";
 import type { ConnectionRecords } from "./connections.ts";
@@ -8,13 +8,13 @@ import type { EgressSecret } from "./secrets.ts";
 
 export interface ProxyContext {
   hosts: readonly ApprovedHost[];
-  /** Of these hosts only. */
+  /** Only the secrets of these hosts. */
   secrets: readonly EgressSecret[];
   dial: Dial;
   records: ConnectionRecords;
-  /** Exists where a secret is for https. */
+  /** Present when a secret is for https. */
   authority: CertificateAuthority | undefined;
-  /** The roots that servers are verified with. */
+  /** The root certificates that verify servers. */
   trust(): SecureContext;
   /** Aborts when the session ends. */
   signal: AbortSignal;

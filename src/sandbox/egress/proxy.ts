@@ -1,4 +1,4 @@
-/** The HTTP proxy of one session: reads what a command sends to its port, and limits how much and how long. */
+/** The HTTP proxy of one session. It reads the command's requests and limits their number, size and duration. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket, Server as SocketServer } from "node:net";
 import type { Duplex } from "node:stream";
@@ -21,13 +21,13 @@ import type { TerminatedHost } from "./request-target.ts";
 import { connectTunnel } from "./tunnel.ts";
 
 export interface Proxy {
-  /** Takes the connections of a listening socket from now on, and owns it. */
+  /** Serves the connections of a listening socket, and owns it. */
   listen(socket: SocketServer): void;
   /** Cuts every connection. May be called again. */
   close(): void;
 }
 
-/** `onLimit` is called once, when the command has used up its connections or bytes; the proxy has closed then. */
+/** Calls `onLimit` once, when the command reached its limit of connections or bytes and the proxy has closed. */
 export function createProxy(context: ProxyContext, onLimit: () => void): Proxy {
   const sockets = new Set<Socket>();
   const terminated = new WeakMap<Duplex, TerminatedHost>();
@@ -108,7 +108,7 @@ function createHttpServer(): Server {
     headersTimeout: maxHeaderMs,
     connectionsCheckingInterval: headerCheckIntervalMs,
     keepAliveTimeout: maxKeepAliveMs,
-    // Uploads may take as long as bytes come; see maxIdleMs.
+    // Uploads have no time limit while bytes arrive; see maxIdleMs.
     requestTimeout: 0,
     insecureHTTPParser: false,
     noDelay: true,
@@ -119,12 +119,12 @@ function createHttpServer(): Server {
   return server;
 }
 
-/** Other upgrades, such as h2c, are optional: the server answers as if they had not been offered. */
+/** Servers may ignore other upgrades, such as h2c, and the proxy does not offer them. */
 function isWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
 }
 
-/** A connection that Node's server has let go of. */
+/** Takes a connection over from Node's server. */
 function takeOver(stream: Duplex, head: Buffer): Socket {
   const socket = stream as Socket;
   socket.on("error", () => {});
@@ -133,7 +133,7 @@ function takeOver(stream: Duplex, head: Buffer): Socket {
   return socket;
 }
 
-/** A bug in the proxy costs the command its connection and nothing else. */
+/** A bug in the proxy must cost the command only its connection. */
 function run(owner: { destroy(): unknown }, work: Promise<void>): void {
   work.catch(() => owner.destroy());
 }

@@ -1,12 +1,12 @@
-/** What the proxy itself answers, in words that lead the model to what it can do. */
+/** The proxy's own answers. They tell the model what it can do. */
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { EgressConnection, EgressOutcome } from "./connections.ts";
-import { type ApprovedHost, authorityText, shown } from "./hosts.ts";
+import { type ApprovedHost, authorityText, quoted } from "./hosts.ts";
 
 export interface ProxyReply {
   status: number;
-  /** Sentences, with a line break at the end. */
+  /** Sentences that end with a line break. */
   text: string;
 }
 
@@ -22,15 +22,14 @@ export function badRequest(text: string, status = 400): ProxyReply {
   return { status, text: `${text}\n` };
 }
 
-/** For a response that has not begun; otherwise the connection is cut. */
+/** Cuts the connection when the response has already begun. */
 export function sendReply(response: ServerResponse, { status, text }: ProxyReply): void {
   if (response.headersSent) return void response.destroy();
-  // What is left of the request's body is not read.
   response.writeHead(status, { ...replyHeaders, "content-length": Buffer.byteLength(text) });
   response.end(text);
 }
 
-/** For a connection that is no longer read as HTTP. */
+/** For a connection that left the HTTP server. */
 export function writeReply(socket: Socket, { status, text }: ProxyReply): void {
   if (!socket.writable) return void socket.destroy();
   const headers = Object.entries({ ...replyHeaders, "content-length": Buffer.byteLength(text) });
@@ -41,8 +40,8 @@ export function writeReply(socket: Socket, { status, text }: ProxyReply): void {
 const replyHeaders = { "content-type": "text/plain; charset=utf-8", connection: "close" };
 
 /**
- * What the proxy refused, for the result of the command: many programs show the status of a refusal and not its text.
- * Empty when nothing was refused.
+ * Lists the refusals for the command's result, because many programs print only the status of a response. Empty when the
+ * proxy refused nothing.
  */
 export function describeRefusals(connections: readonly EgressConnection[], hosts: readonly ApprovedHost[]): string {
   const sentences = connections
@@ -50,46 +49,47 @@ export function describeRefusals(connections: readonly EgressConnection[], hosts
     .map(({ outcome, host, port }) => {
       return outcome === "not-approved" ? notApprovedText(host, port, hosts) : failureText(outcome, host, port);
     });
-  const different = [...new Set(sentences)];
-  const more = different.length > maxDescribed ? [`The proxy refused ${different.length - maxDescribed} more.`] : [];
-  return [...different.slice(0, maxDescribed), ...more].join("\n");
+  const distinct = [...new Set(sentences)];
+  const more =
+    distinct.length > maxDescribedRefusals ? [`The proxy refused ${distinct.length - maxDescribedRefusals} more.`] : [];
+  return [...distinct.slice(0, maxDescribedRefusals), ...more].join("\n");
 }
 
-const maxDescribed = 5;
+const maxDescribedRefusals = 5;
 
 function notApprovedText(host: string, port: number, hosts: readonly ApprovedHost[]): string {
   const approved = hosts.flatMap(({ host: name, ports }) => ports.map((one) => authorityText(name, one)));
-  return `${targetText(host, port)} is not approved for this command. Approved: ${approved.join(", ")}. If the command needs it, call shell_exec again and name it in network as well; a person will be asked.`;
+  return `${targetText(host, port)} is not approved for this command. Approved: ${approved.join(", ")}. If the command needs it, call shell_exec again and name it in network as well. A person will be asked.`;
 }
 
 function failureText(outcome: EgressOutcome, host: string, port: number): string {
   const target = targetText(host, port);
   switch (outcome) {
     case "not-public":
-      return `${target} is an address inside a private network or this machine. An operator can allow it under sandbox.network.allow.`;
+      return `${target} has an address inside a private network or on this machine. An operator can allow it in sandbox.network.allow.`;
     case "unresolved":
-      return `${target} can't be reached: there is no such host, or its name can't be looked up at the moment.`;
+      return `${target} can't be reached: the host name can't be resolved.`;
     case "unreachable":
-      return `${target} can't be reached: no connection could be made.`;
+      return `${target} can't be reached: the connection failed.`;
     case "certificate":
-      return `${target} can't be reached: TLS failed, or a certificate is not valid or not trusted.`;
+      return `${target} can't be reached: TLS failed, or a certificate is invalid or untrusted.`;
     case "wrong-name":
-      return `${target} was refused: the command asked for another host inside TLS than the one that it connected to.`;
+      return `${target} was refused: inside TLS, the command asked for a different host.`;
     case "bad-request":
-      return `A request to ${target} was refused: it can't be forwarded.`;
+      return `A request to ${target} was refused: the proxy can't forward it.`;
     case "not-approved":
     case "open":
     case "ended":
     case "failed":
     case "closed":
-      return `The connection to ${target} broke off.`;
+      return `The connection to ${target} was interrupted.`;
     default:
       return outcome satisfies never;
   }
 }
 
-/** The command chooses the text, and the model reads it. */
+/** Untrusted: the command chooses the text, and the model reads it. */
 function targetText(host: string, port: number): string {
   const text = authorityText(host, port);
-  return /^[\w.:[\]-]+$/.test(text) ? text : shown(text);
+  return /^[\w.:[\]-]+$/.test(text) ? text : quoted(text);
 }

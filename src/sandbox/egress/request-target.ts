@@ -1,4 +1,4 @@
-/** Where a request to the proxy is to go, and what of it is forwarded. */
+/** Reads the target of a proxy request, and selects the headers to forward. */
 import type { IncomingMessage } from "node:http";
 import { authorityText, parseAuthority } from "./hosts.ts";
 import { pairsOf } from "./secrets.ts";
@@ -7,20 +7,20 @@ export interface RequestTarget {
   scheme: "http" | "https";
   host: string;
   port: number;
-  /** Path and query, as the command wrote them. */
+  /** Path and query as the command wrote them. */
   path: string;
 }
 
-/** A target, or a sentence that says why there is none. */
+/** The target, or a sentence that says why the request is refused. */
 export type TargetReading = { type: "target"; target: RequestTarget } | { type: "refused"; why: string };
 
-/** The host whose TLS the proxy has terminated on this connection. */
+/** The host whose TLS the proxy terminates on this connection. */
 export interface TerminatedHost {
   host: string;
   port: number;
 }
 
-/** Host names the resource for some servers and the request line for others: both must say the same (RFC 9112, 3.2.2). */
+/** Some servers use the Host header and others the request line, so both must agree (RFC 9112, 3.2.2). */
 export function readTarget(request: IncomingMessage, terminated: TerminatedHost | undefined): TargetReading {
   const framing = framingProblem(request);
   if (framing !== undefined) return refused(framing);
@@ -35,7 +35,7 @@ export function readTarget(request: IncomingMessage, terminated: TerminatedHost 
     return refused("This is an HTTP proxy: send CONNECT host:port, or a request with a complete http:// URL.");
   }
   const named = terminated ?? parseAuthority(written ?? "", defaultPort);
-  if (named === undefined) return refused("The URL of the request names no host, or has a user name in it.");
+  if (named === undefined) return refused("The URL of the request names no host, or contains a user name.");
   if (!agrees(request, named, defaultPort)) return refused("The Host header names another host than the request.");
   return { type: "target", target: { scheme, ...named, path: terminated === undefined ? pathOf(path) : url } };
 }
@@ -44,7 +44,7 @@ function pathOf(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-/** HTTP/1.0 may do without Host. */
+/** HTTP/1.0 requests may lack a Host header. */
 function agrees({ rawHeaders }: IncomingMessage, named: TerminatedHost, defaultPort: number): boolean {
   const hosts = pairsOf(rawHeaders).filter(([name]) => name.toLowerCase() === "host");
   if (hosts.length > 1) return false;
@@ -54,14 +54,14 @@ function agrees({ rawHeaders }: IncomingMessage, named: TerminatedHost, defaultP
   });
 }
 
-/** The parser has refused what is ambiguous; what is left here is what the proxy would forward wrongly. */
+/** Node's parser refuses ambiguous framing. This refuses what the proxy can't forward correctly. */
 function framingProblem({ headers, httpVersionMajor }: IncomingMessage): string | undefined {
   if (httpVersionMajor !== 1) return "Only HTTP/1.0 and HTTP/1.1 are supported.";
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
     return "Only the transfer coding chunked is supported.";
   if (coding !== undefined && headers["content-length"] !== undefined) {
-    return "A request has either a Content-Length or a Transfer-Encoding.";
+    return "A request can't have both Content-Length and Transfer-Encoding.";
   }
   return undefined;
 }
@@ -70,14 +70,14 @@ function refused(why: string): TargetReading {
   return { type: "refused", why };
 }
 
-/** RFC 9110, 7.6.1: these belong to one connection, and so does what `Connection` names. */
+/** These belong to one connection, and so do the headers that `Connection` names (RFC 9110, 7.6.1). */
 const hopByHop = new Set(
   ["connection", "keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate", "te", "trailer"].concat(
     ["transfer-encoding", "upgrade", "expect", "host", "http2-settings"],
   ),
 );
 
-/** Names and values in turn, for Node's client. */
+/** Alternating names and values, for Node's client. */
 export function requestHeaders(request: IncomingMessage, target: RequestTarget): string[] {
   const kept = endToEnd(request.rawHeaders, (name) => hopByHop.has(name));
   const isDefault = target.port === (target.scheme === "http" ? 80 : 443);
@@ -92,7 +92,7 @@ function framingHeaders({ headers, method = "" }: IncomingMessage): string[] {
   return headers["content-length"] === undefined && hasBodyMethod ? ["Content-Length", "0"] : [];
 }
 
-/** Everything the server sent, less what belongs to its connection with the proxy. */
+/** The server's headers without those of its connection to the proxy. */
 export function responseHeaders({ rawHeaders }: IncomingMessage): string[] {
   const onHop = new Set([
     "connection",
@@ -118,7 +118,7 @@ function endToEnd(rawHeaders: readonly string[], isOnHop: (name: string) => bool
           .map((token) => token.trim()),
       ),
   );
-  // A message keeps its length, whatever Connection says of it.
+  // A message must keep its length, even if Connection names it.
   named.delete("content-length");
   return pairs.filter(([name]) => !isOnHop(name.toLowerCase()) && !named.has(name.toLowerCase())).flat();
 }

@@ -1,10 +1,10 @@
 /**
- * Secrets that the proxy adds to requests, so that no command holds them (`sandbox.network.secrets`):
+ * Secrets that the proxy adds to requests, so that commands never hold them (`sandbox.network.secrets`):
  *
  *     api.github.com: { Authorization: "Bearer ${GITHUB_TOKEN}" }
  *     http://gateway.internal:8080: { X-Api-Key: "${GATEWAY_KEY}" }
  *
- * A key without a scheme means https. Plain HTTP sends the secret in clear, so it must be written.
+ * A key without a scheme means https. Plain HTTP sends the secret unencrypted, so the key must say http.
  */
 import { RemoraError } from "../../lib/errors.ts";
 import { type ApprovedHost, isApproved, parseAuthority } from "./hosts.ts";
@@ -15,11 +15,11 @@ export interface EgressSecret {
   scheme: "https" | "http";
   host: string;
   port: number;
-  /** Never shown, logged or put into an error. */
+  /** Must not be shown, logged or put into an error. */
   headers: { name: string; value: string }[];
 }
 
-/** These describe the message or the connection; another value would break both. */
+/** Headers that frame the message or the connection. Another value would break both. */
 const reservedHeaders = new Set(
   [
     "host",
@@ -34,7 +34,7 @@ const reservedHeaders = new Set(
   ].concat(["proxy-connection", "proxy-authorization", "proxy-authenticate", "date", "via"]),
 );
 
-/** Throws a RemoraError for an operator; it names keys and headers, never values. */
+/** Throws a RemoraError for the operator. It names keys and headers, never values. */
 export function readSecrets(settings: EgressSecretSettings): EgressSecret[] {
   return Object.entries(settings).map(([key, headers]) => {
     const [, written = "https", rest = ""] = /^(?:(https?):\/\/)?([^/]*)\/?$/i.exec(key) ?? [];
@@ -47,7 +47,7 @@ export function readSecrets(settings: EgressSecretSettings): EgressSecret[] {
 
 function readHeader(key: string, [name, value]: [string, string]): { name: string; value: string } {
   if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) throw problem(key, `has "${name}", which is not a header name`);
-  if (reservedHeaders.has(name.toLowerCase())) throw problem(key, `sets "${name}", which is not for secrets`);
+  if (reservedHeaders.has(name.toLowerCase())) throw problem(key, `sets "${name}", which can't hold a secret`);
   if (!/^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(value)) {
     throw problem(
       key,
@@ -57,7 +57,7 @@ function readHeader(key: string, [name, value]: [string, string]): { name: strin
   return { name, value };
 }
 
-/** Those that a command with these hosts may cause to be sent. */
+/** The secrets that requests to these hosts may carry. */
 export function secretsFor(secrets: readonly EgressSecret[], hosts: readonly ApprovedHost[]): EgressSecret[] {
   return secrets.filter(({ host, port }) => isApproved(hosts, host, port));
 }
@@ -71,11 +71,11 @@ export function findSecret(
   return secrets.find((secret) => secret.scheme === scheme && secret.host === host && secret.port === port);
 }
 
-/** Replaces whatever the command sent under these names. `headers` has names and values in turn. */
+/** Replaces headers of the same names. `headers` has alternating names and values. */
 export function withSecret(headers: readonly string[], secret: EgressSecret | undefined): string[] {
   if (secret === undefined) return [...headers];
-  const names = new Set(secret.headers.map(({ name }) => comparable(name)));
-  const kept = pairsOf(headers).filter(([name]) => !names.has(comparable(name)));
+  const names = new Set(secret.headers.map(({ name }) => comparableName(name)));
+  const kept = pairsOf(headers).filter(([name]) => !names.has(comparableName(name)));
   return [...kept, ...secret.headers.map(({ name, value }): [string, string] => [name, value])].flat();
 }
 
@@ -87,7 +87,7 @@ export function pairsOf(headers: readonly string[]): [name: string, value: strin
 }
 
 /** Some servers read `X_Api_Key` as `X-Api-Key`. */
-function comparable(name: string): string {
+function comparableName(name: string): string {
   return name.toLowerCase().replaceAll("_", "-");
 }
 

@@ -1,4 +1,4 @@
-/** CONNECT: a blind tunnel to an approved host, or TLS that ends here where the host has a secret. */
+/** Serves CONNECT: an opaque tunnel to an approved host, or TLS terminated here when the host has a secret. */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Transform } from "node:stream";
@@ -15,7 +15,7 @@ import { findSecret } from "./secrets.ts";
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-/** `serve` takes over a connection whose TLS has been terminated. */
+/** Hands a connection whose TLS is terminated to `serve`. */
 export async function connectTunnel(
   context: ProxyContext,
   request: IncomingMessage,
@@ -51,7 +51,7 @@ export async function connectTunnel(
   join(client, dialled.socket, connection, gate);
 }
 
-/** Both directions, each with its own end. When one side breaks, the other is cut. */
+/** Connects both directions; each ends on its own. When one side fails, the other is cut. */
 export function join(client: Duplex, server: Socket, connection: OpenConnection, gate?: Transform): void {
   let failed = false;
   const cut = () => {
@@ -64,7 +64,7 @@ export function join(client: Duplex, server: Socket, connection: OpenConnection,
   client.once("close", () => server.destroy());
   server.once("close", () => {
     connection.end(failed ? "failed" : "ended");
-    // Everything the server sent is written before its end is passed on.
+    // Pass on the end only after everything that the server sent.
     if (!client.writableEnded) client.destroy();
   });
   server.pipe(client);
@@ -98,7 +98,7 @@ async function terminate(
     client.destroy();
   });
   server.on("secureConnection", (secure) => {
-    // What follows are requests, and each has a record of its own.
+    // The requests that follow have records of their own.
     connection.end("ended");
     secure.on("error", () => {});
     serve(secure, target);

@@ -1,10 +1,10 @@
-/** How a command ended, in words for the model. */
+/** Describes how a command ended, for the model. */
 import { constants } from "node:os";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { CommandEnd, CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { CommandStatus } from "./view-process.ts";
 
-/** `limit`: what the watchdog saw. `wasKilled`: the caller ended it. */
+/** `limit` is the limit that the watchdog saw exceeded. `wasKilled`: the caller killed the command. */
 export function commandEnd(
   result: CommandStatus,
   { limit, wasKilled, limits }: { limit: CommandLimit | undefined; wasKilled: boolean; limits: ViewLimits },
@@ -14,12 +14,12 @@ export function commandEnd(
   const status = result.type === "gone" ? constants.signals.SIGKILL : result.status;
   const signal = signalName(status & 0x7f);
   const ended = signal === undefined ? { exitCode: (status >> 8) & 0xff } : { signal };
-  const exceeded = limit ?? (wasKilled ? undefined : limitOfSignal(signal));
+  const exceeded = limit ?? (wasKilled ? undefined : limitForSignal(signal));
   if (exceeded !== undefined) return { ...ended, limit: exceeded, message: limitMessage(exceeded, limits) };
   if (wasKilled) return { ...ended, message: "The command was stopped." };
   if (result.type === "gone")
-    return { ...ended, message: "The command was ended from outside, perhaps for lack of memory." };
-  if (signal !== undefined) return { ...ended, message: `The command was ended by ${signal}.` };
+    return { ...ended, message: "The command was killed from outside the sandbox. The machine may be out of memory." };
+  if (signal !== undefined) return { ...ended, message: `The command was killed by ${signal}.` };
   return { ...ended, message: ended.exitCode === 0 ? "" : `The command ended with exit code ${ended.exitCode}.` };
 }
 
@@ -29,8 +29,8 @@ function signalName(number: number): string | undefined {
   return known?.[0] ?? `signal ${number}`;
 }
 
-/** The kernel's own answer to a file or a process that is over its limit. */
-function limitOfSignal(signal: string | undefined): CommandLimit | undefined {
+/** The kernel sends these signals when a file or a process exceeds its limit. */
+function limitForSignal(signal: string | undefined): CommandLimit | undefined {
   if (signal === "SIGXFSZ") return "disk-space";
   return signal === "SIGXCPU" ? "processor-time" : undefined;
 }
@@ -38,19 +38,19 @@ function limitOfSignal(signal: string | undefined): CommandLimit | undefined {
 function limitMessage(limit: CommandLimit, limits: ViewLimits): string {
   switch (limit) {
     case "memory":
-      return `The command was ended: it used more than ${formatBytes(limits.maxMemoryBytes)} of memory.`;
+      return `The command was killed: it used more than ${formatBytes(limits.maxMemoryBytes)} of memory.`;
     case "processes":
-      return `The command was ended: it ran more than ${limits.maxProcesses} processes and threads.`;
+      return `The command was killed: it ran more than ${limits.maxProcesses} processes and threads.`;
     case "processor-time":
-      return `The command was ended: it used more than ${limits.maxProcessorSeconds} s of processor time.`;
+      return `The command was killed: it used more than ${limits.maxProcessorSeconds} s of processor time.`;
     case "disk-space": {
       const { maxLayerBytes, maxFileBytes } = limits;
-      return `The command was ended: it wrote more than ${formatBytes(maxLayerBytes)}, a file over ${formatBytes(maxFileBytes)}, or more than the disk has left.`;
+      return `The command was killed: it wrote more than ${formatBytes(maxLayerBytes)} in total or ${formatBytes(maxFileBytes)} to one file, or the disk is nearly full.`;
     }
     case "files":
-      return `The command was ended: it made more than ${limits.maxLayerFiles} files.`;
+      return `The command was killed: it created more than ${limits.maxLayerFiles} files.`;
     case "output":
-      return "The command was ended: it wrote too much output.";
+      return "The command was killed: it wrote too much output.";
     default:
       return limit satisfies never;
   }

@@ -1,12 +1,12 @@
 /**
- * The second program of a view: it runs one command and ends with it.
+ * The second program of a view. It runs one command:
  *
- *   1. process 1 makes a child, which confines itself and becomes the command
- *   2. process 1 waits for the command's end, for a byte of the host (kill), or for the host's end, and buries orphans
- *   3. it kills everything else in the view, buries it, reports how the command ended, and waits for the host to close
+ *   1. process 1 forks a child, which confines itself and becomes the command
+ *   2. process 1 reaps orphans, and waits for the end of the command, for a kill byte from the host, or for the host to exit
+ *   3. process 1 kills and reaps the rest of the view, reports how the command ended, and waits for the host to close
  *
- * The child enters a second user namespace, in which it is an ordinary user without capabilities. The mounts belong to the
- * first one, so that the command can't undo them even where it is the host's root.
+ * The child enters a second user namespace, where it is an ordinary user without capabilities. The mounts belong to the
+ * first namespace. So the command can't undo them, even if its user is root on the host.
  */
 import { launcherProgram } from "./launcher.ts";
 import { descriptors } from "./mount-steps.ts";
@@ -15,20 +15,20 @@ import { seccompFilter } from "./seccomp.ts";
 import { mapIds } from "./setup-program.ts";
 import type { Processor } from "./system-calls.ts";
 
-/** What the command is in its view; the view's /etc/passwd names it. */
+/** The command's user inside the view, as in the view's /etc/passwd. */
 export const viewUser = { id: 1000, name: "user" } as const;
 
 export interface ResourceLimits {
   maxFileBytes: number;
   maxProcessorSeconds: number;
-  /** What one process may map for writing. */
+  /** Writable memory that one process may map. */
   maxMappedBytes: number;
   maxOpenFiles: number;
-  /** Undefined where the kernel would count the user's processes outside the view. */
+  /** Undefined when the kernel would also count the user's processes outside the view. */
   maxProcesses: number | undefined;
 }
 
-/** Adds the steps that the confined child makes; the last must not return. */
+/** Adds the steps of the confined child. The last step must not return. */
 export type ChildSteps = (program: Program) => void;
 
 const SIGCHLD = 17;
@@ -62,11 +62,13 @@ export function commandProgram(processor: Processor, limits: ResourceLimits, chi
   const report = program.words([reportKinds.ended, 0, 0]) as { data: number };
   const signals = program.words([1n << BigInt(SIGCHLD - 1)]);
   program.call("rt_sigprocmask", [SIG_BLOCK, signals, 0, signalSetBytes]);
-  program.call("signalfd4", [-1, signals, signalSetBytes, SFD_NONBLOCK | O_CLOEXEC], { expected: descriptors.moment });
-  const bury = program.label();
-  program.call("clone", [SIGCHLD, 0, 0, 0, 0], { store: { step: bury, field: 64 }, onZero: childStart });
+  program.call("signalfd4", [-1, signals, signalSetBytes, SFD_NONBLOCK | O_CLOEXEC], {
+    expected: descriptors.temporary,
+  });
+  const reap = program.label();
+  program.call("clone", [SIGCHLD, 0, 0, 0, 0], { store: { step: reap, field: 64 }, onZero: childStart });
   program.call("close_range", [descriptors.outputEnd, descriptors.output, 0], { next: wait, onZero: wait });
-  addWaiting(program, { wait, bury, ended, status: { data: report.data + 8 } });
+  addWaiting(program, { wait, reap, ended, status: { data: report.data + 8 } });
   program.place(ended);
   addEnding(program, report);
   program.place(childStart);
@@ -77,19 +79,19 @@ export function commandProgram(processor: Processor, limits: ResourceLimits, chi
 
 interface Waiting {
   wait: Label;
-  bury: Label;
+  reap: Label;
   ended: Label;
-  /** Where the command's status goes. */
+  /** Receives the command's status. */
   status: Place;
 }
 
-/** The step `bury` expects the command's id, which `clone` stores in it. */
-function addWaiting(program: Program, { wait, bury, ended, status }: Waiting): void {
+/** `clone` stores the command's process id in the step `reap`, which waits for it. */
+function addWaiting(program: Program, { wait, reap, ended, status }: Waiting): void {
   const [noByte, gone] = [program.label(), program.label()];
   const polled = Buffer.alloc(16);
   polled.writeInt32LE(controlFd, 0);
   polled.writeInt16LE(POLLIN, 4);
-  polled.writeInt32LE(descriptors.moment, 8);
+  polled.writeInt32LE(descriptors.temporary, 8);
   polled.writeInt16LE(POLLIN, 12);
   const buffer = program.bytes(Buffer.alloc(128));
   program.place(wait);
@@ -97,28 +99,28 @@ function addWaiting(program: Program, { wait, bury, ended, status }: Waiting): v
   program.call("recvfrom", [controlFd, buffer, 1, MSG_DONTWAIT, 0, 0], { onZero: gone, onError: noByte });
   program.call("kill", [-1, SIGKILL], { onError: "ignore" });
   program.place(noByte);
-  program.call("read", [descriptors.moment, buffer, 128], { onError: "ignore" });
-  program.place(bury);
+  program.call("read", [descriptors.temporary, buffer, 128], { onError: "ignore" });
+  program.place(reap);
   program.call("wait4", [-1, status, WNOHANG, 0], {
     expected: 0,
     onExpected: ended,
     onZero: wait,
     onError: wait,
-    next: bury,
+    next: reap,
   });
   program.place(gone);
   program.call("exit_group", [0]);
 }
 
 function addEnding(program: Program, report: Place): void {
-  const [bury, buried, stay, gone] = [program.label(), program.label(), program.label(), program.label()];
+  const [reap, reaped, stay, gone] = [program.label(), program.label(), program.label(), program.label()];
   program.call("kill", [-1, SIGKILL], { onError: "ignore" });
-  program.place(bury);
-  program.call("wait4", [-1, 0, 0, 0], { next: bury, onError: buried });
-  program.place(buried);
+  program.place(reap);
+  program.call("wait4", [-1, 0, 0, 0], { next: reap, onError: reaped });
+  program.place(reaped);
   program.call("write", [controlFd, report, reportBytes], { onError: gone });
   program.place(stay);
-  // A kill that came too late is read here; nothing follows but the end of the connection.
+  // Reads kill bytes that came too late, until the connection ends.
   program.call("recvfrom", [controlFd, program.bytes(Buffer.alloc(8)), 1, 0, 0, 0], {
     next: stay,
     onZero: gone,
@@ -128,7 +130,7 @@ function addEnding(program: Program, report: Place): void {
   program.call("exit_group", [0]);
 }
 
-/** In this order: the filter refuses what the steps before it need. */
+/** The filter must come last: it refuses calls that the earlier steps need. */
 function addConfinement(program: Program, processor: Processor, limits: ResourceLimits): void {
   program.call("setsid", []);
   program.call("rt_sigprocmask", [SIG_SETMASK, program.words([0]), 0, signalSetBytes]);
@@ -137,7 +139,7 @@ function addConfinement(program: Program, processor: Processor, limits: Resource
   program.call("fchdir", [descriptors.merged]);
   program.call("close_range", [controlFd, maxDescriptor, CLOSE_RANGE_CLOEXEC]);
   // `writeText` opens the lowest free descriptor.
-  program.call("close", [descriptors.moment]);
+  program.call("close", [descriptors.temporary]);
   program.call("umask", [0o022]);
   program.call("setpriority", [0, 0, niceness], { onError: "ignore" });
   program.call("keyctl", [KEYCTL_JOIN_SESSION_KEYRING, 0], { onError: "ignore" });
@@ -174,7 +176,7 @@ function addDropping(program: Program): void {
   program.call("prctl", [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0], { title: "set no-new-privileges" });
 }
 
-/** Becomes a program. A failure is reported with its step. */
+/** Executes a program. A failure is reported with its step. */
 export function executeSteps(file: string, args: readonly string[], env: Readonly<Record<string, string>>): ChildSteps {
   return (program) => {
     const list = (values: readonly string[]) => program.words([...values.map((value) => program.text(value)), 0]);
@@ -184,17 +186,17 @@ export function executeSteps(file: string, args: readonly string[], env: Readonl
   };
 }
 
-/** Runs nothing, for a command that was refused. */
+/** Exits without running anything, for a refused command. */
 export const endSteps: ChildSteps = (program) => program.call("exit_group", [didNotStart]);
 
-/** The kernel takes no single argument above 128 KiB. */
+/** The kernel limits a single argument to 128 KiB. */
 const maxArgumentBytes = 120 * 1024;
 
-/** Becomes a shell with a command of any length: a long one is read from a file in memory. */
+/** Executes a shell with a command of any length. The shell reads a long command from a memory file. */
 export function shellSteps(shell: string, text: string, env: Readonly<Record<string, string>>): ChildSteps {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxArgumentBytes) return executeSteps(shell, [shell, "-c", text], env);
-  const descriptor = descriptors.moment;
+  const descriptor = descriptors.temporary;
   const read = `eval "$(cat /dev/fd/${descriptor})" ${descriptor}<&-`;
   return (program) => {
     program.call("memfd_create", [program.text("command"), 0], { title: "keep the command", expected: descriptor });

@@ -1,8 +1,8 @@
 /**
- * The working folder as a copy with its layers applied, for machines on which no layer can lie over it.
+ * Copies the working folder and applies its layers to the copy, for machines without overlayfs.
  *
- * A layer is an overlay's upper folder: a character device 0:0 deletes what lies below it, a folder joins what lies below,
- * anything else replaces it.
+ * A layer is an overlay's upper folder. A character device 0:0 deletes the entry below, a folder merges with the folder
+ * below, and anything else replaces the entry below.
  */
 import { execFile } from "node:child_process";
 import { lstat, mkdir, rm } from "node:fs/promises";
@@ -17,14 +17,14 @@ export interface CopyLimits {
 
 const run = promisify(execFile);
 
-/** Whether the folder alone is within the limits; what can't be read is found out when it is copied. */
+/** Whether the folder without layers is within the limits. Ignores errors, which the copy will report. */
 export async function isCopyable(folder: string, limits: CopyLimits, signal: AbortSignal): Promise<boolean> {
   const total = { files: 0, bytes: 0 };
   await measure(Buffer.from(folder), total, limits, signal).catch(() => undefined);
   return !isOver(total, limits);
 }
 
-/** Layers topmost first. Rejects with code `sandbox.folder-too-large`, or with Node's own error. */
+/** Takes the layers topmost first. Rejects with code `sandbox.folder-too-large`, or with Node's own error. */
 export async function copyFolder(
   source: { folder: string; layers: readonly string[] },
   target: string,
@@ -65,32 +65,32 @@ function tooLarge(folder: string, { maxCopiedFiles, maxCopiedBytes }: CopyLimits
   return new RemoraError({
     code: "sandbox.folder-too-large",
     place: "sandbox",
-    message: `${folder} holds more than ${size}, and this machine can't lay a layer over a folder: use a smaller folder, or a kernel with overlayfs`,
+    message: `${folder} is too large to copy (more than ${size}), and this machine can't mount an overlay over it: use a smaller folder, or a kernel with overlayfs`,
   });
 }
 
-/** `cp` copies what Node can't: holes, extended attributes, times of links. Folders with names of any bytes are inside. */
+/** Uses `cp`, because Node can't copy holes, extended attributes or the times of links. */
 async function copyAll(folder: string, target: string, signal: AbortSignal): Promise<void> {
   await run("cp", ["-a", "--reflink=auto", "--", `${folder}/.`, target], { signal });
 }
 
 async function applyLayer(layer: string, target: string, signal: AbortSignal): Promise<void> {
-  const deletions = await clearPlaces(Buffer.from(layer), Buffer.from(target), signal);
+  const deletions = await clearReplaced(Buffer.from(layer), Buffer.from(target), signal);
   await copyAll(layer, target, signal);
   for (const deletion of deletions) await rm(deletion, { force: true });
 }
 
-/** Removes what the layer deletes or replaces; tells where the layer's deletions will be copied to. */
-async function clearPlaces(layer: Buffer, target: Buffer, signal: AbortSignal): Promise<Buffer[]> {
+/** Removes what the layer deletes or replaces. Returns where the copy will put the layer's deletions. */
+async function clearReplaced(layer: Buffer, target: Buffer, signal: AbortSignal): Promise<Buffer[]> {
   const deletions: Buffer[] = [];
   for await (const entry of entriesOf(layer)) {
     signal.throwIfAborted();
     const [from, to] = [pathWithin(layer, entry.name), pathWithin(target, entry.name)];
     const below = await lstat(to).catch(() => undefined);
-    const joins = entry.isDirectory() && below?.isDirectory() === true;
-    if (below !== undefined && !joins) await rm(to, { recursive: true });
+    const merges = entry.isDirectory() && below?.isDirectory() === true;
+    if (below !== undefined && !merges) await rm(to, { recursive: true });
     if (entry.isCharacterDevice()) deletions.push(to);
-    if (joins) deletions.push(...(await clearPlaces(from, to, signal)));
+    if (merges) deletions.push(...(await clearReplaced(from, to, signal)));
   }
   return deletions;
 }

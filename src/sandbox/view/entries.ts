@@ -1,10 +1,10 @@
-/** Entries of a folder whose names may be any bytes. */
+/** Lists folders whose entries may have names of any bytes. */
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 
-/** One after the other, however many there are. */
+/** Yields entries one by one, so that a huge folder needs little memory. */
 export async function* entriesOf(folder: Buffer): AsyncGenerator<Dirent<Buffer>> {
-  // Node takes and gives buffers here; its types know that of `readdir` only.
+  // Node accepts and returns buffers here, but its types say so only for `readdir`.
   const directory = await opendir(folder as unknown as string, { encoding: "buffer" as BufferEncoding });
   for await (const entry of directory) yield entry as unknown as Dirent<Buffer>;
 }

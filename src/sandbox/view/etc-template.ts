@@ -1,25 +1,25 @@
 /**
- * The /etc of views: copies of the few files that programs need, made once per start and bound read-only.
+ * Makes the /etc of views: copies of the few files that programs need. It is made once per start and bound read-only.
  *
- * Only what everybody on the machine may read is copied, and never a private key. Users, groups and hosts are the view's
- * own, so that a view does not tell who has an account here.
+ * Only files that everyone on the machine may read are copied, and never a private key. Views have their own users, groups
+ * and hosts, so that they do not reveal the accounts of this machine.
  */
 import { type Dirent, readlinkSync, symlinkSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { viewUser } from "./command-program.ts";
 
-/** Files and folders of /etc by name; `*` stands for the rest of a name. Missing ones are left out. */
+/** Names in /etc; `*` stands for the rest of a name. Missing ones are skipped. */
 const needed = [
   // the dynamic linker
   ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-*"],
   // certificates and cryptography
   ...["ssl", "pki", "ca-certificates", "ca-certificates.conf", "crypto-policies"],
-  // names of services, types of files, time zone, languages, terminals
+  // service names, file types, time zone, languages, terminals
   ...["services", "protocols", "rpc", "ethertypes", "host.conf", "gai.conf", "mime.types", "magic", "magic.mime"],
   ...["localtime", "timezone", "locale.alias", "locale.conf", "terminfo", "inputrc", "papersize"],
   ...["os-release", "debian_version", "alpine-release", "redhat-release", "lsb-release"],
-  // programs that keep needed parts here
+  // programs that keep required parts here
   ...["fonts", "java", "java-*", "jvm", "python*", "perl", "R", "ImageMagick-*", "groff", "gprofng.rc"],
   ...[
     "bash.bashrc",
@@ -34,18 +34,18 @@ const needed = [
   ],
   ...["sgml", "vim", "matplotlibrc", "OpenCL", "glvnd", "lynx", "openal", "mailcap", "netconfig", "vulkan"],
 ];
-/** Bound as it is, because it holds hundreds of links to programs, and nothing else. */
+/** Bound from the host, because it holds only hundreds of links to programs. */
 export const boundInEtc = "alternatives";
-/** Below these names nothing is copied. */
+/** These names, and everything below them, are never copied. */
 const neverCopied = new Set(["private", "ssh", "sudoers", "shadow", "gshadow"]);
 const maxFileBytes = 4 * 1024 * 1024;
 const maxFiles = 5_000;
 const source = "/etc";
 
-/** Folders whose content is the same in every view, so that links into them can stay links. */
+/** Links into these folders can stay links, because every view has the same content there. */
 const sharedFolders = ["/usr", "/etc"];
 
-/** Makes the folder, which must not exist yet. Rejects with Node's own error when it can't be written. */
+/** The folder must not exist yet. Rejects with Node's own error when it can't be written. */
 export async function makeEtcTemplate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o755 });
   const names = await readdir(source, { withFileTypes: true }).catch(() => []);
@@ -62,7 +62,7 @@ export async function makeEtcTemplate(folder: string): Promise<void> {
     "nsswitch.conf":
       "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     "resolv.conf": "",
-    // A commit needs a name. A repository's own settings win over these.
+    // Git needs a name for commits. The settings of a repository override these.
     gitconfig: "[user]\n\tname = Remora\n\temail = remora@localhost\n[init]\n\tdefaultBranch = main\n",
   };
   const write = ([file, text]: [string, string]) => writeFile(join(folder, file), text, { mode: 0o644 });
@@ -87,13 +87,13 @@ async function copyEntry(entry: Dirent, from: string, to: string, budget: { file
     } else if (entry.isSymbolicLink()) await copyLink(path, target);
     else if (entry.isFile()) await copyPublicFile(path, target);
   } catch {
-    // A file that can't be read or has just gone is one that views do without.
+    // Skip files that can't be read or were just removed.
   }
 }
 
-/** A link that leads elsewhere, such as to /var/lib, is replaced by what it leads to. */
+/** Replaces a link to another folder, such as /var/lib, with the file that it leads to. */
 async function copyLink(path: string, target: string): Promise<void> {
-  // There are hundreds, and each takes some microseconds.
+  // Synchronous: there are hundreds of links, and each takes microseconds.
   const link = readlinkSync(path);
   const leadsTo = resolve(dirname(path), link);
   const isShared = sharedFolders.some((folder) => leadsTo.startsWith(folder + sep));

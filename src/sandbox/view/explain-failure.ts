@@ -1,4 +1,4 @@
-/** Why no view can be made on this machine, and what to do, from the step that failed. */
+/** Explains from the failed step why no view can be made on this machine, and what to do. */
 import { readFile } from "node:fs/promises";
 import type { LauncherFailure } from "./view-process.ts";
 
@@ -18,7 +18,7 @@ export async function explainFailure({ step, errorName }: LauncherFailure): Prom
   return `a view can't be made (${failed})`;
 }
 
-/** Since 5.12, root must hold it to appear in a new user namespace. */
+/** Since Linux 5.12, root needs it to map itself into a new user namespace. */
 const CAP_SETFCAP = 31n;
 
 async function explainRefusal(): Promise<string> {

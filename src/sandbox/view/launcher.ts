@@ -1,8 +1,8 @@
 /**
- * The launcher: a static program of about two kilobytes that makes a view and confines the command in it.
+ * Writes the launcher: a static program of about two kilobytes that makes a view and confines the command in it.
  *
- * It reads lists of system calls from descriptor 3 and makes them. So that no compiler and no package is needed, this file
- * writes it: an ELF header, the machine code, and a boot program that loads the next list.
+ * The launcher reads lists of system calls from descriptor 3 and makes the calls. This file generates it, so that no
+ * compiler or package is needed: an ELF header, the machine code, and a boot program that loads the next list.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
@@ -23,24 +23,24 @@ const MSG_WAITALL = 0x100;
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
 
-/** Before the boot program's steps: the report of a failure (kind, step, result), and where unused results go. */
+/** In front of the boot program's steps: a failure report (kind, step, result), and a sink for unused results. */
 const failureReport = memory.boot;
 const sink = memory.boot + reportBytes;
 const bootSteps = sink + 8;
 
-/** Steps of the boot program that other programs go on with. */
+/** Steps of the boot program that other programs jump to. */
 const bootOrder = { load: 1, fail: 4 } as const;
 const bootStep = (index: number) => bootSteps + index * stepBytes;
 
-/** Where a list goes on to load the next one; at the end of the connection that ends the process. */
+/** A list jumps here to load the next list. At the end of the connection, the process exits. */
 export const loadNext = { address: bootStep(bootOrder.load) };
 
-/** A list to be sent to the launcher. */
+/** An empty list for the launcher. */
 export function launcherProgram(processor: Processor): Program {
   return createProgram(processor, { address: memory.program, sink, fail: { address: bootStep(bootOrder.fail) } });
 }
 
-/** A list as the launcher reads it: its length twice, for two arguments of its boot program, and itself. */
+/** Encodes a list for the launcher. The length comes twice, because two arguments of the boot program need it. */
 export function framed(program: Program): Buffer {
   const body = program.encode();
   const length = Buffer.alloc(16);
@@ -49,7 +49,7 @@ export function framed(program: Program): Buffer {
   return Buffer.concat([length, body]);
 }
 
-/** The step that a failure report names. */
+/** The index of the step that a failure report names. */
 export function failedStep(address: bigint): number {
   return (Number(address) - memory.program) / stepBytes;
 }
@@ -60,7 +60,7 @@ function bootProgram(processor: Processor): Buffer {
   const [body, end] = [program.label(), program.label()];
   const receive = (to: Parameters<Program["call"]>[1][number], length: number) =>
     program.call("recvfrom", [controlFd, to, length, MSG_WAITALL, 0, 0], { expected: 8, next: end, onError: end });
-  // Death of the parent ends this process. A parent that died before is noticed by the end of the connection.
+  // Die with the parent. If the parent is already dead, the connection ends.
   program.call("prctl", [PR_SET_PDEATHSIG, SIGKILL], { onError: "ignore" });
   receive({ step: body, field: stepFields.args + 16 }, 8);
   receive({ step: body, field: stepFields.expected }, 8);
@@ -72,7 +72,7 @@ function bootProgram(processor: Processor): Buffer {
     onZero: end,
     onError: end,
   });
-  // The step after the list's own: `bootOrder.fail`.
+  // This step is `bootOrder.fail`.
   program.call("write", [controlFd, failureReport, reportBytes], { onError: "ignore" });
   program.place(end);
   program.call("exit_group", [1]);
@@ -91,7 +91,7 @@ export function launcherFile(processor: Processor): Buffer {
   const codeOffset = elfHeaderBytes + segments * segmentHeaderBytes;
   const code = machineCode(processor, { firstStep: bootStep(0), failure: failureReport + 8 });
   const data = bootProgram(processor);
-  // Both parts begin at file offsets that fit their addresses in pages of any size: the data is read into its own page.
+  // The data starts at a file offset that matches its address for any page size, so it gets pages of its own.
   const dataOffset = 0x10000;
   const header = Buffer.alloc(elfHeaderBytes);
   header.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]); // ELF, 64 bits, little-endian, version 1
@@ -108,7 +108,7 @@ export function launcherFile(processor: Processor): Buffer {
     header,
     segmentHeader({ type: 1, flags: 5, offset: 0, address: memory.code, fileBytes: codeOffset + code.length }),
     segmentHeader({ type: 1, flags: 6, offset: dataOffset, address: memory.boot, fileBytes: data.length, memoryBytes }),
-    segmentHeader({ type: 0x6474e551, flags: 6, offset: 0, address: 0, fileBytes: 0 }), // a stack that can't be executed
+    segmentHeader({ type: 0x6474e551, flags: 6, offset: 0, address: 0, fileBytes: 0 }), // a non-executable stack
     code,
   ]);
   return Buffer.concat([start, Buffer.alloc(dataOffset - start.length), data]);
@@ -137,7 +137,7 @@ function segmentHeader({ type, flags, offset, address, fileBytes, memoryBytes = 
   return header;
 }
 
-/** Writes the launcher into the folder, atomically. Resolves to its path; rejects with Node's own error. */
+/** Writes the launcher atomically and resolves to its path. Rejects with Node's own error. */
 export async function writeLauncher(folder: string, processor: Processor): Promise<string> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, "remora-view");

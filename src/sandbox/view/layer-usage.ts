@@ -1,6 +1,6 @@
 /**
- * How much a view has written into its layer, at little cost: the file system tells how much of it is in use, and the layer
- * is counted only when that has grown by more than the layer may still take.
+ * Measures how much a view has written into its layer, at little cost. It asks the file system for its used space, and
+ * counts the layer only when that has grown by more than the layer may still take.
  */
 import { readdirSync, statSync } from "node:fs";
 import { lstat, statfs } from "node:fs/promises";
@@ -18,25 +18,25 @@ export interface LayerLimits {
 }
 
 export interface LayerMeter {
-  /** Which limit the layer is over; `full` when the disk itself has too little left. */
+  /** The limit that the layer exceeds. `full`: the disk has too little free space. */
   check(signal: AbortSignal): Promise<"bytes" | "files" | "full" | undefined>;
 }
 
 const blockBytes = 512;
-/** Of all processes together. */
+/** For all processes together. */
 const maxOpenFilesRead = 20_000;
 
 export interface LayerMeterOptions {
   folder: string;
-  /** Nothing is in it yet, so that it need not be counted first. */
+  /** The folder is empty, so counting it first is not needed. */
   isEmpty: boolean;
   limits: LayerLimits;
   minFreeBytes: number;
-  /** Folders of open files, such as `/proc/7/fd`: deleted files that are still open count too. */
+  /** Folders of open files, such as `/proc/7/fd`. Deleted files count while they are open. */
   openFiles(): readonly string[];
 }
 
-/** What the folder holds already does not count. */
+/** Content that the folder already has does not count. */
 export async function createLayerMeter(options: LayerMeterOptions): Promise<LayerMeter> {
   const { folder, minFreeBytes } = options;
   const everything = { maxLayerBytes: Number.POSITIVE_INFINITY, maxLayerFiles: Number.POSITIVE_INFINITY };
@@ -51,13 +51,13 @@ export async function createLayerMeter(options: LayerMeterOptions): Promise<Laye
       const now = await diskUse(folder);
       if (now.freeBytes < minFreeBytes) return "full";
       const bytes = now.bytes - at.bytes;
-      // Where the file system does not count files (btrfs), each may be as small as a block.
+      // Without a count of files (btrfs), assume that each file is as small as one block.
       const files = now.files === undefined || at.files === undefined ? bytes / blockBytes : now.files - at.files;
       const mayBeOver = counted.bytes + bytes > limits.maxLayerBytes || counted.files + files > limits.maxLayerFiles;
       if (!mayBeOver) return undefined;
       const layer = await countLayer(Buffer.from(folder), limits, signal);
       const deleted = await deletedOpenBytes(options.openFiles());
-      // Where too many files are open to look at, everything that the disk has got in the meantime counts.
+      // With too many open files to read, count everything that the disk gained in the meantime.
       const written = deleted === undefined ? Math.max(layer.bytes, counted.bytes + bytes) : layer.bytes + deleted;
       counted = { bytes: written, files: layer.files };
       at = now;
@@ -70,7 +70,7 @@ export async function createLayerMeter(options: LayerMeterOptions): Promise<Laye
 interface DiskUse {
   bytes: number;
   freeBytes: number;
-  /** Undefined where the file system does not count. */
+  /** Undefined when the file system does not count files. */
   files: number | undefined;
 }
 
@@ -79,7 +79,7 @@ async function diskUse(folder: string): Promise<DiskUse> {
   return { bytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize, files: files === 0 ? undefined : files - ffree };
 }
 
-/** Stops as soon as a limit is passed, so that it takes no longer for a million files. */
+/** Stops at the limits, so that a million files take no longer. */
 async function countLayer(folder: Buffer, limits: LayerLimits, signal?: AbortSignal): Promise<LayerUsage> {
   const total = { bytes: 0, files: 0 };
   const isOver = () => total.bytes > limits.maxLayerBytes || total.files > limits.maxLayerFiles;
@@ -96,7 +96,7 @@ async function countLayer(folder: Buffer, limits: LayerLimits, signal?: AbortSig
   return total;
 }
 
-/** Undefined when there are too many. */
+/** Undefined when there are too many open files. */
 async function deletedOpenBytes(folders: readonly string[]): Promise<number | undefined> {
   const pace = createPace();
   let [bytes, files] = [0, 0];

@@ -1,12 +1,12 @@
 /**
- * The machine code of the launcher: an interpreter for lists of system calls, some twenty instructions long.
+ * The machine code of the launcher: an interpreter for lists of system calls, about twenty instructions long.
  *
  *   loop: load the call's number and its six arguments from the step
- *         make the call, store the result where the step says
- *         go on with the step that fits the result: the expected value, zero, an error, or anything else
+ *         make the call, and store the result where the step says
+ *         jump to the step for the result: the expected value, zero, an error, or anything else
  *
- * Everything that depends on the system or on a view is in the steps, which program.ts makes. The code keeps one value
- * across calls, the address of the step, in a register that calls do not change; it uses no stack.
+ * The steps, which program.ts makes, hold everything that depends on the system or the view. The code keeps only the address
+ * of the step across calls, in a register that calls preserve. It uses no stack.
  */
 import type { Processor } from "./system-calls.ts";
 
@@ -25,7 +25,7 @@ export const stepBytes = 104;
 
 export interface CodeAddresses {
   firstStep: number;
-  /** Two words: where the code notes the step that failed, and its result (minus the error number). */
+  /** Two words for the failed step and its result (minus the error number). */
   failure: number;
 }
 
@@ -40,7 +40,7 @@ export function machineCode(processor: Processor, addresses: CodeAddresses): Buf
   }
 }
 
-/** A piece of code, or the offset bits of a jump that are filled in when all lengths are known. */
+/** A piece of code, a label, or a jump whose distance is filled in when all lengths are known. */
 type Part = readonly number[] | { mark: string } | { jump: number; to: string };
 
 function x64Code({ firstStep, failure }: CodeAddresses): Buffer {
@@ -80,10 +80,10 @@ function x64Code({ firstStep, failure }: CodeAddresses): Buffer {
   ]);
 }
 
-/** Jumps are one byte of operation and one of distance from their end. */
+/** A jump is one byte of operation and one byte of distance, counted from its end. */
 function joinX64(parts: readonly Part[]): Buffer {
   const size = (part: Part) => ("mark" in part ? 0 : "jump" in part ? 2 : part.length);
-  const { marks, offsets } = placesOf(parts, size);
+  const { marks, offsets } = layOut(parts, size);
   return Buffer.from(
     parts.flatMap((part, index) => {
       if ("mark" in part) return [];
@@ -95,7 +95,7 @@ function joinX64(parts: readonly Part[]): Buffer {
 
 function arm64Code({ firstStep, failure }: CodeAddresses): Buffer {
   const f = stepFields;
-  const step = 19; // x19 holds the step's address: calls change x0 only
+  const step = 19; // x19 holds the step's address; calls change only x0
   const load = (to: number, offset: number) => [0xf9400000 | ((offset / 8) << 10) | (step << 5) | to]; // ldr
   const loadPair = (to: number, offset: number) => [
     0xa9400000 | ((offset / 8) << 15) | ((to + 1) << 10) | (step << 5) | to, // ldp to, to + 1, [x19 + offset]
@@ -134,10 +134,10 @@ function arm64Code({ firstStep, failure }: CodeAddresses): Buffer {
   ]);
 }
 
-/** All instructions are four bytes; a jump's distance counts them from its own place. */
+/** Every instruction has four bytes. The distance of a jump counts instructions from the jump itself. */
 function joinArm64(parts: readonly Part[]): Buffer {
   const size = (part: Part) => ("mark" in part ? 0 : "jump" in part ? 1 : part.length);
-  const { marks, offsets } = placesOf(parts, size);
+  const { marks, offsets } = layOut(parts, size);
   const words = parts.flatMap((part, index) => {
     if ("mark" in part) return [];
     if (!("jump" in part)) return [...part];
@@ -149,13 +149,13 @@ function joinArm64(parts: readonly Part[]): Buffer {
   return code;
 }
 
-/** Bits 5 and up: 14 of them for `tbnz`, 19 for the others. */
+/** The distance starts at bit 5 and has 14 bits for `tbnz`, 19 for the others. */
 function conditional(operation: number, distance: number): number {
   const bits = operation >>> 24 === 0xb7 ? 0x3fff : 0x7ffff;
   return operation | ((distance & bits) << 5);
 }
 
-function placesOf(parts: readonly Part[], size: (part: Part) => number) {
+function layOut(parts: readonly Part[], size: (part: Part) => number) {
   const marks = new Map<string, number>();
   const offsets: number[] = [];
   let offset = 0;

@@ -1,13 +1,13 @@
-/** What the sandbox must know about the machine, read once. */
+/** Reads what the sandbox must know about the machine. */
 import { constants, existsSync, readFileSync } from "node:fs";
 import { access, lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
 import type { SystemFolder } from "./mounts.ts";
 
-/** Everything else of the machine's file system does not exist in a view. */
+/** Views show no other part of the machine's file system. */
 const systemPaths = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/** Names of /proc that programs read; each tells about the machine as a whole and can't be written to. */
+/** Names in /proc that programs need. They describe the machine as a whole and can't be written. */
 const shownInProc = new Set([
   ...[
     "cpuinfo",
@@ -26,7 +26,7 @@ const shownInProc = new Set([
 ]);
 const shells = ["/bin/bash", "/usr/bin/bash", "/bin/sh"];
 
-/** Folders are bound; links stay links, as distributions with a merged /usr have them. */
+/** Keeps links as links, because distributions with a merged /usr have them. */
 export async function systemFolders(): Promise<SystemFolder[]> {
   const folders = await Promise.all(
     systemPaths.map(async (path): Promise<SystemFolder[]> => {
@@ -38,9 +38,9 @@ export async function systemFolders(): Promise<SystemFolder[]> {
   return folders.flat();
 }
 
-/** What a view must not show of /proc. Asked for each view: modules add names. */
+/** Names in /proc that a view must not show. Read for each view, because kernel modules add names. */
 export async function maskedProcNames(): Promise<{ maskedFiles: string[]; maskedFolders: string[] }> {
-  // Without types: where a process ends meanwhile, Node would look its folder up and fail.
+  // Without file types: Node would fail to stat a process that ends at this moment.
   const names = (await readdir("/proc")).filter((name) => !/^\d+$/.test(name) && !shownInProc.has(name));
   const found = await Promise.all(names.map((name) => lstat(join("/proc", name)).catch(() => undefined)));
   return {
@@ -60,7 +60,7 @@ export async function findShell(): Promise<string> {
   return "/bin/sh";
 }
 
-/** Places where something is mounted. */
+/** All mount points of this process. */
 export async function mountPoints(): Promise<string[]> {
   const text = await readFile("/proc/self/mountinfo", "utf8");
   const unescaped = (path: string) =>
@@ -71,13 +71,13 @@ export async function mountPoints(): Promise<string[]> {
   });
 }
 
-/** The running kernel is at least this version. */
+/** Whether the running kernel has at least this version. */
 export function isKernelAtLeast(major: number, minor: number): boolean {
   const [ownMajor = 0, ownMinor = 0] = release().split(".").map(Number.parseFloat);
   return ownMajor > major || (ownMajor === major && ownMinor >= minor);
 }
 
-/** From the vector that the kernel gave this process: pairs of 64-bit words. */
+/** Reads the auxiliary vector of this process: pairs of 64-bit words. */
 export function pageBytes(): number {
   const pageSizeKey = 6n;
   const usual = 4_096;

@@ -1,4 +1,4 @@
-/** Steps that mount, open and write, from which file systems of views are made. */
+/** Launcher steps that mount, open and write. File systems of views are built from them. */
 import type { Place, Program } from "./program.ts";
 
 export const AT_FDCWD = -100;
@@ -18,9 +18,9 @@ export const MNT_DETACH = 2;
 export const attribute = { readOnly: 1, noSuid: 2, noDevices: 4, noExecute: 8 } as const;
 export const S_IFREG = 0o100000;
 
-/** Descriptors: 4 is the lowest free one and used for a moment; from 10 on they stay. */
+/** File descriptors. `temporary` is always the lowest free one; those from 10 on stay open. */
 export const descriptors = {
-  moment: 4,
+  temporary: 4,
   outputEnd: 5,
   output: 6,
   merged: 10,
@@ -29,7 +29,7 @@ export const descriptors = {
   work: 21,
   layers: 30,
 };
-/** Overlay's options must fit a page. */
+/** The options of an overlay mount must fit in one page. */
 export const maxLayers = 200;
 
 interface Bind {
@@ -39,7 +39,7 @@ interface Bind {
   keepsDevices?: boolean;
 }
 
-/** With the mounts below it. Attributes are added only, so that locked ones of the source stay. */
+/** Binds the folder with its submounts. Only adds attributes, because those of the source may be locked. */
 export function addBind(program: Program, { from, at, isReadOnly, keepsDevices = false }: Bind): void {
   const attributes =
     attribute.noSuid |
@@ -47,25 +47,25 @@ export function addBind(program: Program, { from, at, isReadOnly, keepsDevices =
     (keepsDevices ? attribute.noExecute : attribute.noDevices);
   const title = `bind ${from} at /${at}`;
   openTree(program, from, OPEN_TREE_CLONE | AT_RECURSIVE, title);
-  protect(program, descriptors.moment, "", attributes, AT_RECURSIVE | AT_EMPTY_PATH, title);
+  protect(program, descriptors.temporary, "", attributes, AT_RECURSIVE | AT_EMPTY_PATH, title);
   moveTree(program, at, title, "fail");
 }
 
-/** Covers a name that may just have gone. The mount that it lies in is protected as a whole. */
+/** Covers a name that may have just disappeared. The surrounding mount is protected as a whole. */
 export function addMask(program: Program, from: string, at: string): void {
   openTree(program, from, OPEN_TREE_CLONE);
   moveTree(program, at, `mask /${at}`, "ignore");
 }
 
 function moveTree(program: Program, at: string, title: string, onError: "fail" | "ignore"): void {
-  const args = [descriptors.moment, program.text(""), AT_FDCWD, program.text(at), MOVE_MOUNT_F_EMPTY_PATH];
+  const args = [descriptors.temporary, program.text(""), AT_FDCWD, program.text(at), MOVE_MOUNT_F_EMPTY_PATH];
   program.call("move_mount", args, { title, onError });
-  program.call("close", [descriptors.moment]);
+  program.call("close", [descriptors.temporary]);
 }
 
 export function openTree(program: Program, path: string, flags: number, title = `open /${path}`): void {
   const args = [AT_FDCWD, program.text(path), flags | O_CLOEXEC];
-  program.call("open_tree", args, { title, expected: descriptors.moment });
+  program.call("open_tree", args, { title, expected: descriptors.temporary });
 }
 
 export function protect(
@@ -92,21 +92,21 @@ export function addLink(program: Program, target: string, at: string): void {
 
 export function openPath(program: Program, path: string, descriptor: number): void {
   const args = [AT_FDCWD, program.text(path), O_PATH | O_CLOEXEC, 0];
-  program.call("openat", args, { title: `open ${path}`, expected: descriptors.moment });
+  program.call("openat", args, { title: `open ${path}`, expected: descriptors.temporary });
   keepDescriptor(program, descriptor);
 }
 
-/** Refuses a path with a link in it, such as one that was put there a moment ago. */
+/** Refuses a path with a link in it, which somebody may have just put there. */
 export function openExactly(program: Program, path: string, descriptor: number): void {
   const how = program.words([O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS]);
   const args = [AT_FDCWD, program.text(path), how, 24];
-  program.call("openat2", args, { title: `open ${path}`, expected: descriptors.moment });
+  program.call("openat2", args, { title: `open ${path}`, expected: descriptors.temporary });
   keepDescriptor(program, descriptor);
 }
 
 export function keepDescriptor(program: Program, descriptor: number): void {
-  program.call("dup3", [descriptors.moment, descriptor, O_CLOEXEC]);
-  program.call("close", [descriptors.moment]);
+  program.call("dup3", [descriptors.temporary, descriptor, O_CLOEXEC]);
+  program.call("close", [descriptors.temporary]);
 }
 
 /** Writes into an existing file, such as one of /proc, in one call. */
@@ -114,8 +114,8 @@ export function writeText(program: Program, path: string, text: string, director
   const [O_WRONLY, title] = [1, `write ${path}`];
   program.call("openat", [directory, program.text(path), O_WRONLY | O_CLOEXEC, 0], {
     title,
-    expected: descriptors.moment,
+    expected: descriptors.temporary,
   });
-  program.call("write", [descriptors.moment, program.text(text), Buffer.byteLength(text)], { title });
-  program.call("close", [descriptors.moment]);
+  program.call("write", [descriptors.temporary, program.text(text), Buffer.byteLength(text)], { title });
+  program.call("close", [descriptors.temporary]);
 }

@@ -1,14 +1,13 @@
 /**
- * The file system of a view, as steps of the launcher that run in the view's new mount namespace. Nothing is there that was
- * not put there:
+ * Builds the file system of a view with launcher steps, in the view's new mount namespace. It is an allow-list:
  *
- *   1. an empty root in memory; the system's folders read-only, or as the links that they are; a small /etc
- *   2. /dev with the harmless devices, /tmp and /dev/shm in memory and of limited size
- *   3. the view's own /proc, read-only, with what is the machine's covered
- *   4. folders that the caller adds; folders that must not be seen are covered
- *   5. the working folder under a layer, or its copy
+ *   1. an empty root in memory, the system's folders (read-only) and links, and a small /etc
+ *   2. /dev with the harmless devices, and /tmp and /dev/shm in memory with size limits
+ *   3. the view's own /proc, read-only, with the parts about the machine covered
+ *   4. folders that the caller adds; hidden folders are covered
+ *   5. the working folder with a layer over it, or its copy
  *
- * All paths inside are relative: the working directory is the new root.
+ * All paths inside are relative, because the working directory is the new root.
  */
 import {
   AT_FDCWD,
@@ -38,11 +37,11 @@ import type { Program } from "./program.ts";
 
 export interface SystemFolder {
   path: string;
-  /** Where it is a link, such as /bin to usr/bin. */
+  /** The target if the path is a link, such as usr/bin for /bin. */
   link?: string;
 }
 
-/** What is laid on top of the system's folders, outer ones first. */
+/** A mount on top of the system's folders. */
 export type ExtraMount =
   | { kind: "readable"; from: string; at: string; hasSubmounts: boolean }
   | { kind: "writable"; from: string; at: string }
@@ -51,20 +50,20 @@ export type ExtraMount =
   | { kind: "copy"; at: string; copy: string };
 
 export interface FileSystemPlan {
-  /** An empty folder of the host, on which the new root is built; invisible outside. */
+  /** An empty folder of the host, on which the new root is mounted. */
   root: string;
   system: readonly SystemFolder[];
   etc: string;
-  /** A folder of the host's /etc that views show as it is; undefined where there is none. */
+  /** A folder of the host's /etc that views show unchanged; undefined when it does not exist. */
   boundInEtc: string | undefined;
-  /** Names in /proc that are the machine's, not a process's. */
+  /** Names in /proc that describe the machine. */
   maskedFiles: readonly string[];
   maskedFolders: readonly string[];
   extra: readonly ExtraMount[];
   maxTmpBytes: number;
   maxTmpFiles: number;
   maxSharedMemoryBytes: number;
-  /** Written to the view's own kernel.pid_max; undefined where the kernel has one for the whole machine only. */
+  /** The view's own kernel.pid_max; undefined when the kernel has only one for the whole machine. */
   maxProcessId: number | undefined;
 }
 
@@ -124,7 +123,7 @@ function addDevices(program: Program, folder: MakeFolder, plan: FileSystemPlan):
   for (const name of devices) {
     const at = `dev/${name}`;
     program.call("mknodat", [AT_FDCWD, program.text(at), S_IFREG | 0o444, 0], { title: `make /${at}` });
-    // Read-only keeps the node as it is, whose owner may be the command's user; a device can be written to all the same.
+    // A read-only bind protects the node itself, which the command's user may own. Writing to the device still works.
     addBind(program, { from: `/${at}`, at, isReadOnly: true, keepsDevices: true });
   }
   addLink(program, "/proc/self/fd", "dev/fd");
@@ -134,7 +133,7 @@ function addDevices(program: Program, folder: MakeFolder, plan: FileSystemPlan):
   addMemory(program, "dev/shm", `mode=1777,size=${plan.maxSharedMemoryBytes},nr_inodes=1000`);
 }
 
-/** A clone of the mount stays open for writing: maps of ids are written through it, and the host counts processes in it. */
+/** Keeps a writable clone of the mount open, to write id maps through it and to let the host count processes. */
 function addProc(program: Program, plan: FileSystemPlan): void {
   const [proc, at] = [program.text("proc"), "proc"];
   program.call("mount", [proc, proc, proc, MS_NOSUID | MS_NODEV | MS_NOEXEC, 0], { title: "mount /proc" });
@@ -148,7 +147,7 @@ function addProc(program: Program, plan: FileSystemPlan): void {
 
 function addExtra(program: Program, folder: MakeFolder, mount: ExtraMount): void {
   const at = inside(mount.at);
-  // A place is not made for what is only covered where it exists.
+  // A hidden folder is covered only if it exists.
   if (mount.kind !== "hidden") folder(at);
   switch (mount.kind) {
     case "readable":
@@ -171,7 +170,7 @@ function addExtra(program: Program, folder: MakeFolder, mount: ExtraMount): void
   }
 }
 
-/** An empty folder over one that must not be seen. Places for deeper mounts can be made in it until it is protected. */
+/** Covers a folder with an empty one. Mount points can be made in it until `protectCover`. */
 function addCover(program: Program, at: string): void {
   const type = program.text("tmpfs");
   const options = program.text("mode=755,size=64k,nr_inodes=100");
@@ -184,7 +183,7 @@ function protectCover(program: Program, at: string): void {
   program.call("mount_setattr", args, { onError: "ignore" });
 }
 
-/** Under an overlay of its own, sockets and pipes in the folder lead nowhere. Mounts below it need a plain bind. */
+/** Uses an overlay, so that sockets and pipes in the folder don't work. A folder with submounts needs a plain bind. */
 function addReadable(program: Program, from: string, at: string, hasSubmounts: boolean): void {
   if (hasSubmounts) {
     addBind(program, { from, at, isReadOnly: true });
@@ -210,13 +209,13 @@ function addOverlay(program: Program, mount: Extract<ExtraMount, { kind: "overla
   openPath(program, mount.upper, descriptors.upper);
   openPath(program, mount.work, descriptors.work);
   const folders = `lowerdir=${lower.join(":")},upperdir=${opened(descriptors.upper)},workdir=${opened(descriptors.work)}`;
-  // Volatile: the end of a view must not wait until the host's whole disk is synchronized.
+  // Volatile, so that closing a view does not wait for the host's disk to sync.
   mountOverlay(program, inside(mount.at), `volatile,${folders}`, "fail");
 }
 
 const opened = (descriptor: number) => `/proc/self/fd/${descriptor}`;
 
-/** Folders are named by open descriptors, so that no character of a path needs an escape. */
+/** Names folders by open descriptors, so that paths need no escaping. */
 function mountOverlay(
   program: Program,
   at: string,

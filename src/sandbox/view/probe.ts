@@ -1,9 +1,9 @@
 /**
- * Whether views hold on this machine. Nothing is believed before it was seen:
+ * Probes whether views confine commands on this machine, by trying to break out:
  *
- *   1. a command in a real view makes the calls that must fail, confined as every command is
- *   2. it becomes a shell that changes its folder; the host looks at what became of that, and of what lies outside
- *   3. every finding is a problem with a sentence
+ *   1. a command in a real view makes system calls that must fail
+ *   2. it becomes a shell that changes its folder, and the host checks the folder and a file outside
+ *   3. the report names every problem
  */
 import { lstat, mkdir, mkdtemp, readFile, readlink, realpath, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
@@ -36,7 +36,7 @@ interface Surroundings {
   port: number;
 }
 
-/** Rejects with the error of `open` when no view can be made. `scratch` is an empty folder; it is empty afterwards. */
+/** Rejects with the error of `open` when no view can be made. `scratch` must be empty, and is empty afterwards. */
 export async function probeView(open: Open, scratch: string, signal: AbortSignal): Promise<SandboxReport> {
   const place = await realpath(await mkdtemp(join(scratch, "try-")));
   const server = createServer((socket) => socket.destroy());
@@ -77,7 +77,7 @@ async function probeIn(open: Open, surroundings: Surroundings, scratch: string, 
 function report(view: StepView, problems: readonly string[]): SandboxReport {
   const layers = view.upper === undefined ? "copy" : "overlay";
   if (problems.length > 0) {
-    const detail = `A view was made, but it does not hold: it ${problems.join(", and it ")}. Commands ask first.`;
+    const detail = `The sandbox does not confine commands: it ${problems.join(", and it ")}. Commands ask first.`;
     return { holds: false, layers, detail };
   }
   const folder = layers === "overlay" ? "a copy-on-write folder" : "a copy of their folder, up to a size limit";
@@ -91,9 +91,9 @@ function report(view: StepView, problems: readonly string[]): SandboxReport {
 interface Attempt {
   call: SystemCall;
   args: (program: Program) => readonly Value[];
-  /** Whether the result is the one of a view that holds. */
+  /** Whether the view held. */
   holds: (result: bigint) => boolean;
-  /** What does not hold: "the view …". */
+  /** Completes "The sandbox …" when it did not. */
   problem: string;
 }
 
@@ -154,20 +154,20 @@ function attemptsIn({ canary, port }: Surroundings): Attempt[] {
       () => [AF_INET, SOCK_STREAM, 0],
     ),
     must("connect", "reaches the machine's network", isError, (program) => [
-      descriptors.moment,
+      descriptors.temporary,
       program.bytes(address),
       address.length,
     ]),
     must(
       "close",
-      "is not in order",
+      "can't close a socket",
       (result) => result === 0n,
-      () => [descriptors.moment],
+      () => [descriptors.temporary],
     ),
   ];
 }
 
-/** Results as 64-bit words on standard output, and behind them the capabilities: effective, permitted, inheritable. */
+/** Writes the results to standard output as 64-bit words, then the capabilities: effective, permitted, inheritable. */
 function addAttempts(program: Program, attempts: readonly Attempt[]): void {
   const results = program.bytes(Buffer.alloc(attempts.length * 8 + 24, 0xff)) as { data: number };
   for (const [index, { call, args }] of attempts.entries()) {
@@ -181,11 +181,11 @@ function addAttempts(program: Program, attempts: readonly Attempt[]): void {
 }
 
 function judge(attempts: readonly Attempt[], output: Buffer): string[] {
-  if (output.length < attempts.length * 8 + 24) return ["does not tell what it allows"];
+  if (output.length < attempts.length * 8 + 24) return ["returns no results"];
   const capabilities = output.subarray(attempts.length * 8, attempts.length * 8 + 24);
   return [
     ...attempts.flatMap(({ holds, problem }, index) => (holds(output.readBigInt64LE(index * 8)) ? [] : [problem])),
-    ...(capabilities.every((byte) => byte === 0) ? [] : ["leaves commands capabilities"]),
+    ...(capabilities.every((byte) => byte === 0) ? [] : ["leaves capabilities to commands"]),
   ];
 }
 
@@ -197,7 +197,7 @@ async function sharedNamespaces(pid: number): Promise<string[]> {
     }),
   );
   const names = shared.flat();
-  return names.length === 0 ? [] : [`shares with the machine: ${names.join(" ")}`];
+  return names.length === 0 ? [] : [`shares namespaces with the machine (${names.join(", ")})`];
 }
 
 async function changedOutside({ folder, canary }: Surroundings): Promise<string[]> {
@@ -213,7 +213,7 @@ async function missingInside(view: StepView, folder: string): Promise<string[]> 
   const isMerged = kept === "changed\n" && made === "new\n" && removed === "";
   const deletion = await lstat(join(view.upper ?? view.merged, "removed")).catch(() => undefined);
   const isKept = view.upper === undefined || (deletion?.isCharacterDevice() === true && deletion.rdev === 0);
-  return isMerged && isKept ? [] : [`does not keep what commands write in ${folder}`];
+  return isMerged && isKept ? [] : [`loses what commands write in ${folder}`];
 }
 
 async function listen(server: Server): Promise<number> {
@@ -223,6 +223,6 @@ async function listen(server: Server): Promise<number> {
   });
   const address = server.address() as AddressInfo | null;
   if (address === null)
-    throw new RemoraError({ code: "sandbox.missing", place: "sandbox", message: "no port for the probe" });
+    throw new RemoraError({ code: "sandbox.missing", place: "sandbox", message: "the probe got no port" });
   return address.port;
 }

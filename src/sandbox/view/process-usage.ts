@@ -1,6 +1,6 @@
 /**
- * What the processes of a view use, read from the view's own /proc: only its processes are listed there, and the command
- * can't change what it says.
+ * Measures what the processes of a view use. It reads the view's own /proc, which lists only its processes and can't be
+ * changed by the command.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -8,19 +8,19 @@ import { readFile } from "node:fs/promises";
 export interface ProcessUsage {
   /** All threads of all processes. */
   threads: number;
-  /** Resident memory. Memory that processes share counts once for each. */
+  /** Resident memory. Shared memory counts once for each process. */
   residentBytes: number;
   processorSeconds: number;
   /** Ids within the view. */
   processes: readonly string[];
 }
 
-/** The unit of times in /proc; Linux has used no other for programs since 2.6. */
+/** The unit of times in /proc, fixed since Linux 2.6. */
 const ticksPerSecond = 100;
-/** Fields of /proc/…/stat after the name: the third field has index 0. */
+/** Indexes of the fields of /proc/…/stat after the name; the third field has index 0. */
 const field = { firstTime: 11, lastTime: 14, threads: 17, resident: 21 } as const;
 
-/** Reads at most so many processes, from a place that moves on with each call; the others count as one thread. */
+/** Reads at most `maxProcessesRead` processes, in turn. Each other process counts as one thread. */
 export function createProcessMeter(proc: string, maxProcessesRead: number, pageBytes: number) {
   let first = 0;
   return (): ProcessUsage => {
@@ -41,8 +41,8 @@ export function createProcessMeter(proc: string, maxProcessesRead: number, pageB
 }
 
 /**
- * The part of the resident memory that is the processes' own: shared pages are divided among those who share them. The kernel
- * walks all pages of a process for it, so that it is read off the event loop. Stops above `max`.
+ * Proportional resident memory: shared pages are divided among the processes that share them. Slow, because the kernel walks
+ * all pages of a process. Stops above `max`.
  */
 export async function proportionalBytes(proc: string, processes: readonly string[], max: number): Promise<number> {
   let bytes = 0;
@@ -54,20 +54,20 @@ export async function proportionalBytes(proc: string, processes: readonly string
   return bytes;
 }
 
-/** Memory that the machine can still give without swapping; undefined where the kernel does not say. */
+/** Memory that the machine can provide without swapping; undefined when the kernel does not say. */
 export function availableMemoryBytes(): number | undefined {
   const kilobytes = /^MemAvailable:\s+(\d+) kB/m.exec(readOrEmpty("/proc/meminfo"))?.[1];
   return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
 }
 
-/** The name, in parentheses, may hold any bytes: fields are counted from its end. */
+/** The name in parentheses may hold any bytes, so the fields are counted from its end. */
 function statFields(proc: string, pid: string): string[] | undefined {
   const text = readOrEmpty(`${proc}/${pid}/stat`);
   const end = text.lastIndexOf(")");
   return end < 0 ? undefined : text.slice(end + 2).split(" ");
 }
 
-/** A process that has just ended has nothing to read. */
+/** Empty for a process that has just ended. */
 function readOrEmpty(path: string): string {
   try {
     return readFileSync(path, "latin1");

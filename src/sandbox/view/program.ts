@@ -1,6 +1,6 @@
 /**
- * Programs of the launcher: lists of system calls with their data, made for a fixed address, so that pointers are plain
- * numbers. After each call a program goes on with the next step; an error ends it, unless the step says otherwise.
+ * Programs for the launcher: lists of system calls with their data. They are made for a fixed address, so that pointers are
+ * plain numbers. After each call a program continues with the next step. An error ends it, unless the step says otherwise.
  *
  *   const program = createProgram(processor);
  *   program.call("mkdirat", [cwd, program.text("etc"), 0o755], { onError: "ignore" });
@@ -8,10 +8,10 @@
 import { stepBytes, stepFields } from "./machine-code.ts";
 import { type Processor, type SystemCall, systemCallNumber } from "./system-calls.ts";
 
-/** Where the launcher's parts are in its memory; every address fits 31 bits, every part begins a page of 64 KiB. */
+/** The launcher's memory map. Every address fits in 31 bits, and every part starts on a 64 KiB page. */
 export const memory = {
   code: 0x200000,
-  /** The boot program and the record of a failure. */
+  /** The boot program and the failure report. */
   boot: 0x300000,
   program: 0x400000,
   maxProgramBytes: 0x400000,
@@ -20,15 +20,15 @@ export const memory = {
 /** The file descriptor over which the launcher reads programs and writes reports. */
 export const controlFd = 3;
 
-/** What the launcher reports: three 64-bit words, the first of which is one of these. */
+/** The first of the three 64-bit words that the launcher reports. */
 export const reportKinds = { failed: 1, process: 2, ready: 3, ended: 4 } as const;
 export const reportBytes = 24;
 
-/** Where a piece of data or a step lies; becomes a number when the program is encoded. */
+/** The address of data or of a step. It becomes a number when the program is encoded. */
 export type Place = { data: number } | { step: Label; field: number } | { address: number };
 export type Value = number | bigint | Place;
 
-/** A step that others go on with; `place` says which. */
+/** A step that other steps jump to; `place` says which. */
 export interface Label {
   step: number | undefined;
 }
@@ -37,11 +37,11 @@ export interface Label {
 export type Target = Label | { address: number };
 
 export interface CallOptions {
-  /** For people, where the call fails: "mount /usr". Default: the call's name. */
+  /** Names the step in error messages, such as "mount /usr". Default: the call's name. */
   title?: string;
-  /** Where the result is kept, as 64 bits. */
+  /** Receives the result, as 64 bits. */
   store?: Place;
-  /** A result that goes on with `onExpected`. Without that label, any other result is a failure. */
+  /** A result that jumps to `onExpected`. Without that label, any other result is a failure. */
   expected?: Value;
   onExpected?: Target;
   onZero?: Target;
@@ -53,13 +53,13 @@ export interface Program {
   /** A C string, as UTF-8. */
   text(value: string): Place;
   bytes(value: Buffer): Place;
-  /** An array of 64-bit words, such as argv. */
+  /** An array of 64-bit words, such as `argv`. */
   words(values: readonly Value[]): Place;
   call(name: SystemCall, args: readonly Value[], options?: CallOptions): void;
   label(): Label;
-  /** The next call is the label's step. */
+  /** Makes the next call the label's step. */
   place(label: Label): void;
-  /** Titles by step. */
+  /** Titles of the steps, in order. */
   titles(): readonly string[];
   encode(): Buffer;
 }
@@ -70,14 +70,14 @@ interface Step {
   options: CallOptions;
 }
 
-/** The end of every list: where to go on after an error, and what to load next. The boot program fills them in. */
+/** The address of a program, and its targets for unused results and for failures. */
 export interface ProgramBase {
   address: number;
   sink: number;
   fail: Value;
 }
 
-/** No call returns this. */
+/** No system call returns this. */
 const neverReturned = -(2n ** 63n);
 const maxArguments = 6;
 

@@ -1,9 +1,9 @@
 /**
- * The sandbox: makes views and keeps account of them.
+ * The sandbox opens and closes views.
  *
- *   1. once per start: the launcher, the template of /etc, and what the machine offers
- *   2. for each view: its mounts, its processes, and a watchdog while its command runs
- *   3. where no layer can lie over the working folder, a copy of it takes its place
+ *   1. once per start, it prepares the launcher and the template of /etc, and reads facts about the machine
+ *   2. for each view, it sets up mounts and processes, and a watchdog while the command runs
+ *   3. when no overlay can be mounted over the working folder, it uses a copy of the folder
  */
 import { chmodSync, mkdirSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -35,13 +35,13 @@ import { LauncherFailure, startViewProcess } from "./view-process.ts";
 import { createWatchdog } from "./watchdog.ts";
 
 export interface SandboxOptions {
-  /** For the launcher and other small files. Where programs can be started: not mounted `noexec`. */
+  /** For the launcher and other small files. Must not be mounted `noexec`. */
   folder: string;
-  /** Folders that no view shows although they lie in one that it shows, such as the project below /usr. */
+  /** Folders that views must not show, although they show a folder above, such as the project below /usr. */
   hidden?: readonly string[];
   limits?: Partial<ViewLimits>;
   copyLimits?: Partial<CopyLimits>;
-  /** Copies the working folder also where the kernel could lay a layer over it. */
+  /** Copies the working folder even when the kernel can mount an overlay. */
   forceCopy?: boolean;
   log?: Log;
 }
@@ -59,13 +59,13 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const limits: ViewLimits = { ...defaultViewLimits, ...options.limits };
   const copyLimits: CopyLimits = { maxCopiedFiles, maxCopiedBytes, ...options.copyLimits };
   const views = new Set<StepView>();
-  /** No layer can lie over these, as on some network file systems. */
-  const unlayered = new Set<string>();
+  /** Folders that refused an overlay, as on some network file systems. */
+  const withoutOverlay = new Set<string>();
   const closed = new AbortController();
   const watchdog = createWatchdog({ intervalMs: watchIntervalMs, minFreeMemoryBytes });
   let machine: Promise<Machine> | undefined;
   let report: Promise<SandboxReport> | undefined;
-  let canLayer = options.forceCopy !== true;
+  let canOverlay = options.forceCopy !== true;
 
   const prepared = () => {
     machine ??= prepare(options.folder);
@@ -116,20 +116,24 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const signal = AbortSignal.any([given, closed.signal]);
     signal.throwIfAborted();
     try {
-      if (canLayer && !unlayered.has(view.folder)) return await openWith(view, () => layerOver(view), signal);
+      if (canOverlay && !withoutOverlay.has(view.folder))
+        return await openWith(view, () => overlayFolder(view), signal);
     } catch (thrown) {
       if (!isOverlayRefused(thrown)) throw thrown;
-      unlayered.add(view.folder);
-      log.info({ folder: view.folder, reason: messageOf(thrown) }, "No layer can lie over this folder: it is copied");
+      withoutOverlay.add(view.folder);
+      log.info(
+        { folder: view.folder, reason: messageOf(thrown) },
+        "no overlay can be mounted over this folder, so commands work on a copy",
+      );
     }
-    return openWith(view, () => copyOf(view, copyLimits, signal), signal);
+    return openWith(view, () => copiedFolder(view, copyLimits, signal), signal);
   };
 
   const open = async (view: ViewOptions, signal: AbortSignal): Promise<StepView> => {
     try {
       return await openView(view, signal);
     } catch (thrown) {
-      throw thrown instanceof LauncherFailure ? await missing(thrown) : thrown;
+      throw thrown instanceof LauncherFailure ? await missingSandbox(thrown) : thrown;
     }
   };
 
@@ -137,7 +141,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     try {
       const { start } = await prepared();
       const found = await probeView(open, start.scratch, closed.signal);
-      canLayer &&= found.layers === "overlay";
+      canOverlay &&= found.layers === "overlay";
       return found;
     } catch (thrown) {
       return { holds: false, layers: "copy", detail: messageOf(thrown) };
@@ -150,7 +154,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       return report;
     },
     async fits(folder) {
-      if (canLayer && !unlayered.has(folder)) return true;
+      if (canOverlay && !withoutOverlay.has(folder)) return true;
       return await isCopyable(folder, copyLimits, closed.signal);
     },
     open,
@@ -173,7 +177,6 @@ async function prepare(folder: string): Promise<Machine> {
   return { processor, start, system, shell, pageBytes: pageBytes() };
 }
 
-/** How the working folder comes into a view. */
 interface WorkingFolder {
   mount: ExtraMount;
   written: string;
@@ -181,16 +184,16 @@ interface WorkingFolder {
   temporary: string;
 }
 
-async function layerOver({ folder, layers, scratch }: ViewOptions): Promise<WorkingFolder> {
+async function overlayFolder({ folder, layers, scratch }: ViewOptions): Promise<WorkingFolder> {
   const [upper, work] = [join(scratch, "upper"), join(scratch, "work")];
-  // The layer's own mode is the one that the view shows.
+  // The view shows the mode of the layer, not of the folder.
   const { mode } = await stat(folder);
   for (const path of [upper, work]) mkdirSync(path, { recursive: true });
   chmodSync(upper, mode & 0o7777);
   return { mount: { kind: "overlay", at: folder, layers, upper, work }, written: upper, upper, temporary: work };
 }
 
-async function copyOf(view: ViewOptions, limits: CopyLimits, signal: AbortSignal): Promise<WorkingFolder> {
+async function copiedFolder(view: ViewOptions, limits: CopyLimits, signal: AbortSignal): Promise<WorkingFolder> {
   const copy = join(view.scratch, "copy");
   await copyFolder(view, copy, limits, signal);
   return { mount: { kind: "copy", at: view.folder, copy }, written: copy, upper: undefined, temporary: copy };
@@ -200,7 +203,7 @@ function isOverlayRefused(thrown: unknown): boolean {
   return thrown instanceof LauncherFailure && thrown.step === "mount overlay";
 }
 
-async function missing(failure: LauncherFailure): Promise<RemoraError> {
+async function missingSandbox(failure: LauncherFailure): Promise<RemoraError> {
   const message = await explainFailure(failure);
   return new RemoraError({ code: "sandbox.missing", place: "sandbox", message, cause: failure });
 }

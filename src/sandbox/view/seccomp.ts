@@ -1,10 +1,10 @@
 /**
  * The seccomp filter of a view's command: a classic BPF program over the number and the arguments of each system call.
  *
- *   1. calls of another instruction set (32-bit, x32) kill the process: their numbers mean other calls
+ *   1. calls of another instruction set (32-bit, x32) kill the process, because their numbers mean other calls
  *   2. calls that only attackers and administrators need fail with EPERM
- *   3. calls that libraries try first, and do without, fail with ENOSYS
- *   4. some calls depend on an argument: new namespaces, families of sockets, pushing input into a terminal
+ *   3. calls that libraries try first but can do without fail with ENOSYS
+ *   4. some calls depend on an argument: new namespaces, socket families, input pushed into a terminal
  */
 import { type Processor, type SystemCall, systemCallNumber } from "./system-calls.ts";
 
@@ -18,7 +18,7 @@ const refused: readonly SystemCall[] = [
   ...(["pidfd_getfd", "move_pages", "migrate_pages"] as const),
   // keys
   ...(["add_key", "request_key", "keyctl"] as const),
-  // large parts of the kernel with a history of holes
+  // large parts of the kernel with a history of vulnerabilities
   ...(["bpf", "userfaultfd", "perf_event_open", "fanotify_init", "lookup_dcookie", "memfd_secret"] as const),
   // mounts and namespaces
   ...(["mount", "umount2", "pivot_root", "chroot", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick"] as const),
@@ -32,16 +32,16 @@ const refused: readonly SystemCall[] = [
   "lsm_set_self_attr",
 ];
 
-/** io_uring makes calls past this filter; clone3 hides its flags from it. */
+/** io_uring bypasses this filter, and clone3 hides its flags from it. */
 const missing: readonly SystemCall[] = ["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"];
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const namespaceFlags = 0x7e020000;
-/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: all within the view's network namespace. AF_VSOCK, for one, is not. */
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. The network namespace confines them, unlike AF_VSOCK, for example. */
 const socketFamilies = [1, 2, 10, 16];
-/** TIOCSTI and TIOCLINUX push input into the terminal of others. */
+/** TIOCSTI and TIOCLINUX push input into other terminals. */
 const terminalRequests = [0x5412, 0x541c];
-/** Asking for the personality, and the default one. */
+/** A query of the personality, and the default one. */
 const personalities = [0xffffffff, 0];
 
 const auditArchitecture = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
@@ -66,7 +66,7 @@ const ifEqual = (value: number, jumpTrue: number, jumpFalse: number) => ({ code:
 const ifAtLeast = (value: number, jumpTrue: number, jumpFalse: number) => ({ code: 0x35, jumpTrue, jumpFalse, value });
 const ifAnyBit = (value: number, jumpTrue: number, jumpFalse: number) => ({ code: 0x45, jumpTrue, jumpFalse, value });
 
-/** The filter, as an array of `struct sock_filter`: eight bytes for each instruction. */
+/** An array of `struct sock_filter`, with eight bytes per instruction. */
 export function seccompFilter(processor: Processor): Buffer {
   const program: Instruction[] = [
     load(data.architecture),
@@ -97,13 +97,13 @@ export function seccompFilter(processor: Processor): Buffer {
   return bytes;
 }
 
-/** The number of the call is loaded before and after, unless the body ends the filter, which every body does. */
+/** Expects the number of the call to be loaded. The body must end the filter. */
 function whenCall(name: SystemCall, processor: Processor, body: readonly Instruction[]): Instruction[] {
   const number = systemCallNumber(name, processor);
   return number === undefined ? [] : [ifEqual(number, 0, body.length), ...body];
 }
 
-/** Compares the low half of an argument: the kernel ignores the other half of all these. */
+/** Compares the low half of an argument. The kernel ignores the high half for all these calls. */
 function oneOf(argument: number, values: readonly number[], result: number, otherwise: number): Instruction[] {
   const tests = values.map((value, index) => ifEqual(value, values.length - index, 0));
   return [load(data.argument(argument)), ...tests, end(otherwise), end(result)];

@@ -1,11 +1,11 @@
 /**
  * The first program of a view. It runs in two processes:
  *
- *   1. the outer one moves into new namespaces, makes the inner one, tells its id and waits for its end
- *   2. the inner one is process 1 of the view: it builds the file system, opens the view's loopback, makes the pipe for
- *      output, and waits for the next program
+ *   1. the outer process enters new namespaces, forks the inner process, reports its id and waits for it
+ *   2. the inner process is process 1 of the view: it builds the file system, brings up the loopback, makes the output pipe,
+ *      and waits for the next program
  *
- * The inner process is root in the view's user namespace. It runs nothing of the command.
+ * The inner process is root in the view's user namespace. It must not run any part of the command.
  */
 import { launcherProgram, loadNext } from "./launcher.ts";
 import { AT_FDCWD, descriptors, keepDescriptor, O_PATH, writeText } from "./mount-steps.ts";
@@ -24,13 +24,13 @@ const SOCK_DGRAM = 2;
 const SIOCSIFFLAGS = 0x8914;
 const interfaceUp = 0x41; // IFF_UP and IFF_RUNNING
 const maxDescriptor = 0x7fffffff;
-/** Out of memory, a view's processes are the first to go. */
+/** Makes a view's processes the first to be killed when memory runs out. */
 const oomScore = "1000";
 const hostName = "sandbox";
 
 export interface SetupPlan {
   fileSystem: FileSystemPlan;
-  /** Where the working folder is inside. */
+  /** Path of the working folder inside the view. */
   folder: string;
   uid: number;
   gid: number;
@@ -39,8 +39,8 @@ export interface SetupPlan {
 export function setupProgram(processor: Processor, plan: SetupPlan): Program {
   const program = launcherProgram(processor);
   const inner = program.label();
-  // Descriptors that this process inherited by mistake must not reach the view; numbers from 4 on are free then.
-  program.call("close_range", [descriptors.moment, maxDescriptor, 0]);
+  // Close inherited descriptors, so that they do not reach the view and numbers from 4 on are free.
+  program.call("close_range", [descriptors.temporary, maxDescriptor, 0]);
   program.call("unshare", [newNamespaces], { title: "make namespaces" });
   program.call("prctl", [PR_SET_PDEATHSIG, SIGKILL]);
   writeText(program, "/proc/self/oom_score_adj", oomScore);
@@ -56,7 +56,7 @@ export function setupProgram(processor: Processor, plan: SetupPlan): Program {
   return program;
 }
 
-/** Maps one user and one group; the calling process has just entered its new user namespace. */
+/** Maps one user and one group. Must run right after the process entered its new user namespace. */
 export function mapIds(
   program: Program,
   self: string,
@@ -76,26 +76,26 @@ function addInner(program: Program, plan: SetupPlan): void {
   program.call("sethostname", [name, hostName.length]);
   addLoopback(program);
   program.call("openat", [AT_FDCWD, program.text(plan.folder), O_PATH | O_CLOEXEC, 0], {
-    expected: descriptors.moment,
+    expected: descriptors.temporary,
   });
   keepDescriptor(program, descriptors.merged);
-  // The pair is two 32-bit numbers: the next free ones.
-  program.call("close_range", [descriptors.moment, descriptors.merged - 1, 0]);
+  // Free the low numbers: the pipe gets the two lowest.
+  program.call("close_range", [descriptors.temporary, descriptors.merged - 1, 0]);
   program.call("pipe2", [program.words([0]), O_CLOEXEC]);
-  program.call("dup3", [descriptors.moment + 1, descriptors.output, O_CLOEXEC]);
-  program.call("dup3", [descriptors.moment, descriptors.outputEnd, O_CLOEXEC]);
-  program.call("close", [descriptors.moment]);
+  program.call("dup3", [descriptors.temporary + 1, descriptors.output, O_CLOEXEC]);
+  program.call("dup3", [descriptors.temporary, descriptors.outputEnd, O_CLOEXEC]);
+  program.call("close", [descriptors.temporary]);
   program.call("close_range", [descriptors.proc + 1, maxDescriptor, 0]);
   const ready = program.words([reportKinds.ready, 0, 0]);
   program.call("write", [controlFd, ready, reportBytes], { next: loadNext });
 }
 
-/** `struct ifreq`: 16 bytes of name, then the flags. */
+/** `struct ifreq` has 16 bytes of name, then the flags. */
 function addLoopback(program: Program): void {
   const request = Buffer.alloc(40);
   request.write("lo");
   request.writeUInt16LE(interfaceUp, 16);
-  program.call("socket", [AF_INET, SOCK_DGRAM, 0], { expected: descriptors.moment, title: "open a socket" });
-  program.call("ioctl", [descriptors.moment, SIOCSIFFLAGS, program.bytes(request)], { title: "bring loopback up" });
-  program.call("close", [descriptors.moment]);
+  program.call("socket", [AF_INET, SOCK_DGRAM, 0], { expected: descriptors.temporary, title: "open a socket" });
+  program.call("ioctl", [descriptors.temporary, SIOCSIFFLAGS, program.bytes(request)], { title: "bring loopback up" });
+  program.call("close", [descriptors.temporary]);
 }

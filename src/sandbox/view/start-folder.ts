@@ -1,6 +1,6 @@
 /**
- * What all views of one start share, in a folder of its own: the launcher, the template of /etc, and an empty folder on
- * which views build their root. Folders of processes that no longer run are removed.
+ * Makes the folder that all views of one start share: the launcher, the template of /etc, and an empty folder on which
+ * views mount their root. Removes the folders of processes that no longer run.
  */
 import { mkdir, mkdtemp, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const prefix = "start-";
 export async function openStartFolder(folder: string, processor: Processor): Promise<StartFolder> {
   await mkdir(folder, { recursive: true });
   await removeAbandoned(folder);
-  const own = await mkdtemp(join(folder, `${prefix}${process.pid}-${await startTimeOf(process.pid)}-`));
+  const own = await mkdtemp(join(folder, `${prefix}${process.pid}-${await startTime(process.pid)}-`));
   const [etc, root, scratch] = [join(own, "etc"), join(own, "root"), join(own, "probe")];
   const made = [makeEtcTemplate(etc), mkdir(root), mkdir(scratch)];
   const [launcher] = await Promise.all([writeLauncher(own, processor), ...made]);
@@ -43,13 +43,13 @@ export async function openStartFolder(folder: string, processor: Processor): Pro
 async function removeAbandoned(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const [, pid, started] = /^start-(\d+)-(\d*)-/.exec(name) ?? [];
-    if (pid === undefined || (await startTimeOf(Number(pid))) === started) continue;
+    if (pid === undefined || (await startTime(Number(pid))) === started) continue;
     await removeFolder(join(folder, name));
   }
 }
 
-/** When a process began, in the kernel's ticks: an id and this name one process. Empty when it does not run. */
-async function startTimeOf(pid: number): Promise<string> {
+/** Start time of a process in kernel ticks. With the id, it identifies the process. Empty when it does not run. */
+async function startTime(pid: number): Promise<string> {
   const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
   return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 }

@@ -1,13 +1,13 @@
 /**
  * Numbers of the Linux system calls that the sandbox makes or refuses, on each processor that it supports.
  *
- * From the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (arm64). Calls from
- * number 424 on have the same number everywhere.
+ * Sources: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (arm64). From 424 on,
+ * the numbers are the same everywhere.
  */
 
 export type Processor = "x64" | "arm64";
 
-/** [x64, arm64]; undefined where the processor does not have the call. */
+/** [x64, arm64]; undefined when the processor lacks the call. */
 const numbers = {
   read: [0, 63],
   write: [1, 64],
@@ -120,12 +120,12 @@ const numbers = {
 
 export type SystemCall = keyof typeof numbers;
 
-/** Undefined where the processor does not have the call. */
+/** Undefined when the processor lacks the call. */
 export function systemCallNumber(name: SystemCall, processor: Processor): number | undefined {
   return numbers[name][processor === "x64" ? 0 : 1];
 }
 
-/** The processor that this process runs on; undefined where the sandbox has no launcher for it. */
+/** The processor of this machine; undefined when the sandbox does not support it. */
 export function ownProcessor(): Processor | undefined {
   if (process.platform !== "linux") return undefined;
   return process.arch === "x64" || process.arch === "arm64" ? process.arch : undefined;

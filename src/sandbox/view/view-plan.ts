@@ -1,4 +1,4 @@
-/** Turns the options of a view into the mounts that it needs. */
+/** Turns the options of a view into its mounts. */
 import { stat } from "node:fs/promises";
 import { isAbsolute, normalize, sep } from "node:path";
 import { RemoraError } from "../../lib/errors.ts";
@@ -7,17 +7,18 @@ import { mountPoints } from "./machine-facts.ts";
 import { maxLayers } from "./mount-steps.ts";
 import type { ExtraMount } from "./mounts.ts";
 
-/** The view's own; nothing can be laid over or below them. */
+/** The view makes these itself; nothing may be mounted over or below them. */
 const reserved = ["/", "/proc", "/dev", "/etc"];
 
 /**
- * Everything around the working folder, outer folders first; the working folder's own mount is the caller's. Rejects with
- * Node's own error when the working folder does not exist.
+ * All mounts but the one of the working folder, which the caller adds. Rejects with Node's own error when the working folder
+ * does not exist.
  */
 export async function surroundingMounts(options: ViewOptions, hidden: readonly string[]): Promise<ExtraMount[]> {
   const { folder, layers, readable = [], mounts = [] } = options;
   if (!(await stat(folder)).isDirectory()) throw refused(folder, "it is not a folder");
-  if (layers.length > maxLayers) throw refused(folder, `it has ${layers.length} layers, and ${maxLayers} are possible`);
+  if (layers.length > maxLayers)
+    throw refused(folder, `it has ${layers.length} layers, and at most ${maxLayers} are possible`);
   for (const path of [folder, ...readable, ...mounts.map(({ at }) => at)]) checkPath(path);
   const added: ViewMount[] = [...readable.map((path) => ({ from: path, at: path })), ...mounts];
   const points = added.length > 0 ? await mountPoints() : [];
@@ -35,7 +36,7 @@ export async function surroundingMounts(options: ViewOptions, hidden: readonly s
   return [...hidden.map((at): ExtraMount => ({ kind: "hidden", at })), ...existing.flat()];
 }
 
-/** Outer folders before inner ones; of one path, the last of the list lies on top. */
+/** Outer folders come before inner ones. Of several mounts at one path, the last is on top. */
 export function inMountOrder(mounts: readonly ExtraMount[]): ExtraMount[] {
   const depth = ({ at }: ExtraMount) => at.split(sep).length;
   return mounts.toSorted((one, other) => depth(one) - depth(other));

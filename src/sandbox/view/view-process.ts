@@ -1,8 +1,8 @@
 /**
- * A view's processes as the host sees them: the launcher is started, gets programs over a connection, and reports.
+ * Starts the launcher of a view, sends it programs over a connection, and reads its reports.
  *
- * The connection also ties lives together: when this process ends, process 1 of the view reads its end and ends too, and
- * with it everything in the view. The kernel's death signal does the same, should process 1 be busy.
+ * When this process exits, the connection ends, process 1 of the view exits, and everything in the view with it. If process
+ * 1 is busy, the kernel's parent-death signal kills it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
@@ -11,7 +11,7 @@ import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { failedStep, framed } from "./launcher.ts";
 import { type Program, reportBytes, reportKinds } from "./program.ts";
 
-/** A step of the launcher that failed. */
+/** A launcher step failed. */
 export class LauncherFailure extends RemoraError {
   readonly step: string;
   /** Such as `EPERM`. */
@@ -27,17 +27,17 @@ export class LauncherFailure extends RemoraError {
 export type CommandStatus =
   | { type: "ended"; status: number }
   | { type: "failed"; failure: LauncherFailure }
-  /** The view went away before the command ended. */
+  /** The view ended before the command did. */
   | { type: "gone" };
 
 export interface ViewProcess {
-  /** Process 1 of the view, as the host counts. */
+  /** The host's id of process 1 of the view. */
   pid: number;
-  /** Sends the command's program; resolves when nothing of it runs any more. At most once. */
+  /** Sends the command's program. Resolves when nothing of the command runs. Call it at most once. */
   run(program: Program): Promise<CommandStatus>;
-  /** Kills the command and what it started; the view stays. */
+  /** Kills the command and everything it started. The view stays. */
   killCommand(): void;
-  /** Kills everything. Resolves when all of it is gone. */
+  /** Kills everything in the view. Resolves when all of it is gone. */
   end(): Promise<void>;
   gone: Promise<void>;
 }
@@ -58,9 +58,9 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
     stdio: ["ignore", "ignore", "ignore", "pipe"],
   });
   const control = child.stdio[3] as Socket | undefined;
-  const gone = endOf(child);
-  // Without a connection the start failed, and `gone` says so.
-  if (control === undefined) throw await failureOf(gone);
+  const gone = exitOf(child);
+  // Without a connection, the start failed, and `gone` rejects.
+  if (control === undefined) throw await startFailure(gone);
   const reports = readReports(control);
   let pid: number | undefined;
   const end = async () => {
@@ -78,7 +78,7 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
   } catch (thrown) {
     await end();
     signal.throwIfAborted();
-    throw child.pid === undefined ? await failureOf(gone) : thrown;
+    throw child.pid === undefined ? await startFailure(gone) : thrown;
   } finally {
     signal.removeEventListener("abort", abort);
   }
@@ -88,7 +88,7 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
     async run(program) {
       control.write(framed(program));
       const report = await reports.next();
-      // The child that failed is buried by process 1, which then reports the end, or is itself the one that failed.
+      // When the child failed, process 1 reaps it and reports its end too. When process 1 failed, there is no next report.
       if (report?.kind === "failed") await reports.next();
       return commandStatus(report, program);
     },
@@ -100,7 +100,7 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
   };
 }
 
-/** The outer process tells the id, the inner one that it is ready: in either order. */
+/** Waits for the outer process to report the id and the inner one to be ready, in any order. */
 async function untilReady(reports: ReportReader, setup: Program): Promise<number> {
   let pid: number | undefined;
   let isReady = false;
@@ -124,17 +124,17 @@ function commandStatus(report: Report | undefined, program: Program): CommandSta
   return { type: "gone" };
 }
 
-/** Process 1 takes everything in the view with it; the outer process ends when all of it is gone. */
+/** Killing process 1 kills everything in the view. Then the outer process exits. */
 function kill(child: ChildProcess, pid: number): void {
   if (child.exitCode !== null || child.signalCode !== null) return;
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It is gone, and the outer process is about to end.
+    // Process 1 is gone, and the outer process is about to exit.
   }
 }
 
-function endOf(child: ChildProcess): Promise<void> {
+function exitOf(child: ChildProcess): Promise<void> {
   const gone = new Promise<void>((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", () => resolve());
@@ -143,13 +143,13 @@ function endOf(child: ChildProcess): Promise<void> {
   return gone;
 }
 
-async function failureOf(gone: Promise<void>): Promise<Error> {
+async function startFailure(gone: Promise<void>): Promise<Error> {
   const why = await gone.then(() => "it ended at once", messageOf);
   return new LauncherFailure("start the launcher", why);
 }
 
 interface ReportReader {
-  /** Undefined when the connection has ended. At most one waits at a time. */
+  /** Undefined when the connection has ended. Only one caller may wait at a time. */
   next(): Promise<Report | undefined>;
 }
 

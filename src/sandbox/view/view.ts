@@ -1,4 +1,4 @@
-/** One view, from its first process to its end. */
+/** One view: its command, its limits and its end. */
 import { constants, open as openFile } from "node:fs";
 import { Socket } from "node:net";
 import { finished } from "node:stream/promises";
@@ -38,20 +38,20 @@ export interface ViewParts {
   folder: string;
   limits: ViewLimits;
   watchdog: Watchdog;
-  /** Where the view's writes go on the host. */
+  /** The host folder that receives the view's writes. */
   written: string;
   upper: string | undefined;
-  /** Overlay's own working folder, or the copy: removed at the end. */
+  /** The working folder of overlayfs, or the copy. Removed when the view closes. */
   temporary: string;
   onClose(): void;
 }
 
-/** Beside the contract: a command of launcher steps, for the probe. */
+/** Adds commands made of launcher steps, for the probe. */
 export interface StepView extends View {
   startSteps(steps: ChildSteps): RunningCommand;
 }
 
-/** Every command has it; `ViewCommand.env` comes on top. */
+/** The base environment of every command; `ViewCommand.env` overrides it. */
 const environment = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   HOME: "/tmp",
@@ -62,7 +62,7 @@ const environment = {
   TERM: "dumb",
 };
 
-/** Rejects with Node's own error when the view is gone already. */
+/** Rejects with Node's own error when the view is already gone. */
 export async function createView(parts: ViewParts): Promise<StepView> {
   const { process, watchdog, limits, folder, written } = parts;
   const path = (descriptor: number) => `/proc/${process.pid}/fd/${descriptor}`;
@@ -98,10 +98,10 @@ export async function createView(parts: ViewParts): Promise<StepView> {
       const ended = await process.run(program);
       const status = refusal === undefined ? ended : ({ type: "failed", failure: refusal } as const);
       watch.stop();
-      const isUnjudged = limit === undefined && !wasKilled && status.type === "ended";
+      const needsCheck = limit === undefined && !wasKilled && status.type === "ended";
       const [exceeded] = await Promise.all([
-        isUnjudged ? layer.check(stopped.signal).catch(() => undefined) : undefined,
-        // A reader that has turned away ends the output too.
+        needsCheck ? layer.check(stopped.signal).catch(() => undefined) : undefined,
+        // The output also ends when the reader goes away.
         finished(output, { writable: false }).catch(() => undefined),
       ]);
       limit ??= layerLimit(exceeded);
@@ -140,7 +140,7 @@ export async function createView(parts: ViewParts): Promise<StepView> {
   };
 }
 
-/** The pipe that the command writes to. It is a pipe, not a socket, so that /dev/stderr can be opened in the view. */
+/** The output of the command. A pipe, because commands can open /dev/stderr only on a pipe, not on a socket. */
 async function openPipe(path: string): Promise<Socket> {
   const fd = await promisify(openFile)(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return new Socket({ fd, readable: true, writable: false });
@@ -152,7 +152,7 @@ function resourceLimits(limits: ViewLimits): ResourceLimits {
     maxProcessorSeconds: limits.maxProcessorSeconds,
     maxMappedBytes: limits.maxMemoryBytes * mappedMemoryFactor,
     maxOpenFiles,
-    // Before 5.14 the kernel counted all of the user's processes, also those outside.
+    // Before 5.14, the kernel also counted the user's processes outside the view.
     maxProcesses: isKernelAtLeast(5, 14) ? limits.maxProcesses + sparedProcesses : undefined,
   };
 }

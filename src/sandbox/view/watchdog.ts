@@ -1,18 +1,18 @@
 /**
- * Ends commands that use more than their view may. Rlimits bound single processes; this looks at all of a view's:
+ * Kills commands that exceed the limits of their view. Rlimits bound single processes; the watchdog checks whole views:
  *
  *   1. processes and threads, resident memory, processor time
  *   2. bytes and files of the layer, and the disk's free space
- *   3. the machine's free memory, which also falls through memory that belongs to no process (files in memory, sockets)
+ *   3. the machine's free memory, which also shrinks by memory of no process (files in memory, sockets)
  *
- * Nothing is polled while no command runs. One timer serves all views.
+ * One timer serves all views. It stops while no command runs.
  */
 import type { CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { LayerMeter } from "./layer-usage.ts";
 import { availableMemoryBytes, type ProcessUsage, proportionalBytes } from "./process-usage.ts";
 
 export interface Watched {
-  /** The view's /proc, as the host can open it. */
+  /** Path of the view's /proc on the host. */
   proc: string;
   limits: ViewLimits;
   processes(): ProcessUsage;
@@ -33,9 +33,9 @@ export interface WatchdogOptions {
 
 interface State {
   residentBytes: number;
-  /** The layer is being looked at, which may take longer than the time to the next look; so may the memory. */
-  isCounting: boolean;
-  isWeighing: boolean;
+  /** Checks of the layer and of the memory may take longer than the interval, so they must not overlap. */
+  isCheckingLayer: boolean;
+  isCheckingMemory: boolean;
 }
 
 export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptions): Watchdog {
@@ -47,35 +47,35 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
     if (limit !== undefined && views.delete(view)) view.end(limit);
   };
 
-  const lookAtLayer = async (view: Watched, state: State) => {
-    if (state.isCounting) return;
-    state.isCounting = true;
+  const checkLayer = async (view: Watched, state: State) => {
+    if (state.isCheckingLayer) return;
+    state.isCheckingLayer = true;
     end(view, layerLimit(await view.layer.check(stopped.signal).catch(() => undefined)));
-    state.isCounting = false;
+    state.isCheckingLayer = false;
   };
 
-  const weighMemory = async (view: Watched, state: State, processes: readonly string[]) => {
-    if (state.isWeighing) return;
-    state.isWeighing = true;
+  const checkMemory = async (view: Watched, state: State, processes: readonly string[]) => {
+    if (state.isCheckingMemory) return;
+    state.isCheckingMemory = true;
     const { maxMemoryBytes } = view.limits;
     const bytes = await proportionalBytes(view.proc, processes, maxMemoryBytes);
     if (bytes > maxMemoryBytes) end(view, "memory");
-    state.isWeighing = false;
+    state.isCheckingMemory = false;
   };
 
-  const look = () => {
+  const checkAll = () => {
     for (const [view, state] of views) {
       const usage = processUsage(view);
       state.residentBytes = usage?.residentBytes ?? 0;
       end(view, usage && processLimit(view, usage));
-      // What processes share counts for each of them here, so that it may be less.
-      if (usage && usage.residentBytes > view.limits.maxMemoryBytes) void weighMemory(view, state, usage.processes);
-      void lookAtLayer(view, state);
+      // Shared memory counts once per process here, so the real use may be less.
+      if (usage && usage.residentBytes > view.limits.maxMemoryBytes) void checkMemory(view, state, usage.processes);
+      void checkLayer(view, state);
     }
     if ((availableMemoryBytes() ?? Number.POSITIVE_INFINITY) < minFreeMemoryBytes) endLargest();
   };
 
-  /** One for each look, until there is enough free memory. */
+  /** Kills one command per interval, until enough memory is free. */
   const endLargest = () => {
     const [largest] = [...views].sort(([, one], [, other]) => other.residentBytes - one.residentBytes);
     if (largest !== undefined) end(largest[0], "memory");
@@ -85,7 +85,7 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
     if (timer !== undefined || views.size === 0 || stopped.signal.aborted) return;
     timer = setTimeout(() => {
       timer = undefined;
-      look();
+      checkAll();
       schedule();
     }, intervalMs);
     timer.unref();
@@ -93,7 +93,7 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
 
   return {
     watch(view) {
-      views.set(view, { residentBytes: 0, isCounting: false, isWeighing: false });
+      views.set(view, { residentBytes: 0, isCheckingLayer: false, isCheckingMemory: false });
       schedule();
       return { stop: () => void views.delete(view) };
     },
@@ -105,7 +105,7 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
   };
 }
 
-/** Undefined for a view that has just gone, which is over no limit. */
+/** Undefined for a view that has just ended. */
 function processUsage({ processes }: Watched): ProcessUsage | undefined {
   try {
     return processes();

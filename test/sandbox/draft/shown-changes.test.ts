@@ -103,7 +103,7 @@ test("the commands that ran are there with how they ended, and the end of the la
 
 test.each([
   [1_500, "+1500"],
-  [3_000, "more lines of this file"],
+  [3_000, "more lines not shown"],
 ])("a diff of %i lines is behind Show diff, and what of it is left out is said", async (lines, expected) => {
   const { diff } = await shownAfter("echo x > a.txt", `seq 1 ${lines} > a.txt`);
   expect(diff).toBeUndefined();

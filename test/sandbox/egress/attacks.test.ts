@@ -250,7 +250,7 @@ describe("nothing but public addresses", () => {
   ])("a name that leads to a %s address is refused, also among public ones", async (_what, address) => {
     for (const answer of [[address], ["93.184.216.34", address]]) {
       const proxy = await openProxy(["web.test"], () => answer, { allow: [] });
-      expect(await proxy.send(ask)).toContain("an address inside a private network or this machine");
+      expect(await proxy.send(ask)).toContain("an address inside a private network or on this machine");
       expect(proxy.outcomes()).toEqual(["not-public"]);
     }
   });
@@ -275,12 +275,12 @@ describe("nothing but public addresses", () => {
   test("a resolver's nonsense and failures are told as such", async () => {
     for (const answer of [[], ["not an address"]]) {
       const proxy = await openProxy(["web.test"], () => answer);
-      expect(await proxy.send(ask)).toContain("there is no such host");
+      expect(await proxy.send(ask)).toContain("the host name can't be resolved");
     }
     const failing = await openProxy(["web.test"], () => {
       throw new Error("no");
     });
-    expect(await failing.send(ask)).toContain("there is no such host");
+    expect(await failing.send(ask)).toContain("the host name can't be resolved");
   });
 });
 

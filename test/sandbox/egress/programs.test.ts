@@ -59,7 +59,7 @@ curl -sS --cacert /run/ca.pem https://web.test:${site.port}/`);
     const egress = kept(await openEgress([`web.test:${site.port}`], names));
     const plain = await egress.run(`curl -sS -w '%{http_code}' http://other.test:${site.port}/`);
     expect(plain.output).toBe(
-      `other.test:${site.port} is not approved for this command. Approved: web.test:${site.port}. If the command needs it, call shell_exec again and name it in network as well; a person will be asked.\n403`,
+      `other.test:${site.port} is not approved for this command. Approved: web.test:${site.port}. If the command needs it, call shell_exec again and name it in network as well. A person will be asked.\n403`,
     );
     expect((await egress.run("curl -sS https://other.test/")).output).toContain("403");
     expect((await egress.run(`curl -sS http://web.test:${site.port + 1}/`)).output).toContain("is not approved");

@@ -27,7 +27,7 @@ test("a fork bomb", async () => {
     limits: { maxProcesses: 80 },
   });
   expect({ limit, signal }).toEqual({ limit: "processes", signal: "SIGKILL" });
-  expect(message).toBe("The command was ended: it ran more than 80 processes and threads.");
+  expect(message).toBe("The command was killed: it ran more than 80 processes and threads.");
 });
 
 test.skipIf(!hasPython)("memory without end, in one process and in many", async () => {
@@ -90,7 +90,7 @@ test("a million files", async () => {
     limits: { maxLayerFiles: 500 },
   });
   expect(limit).toBe("files");
-  expect(message).toBe("The command was ended: it made more than 500 files.");
+  expect(message).toBe("The command was killed: it created more than 500 files.");
   expect(readdirSync(view.upper ?? "").length).toBeLessThan(200_000);
 });
 
