@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, join, sep } from "node:path";
 
-const systemFolders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+export const systemFolders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 export async function findProgram(name: string): Promise<string | undefined> {
   const onPath = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder.startsWith(sep));

@@ -6,8 +6,7 @@ import { type BaseStamps, findChangedBase, stampBase } from "../effects/base-sta
 import type { EntryStamp } from "../effects/entry-state.ts";
 import type { MergePlan } from "../effects/merge-entry.ts";
 import type { RawPath } from "../effects/raw-path.ts";
-
-const never = new AbortController().signal;
+import { never } from "./never.ts";
 
 /** The time of the file system's clock, in nanoseconds. The folder must be new. */
 export async function fileSystemTime(folder: string): Promise<string> {

@@ -21,6 +21,8 @@ export interface PolicyInput {
 
 export type ChangeDecision = { type: "keep" } | { type: "ask"; why: string };
 
+/** After this time, an undecided draft is discarded. */
+export const maxUndecidedMs = 24 * 60 * 60 * 1_000;
 const maxDeletedUnasked = 20;
 
 export async function decide(
@@ -30,7 +32,9 @@ export async function decide(
   const { totals, isLarge } = effects;
   if (end !== "done") {
     const what = end === "stopped" ? "The turn was stopped" : "The turn failed";
-    return ask(`${what}, so nothing was kept. You can keep or discard these changes within 24 hours.`);
+    return ask(
+      `${what}, so nothing was kept. You can keep or discard these changes within ${maxUndecidedMs / 3_600_000} hours.`,
+    );
   }
   if (changedBase.length > 0) {
     return ask(

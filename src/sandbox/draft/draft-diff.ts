@@ -5,8 +5,7 @@ import { createDiff } from "../effects/create-diff.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftStore } from "./draft-store.ts";
-
-const never = new AbortController().signal;
+import { never } from "./never.ts";
 
 /** Undefined after the draft was kept or discarded. */
 export async function readDraftDiff(

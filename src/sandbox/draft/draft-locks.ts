@@ -9,6 +9,7 @@ import { pause } from "../../lib/backoff.ts";
 import type { Lease, Leases } from "../../ports/cluster.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import { draftKey, draftKeyFromId } from "./draft-store.ts";
+import { never } from "./never.ts";
 
 export interface DraftLocks {
   /** Rejects with the signal's reason when it aborts before the lock is held. */
@@ -26,7 +27,6 @@ interface Lock {
 }
 
 const leaseRetryMs = 20;
-const never = new AbortController().signal;
 
 export function draftLockName(draft: Pick<DraftRecord, "conversationId" | "folder">): string {
   return `draft:${draftKey(draft)}`;

@@ -21,7 +21,7 @@ import { recoverKeeps } from "../effects/recover-keeps.ts";
 import { createUndoJournal } from "../effects/undo-journal.ts";
 import type { Egress } from "../egress/egress.ts";
 import { type CallRunnerOptions, createCallRunner } from "./call-runner.ts";
-import type { ChangePolicy } from "./change-policy.ts";
+import { type ChangePolicy, maxUndecidedMs } from "./change-policy.ts";
 import { readDraftDiff } from "./draft-diff.ts";
 import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftLocks, draftLockName } from "./draft-locks.ts";
@@ -30,6 +30,7 @@ import { createJobs, jobCallKey, jobsLeaseName } from "./jobs.ts";
 import { createDraftKeeper, type KeepLock } from "./keep-draft.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { createCallMerger } from "./merge-call.ts";
+import { never } from "./never.ts";
 import { runAgain } from "./run-again.ts";
 import { createSettler } from "./settle.ts";
 import { startJobCommand } from "./start-job.ts";
@@ -59,9 +60,6 @@ export interface DraftsOptions
   log: Log;
 }
 
-const never = new AbortController().signal;
-/** An undecided draft without an open card is discarded after this time. */
-const maxUndecidedMs = 24 * 60 * 60 * 1_000;
 const maxNamedPaths = 20;
 
 export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {

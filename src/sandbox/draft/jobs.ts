@@ -17,6 +17,7 @@ import { removeTree } from "../effects/remove-tree.ts";
 import { snapshotLayer } from "../effects/snapshot-layer.ts";
 import { fileSystemTime } from "./base-state.ts";
 import { jobEndText, readJobLog, writeJobLog } from "./job-log.ts";
+import { never } from "./never.ts";
 
 export interface JobsOptions {
   /** Used by this process only. Each job has a folder of its own in it. */
@@ -91,8 +92,6 @@ interface Job {
   isStopped: boolean;
   ended: Promise<void>;
 }
-
-const never = new AbortController().signal;
 
 const maxJobsPerConversation = 3;
 const maxJobsPerPerson = 4;

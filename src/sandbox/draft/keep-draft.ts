@@ -9,6 +9,7 @@ import { type KeepResult, keepEffects } from "../effects/keep-effects.ts";
 import { tooLargeReason } from "../effects/limits.ts";
 import { readStamps } from "./base-state.ts";
 import type { DraftStore } from "./draft-store.ts";
+import { never } from "./never.ts";
 
 export interface DraftKeeperOptions {
   store: DraftStore;
@@ -30,7 +31,6 @@ export interface DraftKeeper {
 }
 
 const maxNamedPaths = 5;
-const never = new AbortController().signal;
 
 export function createDraftKeeper({
   store,

@@ -19,10 +19,11 @@ import { tooLargeReason } from "../effects/limits.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import type { UndoJournal } from "../effects/undo-journal.ts";
 import { changedSinceRecorded } from "./base-state.ts";
-import { type ChangePolicy, decide } from "./change-policy.ts";
+import { type ChangePolicy, decide, maxUndecidedMs } from "./change-policy.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { type DraftKeeper, keepId, keepProblem } from "./keep-draft.ts";
 import type { CallMerger } from "./merge-call.ts";
+import { never } from "./never.ts";
 import { describeChanges, describeKept, filesText, folderPhrase, shownEffects } from "./shown-changes.ts";
 
 export interface SettlerOptions {
@@ -50,10 +51,7 @@ export interface Settler {
   discard(draft: DraftRecord, ending: string | undefined): Promise<void>;
 }
 
-const draftLifetimeMs = 24 * 60 * 60 * 1_000;
 const maxCardDiffCharacters = 1_800;
-
-const never = new AbortController().signal;
 
 export function createSettler(options: SettlerOptions): Settler {
   const { ledger, store, keeper, undo, approvals, policy, log } = options;
@@ -142,7 +140,7 @@ export function createSettler(options: SettlerOptions): Settler {
       ...(await requestOf(draft, turn)),
       workingFolder: draft.folder,
       changes,
-      expiresAt: Date.now() + draftLifetimeMs,
+      expiresAt: Date.now() + maxUndecidedMs,
       ...(isGrantable
         ? { grant: { pattern: `${kind} ${draft.folder}`, reason: `${kind} in ${folderPhrase(draft)}` } }
         : {}),

@@ -7,14 +7,13 @@ import { startUnconfined } from "../unconfined.ts";
 import type { CallRunnerOptions } from "./call-runner.ts";
 import { networkRequester, openSession, startInView } from "./commands.ts";
 import type { JobStart, StartedJob } from "./jobs.ts";
+import { never } from "./never.ts";
 
 export interface JobStarterOptions extends Pick<CallRunnerOptions, "exposed" | "environment"> {
   sandbox: Sandbox;
   egress: Egress;
   audit: Audit;
 }
-
-const never = new AbortController().signal;
 
 export async function startJobCommand(options: JobStarterOptions, job: JobStart): Promise<StartedJob> {
   const { call, draft, text, layer, scratch } = job;

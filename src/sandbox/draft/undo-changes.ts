@@ -8,6 +8,7 @@ import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { AnswerReceipt, Author, Scope } from "../../ports/message.ts";
 import type { UndoJournal, UndoResult } from "../effects/undo-journal.ts";
 import { type KeepLock, namedPaths } from "./keep-draft.ts";
+import { never } from "./never.ts";
 import { filesText, folderPhrase } from "./shown-changes.ts";
 
 export interface UndoOptions {
@@ -30,8 +31,7 @@ export interface UndoChanges {
   prune(now: number): Promise<void>;
 }
 
-const never = new AbortController().signal;
-const pruneEveryMs = 60 * 60 * 1_000;
+const pruneIntervalMs = 60 * 60 * 1_000;
 
 export function createUndo({ ledger, undo, keepLock, endKept, approvals, events, audit }: UndoOptions): UndoChanges {
   let nextPruneAt = 0;
@@ -108,7 +108,7 @@ export function createUndo({ ledger, undo, keepLock, endKept, approvals, events,
     },
     async prune(now) {
       if (now < nextPruneAt) return;
-      nextPruneAt = now + pruneEveryMs;
+      nextPruneAt = now + pruneIntervalMs;
       await keepLock(() => undo.prune(now));
     },
   };

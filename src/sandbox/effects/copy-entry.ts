@@ -6,6 +6,7 @@ import {
   fchmodSync,
   fstatSync,
   futimesSync,
+  linkSync,
   openSync,
   readlinkSync,
   readSync,
@@ -13,7 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { copyFile } from "node:fs/promises";
-import { RemoraError } from "../../lib/errors.ts";
+import { codeOf, RemoraError } from "../../lib/errors.ts";
 import { openFile } from "./entry-state.ts";
 import type { OpenFolder } from "./open-folder.ts";
 
@@ -62,6 +63,17 @@ function copySync(source: number, size: number, to: Buffer): void {
     }
   } finally {
     closeSync(target);
+  }
+}
+
+/** Makes a hard link. False when the file or the file system allows no more links. */
+export function tryLink(from: Buffer, to: Buffer): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (thrown) {
+    if (codeOf(thrown) === "EMLINK" || codeOf(thrown) === "EPERM") return false;
+    throw thrown;
   }
 }
 

@@ -2,6 +2,7 @@
  * Creates the unified diff of a draft, in the format of `git diff`, deletions first. Hidden and direction-changing
  * characters are made visible. Large and binary files get one line each.
  */
+import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { Effect, Effects } from "./effect.ts";
 import { type EntryState, type FoundEntry, readEntry } from "./entry-state.ts";
 import type { FileContent } from "./file-content.ts";
@@ -158,14 +159,9 @@ function gitName(prefix: string, { path }: Effect): string {
 }
 
 function sizes({ action, previousBytes, bytes }: Effect): string {
-  if (action === "deleted") return `deleted, ${kilobytes(previousBytes)}`;
-  if (action === "added") return `added, ${kilobytes(bytes)}`;
-  return `changed, ${kilobytes(previousBytes)} → ${kilobytes(bytes)}`;
-}
-
-function kilobytes(bytes: number): string {
-  if (bytes < 1_000) return `${bytes} B`;
-  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  if (action === "deleted") return `deleted, ${formatBytes(previousBytes)}`;
+  if (action === "added") return `added, ${formatBytes(bytes)}`;
+  return `changed, ${formatBytes(previousBytes)} → ${formatBytes(bytes)}`;
 }
 
 function cutAtLine(text: string, length: number): string {

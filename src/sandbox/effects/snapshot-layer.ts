@@ -1,8 +1,7 @@
 /** Copies a layer for a background job. Folders are new; files are shared by hard links. */
-import { chmodSync, linkSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { rename } from "node:fs/promises";
-import { codeOf } from "../../lib/errors.ts";
-import { copyEntry } from "./copy-entry.ts";
+import { copyEntry, tryLink } from "./copy-entry.ts";
 import { isWhiteout, modeOf } from "./entry-state.ts";
 import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
@@ -56,15 +55,5 @@ export async function snapshotLayer(layer: string, to: string, signal: AbortSign
     target.close();
     await removeTree(scratch);
     await removeTree(partial);
-  }
-}
-
-function tryLink(from: Buffer, to: Buffer): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (thrown) {
-    if (codeOf(thrown) === "EMLINK" || codeOf(thrown) === "EPERM") return false;
-    throw thrown;
   }
 }

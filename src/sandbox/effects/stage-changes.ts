@@ -2,10 +2,10 @@
  * Prepares a keep or an undo without a visible change to the base folder. It stages the new versions, checks them against
  * what was shown, and saves the old versions. Only renames, links and new folders are left to do afterwards.
  */
-import { chmodSync, lchownSync, linkSync } from "node:fs";
+import { chmodSync, lchownSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { type ChangeFailure, failureOf } from "./change-outcome.ts";
-import { copyEntry } from "./copy-entry.ts";
+import { copyEntry, tryLink } from "./copy-entry.ts";
 import { type EntryStamp, isSameStamp, isSameState, readEntry, stampOf } from "./entry-state.ts";
 import { type JournalChange, syncPath } from "./journal-entry.ts";
 import type { LayerChange } from "./layer-changes.ts";
@@ -112,16 +112,6 @@ async function saveEarlier(
   if (saved !== undefined) await copyEntry({ folder: area.before, name: nameAt(index) }, saved.path(nameAt(index)));
   const now = folder.stat(name);
   return now === undefined ? "changed" : stampOf(now);
-}
-
-function tryLink(from: Buffer, to: Buffer): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (thrown) {
-    if (codeOf(thrown) === "EPERM" || codeOf(thrown) === "EMLINK") return false;
-    throw thrown;
-  }
 }
 
 /** Syncs run in parallel, so that they share writes of the file system's journal. */

@@ -1,4 +1,4 @@
-/** One call over a draft: what it sees, what joins, and what a crash at each step leaves. */
+/** One call over a draft: what it sees, what is merged, and what a crash at each step leaves. */
 import { spawnSync } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -69,7 +69,7 @@ describe("a call", () => {
     expect(await readFile(join(bench.folder(), "a.txt"), "utf8")).toBe("one");
   });
 
-  test("that says no after it changed something has its changes joined; one that broke has not", async () => {
+  test("that says no after it changed something has its changes merged; one that broke has not", async () => {
     const turn = await bench.startTurn();
     const saysNo = async (folder: CallFolder) => {
       await writeFile(join(folder.path, "no.txt"), "");
@@ -108,7 +108,7 @@ describe("a call", () => {
     expect(await bench.openDraft()).toBeUndefined();
   });
 
-  test("that is run again after it has joined is not run again: its first answer is given", async () => {
+  test("that was merged is not run again: its first answer is returned", async () => {
     const turn = await bench.startTurn();
     expect((await bench.call(turn, append(), { callId: "once" })).text).toBe("done");
     const again = await bench.call(turn, async () => fine("ran twice"), { callId: "once" });
@@ -179,11 +179,11 @@ test.runIf(process.geteuid?.() === 0)(
     await bench.run(turn, "cp /bin/sh x; chmod 6755 x");
     const program = join(openDraftsFolder(bench.draftsFolder), (await bench.openDraft())?.id ?? "", "layer", "x");
     expect((await stat(program)).mode & 0o6000).toBe(0o6000);
-    // setpriv itself keeps its rights until it has begun the shell.
+    // setpriv keeps its own rights until it starts the shell.
     const nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", '"$0" -c "id -u"'];
     const asNobody = (file: string) => spawnSync("setpriv", [...nobody, file], { encoding: "utf8" });
     expect(asNobody("/bin/sh").stdout).toBe("65534\n");
-    // The same in a place that everybody may enter, but for the folder of drafts itself.
+    // The same in a folder that everyone may enter, except for the folder of drafts itself.
     await chmod(dirname(bench.draftsFolder), 0o755);
     await chmod(dirname(dirname(bench.draftsFolder)), 0o755);
     expect(asNobody(program)).toMatchObject({ stdout: "", status: 126 });
@@ -223,7 +223,7 @@ describe("a crash", () => {
 
   type Step = "before the plan" | "after the plan" | "after the ledger" | "after the merge" | "after all";
 
-  /** Throws once at the step, as a full disk or a ledger that is away would; what was written by then stays. */
+  /** Throws once at the step, as on a full disk or without a ledger. Everything written before stays. */
   function crashing(store: DraftStore, step: Step): DraftStore {
     let kept = 0;
     let hasCrashed = false;
@@ -295,7 +295,7 @@ describe("a crash", () => {
     expect(await namesIn(bench.folder())).toEqual(["a.txt", "new"]);
   }
 
-  test.each(steps)("%s: the call that is run again happens once", async (step) => {
+  test.each(steps)("%s: a repeated call happens once", async (step) => {
     const { runner, turn, call, work } = await crashAt(step);
     expect((await runner.run(call, never, work)).text).toBe("done");
     await bench.end(turn);
@@ -310,7 +310,7 @@ describe("a crash", () => {
     expect(text).toBe(hasNothing ? "a.txt,old" : "a.txt,new");
   });
 
-  test.each(steps)("%s: a turn that ends without going on keeps all of it or nothing", async (step) => {
+  test.each(steps)("%s: a turn that ends without another call keeps all of it or nothing", async (step) => {
     const { turn } = await crashAt(step);
     await bench.end(turn);
     if (step === "before the plan" || step === "after the plan")

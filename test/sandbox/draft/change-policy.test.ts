@@ -25,7 +25,7 @@ interface Case {
   policy?: Partial<ChangePolicy>;
 }
 
-/** Effects as of an empty layer, with other totals: the decision looks at nothing else. */
+/** The effects of an empty layer with other totals, because the decision uses only the totals. */
 async function decided({ kind = "own", end = "done", deleted = 0, changed = 1, ...more }: Case) {
   const layer = await mkdtemp(join(tmpdir(), "remora-layer-"));
   const none = await listEffects({ base, layer }, new AbortController().signal);

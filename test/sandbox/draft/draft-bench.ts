@@ -1,6 +1,6 @@
 /**
- * Drafts for tests: a real ledger, sandbox, undo journal and approval desk over folders of their own. People, platforms and
- * the model are played by the test.
+ * Drafts for tests, with a real ledger, sandbox, undo journal and approval desk. The test plays people, platforms and the
+ * model.
  */
 import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -45,14 +45,14 @@ export interface CallOptions {
   network?: string[];
   by?: Author;
   callId?: string;
-  /** Whether people were asked about working without a sandbox; as the sandbox is, unless given. */
+  /** Whether people were asked about working without a sandbox. Default: whether the sandbox is missing. */
   isUnconfined?: boolean;
   signal?: AbortSignal;
 }
 
 export type Bench = Awaited<ReturnType<typeof createBench>>;
 
-/** Where no view can be made, or none is wanted. */
+/** A machine on which no view can be made. */
 export function noSandbox(): Sandbox {
   return {
     probe: async () => ({ holds: false, layers: "overlay", detail: "switched off by the test" }),
@@ -62,7 +62,7 @@ export function noSandbox(): Sandbox {
   };
 }
 
-/** `own` and `given` are conversations with a folder of their kind. */
+/** `own` and `given` are conversations with a folder of that kind. */
 export async function createBench(options: BenchOptions = {}) {
   const root = await realpath(await mkdtemp(join(tmpdir(), "remora-drafts-")));
   const workspace = join(root, "workspace");
@@ -157,7 +157,7 @@ export async function createBench(options: BenchOptions = {}) {
     return await drafts.runCall(callOf(turn, more), more.signal ?? never, work);
   }
 
-  /** A command as the shell skill runs it. Its output, and how it ended when that was not well. */
+  /** Runs a command as the shell skill does. Returns its output, and how it ended if it failed. */
   async function run(turn: TurnRecord, command: string, more: CallOptions = {}): Promise<ToolAttempt> {
     const signal = more.signal ?? never;
     return await call(turn, ({ commands }) => runCommand(commands, command, signal), more);
@@ -186,12 +186,12 @@ export async function createBench(options: BenchOptions = {}) {
       await mkdir(dirname(file), { recursive: true });
       await writeFile(file, content);
     },
-    /** The turn ends as the conversation's worker ends it. */
+    /** Ends the turn as the conversation worker does. */
     async end(turn: TurnRecord, how: DraftEnd = "done"): Promise<void> {
       await drafts.settle(turn, how);
       await ledger.transition("turn", turn.id, ["running"], how, (body) => body);
     },
-    /** A click on the newest card, and what follows from it. */
+    /** Clicks on the newest card and applies the decision. */
     async click(choice: AnswerChoice, by = ann, more: { parts?: number[]; card?: ApprovalCard } = {}) {
       const card = more.card ?? shown.at(-1);
       if (card === undefined) throw new Error("there is no card to click on");

@@ -7,7 +7,7 @@ import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts"
 
 const never = new AbortController().signal;
 
-/** Leases that count what is held, to see that nothing is left behind. */
+/** Leases that count what is held, to check that every lease is released. */
 function countedLeases(): Leases & { held(): string[] } {
   const leases = createInMemoryLeases();
   const held = new Set<string>();
@@ -38,7 +38,7 @@ function deferred() {
 }
 
 interface Use {
-  /** Of one of two processes, each with locks of its own. */
+  /** One of two processes, each with its own locks. */
   process: 0 | 1;
   name: "a" | "b";
   mode: "shared" | "exclusive";

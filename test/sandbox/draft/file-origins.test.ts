@@ -1,4 +1,4 @@
-/** Marks of files in a real folder and ledger. */
+/** Marks of files, in a real folder and ledger. */
 import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Folders of the configuration that commands could not work in are named, with what to do. */
+/** Folders of the configuration that commands can't work in are reported, with what to do. */
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** From the first command to keeping: what becomes of a draft when its turn ends and when people answer. */
+/** What happens to a draft when its turn ends and when people answer, from the first command to keeping. */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** What a card says about a draft, from what really changed and what the journals of its turns hold. */
+/** The card of a draft, from its changes and from the records of its turns. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ShownChanges } from "../../../src/ports/approval.ts";
 import type { CallRecord, StepRecord, TurnRecord } from "../../../src/ports/turn.ts";

@@ -1,4 +1,4 @@
-/** Random commands in real views: what the views showed is what the draft is, what is kept, and what an undo takes back. */
+/** Random commands in real views: the views, the draft, the kept folder and the undone folder all agree. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const operation = fc.oneof(
   { weight: 2, arbitrary: path.map((p) => `rm -rf ${p}; mkdir ${p}`) },
   { weight: 2, arbitrary: fc.tuple(path, path).map(([p, q]) => `mv -T ${p} ${q}`) },
   { weight: 1, arbitrary: fc.tuple(path, path).map(([p, q]) => `ln -s ${p} ${q}`) },
-  // Out of base, but not out of the test's own folder: commands may write through it.
+  // Leads out of base but stays in the test's folder, because commands may write through it.
   { weight: 1, arbitrary: path.map((p) => `ln -sfn ../outside ${p}`) },
   { weight: 1, arbitrary: fc.tuple(path, path).map(([p, q]) => `ln ${p} ${q}`) },
   { weight: 2, arbitrary: fc.tuple(mode, path).map(([m, p]) => `chmod ${m} ${p}`) },
@@ -43,7 +43,7 @@ const operation = fc.oneof(
 const script = fc.array(operation, { minLength: 1, maxLength: 8 }).map((lines) => lines.join("\n"));
 const scripts = fc.record({ setup: script, commands: fc.array(script, { minLength: 1, maxLength: 3 }) });
 
-/** Base with the draft's changes, as this library reads them; contents as hashes would do, but texts are small. */
+/** Base with the draft's changes applied, as this library reads them. */
 async function draftPaths({ base, layer }: Draft): Promise<Record<string, string>> {
   const { changes } = await readLayerChanges({ base, layer }, defaultWalkLimits, never);
   return Object.fromEntries(changes.map(({ path, to }) => [path, to.type]));
@@ -73,7 +73,7 @@ function sorted(tree: Tree): [string, string][] {
   return Object.entries(tree).toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** No pipes, sockets or devices in base, which these trees leave out. */
+/** Removes pipes, sockets and devices from base, because the compared trees leave them out. */
 const withoutPipes = "\nfind . -type p -delete";
 
 test("what views showed is what is kept, over several commands, and undo restores base", async () => {
@@ -92,7 +92,7 @@ test("what views showed is what is kept, over several commands, and undo restore
     }),
     {
       numRuns: 20,
-      // An earlier command deleted the folder; its contents came back with it.
+      // An earlier command deleted the folder, and its contents came back with it.
       examples: [[{ setup: "mkdir b; echo 1 > b/a", commands: ["rm -rf b", "mkdir -p b/b/a"] }]],
     },
   );
@@ -165,7 +165,7 @@ test("a merge that was cut off anywhere is repeated", async () => {
           if (plan.type !== "plan") throw new Error("too large");
           shown = readTree(view.merged);
           await view.close();
-          // The first of its entries only, as after a crash.
+          // Apply only the first entries, as after a crash.
           await applyMerge({ ...plan, entries: plan.entries.slice(0, cut) }, { from: view.upper, layer, base });
           await applyMerge(plan, { from: view.upper, layer, base });
           await applyMerge(plan, { from: view.upper, layer, base });

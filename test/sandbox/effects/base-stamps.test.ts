@@ -1,4 +1,4 @@
-/** Who counts as somebody else: people and other turns, never an earlier try of our own. */
+/** Changes by people and other turns are detected; our own earlier attempts are not mistaken for them. */
 import { linkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Scenarios that need a process of their own: as an ordinary user, on a small file system, or to be killed. Prints JSON.
+ * Runs scenarios that need their own process: as an ordinary user, on a small file system, or to be killed. Prints JSON.
  *
  *   node draft-child.ts user
  *   node draft-child.ts full <folder on the small file system> <setup script> <command>

@@ -1,4 +1,4 @@
-/** Keeping and undoing: all or nothing, whatever ends it, and whoever changes the folder meanwhile. */
+/** Keep and undo are all or nothing, through crashes, full disks and concurrent changes. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -164,7 +164,7 @@ test("a process that is killed at any time leaves all or nothing", async () => {
     const process = spawn(node, [...args, `k${tries}`], { stdio: "ignore" });
     const kept = join(draft.journal, `k${tries}`);
     const exit = once(process, "exit");
-    // The entry is there for a few milliseconds; the kill falls somewhere into them.
+    // The entry exists for a few milliseconds; the kill hits one of them.
     while (!existsSync(kept) && process.exitCode === null) await new Promise((resolve) => setImmediate(resolve));
     for (const end = performance.now() + delayMs; performance.now() < end; ) await Promise.resolve();
     process.kill("SIGKILL");
@@ -181,7 +181,7 @@ test("a process that is killed at any time leaves all or nothing", async () => {
   }
 }, 60_000);
 
-/** Exchanges base/d for a link to `canary` and back, without end; waits while it is paused. */
+/** Swaps base/d for a link to `canary` and back, in a loop that can be paused. */
 async function startSwapping(base: string, canary: string) {
   const flags = new Int32Array(new SharedArrayBuffer(8));
   const worker = new Worker(

@@ -1,4 +1,4 @@
-/** What people see of a draft: its list, its hash and its diff, for every kind of entry that a command can leave. */
+/** The list, hash and diff of a draft, for every type of entry that a command can leave. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -245,7 +245,7 @@ test("binary files and hidden characters are described, not printed", async () =
     "head -c 14000 /dev/zero > bin; printf 'a\\e[2J\\xe2\\x80\\xaeb\\n' > t; printf 'caf\\xe9\\n' > latin",
   );
   const { text } = await createDiff(draft, await effectsOf(draft), never);
-  expect(text).toContain("Binary file changed, 12 kB → 14 kB\n");
+  expect(text).toContain("Binary file changed, 11.7 KiB → 13.7 KiB\n");
   expect(text).toContain("+a<U+001B>[2J<U+202E>b\n");
   expect(text).toContain("Binary file added, 5 B\n");
 });

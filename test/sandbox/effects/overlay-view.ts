@@ -1,4 +1,4 @@
-/** Real views for tests: an overlay in a user namespace of its own, made by util-linux alone. */
+/** Real views for tests: an overlay in its own user namespace, made with util-linux only. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
@@ -22,7 +22,7 @@ export interface Draft {
   remove(): Promise<void>;
 }
 
-/** With `setup` run in base. */
+/** Runs `setup` in base first. */
 export async function createDraft(setup = "", options: { base?: string } = {}): Promise<Draft> {
   const root = mkdtempSync(join(tmpdir(), "remora-layer-"));
   const [base, layer, journal] = [options.base ?? join(root, "base"), join(root, "layer"), join(root, "journal")];
@@ -55,7 +55,7 @@ export async function createDraft(setup = "", options: { base?: string } = {}): 
   };
 }
 
-/** With bash, in a folder of the test. Fails when bash does not start, not when a command fails. */
+/** Runs a script with bash. Rejects when bash does not start, but not when a command fails. */
 export async function runScript(folder: string, script: string): Promise<void> {
   if (script === "") return;
   const child = spawn("bash", ["-c", script], { cwd: folder, stdio: "ignore" });
@@ -92,7 +92,7 @@ async function readUntilReady(child: ChildProcess): Promise<string> {
   throw new Error(`the view did not start: ${lines.join("\n")}`);
 }
 
-/** Ordinary users can't read everything. */
+/** Ordinary users can't read every entry. */
 function tryRead<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -102,7 +102,7 @@ function tryRead<T>(read: () => T): T | undefined {
   }
 }
 
-/** By path (bytes as latin1): type, mode, content. What a draft does not keep is left out. */
+/** Type, mode and content by path (bytes as Latin-1). Leaves out what drafts do not keep. */
 export type Tree = Record<string, string>;
 
 export function readTree(root: string): Tree {

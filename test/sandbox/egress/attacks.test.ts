@@ -1,4 +1,4 @@
-/** Attempts to get past the proxy, through it to somewhere else, or to break it. */
+/** Attempts to bypass the proxy, to reach other hosts through it, or to break it. */
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { setImmediate as nextTick } from "node:timers/promises";
@@ -40,11 +40,11 @@ interface Opened {
 interface ProxyOptions {
   allow?: string[];
   secrets?: Record<string, Record<string, string>>;
-  /** Connections before the first one. */
+  /** Connections that were made before. */
   used?: number;
 }
 
-/** The proxy on this machine's own loopback, without a view around it. */
+/** The proxy on this machine's loopback, without a view. */
 async function openProxy(
   network: readonly string[],
   resolve: (host: string) => string[],

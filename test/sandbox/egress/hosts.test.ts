@@ -1,4 +1,4 @@
-/** What a call may name, and how it stands on a card. */
+/** The hosts that a call may name, and how a card shows them. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";

@@ -1,4 +1,4 @@
-/** A user, network and mount namespace as a view has them, without the rest of a view, and a session's proxy in it. */
+/** The user, network and mount namespaces of a view, with the proxy of a session, but without the rest of a view. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ export interface Ran {
 
 export interface Namespace {
   pid: number;
-  /** Runs a shell command inside and waits for its end; standard output and standard error are one. */
+  /** Runs a shell command inside and waits for it. Joins standard output and standard error. */
   run(command: string, env?: Record<string, string>): Promise<Ran>;
   start(command: string, env?: Record<string, string>): ChildProcess;
   close(): Promise<void>;
@@ -21,7 +21,7 @@ export interface Namespace {
 
 export async function openNamespace(mounts: readonly { from: string; at: string }[] = []): Promise<Namespace> {
   const binds = mounts.map(({ from, at }) => `mkdir -p '${at}' && mount --bind '${from}' '${at}'`);
-  // A tmpfs over /run: mount points are made without touching the machine.
+  // Mount a tmpfs over /run, so that mount points do not touch the machine.
   const script = ["mount -t tmpfs tmpfs /run", ...binds, "echo ready", "exec sleep infinity"].join(" && ");
   const namespaces = ["--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child"];
   const outer = spawn("unshare", [...namespaces, "sh", "-c", script], { stdio: ["ignore", "pipe", "inherit"] });
@@ -39,7 +39,7 @@ export async function openNamespace(mounts: readonly { from: string; at: string 
     const child = spawn("nsenter", [...into, "sh", "-c", `exec 2>&1; ${command}`], {
       stdio: ["pipe", "pipe", "ignore"],
       env: { PATH, HOME, ...env },
-      // A group of its own, so that what the shell has started ends with it.
+      // Use a process group, so that everything the shell started ends with it.
       detached: true,
     });
     groups.add(child);
@@ -70,19 +70,19 @@ function endGroup(group: number | undefined): void {
   try {
     if (group !== undefined) process.kill(-group, "SIGKILL");
   } catch {
-    // All of it has ended by itself.
+    // All processes have already ended.
   }
 }
 
 export interface OpenedEgress extends Namespace {
   session: EgressSession;
   env: Record<string, string>;
-  /** Runs with the proxy's environment, as `start` does. */
+  /** Runs a command with the proxy's environment, as `start` does. */
   run(command: string, env?: Record<string, string>): Promise<Ran>;
   logged: Parameters<EgressOptions["log"]>[0][];
 }
 
-/** What `names` does not have does not exist. Loopback counts as public unless `allow` says otherwise. */
+/** Only hosts in `names` exist. Loopback counts as public unless `allow` says otherwise. */
 export async function openEgress(
   network: readonly string[],
   names: Readonly<Record<string, string | readonly string[]>>,

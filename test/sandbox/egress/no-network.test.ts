@@ -1,4 +1,4 @@
-/** What programs say without network. Every message was produced by running the program in an empty network namespace. */
+/** Messages of programs without network. Each was recorded by running the program in an empty network namespace. */
 import { expect, test } from "vitest";
 import { looksLikeNoNetwork } from "../../../src/sandbox/egress/no-network.ts";
 

@@ -1,4 +1,4 @@
-/** What a git host, an npm registry and a Python package index answer: enough for the real programs. */
+/** Minimal git host, npm registry and Python package index for the real programs. */
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ export function scratchFolder(): { path: string; close(): void } {
   return { path, close: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** Smart HTTP through `git http-backend`; anybody may push. `folder` gets a bare repository `project.git` with one commit. */
+/** Smart HTTP through `git http-backend`; anyone may push. `folder` gets a bare repository `project.git` with one commit. */
 export function gitHost(folder: string): RequestListener {
   const git = (...args: string[]) => execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", ...args]);
   const work = join(folder, "work");

@@ -1,4 +1,4 @@
-/** Secrets: added by the proxy, to their own host only, and never in the hands of the command. */
+/** The proxy adds secrets to requests for their own host only, and the command never gets them. */
 import { spawnSync } from "node:child_process";
 import type { IncomingHttpHeaders, RequestListener } from "node:http";
 import { afterEach, expect, test } from "vitest";
@@ -19,7 +19,7 @@ const kept = <T extends { close(): unknown }>(opened: T): T => {
 const hasPip = spawnSync("pip", ["--version"]).status === 0;
 const secret = "Bearer s3cr3t-of-the-operator";
 
-/** A TLS server for `api.test` that answers those with the secret only, and a session that has it. */
+/** A TLS server for `api.test` that answers only requests with the secret, and a session that has the secret. */
 async function guarded(
   answer: RequestListener,
 ): Promise<{ egress: OpenedEgress; port: number; seen: IncomingHttpHeaders[] }> {
@@ -132,7 +132,7 @@ test("plain HTTP gets a secret only where the setting says http, in place of eve
   );
   const get = async (host: string, more = "") =>
     (await egress.run(`curl -sS ${more} http://${host}:${site.port}/`)).output;
-  // An echoing server shows it; that can't be prevented.
+  // A server that echoes the secret can't be prevented.
   const headers = JSON.parse(
     await get("gate.test", "-H 'x_api_key: mine' -H 'X-API-KEY: mine' -H 'Connection: X-Api-Key'"),
   );

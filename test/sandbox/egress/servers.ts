@@ -43,7 +43,7 @@ export function socketServer(serve: (socket: Socket) => void): Promise<Listening
   return listening(createSocketServer({ allowHalfOpen: true }, serve));
 }
 
-/** With certificates of an authority of its own, for the names given. */
+/** A TLS server with its own authority and a certificate for the given names. */
 export async function tlsServer(
   host: string,
   answer: RequestListener,

@@ -1,4 +1,4 @@
-/** Where no layer can lie over the folder, commands work on a copy. */
+/** Without an overlay over the folder, commands work on a copy. */
 import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

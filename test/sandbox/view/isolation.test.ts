@@ -1,4 +1,4 @@
-/** What a command can't do: each test looks at the machine, not at what the command says, where that is possible. */
+/** What a command can't do. Where possible, a test checks the machine and not the command's output. */
 
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -100,7 +100,7 @@ describe("the machine's files", () => {
   });
 
   test("the machine's devices can be used, and their modes and times can't be changed, also as their owner", async () => {
-    // The mode that it has: a hole must not harm the machine that the tests run on.
+    // Use the current mode, so that a failure does not harm this machine.
     const { output } = await createWorkbench().run(
       "echo gone > /dev/null && head -c 2 /dev/zero | wc -c; chmod 666 /dev/full 2>/dev/null && echo changed; touch -c -d 2001-01-01 /dev/full 2>/dev/null && echo touched; true",
     );

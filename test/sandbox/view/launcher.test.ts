@@ -1,4 +1,4 @@
-/** The launcher's file, its machine code and the filter, for both processors; on this one it also runs in the other tests. */
+/** The launcher's file, its machine code and the seccomp filter, for both processors. Other tests run the launcher. */
 import { execFile } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,7 +49,7 @@ describe("the machine code", () => {
     const lines = [...stdout.matchAll(/^\s+([0-9a-f]+):\t(.+?)\s*$/gm)].map(
       ([, offset, text]) => `${landings.has(offset ?? "") ? `${offset}: ` : ""}${text?.replace(/\s+/g, " ")}`,
     );
-    // Offsets are shown where jumps land.
+    // The offsets are those where jumps land.
     expect(lines).toEqual([
       "mov r12d,0x300020",
       "6: mov rax,QWORD PTR [r12+0x0]",
@@ -98,7 +98,7 @@ test("a program refuses text with NUL and a label without a place", () => {
   expect(() => program.encode()).toThrow();
 });
 
-/** What the kernel would answer: "allow", "kill", or the number of the error. */
+/** The kernel's answer: "allow", "kill", or an error number. */
 function verdict(filter: Buffer, call: { number: number; architecture: number; args?: number[] }): string | number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(call.number, 0);
@@ -152,7 +152,7 @@ describe.each([
     expect([40, 17, 0, 38].map((family) => answer("socket", family))).toEqual([97, 97, 97, 97]);
     expect([answer("ioctl", 0, 0x5412), answer("ioctl", 0, 0x541c)]).toEqual([1, 1]);
     expect([answer("clone3"), answer("io_uring_setup"), answer("personality", 0x40000)]).toEqual([38, 38, 1]);
-    // The kernel looks at the low half only; so does the filter.
+    // The kernel reads only the low half, and so does the filter.
     expect(answer("ioctl", 0, 0x100005412)).toBe(1);
     expect(answer("socket", 0x100000028)).toBe(97);
   });

@@ -1,4 +1,4 @@
-/** Nothing of a view outlives its command, its close, or the process that made it. */
+/** No process of a view outlives its command, `close`, or the process that made the view. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";

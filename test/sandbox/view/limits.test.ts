@@ -1,4 +1,4 @@
-/** Commands that take all they can get end with a clear result, and leave nothing running. */
+/** Commands that exceed a limit end with a clear result and leave nothing running. */
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { createWorkbench, pidNamespace, processesIn } from "./workbench.ts";
 const mebibyte = 1024 ** 2;
 const hasPython = existsSync("/usr/bin/python3");
 
-/** Runs a command and looks whether anything of it is left besides process 1 of the view. */
+/** Runs a command and checks that only process 1 of the view is left. */
 async function runToLimit(command: string, limits: Parameters<typeof createWorkbench>[0]) {
   const { open } = createWorkbench(limits);
   const view = await open();
@@ -37,7 +37,7 @@ test.skipIf(!hasPython)("memory without end, in one process and in many", async 
 while True: a.append(bytearray(1 << 20))"`,
     { limits },
   );
-  // The process itself may meet the limit of its mappings before the watchdog looks.
+  // The process may reach its own mapping limit before the watchdog checks.
   expect(one.limit === "memory" || /MemoryError/.test(one.output)).toBe(true);
   const hold = "python3 -c 'a = b\"x\" * (30 << 20); import time; time.sleep(1000)' &";
   const many = await runToLimit(`${hold.repeat(6)} wait`, { limits });
@@ -140,7 +140,7 @@ test("the event loop turns while many open files are looked at, and too many are
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "open"), "text");
   const turnsWhile = async (openFiles: number) => {
-    // Always over its limit, so that everything is counted.
+    // Always over the limit, so that everything is counted.
     const limits = { maxLayerBytes: -1e15, maxLayerFiles: 10 };
     const all = Array.from({ length: openFiles }, () => folder);
     const meter = await createLayerMeter({ folder, isEmpty: true, limits, minFreeBytes: 0, openFiles: () => all });

@@ -1,4 +1,4 @@
-/** What people read at start, as root and as an ordinary user, where views can be made and where they can't. */
+/** The report at start, as root and as an ordinary user, on machines with and without views. */
 import { execFile } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ test("a folder that can't be written is named", async () => {
   expect(detail).toContain(process.execPath);
 });
 
-/** The sources where any user can read them, and a program that probes and runs one command. */
+/** Copies the sources to where any user can read them, with a program that probes and runs one command. */
 function prepareElsewhere() {
   const place = realpathSync(mkdtempSync(join(tmpdir(), "remora-view-")));
   onTestFinished(() => rmSync(place, { recursive: true, force: true }));

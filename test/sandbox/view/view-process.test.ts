@@ -1,4 +1,4 @@
-/** The launcher's reports, from programs that stand in for it: its two processes may report in any order, or not at all. */
+/** Reports from programs that replace the launcher: its two processes may report in any order, or not at all. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ function launcherOf(...lines: string[]): string {
   return file;
 }
 
-/** The own id as a report: three bytes hold any id. */
+/** Reports the shell's own id; three bytes hold any id. */
 const ownId = `printf "\\\\2\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\0\\\\$(printf %o $(($$ % 256)))\\\\$(printf %o $(($$ / 256 % 256)))\\\\$(printf %o $(($$ / 65536)))\\\\0\\\\0\\\\0\\\\0\\\\0${"\\\\0".repeat(8)}" >&3`;
 
 test.each([

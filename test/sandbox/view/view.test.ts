@@ -1,4 +1,4 @@
-/** What a command can do in a view, and what becomes of it. */
+/** What a command can do in a view, and where its writes go. */
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

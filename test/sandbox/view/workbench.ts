@@ -48,7 +48,7 @@ export function createWorkbench(options: Partial<SandboxOptions> = {}, name = "f
   };
 }
 
-/** Processes of the machine that are in the pid namespace of the view's process 1, as `/proc/…/ns/pid` names it. */
+/** The machine's processes in a pid namespace, named as in `/proc/…/ns/pid`. */
 export function processesIn(namespace: string): number[] {
   return readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
