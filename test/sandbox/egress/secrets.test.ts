@@ -179,7 +179,7 @@ test("a server that can't prove its name gets neither the request nor the secret
     ),
   );
   const { output } = await egress.run(`curl -sS https://api.test:${site.port}/`);
-  expect(output).toContain("a certificate is not valid or not trusted");
+  expect(output).toContain("a certificate is invalid or untrusted");
   expect(output).not.toContain("welcome");
 });
 
