@@ -3,11 +3,11 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, join, sep } from "node:path";
 
-export const systemFolders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+export const programFolders = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 export async function findProgram(name: string): Promise<string | undefined> {
   const onPath = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder.startsWith(sep));
-  for (const folder of [...onPath, ...systemFolders]) {
+  for (const folder of [...onPath, ...programFolders]) {
     const path = join(folder, name);
     const isExecutable = await access(path, constants.X_OK).then(
       () => true,

@@ -16,7 +16,6 @@ export interface ViewLauncherOptions {
   sandbox: Sandbox;
   egress: Egress;
   audit: Audit;
-  /** Holds the working folders of the views. */
   folder: string;
   /** Mounts Node into the views. */
   nodeMount: ViewMount;

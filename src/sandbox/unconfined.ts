@@ -6,14 +6,14 @@ import { homedir } from "node:os";
 import { delimiter } from "node:path";
 import { execa } from "execa";
 import type { RunningCommand } from "../ports/sandbox.ts";
-import { findProgram, systemFolders } from "./find-program.ts";
+import { findProgram, programFolders } from "./find-program.ts";
 
 /** Joins both streams in one pipe, to keep their order. `$0` is the shell, and `$1` the command. */
 const joinStreams = 'exec "$0" -c "$1" 2>&1';
 
 export async function startUnconfined(text: string, folder: string): Promise<RunningCommand> {
   const shell = (await findProgram("bash")) ?? "/bin/sh";
-  const env = { PATH: process.env.PATH ?? systemFolders.join(delimiter), HOME: homedir(), LANG: "C.UTF-8" };
+  const env = { PATH: process.env.PATH ?? programFolders.join(delimiter), HOME: homedir(), LANG: "C.UTF-8" };
   const started = execa(shell, ["-c", joinStreams, shell, text], {
     ...{ cwd: folder, env, extendEnv: false, reject: false, buffer: false, all: true, stdin: "ignore" },
     ...{ killDescendants: true, killSignal: "SIGKILL" },

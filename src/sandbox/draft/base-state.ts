@@ -29,12 +29,10 @@ export async function recordBaseStamps(file: string, folder: string, plan: Merge
   await writeFileAtomic(file, JSON.stringify([...known, ...stamps]));
 }
 
-/** Stamps of folders have no times. */
 function isLater(stamp: EntryStamp | null, since: string): boolean {
   return stamp !== null && BigInt(stamp.ctimeNs) > BigInt(since);
 }
 
-/** The recorded paths that somebody else has changed since. */
 export async function changedSinceRecorded(file: string, folder: string): Promise<RawPath[]> {
   return await findChangedBase(folder, await readStamps(file), never);
 }

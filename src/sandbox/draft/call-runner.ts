@@ -35,7 +35,6 @@ export interface CallRunnerOptions extends OriginSources {
   locks: DraftLocks;
   merger: CallMerger;
   sandbox: Sandbox;
-  /** Whether the configuration names the folder. */
   isGiven(folder: string): boolean;
   /** Why commands must not run without a sandbox. Undefined: they may, once an owner approves. */
   unconfinedRefusal: string | undefined;
@@ -46,7 +45,6 @@ export interface CallRunnerOptions extends OriginSources {
   };
   egress: Egress;
   audit: Audit;
-  /** Variables for every command. */
   environment: Readonly<Record<string, string>>;
   /** `draft` is undefined without a sandbox. */
   startJob(start: {

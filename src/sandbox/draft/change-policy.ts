@@ -5,7 +5,6 @@ import { countFiles } from "./count-files.ts";
 import { folderPhrase } from "./shown-changes.ts";
 
 export interface ChangePolicy {
-  /** Changes in the conversation's own folder. */
   own: "keep" | "ask";
   /** Changes in a folder that the configuration names. */
   given: "keep" | "ask";

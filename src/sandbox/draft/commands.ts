@@ -9,14 +9,12 @@ import { parseHosts } from "../egress/hosts.ts";
 import { looksLikeNoNetwork, noNetworkHint } from "../egress/no-network.ts";
 import { startUnconfined } from "../unconfined.ts";
 
-/** The end of the output, kept to recognise why a command failed. */
 const maxTailBytes = 8 * 1024;
 
 export interface CommandContext {
   view: View;
   /** Undefined without approved network access. */
   session: EgressSession | undefined;
-  /** Variables for every command. */
   environment: Readonly<Record<string, string>>;
 }
 

@@ -48,9 +48,7 @@ export interface DraftPaths {
 }
 
 export interface DraftStore {
-  /** The conversation's open draft of a folder. */
   active(conversationId: string, folder: string): Promise<DraftRecord | undefined>;
-  /** Open drafts of one conversation, or of all. */
   listOpen(conversationId?: string): Promise<DraftRecord[]>;
   /** Makes a record. It enters the ledger with the first merged call. */
   plan(draft: Omit<DraftRecord, "id" | "turnIds" | "createdAt" | "changedAt">): DraftRecord;
@@ -65,7 +63,6 @@ export interface DraftStore {
   end(id: string, state: "kept" | "discarded", change: (draft: DraftRecord) => DraftRecord): Promise<boolean>;
   /** Decided drafts that no other turn was told about, oldest first. */
   untold(conversationId: string, turnId: string): Promise<LedgerEntry<"draft">[]>;
-  /** Removes the draft's folder. */
   remove(id: string): Promise<void>;
 }
 

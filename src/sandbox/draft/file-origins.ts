@@ -23,7 +23,6 @@ import { decodePath, displayPath, encodeBytes } from "../effects/raw-path.ts";
 const maxMarks = 400;
 /** Per call and top-level folder. Above this, the mark covers the folder. */
 const maxMarksPerFolder = 40;
-/** The working folder itself. */
 const wholeFolder = ".";
 
 export function createFileOrigins(ledger: Ledger): FileOrigins {

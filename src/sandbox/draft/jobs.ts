@@ -17,6 +17,7 @@ import { removeTree } from "../effects/remove-tree.ts";
 import { snapshotLayer } from "../effects/snapshot-layer.ts";
 import { fileSystemTime } from "./base-state.ts";
 import { jobEndText, readJobLog, writeJobLog } from "./job-log.ts";
+import type { CallMerge } from "./merge-call.ts";
 import { never } from "./never.ts";
 
 export interface JobsOptions {
@@ -31,19 +32,9 @@ export interface JobsOptions {
   log: Log;
 }
 
-export interface JobMerge {
+export interface JobMerge extends Pick<CallMerge, "draft" | "view" | "over" | "scratch" | "since" | "origins"> {
   jobId: string;
   call: FolderCall;
-  draft: DraftRecord;
-  view: View;
-  /** The snapshot, which is the layer below the view. */
-  over: string;
-  /** The folder that the view wrote to. */
-  scratch: string;
-  /** From `fileSystemTime`, taken before the view was opened. */
-  since: string;
-  /** Origins that mark the written files. */
-  origins: readonly Origin[];
 }
 
 export interface JobRequest {
@@ -73,7 +64,6 @@ export interface Jobs {
   start(request: JobRequest, layer: string | undefined): Promise<JobSummary>;
   /** The jobs of the call's conversation. `onRead` receives the origins of every text that they return. */
   forCall(call: FolderCall, onRead: (origins: readonly Origin[]) => void): PluginJobs;
-  /** Kills all jobs and waits for their logs. */
   close(): Promise<void>;
 }
 
@@ -119,7 +109,7 @@ export function createJobs(options: JobsOptions): Jobs {
     const ofPerson = running.filter((job) => job.call.scope.requester.id === scope.requester.id);
     if (inConversation.length >= maxJobsPerConversation)
       throw tooMany(
-        `${maxJobsPerConversation} jobs of this conversation are already running. Wait for one to end, or stop one with shell_jobs.\n${inConversation.map((job) => jobLine(describe(job))).join("\n")}`,
+        `${maxJobsPerConversation} jobs of this conversation are already running. Wait for one to end, or stop one with shell_jobs.\n${inConversation.map((job) => jobLine(jobSummary(job))).join("\n")}`,
       );
     if (ofPerson.length >= maxJobsPerPerson)
       throw tooMany(
@@ -158,7 +148,7 @@ export function createJobs(options: JobsOptions): Jobs {
       options.log.warn({ jobId: id, error: messageOf(thrown) }, "a background job failed");
     });
     await forgetOld();
-    return describe(job);
+    return jobSummary(job);
   }
 
   async function follow(job: Job, draft: DraftRecord | undefined, over: string): Promise<void> {
@@ -192,13 +182,13 @@ export function createJobs(options: JobsOptions): Jobs {
         jobsOf(call).map((job) => {
           // The prompt that wrote the command held these origins.
           onRead(viaStore(job.origins, `background job ${job.id}`));
-          return describe(job);
+          return jobSummary(job);
         }),
       async read(id) {
         const job = jobsOf(call).find((one) => one.id === id);
         if (job === undefined) return undefined;
         onRead(viaStore(job.origins, `background job ${id}`));
-        return { job: describe(job), output: await readJobLog(job.logFile) };
+        return { job: jobSummary(job), output: await readJobLog(job.logFile) };
       },
       async stop(id) {
         const job = jobsOf(call).find((one) => one.id === id);
@@ -206,7 +196,7 @@ export function createJobs(options: JobsOptions): Jobs {
         if (job.ending === undefined) job.isStopped = true;
         job.started.running.kill();
         await job.ended;
-        return describe(job);
+        return jobSummary(job);
       },
     }),
     async close() {
@@ -219,7 +209,7 @@ export function createJobs(options: JobsOptions): Jobs {
   };
 }
 
-function describe({ id, command, ending, startedAt }: Job): JobSummary {
+function jobSummary({ id, command, ending, startedAt }: Job): JobSummary {
   const seconds = Math.round((Date.now() - startedAt) / 1_000);
   const oneLine = command.replace(/\s+/g, " ").trim();
   return { id, command: shorten(oneLine, maxCommandCharacters), state: ending ?? `running for ${seconds} s` };

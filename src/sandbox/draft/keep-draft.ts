@@ -88,7 +88,7 @@ export function createDraftKeeper({
   return { keep };
 }
 
-/** The id of keeping this state of the draft. It survives a crash and changes with the next merged call. */
+/** Identifies a keep of this state of the draft. Stable across a crash; the next merged call changes it. */
 export function keepId({ id, changedAt }: DraftRecord): string {
   return `${id}-${changedAt.toString(36)}`;
 }
@@ -103,7 +103,6 @@ async function isFolder(path: string): Promise<boolean> {
   );
 }
 
-/** Tells people why nothing was kept. */
 export function keepProblem(outcome: Exclude<KeepOutcome, { type: "kept" }>): string {
   switch (outcome.type) {
     case "not-recorded":
@@ -124,7 +123,6 @@ export function keepProblem(outcome: Exclude<KeepOutcome, { type: "kept" }>): st
   }
 }
 
-/** At most five paths, and how many more there are. */
 export function namedPaths(paths: readonly string[]): string {
   const named = paths.slice(0, maxNamedPaths).join(", ");
   const more = paths.length - maxNamedPaths;

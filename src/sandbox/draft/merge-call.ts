@@ -38,7 +38,6 @@ export interface CallMerger {
    * the changes exceed the limits; nothing is merged then.
    */
   merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined>;
-  /** Completes merges that a crash interrupted. */
   finishPending(draft: DraftRecord): Promise<void>;
 }
 

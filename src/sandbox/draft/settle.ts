@@ -201,7 +201,6 @@ export function createSettler(options: SettlerOptions): Settler {
   return { settle, applyDecision, discard };
 }
 
-/** In the order of the card. */
 function shownPaths(effects: Effects): string[] {
   return shownEffects(effects).map(({ raw }) => raw);
 }

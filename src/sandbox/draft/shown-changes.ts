@@ -55,7 +55,6 @@ export function describeKept(draft: DraftRecord, count: number): ShownChanges {
   };
 }
 
-/** The folder's name in a title. */
 function folderTitle({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): string {
   return kind === "own" ? "Working folder" : basename(folder);
 }
@@ -65,7 +64,6 @@ export function folderPhrase({ kind, folder }: Pick<DraftRecord, "kind" | "folde
   return kind === "own" ? "the working folder" : basename(folder);
 }
 
-/** `1 file deleted, 2 changed`. */
 function countsText({ totals }: Pick<Effects, "totals">): string {
   const counts = [
     [totals.deleted, "deleted"],

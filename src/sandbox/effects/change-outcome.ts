@@ -2,11 +2,7 @@
 import { codeOf } from "../../lib/errors.ts";
 import type { RawPath } from "./raw-path.ts";
 
-export type ChangeOutcome =
-  | { type: "ok" }
-  /** Somebody else changed these paths in the meantime. */
-  | { type: "conflict"; paths: RawPath[] }
-  | ChangeFailure;
+export type ChangeOutcome = { type: "ok" } | { type: "conflict"; paths: RawPath[] } | ChangeFailure;
 
 export interface ChangeFailure {
   type: "failed";

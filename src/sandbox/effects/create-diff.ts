@@ -14,9 +14,7 @@ import { decodePath } from "./raw-path.ts";
 import { formatHunks } from "./unified-hunks.ts";
 
 export interface DiffLimits {
-  /** In characters. */
   maxTextLength: number;
-  /** Per file. */
   maxFileLines: number;
   maxLineLength: number;
   /** After this time, each further file gets one line. */
@@ -25,7 +23,6 @@ export interface DiffLimits {
 
 export interface EffectsDiff {
   text: string;
-  /** Whether something is left out or shortened. */
   isCut: boolean;
 }
 

@@ -14,11 +14,9 @@ export interface Effect {
   previousType?: EffectType;
   /** Size of the file, or of all changed files in the folder. 0 when deleted. */
   bytes: number;
-  /** 0 when added. */
   previousBytes: number;
   /** Files and links in a deleted or added folder; 1 otherwise, 0 for a folder that only changes. */
   files: number;
-  /** Describes changes of the mode; may be empty. */
   notes: string[];
   /** Undefined for binary files and files too large to compare. */
   linesAdded?: number;
@@ -35,7 +33,6 @@ export interface EffectTotals {
   deleted: number;
   changed: number;
   added: number;
-  /** Size of all new contents. */
   bytes: number;
   linesAdded: number;
   linesRemoved: number;

@@ -26,7 +26,6 @@ export interface EntryStamp {
 
 export interface FoundEntry {
   state: EntryState;
-  /** Undefined when nothing is there. */
   stamp: EntryStamp | undefined;
   owner: { uid: number; gid: number };
   /** Undefined unless it is a readable file. */
@@ -114,7 +113,6 @@ async function readFileEntry(folder: OpenFolder, name: Buffer, pace: Pace, found
   }
 }
 
-/** Undefined when reading is denied. */
 export function openFile(folder: OpenFolder, name: Buffer): number | undefined {
   const flags = O_RDONLY | O_NONBLOCK;
   try {

@@ -44,7 +44,7 @@ interface Step {
 /** `gone`: nothing is there although `start` expects an entry. `foreign`: neither start nor goal. */
 type Position = "start" | "goal" | "gone" | "foreign";
 
-/** Backwards, it does not stop at a conflict: it restores everything it can. */
+/** Going back does not stop at a conflict: it restores everything it can. */
 export async function executeChanges(execution: Execution): Promise<ChangeOutcome> {
   const { changes, opened, direction, onStep } = execution;
   const conflicts = new Set<RawPath>();
@@ -187,7 +187,7 @@ function makeFolder({ stamps }: Execution, folder: OpenFolder, name: Buffer): "o
   }
 }
 
-/** A folder with more in it than was shown is a conflict. */
+/** A folder that holds more than was shown is a conflict. */
 function removeFolder(path: Buffer): "ok" | "conflict" {
   try {
     rmdirSync(path);

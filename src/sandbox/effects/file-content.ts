@@ -6,14 +6,12 @@ import { promisify } from "node:util";
 import type { Pace } from "./pace.ts";
 
 export interface FileContent {
-  /** SHA-256, hex. */
   hash: string;
   bytes: number;
-  /** Whether a NUL is near the beginning, as git checks it, or a small file is not UTF-8. */
+  /** Like git, looks for a NUL near the beginning. A small file that is not UTF-8 is binary too. */
   isBinary: boolean;
   /** Counts a last line without a line break. */
   lines: number;
-  /** Undefined above `maxTextBytes`. */
   whole: Buffer | undefined;
 }
 

@@ -31,7 +31,6 @@ const entrySchema = z.object({
   kind: z.enum(["keep", "undo"]),
   base: z.string(),
   state: z.enum(states),
-  /** Milliseconds since 1970. */
   at: z.number(),
   paths: z.number(),
   /** Size of the old versions. */
@@ -72,12 +71,10 @@ export function undoId(id: string): string {
   return `${id}${undoSuffix}`;
 }
 
-/** The id of the keep that an undo belongs to. */
 export function keptId(id: string): string {
   return id.endsWith(undoSuffix) ? id.slice(0, -undoSuffix.length) : id;
 }
 
-/** Resolves when the entry is durable. */
 export async function writeEntry(journal: string, entry: JournalEntry): Promise<void> {
   const folder = entryFolder(journal, entry.id);
   await writeFileAtomic(join(folder, "entry.json"), `${JSON.stringify(entry)}\n`);

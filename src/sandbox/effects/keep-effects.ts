@@ -19,7 +19,6 @@ export interface KeepOptions extends DraftFolders {
   stamps?: BaseStamps;
   /** Keeps only these effects, named by `raw`. Absent: all. */
   paths?: readonly RawPath[];
-  /** The undo journal's folder. */
   undoFolder: string;
   /** Letters, digits, "-" and "_". Repeating a keep with its id, such as after a crash, applies it once. */
   id: string;

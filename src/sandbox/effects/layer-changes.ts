@@ -27,13 +27,11 @@ export interface DraftFolders {
 
 export interface LayerChange {
   path: RawPath;
-  /** The state in base. */
   from: EntryState;
   /** The state after keeping. Equals `from` when only set-id bits differ, which are never kept. */
   to: EntryState;
   /** The set-user-id and set-group-id bits that base will not get. */
   droppedBits: number;
-  /** The stamp of `from`; undefined when nothing is there. */
   stamp: EntryStamp | undefined;
   owner: { uid: number; gid: number };
 }

@@ -2,9 +2,7 @@
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 
 export interface WalkLimits {
-  /** Paths in one plan, list or journal. */
   maxPaths: number;
-  /** Nesting of folders. */
   maxDepth: number;
   /** Size of all written files. Holes count, because they are read like other bytes. */
   maxBytes: number;

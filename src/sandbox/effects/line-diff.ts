@@ -9,7 +9,6 @@ export interface LineEdit {
   lines: string[];
 }
 
-/** Per pair of texts. */
 const maxDiffMs = 25;
 const maxEditLength = 2_000;
 /** Longer texts are not compared. */

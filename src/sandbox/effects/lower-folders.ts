@@ -2,7 +2,6 @@
 import { isWhiteout } from "./entry-state.ts";
 import { type OpenFolder, openChild } from "./open-folder.ts";
 
-/** Undefined when it is not a folder there. */
 export interface LowerFolders {
   layer: OpenFolder | undefined;
   base: OpenFolder | undefined;
@@ -16,7 +15,6 @@ export function openLower({ layer, base }: LowerFolders, name: Buffer): LowerFol
   return { layer: layer && openChild(layer, name), base: base && openChild(base, name) };
 }
 
-/** The names that layer and base show together. */
 export function lowerNames({ layer, base }: LowerFolders): Buffer[] {
   const inLayer = layer?.names() ?? [];
   const covered = new Set(inLayer.map((name) => name.toString("latin1")));

@@ -7,7 +7,6 @@ export type MergeEntry =
   | { path: RawPath; action: "write"; type: "file" | "link" }
   | { path: RawPath; action: "delete" };
 
-/** An entry that a layer can't hold. */
 export interface IgnoredEntry {
   path: RawPath;
   type: "socket" | "pipe" | "device";
@@ -23,7 +22,6 @@ export interface MergePlan {
 }
 
 export interface MergeFolders {
-  /** The folder as the view shows it. */
   merged: string;
   /** The view's upper folder; undefined when the folder was copied. */
   upper: string | undefined;

@@ -35,7 +35,6 @@ export interface OpenFolder {
   path(name: Buffer): Buffer;
   /** Sorted by bytes. */
   names(): Buffer[];
-  /** Undefined when nothing is there. */
   stat(name: Buffer): BigIntStats | undefined;
   close(): void;
 }

@@ -5,7 +5,6 @@ export interface UndoEntry {
   id: string;
   /** The folder that was changed. */
   base: string;
-  /** Milliseconds since 1970. */
   at: number;
   paths: number;
   /** Size of the old versions. */

@@ -33,7 +33,6 @@ export interface EgressConnection {
   port: number;
   /** The address of the server; absent without a connection. */
   address?: string;
-  /** Milliseconds since 1970. */
   startedAt: number;
   durationMs: number;
   /** On the wire, TLS included. */
@@ -55,7 +54,6 @@ export interface ConnectionRecords {
   list(): EgressConnection[];
   count(): number;
   totalBytes(): number;
-  /** Ends all open connections as `closed`. */
   close(): void;
 }
 

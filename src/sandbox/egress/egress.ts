@@ -35,7 +35,6 @@ export interface EgressOptions {
   secrets: EgressSecretSettings;
   /** Called once per connection, when it ends. Must not throw. Host names are untrusted: escape them. */
   log(connection: EgressConnection): void;
-  /** Default: the system's resolver. */
   resolve?: Resolve;
   /** PEM. Trusted in addition to the roots of Node, of the system and of NODE_EXTRA_CA_CERTS. */
   roots?: readonly string[];
@@ -47,7 +46,6 @@ export interface Egress {
   /** Plain text lines for a card: each host with its ports, and the secrets that its requests carry. */
   describe(hosts: readonly ApprovedHost[]): string[];
   open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;
-  /** Closes every session. */
   close(): Promise<void>;
 }
 
@@ -156,7 +154,6 @@ function createSession(
   };
 }
 
-/** Loads the module on first use. */
 async function makeAuthority(): Promise<CertificateAuthority> {
   const { createAuthority } = await import("./certificates.ts");
   return createAuthority();

@@ -1,10 +1,7 @@
 /** Environment variables that tell programs to use the proxy and to trust its certificates. */
 
-/** Files inside the view. */
 export interface CertificateFiles {
-  /** Root certificates in PEM. */
   bundle: string;
-  /** wget settings that name the bundle. */
   wgetrc: string;
 }
 

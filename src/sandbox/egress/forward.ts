@@ -33,7 +33,6 @@ interface Outgoing {
   type: "outgoing";
   target: RequestTarget;
   connection: OpenConnection;
-  /** A TLS socket for https targets. */
   socket: Duplex;
 }
 
@@ -126,7 +125,6 @@ export async function forwardUpgrade(
   if (client.destroyed) outgoing.destroy();
 }
 
-/** Checks the request, and connects. */
 async function open(
   context: ProxyContext,
   request: IncomingMessage,

@@ -45,7 +45,6 @@ export function hostLine({ host, ports }: ApprovedHost): string {
   return `${host}${also}, ${ports.length === 1 ? "port" : "ports"} ${named.join(" and ")}`;
 }
 
-/** `host:port`, with brackets around an IPv6 address. */
 export function authorityText(host: string, port: number): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -72,7 +71,6 @@ export function normalizeName(text: string): string | undefined {
   return labels.every((label) => /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label)) ? ascii : undefined;
 }
 
-/** The parsed entry, or what is wrong with it. */
 function parseEntry(written: string): ApprovedHost | string {
   const text = written.trim();
   if (text === "") return "is empty: name a host, such as github.com.";

@@ -2,11 +2,10 @@
 
 /** Hosts per call. A person can't judge more on one card. */
 export const maxHosts = 16;
-/** RFC 1035, for a name as text. */
+/** The limit of RFC 1035 for a name as text. */
 export const maxHostCharacters = 253;
-/** Of untrusted text in a message. */
+/** For untrusted text in a message. */
 export const maxQuotedCharacters = 100;
-/** The ports that `github.com` without a port means. */
 export const defaultPorts: readonly number[] = [443, 80];
 
 /** Open connections per command. npm opens up to 15, a browser engine about 100. */
@@ -17,7 +16,6 @@ export const maxConnections = 20_000;
 export const maxSessionBytes = 8 * 1024 ** 3;
 export const byteCheckIntervalMs = 250;
 
-/** Request line and headers together. */
 export const maxHeaderBytes = 32 * 1024;
 export const maxHeaders = 200;
 /** From the first byte of a request to the end of its headers. */
@@ -28,7 +26,6 @@ export const maxKeepAliveMs = 60_000;
 /** Time without a byte in either direction. A git server may work this long before it answers a push. */
 export const maxIdleMs = 5 * 60_000;
 
-/** Time for the system's resolver to answer. */
 export const maxResolveMs = 15_000;
 /** Each look-up occupies one of the four threads that the process has for files and names. */
 export const maxConcurrentLookups = 2;

@@ -14,7 +14,6 @@ import { maxListenMs } from "./limits.ts";
 
 export interface ViewListener {
   server: Server;
-  /** On the view's 127.0.0.1. */
   port: number;
 }
 

@@ -8,14 +8,11 @@ import type { EgressSecret } from "./secrets.ts";
 
 export interface ProxyContext {
   hosts: readonly ApprovedHost[];
-  /** Only the secrets of these hosts. */
   secrets: readonly EgressSecret[];
   dial: Dial;
   records: ConnectionRecords;
   /** Present when a secret is for https. */
   authority: CertificateAuthority | undefined;
-  /** The root certificates that verify servers. */
   trust(): SecureContext;
-  /** Aborts when the session ends. */
   signal: AbortSignal;
 }

@@ -124,7 +124,6 @@ function isWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
 }
 
-/** Takes a connection over from Node's server. */
 function takeOver(stream: Duplex, head: Buffer): Socket {
   const socket = stream as Socket;
   socket.on("error", () => {});

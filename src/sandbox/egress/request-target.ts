@@ -7,7 +7,6 @@ export interface RequestTarget {
   scheme: "http" | "https";
   host: string;
   port: number;
-  /** Path and query as the command wrote them. */
   path: string;
 }
 

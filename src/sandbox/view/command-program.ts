@@ -21,7 +21,6 @@ export const viewUser = { id: 1000, name: "user" } as const;
 export interface ResourceLimits {
   maxFileBytes: number;
   maxProcessorSeconds: number;
-  /** Writable memory that one process may map. */
   maxMappedBytes: number;
   maxOpenFiles: number;
   /** Undefined when the kernel would also count the user's processes outside the view. */
@@ -81,7 +80,6 @@ interface Waiting {
   wait: Label;
   reap: Label;
   ended: Label;
-  /** Receives the command's status. */
   status: Place;
 }
 

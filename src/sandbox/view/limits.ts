@@ -14,7 +14,6 @@ export const defaultViewLimits: ViewLimits = {
   maxTmpBytes: 256 * mebibyte,
 };
 
-/** Files and folders in /tmp. */
 export const maxTmpFiles = 50_000;
 /** Shared memory in /dev/shm. */
 export const maxSharedMemoryBytes = 64 * mebibyte;
@@ -31,7 +30,6 @@ export const sparedProcesses = 64;
 /** After its first round, a pid namespace assigns ids from 300 on. */
 export const reservedProcessIds = 300;
 
-/** How often the watchdog checks a running view. */
 export const watchIntervalMs = 150;
 /** Processes that one check reads in full. The others are only counted, and read in the next checks. */
 export const maxProcessesRead = 256;

@@ -60,7 +60,6 @@ export async function findShell(): Promise<string> {
   return "/bin/sh";
 }
 
-/** All mount points of this process. */
 export async function mountPoints(): Promise<string[]> {
   const text = await readFile("/proc/self/mountinfo", "utf8");
   const unescaped = (path: string) =>
@@ -71,7 +70,6 @@ export async function mountPoints(): Promise<string[]> {
   });
 }
 
-/** Whether the running kernel has at least this version. */
 export function isKernelAtLeast(major: number, minor: number): boolean {
   const [ownMajor = 0, ownMinor = 0] = release().split(".").map(Number.parseFloat);
   return ownMajor > major || (ownMajor === major && ownMinor >= minor);

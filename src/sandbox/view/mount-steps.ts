@@ -109,7 +109,6 @@ export function keepDescriptor(program: Program, descriptor: number): void {
   program.call("close", [descriptors.temporary]);
 }
 
-/** Writes into an existing file, such as one of /proc, in one call. */
 export function writeText(program: Program, path: string, text: string, directory: number | Place = AT_FDCWD): void {
   const [O_WRONLY, title] = [1, `write ${path}`];
   program.call("openat", [directory, program.text(path), O_WRONLY | O_CLOEXEC, 0], {

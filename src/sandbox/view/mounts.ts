@@ -41,7 +41,6 @@ export interface SystemFolder {
   link?: string;
 }
 
-/** A mount on top of the system's folders. */
 export type ExtraMount =
   | { kind: "readable"; from: string; at: string; hasSubmounts: boolean }
   | { kind: "writable"; from: string; at: string }
@@ -56,7 +55,6 @@ export interface FileSystemPlan {
   etc: string;
   /** A folder of the host's /etc that views show unchanged; undefined when it does not exist. */
   boundInEtc: string | undefined;
-  /** Names in /proc that describe the machine. */
   maskedFiles: readonly string[];
   maskedFolders: readonly string[];
   extra: readonly ExtraMount[];

@@ -6,12 +6,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
 export interface ProcessUsage {
-  /** All threads of all processes. */
   threads: number;
   /** Resident memory. Shared memory counts once for each process. */
   residentBytes: number;
   processorSeconds: number;
-  /** Ids within the view. */
   processes: readonly string[];
 }
 

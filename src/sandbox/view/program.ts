@@ -11,7 +11,6 @@ import { type Processor, type SystemCall, systemCallNumber } from "./system-call
 /** The launcher's memory map. Every address fits in 31 bits, and every part starts on a 64 KiB page. */
 export const memory = {
   code: 0x200000,
-  /** The boot program and the failure report. */
   boot: 0x300000,
   program: 0x400000,
   maxProgramBytes: 0x400000,
@@ -39,7 +38,6 @@ export type Target = Label | { address: number };
 export interface CallOptions {
   /** Names the step in error messages, such as "mount /usr". Default: the call's name. */
   title?: string;
-  /** Receives the result, as 64 bits. */
   store?: Place;
   /** A result that jumps to `onExpected`. Without that label, any other result is a failure. */
   expected?: Value;
@@ -53,13 +51,11 @@ export interface Program {
   /** A C string, as UTF-8. */
   text(value: string): Place;
   bytes(value: Buffer): Place;
-  /** An array of 64-bit words, such as `argv`. */
   words(values: readonly Value[]): Place;
   call(name: SystemCall, args: readonly Value[], options?: CallOptions): void;
   label(): Label;
   /** Makes the next call the label's step. */
   place(label: Label): void;
-  /** Titles of the steps, in order. */
   titles(): readonly string[];
   encode(): Buffer;
 }

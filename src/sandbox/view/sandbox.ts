@@ -41,7 +41,6 @@ export interface SandboxOptions {
   hidden?: readonly string[];
   limits?: Partial<ViewLimits>;
   copyLimits?: Partial<CopyLimits>;
-  /** Copies the working folder even when the kernel can mount an overlay. */
   forceCopy?: boolean;
   log?: Log;
 }

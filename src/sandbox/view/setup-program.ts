@@ -30,7 +30,6 @@ const hostName = "sandbox";
 
 export interface SetupPlan {
   fileSystem: FileSystemPlan;
-  /** Path of the working folder inside the view. */
   folder: string;
   uid: number;
   gid: number;

@@ -14,7 +14,6 @@ export interface StartFolder {
   etc: string;
   boundInEtc: string | undefined;
   root: string;
-  /** For the probe. */
   scratch: string;
   remove(): Promise<void>;
 }

@@ -11,10 +11,8 @@ import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { failedStep, framed } from "./launcher.ts";
 import { type Program, reportBytes, reportKinds } from "./program.ts";
 
-/** A launcher step failed. */
 export class LauncherFailure extends RemoraError {
   readonly step: string;
-  /** Such as `EPERM`. */
   readonly errorName: string;
 
   constructor(step: string, errorName: string) {
@@ -100,7 +98,6 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
   };
 }
 
-/** Waits for the outer process to report the id and the inner one to be ready, in any order. */
 async function untilReady(reports: ReportReader, setup: Program): Promise<number> {
   let pid: number | undefined;
   let isReady = false;

@@ -3,7 +3,7 @@
  *
  *   1. processes and threads, resident memory, processor time
  *   2. bytes and files of the layer, and the disk's free space
- *   3. the machine's free memory, which also shrinks by memory of no process (files in memory, sockets)
+ *   3. the machine's free memory, which also counts memory outside processes (files in memory, sockets)
  *
  * One timer serves all views. It stops while no command runs.
  */
@@ -12,12 +12,10 @@ import type { LayerMeter } from "./layer-usage.ts";
 import { availableMemoryBytes, type ProcessUsage, proportionalBytes } from "./process-usage.ts";
 
 export interface Watched {
-  /** Path of the view's /proc on the host. */
   proc: string;
   limits: ViewLimits;
   processes(): ProcessUsage;
   layer: LayerMeter;
-  /** Called once. */
   end(limit: CommandLimit): void;
 }
 
