@@ -157,7 +157,7 @@ describe("two people and one folder", () => {
     await ann.click(second, "approve");
     await outcome(second, /Kept/);
     expect(await readFile(file, "utf8")).toBe("zero\none\ntwo\n");
-    expect((await outcome(card, /run again/)).card?.items[0]?.choices).toEqual([]);
+    expect((await outcome(card, /ran it again/)).card?.items[0]?.choices).toEqual([]);
   });
 
   test.each([

@@ -210,6 +210,6 @@ function readAllowed(written: string): AddressRule {
   throw new RemoraError({
     code: "sandbox.network",
     place: "sandbox.network.allow",
-    message: `"${written}" is neither a host, host:port, address, address:port nor network: correct it`,
+    message: `"${written}" is not a host, host:port, address, address:port or network: correct it`,
   });
 }
