@@ -1,4 +1,4 @@
-/** In place of the sandbox when `safety.sandbox` is `off`. */
+/** Replaces the sandbox when `safety.sandbox` is `off`. */
 import type { Sandbox } from "../ports/sandbox.ts";
 
 export function createSwitchedOffSandbox(): Sandbox {
