@@ -66,7 +66,7 @@ test("a call of 40 KB is a file before it can be approved; where that fails ther
   const refused = mention(`run ${command} one`);
   const withoutFile = await seen(refused, (message) => labels(message).includes("Deny"));
   expect(labels(withoutFile)).toEqual(["Deny"]);
-  expect(withoutFile.readable).toContain("could not be uploaded, so this can't be approved here");
+  expect(withoutFile.readable).toContain("couldn't upload the file with the full call, so this can't be approved here");
   await press(withoutFile, "Deny");
   await settled(refused, withoutFile, "Denied");
 

@@ -87,7 +87,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     );
     const said = await refusalOf([], {});
     expect(said).toContain("ended with 1");
-    expect(said).toMatch(/local\.db\] the local chat can't be opened: .*move the file away/);
+    expect(said).toMatch(/local\.db\] can't open the local chat: .*move the file away/);
     expect(await runningHere()).toEqual([]);
   });
 

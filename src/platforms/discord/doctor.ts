@@ -43,19 +43,22 @@ export async function checkDiscord(
         .map((guild) => checkGuild(api, guild, application, signal).catch((thrown) => refusedBy(guild, thrown))),
     );
     return [
-      { level: "ok", text: `The token is good: it is that of ${application.name}.` },
+      { level: "ok", text: `The token is valid and belongs to ${application.name}.` },
       intentFinding(application),
       ...(guilds.length === 0 ? [notInvited] : findings.flat()),
       ...(guilds.length > mostGuilds
-        ? [{ level: "ok" as const, text: `${guilds.length - mostGuilds} more servers were not looked into.` }]
+        ? [{ level: "ok" as const, text: `Not checked: ${guilds.length - mostGuilds} more servers.` }]
         : []),
-      { level: "ok", text: `To add me to a server, with exactly the permissions I need: ${inviteUrl(application.id)}` },
+      {
+        level: "ok",
+        text: `To add me to a server with exactly the permissions I need, open ${inviteUrl(application.id)}`,
+      },
     ];
   } catch (thrown) {
     const known = fatalProblem(thrown);
     const text =
       known?.message ??
-      `Discord can't be asked: ${messageOf(thrown)}. Check the network, and DISCORD_API_URL where it is set.`;
+      `Can't reach Discord: ${messageOf(thrown)}. Check the network, and DISCORD_API_URL if you set it.`;
     return [{ level: "error", text }];
   } finally {
     api.close();
@@ -64,7 +67,7 @@ export async function checkDiscord(
 
 const notInvited: DiscordFinding = {
   level: "warning",
-  text: "I am in no server yet. Open the link below and choose one.",
+  text: "I'm not in any server yet. Open the link below and choose one.",
 };
 
 function intentFinding({ flags }: APIApplication): DiscordFinding {
@@ -74,7 +77,7 @@ function intentFinding({ flags }: APIApplication): DiscordFinding {
     ? { level: "ok", text: "The Message Content Intent is on." }
     : {
         level: "error",
-        text: "The Message Content Intent is off, and without it I can't connect. Open discord.com/developers/applications, your application, Bot, Privileged Gateway Intents, and switch Message Content Intent on.",
+        text: "The Message Content Intent is off, so I can't connect. Open discord.com/developers/applications, choose your application, then Bot > Privileged Gateway Intents, and turn on Message Content Intent.",
       };
 }
 
@@ -84,7 +87,7 @@ function refusedBy({ name }: RESTAPIPartialCurrentUserGuild, thrown: unknown): D
   return [
     {
       level: "warning",
-      text: `${clip(name, 60)}: Discord does not let me look into it (${messageOf(thrown)}). It may have an outage: try again later.`,
+      text: `${clip(name, 60)}: I can't check this server (${messageOf(thrown)}). Discord may have an outage; try again later.`,
     },
   ];
 }
@@ -110,11 +113,12 @@ async function checkGuild(
     .map(({ channel, bits }) => ({ name: channel.name ?? channel.id, missing: missingFrom(bits) }))
     .filter(({ missing }) => missing.length > 0);
   const where = clip(name, 60);
-  if (lacking.length === 0) return [{ level: "ok", text: `${where}: I may do all I need in the channels that I see.` }];
+  if (lacking.length === 0)
+    return [{ level: "ok", text: `${where}: I have all the permissions I need in the channels I can see.` }];
   return [
     {
       level: "warning",
-      text: `${where}: ${describe(lacking)}. Grant them to my role under Server Settings, Roles, or in the channel's own permissions.`,
+      text: `${where}: ${describe(lacking)}. Grant them to my role under Server Settings > Roles, or in the channel's permissions.`,
     },
   ];
 }
@@ -129,7 +133,7 @@ function describe(lacking: { name: string; missing: string[] }[]): string {
   return [...byMissing]
     .map(([missing, names]) => {
       const more = names.length > mostChannels ? ` and ${names.length - mostChannels} more` : "";
-      return `in ${names.slice(0, mostChannels).join(", ")}${more} I lack ${missing}`;
+      return `in ${names.slice(0, mostChannels).join(", ")}${more} I'm missing ${missing}`;
     })
     .join("; ");
 }

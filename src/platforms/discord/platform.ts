@@ -165,7 +165,10 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     messages
       .post(channelId, { content }, post)
       .catch((thrown: unknown) =>
-        log.warn({ messageId, error: messageOf(thrown) }, "its author could not be told why a message is not answered"),
+        log.warn(
+          { messageId, error: messageOf(thrown) },
+          "could not tell the author why their message is not answered",
+        ),
       );
   }
 
@@ -188,7 +191,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
         if (!ended.signal.aborted)
           log.error(
             { error: messageOf(thrown) },
-            "the /remora commands could not be registered; those from before work on",
+            "could not register the /remora commands; the previous ones still work",
           );
       },
     );
@@ -197,7 +200,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   return {
     name: "discord",
     async connect(given, signal) {
-      if (inlet !== undefined) throw discordError("discord.connected", "it is connected already");
+      if (inlet !== undefined) throw discordError("discord.connected", "it is already connected");
       const handlers = connectedHandlers(given);
       const both = AbortSignal.any([signal, ended.signal]);
       await cursors.load();

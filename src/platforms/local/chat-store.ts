@@ -186,7 +186,7 @@ function open(path: string): DatabaseSync {
     throw new RemoraError({
       code: "local.chat-unreadable",
       place: path,
-      message: `the local chat can't be opened: ${messageOf(thrown)}; move the file away to start with an empty chat`,
+      message: `can't open the local chat: ${messageOf(thrown)}. To start with an empty chat, move the file away`,
       cause: thrown,
     });
   }

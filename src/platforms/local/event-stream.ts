@@ -17,7 +17,7 @@ const catchUpLimit = 500;
 
 /** At once, of the one token that the page has. Each looks at the chat several times a second; the process must stay responsive. */
 const maxEventStreams = 100;
-const tooMany = `There are ${maxEventStreams} open event streams already. Close other pages, or try again later.`;
+const tooMany = `Too many pages are open (${maxEventStreams}). Close some, or try again later.`;
 
 /** Answers 429 above the limit; pages try again by themselves. */
 export function createEventStreams(store: ChatStore, signal: AbortSignal) {

@@ -92,7 +92,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
     if (thread === null) return author;
     const root = store.get(thread);
     if (place.startsWith("dm:") || root?.place !== place || root.thread !== null) {
-      throw new Refusal(404, "That thread is not here. Reload the page.");
+      throw new Refusal(404, "That thread does not exist. Reload the page.");
     }
     return author;
   }
@@ -102,7 +102,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
     const message = store.get(id);
     const isTheirs = message?.author.id === personOf(person).id && message.type === "message";
     if (message === undefined || message.isDeleted) throw new Refusal(404, "That message is gone. Reload the page.");
-    if (!isTheirs) throw new Refusal(403, "Only your own messages can be changed.");
+    if (!isTheirs) throw new Refusal(403, "You can change only your own messages.");
     return message;
   }
 
@@ -119,7 +119,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
   function clickable(person: string, messageId: string, type: StoredMessage["type"]): StoredMessage {
     const message = store.get(messageId);
     const isSeen = message?.type === type && (message.place.startsWith("channel:") || message.place === `dm:${person}`);
-    if (!isSeen) throw new Refusal(404, `That ${type} is not here. Reload the page.`);
+    if (!isSeen) throw new Refusal(404, `That ${type} does not exist. Reload the page.`);
     return message;
   }
 
@@ -129,7 +129,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
   ): Promise<StoredMessage> {
     const author = checkSpot(spot);
     connected();
-    if (text === "" && files.length === 0) throw new Refusal(400, "An empty message says nothing. Write something.");
+    if (text === "" && files.length === 0) throw new Refusal(400, "The message is empty. Write something.");
     const messageId = id ?? randomUUID();
     const isDirect = spot.place.startsWith("dm:");
     const isAddressed =
@@ -140,7 +140,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
     store.insert(message, false);
     const stored = storedBy(store, messageId);
     if (stored.author.id !== author.id || stored.place !== place || stored.thread !== thread) {
-      throw new Refusal(409, "Another message has this id. Send it again with a new one.");
+      throw new Refusal(409, "Another message already has this id. Send it again with a new one.");
     }
     if (store.notHandedOver().some((waiting) => waiting.id === messageId)) await handOver(stored);
     return stored;
@@ -150,7 +150,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
     say: (said) => say(said),
     async edit(person, id, text) {
       const message = ownMessage(person, id);
-      if (text === "") throw new Refusal(400, "An empty message says nothing. Delete it instead.");
+      if (text === "") throw new Refusal(400, "The message is empty. To remove it, delete it.");
       store.put({ ...chatMessageOf(message), text, editedAt: Date.now() });
       await connected().onEdited("local", id, withoutMention(text));
       return storedBy(store, id);
@@ -165,7 +165,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
       const message = clickable(person, messageId, "card");
       if (choice === "part" && (parts ?? []).length === 0) {
         const deny = message.card?.items.find((item) => item.approvalId === cardOrApprovalId)?.changes?.labels.deny;
-        throw new Refusal(400, `Choose at least one file. To keep none of them, use “${deny ?? "Deny"}” on the card.`);
+        throw new Refusal(400, `Choose at least one file. To keep none, use “${deny ?? "Deny"}” on the card.`);
       }
       return await connected().onAnswer({
         platform: "local",
@@ -209,10 +209,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
       for (const message of store.notHandedOver()) {
         // One that still can't be kept must not keep the others, or the start, waiting; it is tried again at the next connect.
         await handOver(message).catch((thrown: unknown) =>
-          log.error(
-            { messageId: message.id, error: messageOf(thrown) },
-            "a message from before could not be handed over",
-          ),
+          log.error({ messageId: message.id, error: messageOf(thrown) }, "could not redeliver a message"),
         );
       }
     },

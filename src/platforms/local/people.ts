@@ -9,9 +9,10 @@ const mostPeople = 50;
 export function createPerson(store: ChatStore, givenName: string): Person {
   const name = givenName.replace(/\s+/gu, " ").trim();
   const hasLetters = /[\p{L}\p{N}]/u.test(name) && !/\p{C}/u.test(name);
-  if (!hasLetters || name.length > 40) throw new Refusal(400, "A name has 1 to 40 characters, with a letter or digit.");
+  if (!hasLetters || name.length > 40)
+    throw new Refusal(400, "A name needs 1 to 40 characters, including a letter or digit.");
   const people = store.people();
-  if (people.length >= mostPeople) throw new Refusal(409, `This chat has ${mostPeople} people, which is the most.`);
+  if (people.length >= mostPeople) throw new Refusal(409, `This chat already has the maximum of ${mostPeople} people.`);
   const taken = new Set([agent.id, ...people.map((person) => person.id)]);
   const base = slugOf(name) || "person";
   let id = base;

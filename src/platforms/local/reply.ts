@@ -8,6 +8,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { ApprovalCard } from "../../ports/approval.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Posts, Reply } from "../../ports/platform.ts";
@@ -99,7 +100,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     if (wait <= 0) return await show("streaming");
     timer = setTimeout(() => {
       show("streaming").catch((thrown: unknown) =>
-        log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a partial reply was not shown"),
+        log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply"),
       );
     }, wait);
   }
@@ -188,12 +189,12 @@ export async function attach(
   for (const [index, { name, path, mimeType }] of files.entries()) {
     try {
       const { size } = await stat(path);
-      if (size > fileCapBytes) throw new Error(`it has ${size} bytes, more than ${fileCapBytes}`);
+      if (size > fileCapBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(fileCapBytes)}`);
       const file: ChatFile = { id: `r.${ownerId}.file.${index}`, name, mimeType, bytes: size };
       store.saveFile(file, await readFile(path));
       attached.push(file);
     } catch (thrown) {
-      notes.push(`⚠️ The file \`${path.replaceAll("`", "'")}\` could not be attached: ${messageOf(thrown)}`);
+      notes.push(`⚠️ I couldn't attach the file \`${path.replaceAll("`", "'")}\`: ${messageOf(thrown)}`);
     }
   }
   return { files: attached, notes };

@@ -80,7 +80,7 @@ export function mountRoutes(app: Hono, options: RoutesOptions): void {
     context.header("Cache-Control", "no-store");
     await next();
   });
-  const tooLarge = `Too large: a message with its attachments may have ${bodyCapBytes / 1024 / 1024} MB. Send less, or put the text into a file that a tool can read.`;
+  const tooLarge = `Too large: a message and its attachments can total at most ${bodyCapBytes / 1024 / 1024} MB. Send less, or put the text into a file that a tool can read.`;
   app.use(
     "/local/api/*",
     bodyLimit({ maxSize: bodyCapBytes, onError: (context) => context.json({ error: tooLarge }, 413) }),
@@ -135,7 +135,7 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
   });
   app.get("/local/api/files/:id", (context) => {
     const found = store.file(context.req.param("id"));
-    if (found === undefined) return context.json({ error: "That file is not here." }, 404);
+    if (found === undefined) return context.json({ error: "That file does not exist." }, 404);
     const isImage = /^image\/(png|jpeg|gif|webp)$/.test(found.file.mimeType);
     const kind = isImage ? "inline" : "attachment";
     return context.body(new Uint8Array(found.content), 200, {
@@ -156,14 +156,13 @@ function mountWriting(app: Hono, { store, inbox, log }: RoutesOptions): void {
   ): Promise<Response> {
     const json: unknown = await context.req.json().catch(() => undefined);
     const parsed = body.safeParse(json);
-    if (!parsed.success)
-      return context.json({ error: `That request is not understood: ${z.prettifyError(parsed.error)}` }, 400);
+    if (!parsed.success) return context.json({ error: `Invalid request: ${z.prettifyError(parsed.error)}` }, 400);
     try {
       return await work(parsed.data);
     } catch (thrown) {
       if (thrown instanceof Refusal) return context.json({ error: thrown.message }, thrown.status);
-      log.error({ path: context.req.path, error: messageOf(thrown) }, "something said in the local chat was not kept");
-      return context.json({ error: `Remora could not keep that: ${messageOf(thrown)} Try again.` }, 503);
+      log.error({ path: context.req.path, error: messageOf(thrown) }, "could not keep a message from the local chat");
+      return context.json({ error: `Remora couldn't save that. Try again. (${messageOf(thrown)})` }, 503);
     }
   }
 
@@ -208,7 +207,7 @@ function spotOf(input: {
 }) {
   const { person, channel, dm, thread } = input;
   if ((channel === undefined) === (dm === undefined)) {
-    throw new Refusal(400, "Say where: either `channel` with a name, or `dm: true`.");
+    throw new Refusal(400, "Give either `channel` with a name, or `dm: true`.");
   }
   const place: Scope = channel === undefined ? `dm:${person}` : `channel:${channel}`;
   return { person, place, thread: thread ?? null };

@@ -39,11 +39,13 @@ function apiFor(token: string, { apiUrl }: Access, signal: AbortSignal): SlackAp
 async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
   if (!token.startsWith("xoxb-"))
     return [
-      error("SLACK_BOT_TOKEN is no bot token: it must begin with xoxb- (OAuth & Permissions → Bot User OAuth Token)"),
+      error(
+        "SLACK_BOT_TOKEN is not a bot token. It must start with xoxb- (OAuth & Permissions → Bot User OAuth Token)",
+      ),
     ];
   try {
     const { name, team, teamId, scopes } = await createIdentity(api)(patienceMs);
-    return [ok(`SLACK_BOT_TOKEN is @${name} in ${team || teamId}`), ...(await checkScopes(scopes))];
+    return [ok(`SLACK_BOT_TOKEN belongs to @${name} in ${team || teamId}`), ...(await checkScopes(scopes))];
   } catch (thrown) {
     return [error(`SLACK_BOT_TOKEN: ${messageOf(thrown)}`)];
   }
@@ -52,9 +54,9 @@ async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
 async function checkScopes(scopes: string[] | undefined): Promise<SlackFinding[]> {
   if (scopes === undefined) return [warning("Slack did not say which scopes the token has")];
   const { botScopes } = await readManifest().catch(() => ({ botScopes: undefined }));
-  if (botScopes === undefined) return [warning("slack/manifest.yaml can't be read, so the scopes are not compared")];
+  if (botScopes === undefined) return [warning("can't read slack/manifest.yaml, so the scopes were not checked")];
   const missing = botScopes.filter((scope) => !scopes.includes(scope));
-  if (missing.length === 0) return [ok(`all ${botScopes.length} scopes of slack/manifest.yaml are there`)];
+  if (missing.length === 0) return [ok(`the token has all ${botScopes.length} scopes of slack/manifest.yaml`)];
   const how =
     "add them under OAuth & Permissions → Scopes, or paste slack/manifest.yaml under App Manifest; then Install App";
   return [error(`the bot token lacks ${missing.join(", ")}: ${how}`)];
@@ -63,22 +65,26 @@ async function checkScopes(scopes: string[] | undefined): Promise<SlackFinding[]
 async function checkAppToken(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {
   const appToken = access.transport.type === "socket" ? access.transport.appToken : "";
   if (!appToken.startsWith("xapp-"))
-    return [error("SLACK_APP_TOKEN is no app token: it must begin with xapp- (Basic Information → App-Level Tokens)")];
+    return [
+      error("SLACK_APP_TOKEN is not an app token. It must start with xapp- (Basic Information → App-Level Tokens)"),
+    ];
   try {
     await apiFor(appToken, access, signal).call("apps.connections.open", {}, openedSchema, { patienceMs });
     return [ok("SLACK_APP_TOKEN opens connections (Socket Mode)")];
   } catch (thrown) {
     return [
-      error(`SLACK_APP_TOKEN: ${messageOf(thrown)} It needs the scope connections:write, and Socket Mode switched on.`),
+      error(`SLACK_APP_TOKEN: ${messageOf(thrown)} It needs the scope connections:write, and Socket Mode turned on.`),
     ];
   }
 }
 
 function checkSecret({ transport }: Access): SlackFinding[] {
   const secret = transport.type === "http" ? transport.signingSecret : "";
-  if (/^[0-9a-f]{32}$/.test(secret)) return [ok("SLACK_SIGNING_SECRET looks like one (HTTP)")];
+  if (/^[0-9a-f]{32}$/.test(secret)) return [ok("SLACK_SIGNING_SECRET has the right form (HTTP)")];
   return [
-    warning("SLACK_SIGNING_SECRET does not look like one: 32 hex digits, from Basic Information → App Credentials"),
+    warning(
+      "SLACK_SIGNING_SECRET does not have the right form: 32 hex digits, from Basic Information → App Credentials",
+    ),
   ];
 }
 

@@ -169,7 +169,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         createSocketReceiver({
           ...{ appToken: transport.type === "socket" ? transport.appToken : "", ...where, log, signal },
           ...{ onConnected, onProblem: (problem) => tokenOf(problem, health) },
-          onDisconnected: () => health.disconnected("the connection was cut; connecting again"),
+          onDisconnected: () => health.disconnected("connection lost; reconnecting"),
         });
       app(receiver);
       const opening = Promise.all([receiver.start(), identity(connectWithinMs)]).then(
@@ -182,9 +182,9 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         if (http !== undefined) onConnected();
         await sayConnected();
       } else {
-        const error = messageOf(opened?.problem ?? "Slack is out of reach");
+        const error = messageOf(opened?.problem ?? "can't reach Slack");
         health.disconnected(error);
-        log.warn({ error }, "Slack is not connected yet; it is tried on");
+        log.warn({ error }, "Slack is not connected yet; retrying in the background");
         // A socket says itself when it stands.
         if (http !== undefined) void opening.then(() => identity(waitForSlackMs)).then(onConnected, onProblem);
       }
@@ -223,12 +223,12 @@ function acknowledge(api: SlackApi, message: InboundMessage, emoji: string, log:
   if (said === undefined) return;
   const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
   api.call("reactions.add", args, nothing, { patienceMs: 5_000 }).catch((thrown: unknown) => {
-    log.debug({ error: messageOf(thrown) }, "a message got no reaction");
+    log.debug({ error: messageOf(thrown) }, "could not add the acknowledgement reaction");
   });
 }
 
 /** The app token is another one than the bot's, and is named so. */
 function tokenOf(problem: RemoraError, health: ReturnType<typeof createHealth>): void {
-  if (isTokenProblem(problem)) health.disconnected(`SLACK_APP_TOKEN is refused: ${problem.message}`);
+  if (isTokenProblem(problem)) health.disconnected(`Slack rejected SLACK_APP_TOKEN: ${problem.message}`);
   else health.disconnected(problem.message);
 }

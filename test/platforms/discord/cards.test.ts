@@ -151,7 +151,7 @@ describe("what a card shows", () => {
     await reply.ask(createCard(message, { callText }));
     const [card] = cards();
     expect(rendered(card as SeenMessage).text).toMatch(
-      /^Approval: shell_exec\nshell_exec\ncommand: "xx[\s\S]*characters left out here, see call-1\.txt[\s\S]*rm -rf the-tail"/,
+      /^Approval: shell_exec\nshell_exec\ncommand: "xx[\s\S]*characters left out, see call-1\.txt[\s\S]*rm -rf the-tail"/,
     );
     expect(rendered(card as SeenMessage).text).toContain("attached as call-1.txt");
     expect(card?.files.map(({ name }) => name)).toEqual(["call-1.txt"]);
@@ -167,7 +167,7 @@ describe("what a card shows", () => {
     await replyTo(message).ask({ ...createCard(message), items });
     const [card] = cards();
     expect(card?.buttons.map(({ label }) => label)).toEqual(["Deny 1", "Approve 2", "Deny 2", "Deny all"]);
-    expect(rendered(card as SeenMessage).text).toContain("can't be approved on this card");
+    expect(rendered(card as SeenMessage).text).toContain("can't be approved here");
   });
 
   test("where embeds are not allowed the card is text, and settled as such", async () => {

@@ -60,9 +60,7 @@ describe("Choose files…", () => {
   test("says what to use when no file is chosen, and decides nothing", async () => {
     await reply.ask(cardOf({ labels: { approve: "Keep", deny: "Discard" } }));
     const made = await ended(discord.ann.press(card(), "chosen|||approval-1"));
-    expect(rendered(made).text).toBe(
-      "No file was chosen, so nothing was decided. To keep none of them, use “Discard”.",
-    );
+    expect(rendered(made).text).toBe("You chose no files, so nothing changed. To keep none, use “Discard”.");
     expect(agent.answers).toEqual([]);
   });
 
@@ -83,7 +81,7 @@ describe("Choose files…", () => {
     await reply.ask(cardOf());
     bot.store.get = get;
     const click = discord.ann.click(card(), "Choose files…");
-    expect(rendered(await ended(click)).text).toContain("could not be opened");
+    expect(rendered(await ended(click)).text).toContain("couldn't open the form");
     expect(click.answeredWith()).toBe(5);
     expect(agent.answers).toEqual([]);
   });

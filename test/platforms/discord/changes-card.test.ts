@@ -87,7 +87,7 @@ describe("a card that asks about changes", () => {
     const diff = "+added\n".repeat(2_000);
     await reply.ask(cardOf({ diff }, { choices: ["approve", "deny", "part"] }));
     expect(labels()).toEqual(["Deny"]);
-    expect(rendered(card()).text).toContain("can't be approved on this card");
+    expect(rendered(card()).text).toContain("can't be approved here");
     await reply.settle(cardOf({ diff }, { choices: ["approve", "deny", "part", "diff"] }));
     expect(labels()).toEqual(["Approve", "Deny", "Choose files…", "Show diff"]);
   });
@@ -109,7 +109,7 @@ describe("a card that asks about changes", () => {
     const text = card().embeds[0]?.description ?? "";
     expect(text).toContain("**Reaches github\\.com and \\*\\.example\\.com**");
     for (const fact of facts) expect(rendered(card()).text).toContain(fact);
-    expect(text.indexOf("Reaches")).toBeLessThan(text.indexOf("Why it asks"));
+    expect(text.indexOf("Reaches")).toBeLessThan(text.indexOf("Why approval is needed"));
     await reply.settle(cardOf({}, { facts }));
     for (const fact of facts) expect(rendered(card()).text).toContain(fact);
   });

@@ -122,7 +122,7 @@ describe("other channels", () => {
     discord.channel.permit(discord.bot, { deny: ["SendMessages"] });
     await expect(chat().post(at(), { text: "x", files: [], key: "k" })).rejects.toMatchObject({
       code: "platform.no-access",
-      message: expect.stringContaining("Discord does not let me post there"),
+      message: expect.stringContaining("Discord won't let me post there"),
     });
   });
 });

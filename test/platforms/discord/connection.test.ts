@@ -88,7 +88,7 @@ describe("connecting", () => {
     const connecting = connect();
     await discord.until(() => bot.logged.filter(({ message }) => message.includes("try again")).length >= 3, 15_000);
     expect(bot.platform.health().isConnected).toBe(false);
-    expect(bot.platform.health().detail).toContain("can't be reached");
+    expect(bot.platform.health().detail).toContain("can't reach Discord");
     discord.gateway.allow();
     await connecting;
     expect(bot.platform.health().isConnected).toBe(true);
@@ -155,7 +155,7 @@ describe("the commands", () => {
     );
     await connect();
     await kept(mention("hello").id);
-    await discord.until(() => bot.logged.some(({ message }) => message.includes("could not be registered")));
+    await discord.until(() => bot.logged.some(({ message }) => message.includes("could not register")));
   });
 
   test("of any names and lengths are such as Discord takes", async () => {

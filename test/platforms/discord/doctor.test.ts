@@ -60,7 +60,7 @@ test("an intent that is off is an error that names its switch", async () => {
 
 test("a bot in no server is told where to go", async () => {
   discord.guild.removeBot();
-  expect(await check()).toContainEqual({ level: "warning", text: expect.stringContaining("in no server yet") });
+  expect(await check()).toContainEqual({ level: "warning", text: expect.stringContaining("not in any server yet") });
 });
 
 test("missing permissions are named with their channels, hidden channels are not", async () => {
@@ -81,7 +81,7 @@ test("one server that can't be looked into is a warning, and the rest is checked
   discord.fail({ path: new RegExp(`^/guilds/${away.id}`), times: 10 }, { type: "answer", ...refusal });
   const findings = await check();
   expect(findings.map(({ level }) => level)).toEqual(["ok", "ok", "ok", "warning", "ok"]);
-  expect(findings[3]?.text).toContain("Away: Discord does not let me look into it (Missing Access)");
+  expect(findings[3]?.text).toContain("Away: I can't check this server (Missing Access)");
 });
 
 test("a server that can't be reached is an error with its address", async () => {

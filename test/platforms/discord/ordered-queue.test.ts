@@ -42,7 +42,7 @@ test("a channel in which more waits than is held in memory loses nothing: the re
   const said = Array.from({ length: 620 }, (_, index) =>
     bot.discord.ann.say(`line ${index}`, { in: bot.discord.channel }),
   );
-  await bot.discord.until(() => bot.logged.some(({ message }) => message.includes("too much waits")), 20_000);
+  await bot.discord.until(() => bot.logged.some(({ message }) => message.includes("queue is full")), 20_000);
   letIn();
   await bot.discord.until(() => agent.kept.length === said.length, 20_000);
   const after = bot.discord.ann.say("after", { in: bot.discord.channel });

@@ -425,7 +425,7 @@ describe("/remora", () => {
     agent.failure = new Error("the disk is full");
     const given = discord.ann.slash("remora status", { in: discord.channel });
     await discord.until(() => given.state() === "answered");
-    expect(given.reply()?.content).toMatch(/could not be taken/);
+    expect(given.reply()?.content).toMatch(/didn't work/);
   });
 });
 

@@ -112,10 +112,10 @@ describe("where it is written", () => {
     const first = await mentioned();
     await replyTo(first).finish("Here, then.", []);
     const [why, answer] = own(discord.channel);
-    expect(why?.content).toMatch(/may not create threads.*Create Public Threads/);
+    expect(why?.content).toMatch(/can't create threads.*Create Public Threads/);
     expect(answer).toMatchObject({ content: "Here, then.", replyTo: first.id });
     await replyTo(await mentioned()).finish("Again.", []);
-    expect(own(discord.channel).filter(({ content }) => content.includes("may not create"))).toHaveLength(1);
+    expect(own(discord.channel).filter(({ content }) => content.includes("can't create"))).toHaveLength(1);
   });
 
   test("where no more threads may be made for minutes it is the channel too", async () => {
@@ -124,7 +124,7 @@ describe("where it is written", () => {
     for (const message of [first, second, third]) await replyTo(message).finish(`Answer to ${message.text}.`, []);
     expect(own(threadOf(first)).map(({ content }) => content)).toEqual(["Answer to one."]);
     expect(own(discord.channel).map(({ content }) => content)).toEqual([
-      expect.stringContaining("too many threads just now"),
+      expect.stringContaining("too many active threads"),
       "Answer to two.",
       "Answer to three.",
     ]);
@@ -208,7 +208,7 @@ describe("where it is written", () => {
     discord.ann.archive(threadOf(message) ?? "", { isLocked: true });
     await replyTo(next).finish("Outside.", []);
     const [why, answer] = own(discord.channel);
-    expect(why?.content).toContain("the thread is locked");
+    expect(why?.content).toContain("The thread is locked");
     expect(answer?.content).toBe("Outside.");
   });
 
@@ -219,7 +219,7 @@ describe("where it is written", () => {
     discord.ann.archive(threadOf(message) ?? "", { isLocked: true });
     await reply.finish(`Whole. ${"word ".repeat(500)}End.`, []);
     const [why, ...answer] = own(discord.channel).map(({ content }) => content);
-    expect(why).toContain("the thread is locked");
+    expect(why).toContain("The thread is locked");
     expect(answer.join(" ")).toMatch(/^Whole\.[\s\S]*End\.$/);
   });
 
@@ -273,7 +273,7 @@ describe("where it is written", () => {
     discord.fail({ method: "POST", path: /\/threads$/ }, { type: "answer", status: 400, body });
     await replyTo(message).finish("Here, then.", []);
     const [why, answer] = own(discord.channel);
-    expect(why?.content).toContain("does not take a thread");
+    expect(why?.content).toContain("refused a thread");
     expect(answer).toMatchObject({ content: "Here, then.", replyTo: message.id });
   });
 
@@ -318,7 +318,7 @@ describe("while it grows", () => {
     const reply = replyTo(message);
     const storm = discord.fail({ route: "messages.create", times: 1_000 }, { type: "answer", status: 503 });
     await reply.write("One");
-    await reply.activity("Working …");
+    await reply.activity("Working…");
     await discord.until(() => storm.hits.length > 0);
     storm.remove();
     await reply.finish("Done.", []);
@@ -365,7 +365,7 @@ describe("while it grows", () => {
     await reply.finish(text, []);
     const [only, ...more] = own(discord.ann.dm());
     expect(more).toEqual([]);
-    expect(only?.content).toMatch(/^line 0 of the text\n[\s\S]*The whole answer is in the file\.$/);
+    expect(only?.content).toMatch(/^line 0 of the text\n[\s\S]*The full answer is in the file\.$/);
     expect(only?.files.map(({ name, text: content }) => [name, content])).toEqual([["answer.md", text]]);
   });
 
@@ -580,7 +580,7 @@ describe("files", () => {
       { name: "gone.txt", path: join(folder, "gone"), mimeType: "text/plain" },
     ]);
     const text = own(discord.ann.dm()).at(-1)?.content;
-    expect(text).toMatch(/^Here\.\n\n⚠️ The file `large\.bin` could not be attached: it has 10485761 bytes/);
+    expect(text).toMatch(/^Here\.\n\n⚠️ I couldn't attach the file `large\.bin`: it has 10\.0 MiB/);
     expect(text).toContain("`gone.txt`");
   });
 
@@ -588,7 +588,7 @@ describe("files", () => {
     discord.channel.permit(discord.bot, { deny: ["AttachFiles"] });
     const message = await mentioned();
     await replyTo(message).finish("Here.", [await file("a.txt", "x")]);
-    expect(own(threadOf(message))[0]?.content).toMatch(/^Here\.\n\n⚠️ The file `a\.txt` could not be attached/);
+    expect(own(threadOf(message))[0]?.content).toMatch(/^Here\.\n\n⚠️ I couldn't attach the file `a\.txt`/);
   });
 });
 

@@ -80,7 +80,7 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
     expect(files[4]).toBe("added site/<b>team</b>.html +58");
     const commands = askingCard().getByRole("list", { name: "Commands that ran" }).getByRole("listitem");
     expect(await commands.nth(1).textContent()).toBe("npm test — exit code 0");
-    expect(await askingCard().getByRole("region", { name: "The end of the last output" }).textContent()).toContain(
+    expect(await askingCard().getByRole("region", { name: "End of the last output" }).textContent()).toContain(
       "pass 12",
     );
     const diff = askingCard().getByRole("region", { name: "The diff" });
@@ -127,7 +127,7 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
     expect(await boxes.count()).toBe(7);
     await dialog().getByRole("checkbox", { name: "All files" }).uncheck();
     await dialog().getByRole("button", { name: "Keep 0 of 6" }).click();
-    await dialog().getByRole("alert").getByText("To keep none of them, use “Deny”").waitFor();
+    await dialog().getByRole("alert").getByText("To keep none, use “Deny”").waitFor();
     expect(agent.answers).toEqual([]);
     await dialog().getByRole("checkbox", { name: "site/style.css" }).check();
     await dialog().getByRole("checkbox", { name: "site/logo.png" }).check();

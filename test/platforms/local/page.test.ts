@@ -177,7 +177,7 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     const dialog = tab.getByRole("dialog");
     await dialog.getByRole("textbox", { name: "Arguments (JSON)" }).fill("{ nonsense");
     await dialog.getByRole("button", { name: "Approve edited" }).click();
-    await dialog.getByText("That is not JSON yet").waitFor();
+    await dialog.getByText("Not valid JSON").waitFor();
     await dialog.getByRole("textbox").fill('{"command":"ls"}');
     await dialog.getByRole("button", { name: "Approve edited" }).click();
     await thread().getByText("Edited and approved by Ann").waitFor();
@@ -239,7 +239,7 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await box.press("Tab");
     expect(await box.inputValue()).toBe("/remora status");
     await box.press("Enter");
-    await tab.getByText("only you see this").waitFor();
+    await tab.getByText("only you can see this").waitFor();
     await tab.locator("code", { hasText: "local:channel:general" }).waitFor();
   });
 
@@ -291,7 +291,7 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
       new AbortController().signal,
     );
     await write("do not lose me");
-    await tab.getByRole("alert").getByText("could not keep that").waitFor();
+    await tab.getByRole("alert").getByText("couldn't save that").waitFor();
     expect(await tab.getByRole("main").getByRole("textbox").inputValue()).toBe("do not lose me");
     await tab.context().setOffline(true);
     await page.server.close();

@@ -132,7 +132,7 @@ describe("a card", () => {
       await replyTo(world.platform, message, posts).ask(card);
       const [shown] = agents();
       expect(agents().flatMap((each) => each.files)).toEqual([]);
-      expect(shown?.readable).toContain("could not be uploaded, so this can't be approved here");
+      expect(shown?.readable).toContain("couldn't upload the file with the full call, so this can't be approved here");
       expect(shown?.buttons.map((button) => button.label)).toEqual(["Deny"]);
       await replyTo(world.platform, message, posts).settle(card);
       expect(agents()[0]?.buttons.map((button) => button.label)).toEqual(["Deny"]);
@@ -294,7 +294,7 @@ describe("clicks", () => {
     const forged = { actionId: "something_old", value: "x" };
     const on = { channel: world.slack.general, ts: only().ts };
     await world.slack.interactions.click({ as: world.slack.ann, on, forged }).acknowledged();
-    await expect.poll(() => told()[0]).toContain("don't know this button");
+    await expect.poll(() => told()[0]).toContain("button no longer works");
     expect([...agent.answers, ...agent.picks]).toEqual([]);
   });
 

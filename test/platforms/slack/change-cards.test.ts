@@ -46,7 +46,7 @@ describe("a card that asks about changes", () => {
     const card = await shown({ moreFiles: 4 });
     const places = placesOf(card.readable, [
       "website: 1 file deleted, 1 changed, 1 added",
-      "asked for by Ann",
+      "requested by Ann",
       "The folder /srv/website",
       "⚠ Deleted",
       "old.html",
@@ -138,8 +138,8 @@ describe("a card that asks about changes", () => {
       "… 32 earlier commands",
       "more characters)",
       "the end",
-      "The diff has 5,400 characters, too many for this card: see Show diff.",
-      "And 66 more. All of it is in the file facts.txt below",
+      "The diff has 5,400 characters, too many for this card. Use Show diff.",
+      "And 66 more. The full text is in the file facts.txt below",
     ]) {
       expect(card.readable).toContain(part);
     }
@@ -176,7 +176,7 @@ describe("a card that asks about changes", () => {
     const { diff: _diff, ...changes } = shownChanges();
     const card = createCard(message, { choices: ["approve", "deny", "diff"], changes });
     await replyTo(world.platform, message).ask(card);
-    expect(agents()[0]?.readable).toContain("The diff is not on this card: see Show diff.");
+    expect(agents()[0]?.readable).toContain("The diff is not on this card. Use Show diff.");
   });
 
   test("a diff without room is a file where there is no Show diff", async () => {
@@ -255,7 +255,7 @@ describe("facts on a call", () => {
     const facts = Array.from({ length: 200 }, (_, index) => `Reaches host-${index}.example.com`);
     await replyTo(world.platform, message).ask(createCard(message, { facts }));
     const [card, file] = agents();
-    expect(card?.readable).toMatch(/And 1\d\d more\. All of it is in the file call-1-shell_exec-facts\.txt below/);
+    expect(card?.readable).toMatch(/And 1\d\d more\. The full text is in the file call-1-shell_exec-facts\.txt below/);
     expect(file?.files[0]?.content).toBe(facts.join("\n"));
     expect(card?.buttons.map((button) => button.label)).toContain("Approve");
   });

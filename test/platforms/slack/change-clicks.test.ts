@@ -155,7 +155,7 @@ describe("Choose files…", () => {
   test("files without a box are named as not kept", async () => {
     await ask({ files: manyFiles(40), moreFiles: 2 });
     await click("Choose files…").acknowledged();
-    expect(readableView((await modal()).view)).toContain("Not listed here, and not kept: 17 more files.");
+    expect(readableView((await modal()).view)).toContain("Not listed and not kept: 17 more files.");
   });
 
   test("once the card is settled there is nothing to choose", async () => {
@@ -167,7 +167,7 @@ describe("Choose files…", () => {
     const forged = { actionId: "remora_part", value: "approval-1" };
     const on = { channel: world.slack.general, ts };
     await world.slack.interactions.click({ as: world.slack.ann, on, forged }).acknowledged();
-    await expect.poll(() => told()).toEqual(["The files of this card can't be chosen any more."]);
+    await expect.poll(() => told()).toEqual(["You can't choose files on this card any more."]);
     expect(top()).toBeUndefined();
   });
 });
@@ -209,7 +209,7 @@ describe("Show diff", () => {
     world.slack.failNext("users.info", { type: "rate-limit", retryAfterSeconds: 1 });
     agent.receipt = { accepted: true, text: "", file: { name: "website.diff", text } };
     await click("Show diff").acknowledged();
-    expect(readableView((await modal()).view)).toBe("One moment …");
+    expect(readableView((await modal()).view)).toBe("One moment…");
     await expect.poll(() => readableView(top()?.view ?? {}), { timeout: 5_000 }).toBe(text);
     expect(told()).toEqual([]);
   });
@@ -223,7 +223,7 @@ describe("Show diff", () => {
     const { ben, general, workspace } = world.slack;
     await click("Show diff", ben).acknowledged();
     const shown = await diffShown(ben);
-    expect(shown).toContain("All of it is in the file website.diff in your direct messages with me.");
+    expect(shown).toContain("I sent you all of it as the file website.diff in our direct messages.");
     expect(shown).toContain(diff.slice(0, 1_000));
     expect(filesIn(workspace.direct(ben))).toEqual([{ name: "website.diff", content: diff }]);
     expect(filesIn(general)).toEqual([]);
@@ -249,7 +249,7 @@ describe("Show diff", () => {
     world.slack.failNext("views.open", { type: "error", error: "expired_trigger_id" });
     agent.receipt = { accepted: true, text: "", file: { name: "website.diff", text } };
     await click("Show diff").acknowledged();
-    await expect.poll(() => told()[0]).toContain("in the file website.diff in your direct messages");
+    await expect.poll(() => told()[0]).toContain("as the file website.diff in our direct messages");
     expect(filesIn(world.slack.workspace.direct(world.slack.ann))).toEqual([{ name: "website.diff", content: text }]);
     expect(filesIn(world.slack.general)).toEqual([]);
   });
@@ -259,7 +259,7 @@ describe("Show diff", () => {
     world.slack.failNext("views.update", { type: "error", error: "invalid_arguments" });
     agent.receipt = { accepted: true, text: "", file: { name: "website.diff", text } };
     await click("Show diff").acknowledged();
-    expect(await diffShown()).toContain("in the file website.diff in your direct messages");
+    expect(await diffShown()).toContain("as the file website.diff in our direct messages");
     expect(filesIn(world.slack.workspace.direct(world.slack.ann))).toHaveLength(1);
   });
 
@@ -269,7 +269,7 @@ describe("Show diff", () => {
     agent.receipt = { accepted: true, text: "", file: { name: "website.diff", text: "+a line\n".repeat(50_000) } };
     await click("Show diff").acknowledged();
     const shown = await diffShown();
-    expect(shown).toContain("I could not send it to you as a file");
+    expect(shown).toContain("I couldn't send it to you as a file");
     expect(shown).toContain("user_disabled");
     expect(shown.length).toBeGreaterThan(100_000);
     expect(filesIn(world.slack.general)).toEqual([]);
@@ -309,7 +309,7 @@ describe("Show diff", () => {
     await ask();
     agent.handlers.onAnswer = () => Promise.reject(new Error("the ledger is full"));
     await click("Show diff").acknowledged();
-    expect(await diffShown()).toContain("could not be taken");
+    expect(await diffShown()).toContain("didn't work");
   });
 });
 

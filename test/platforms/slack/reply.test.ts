@@ -261,7 +261,7 @@ describe("what is posted", () => {
     await replyTo(world.platform, message).finish(text, []);
     const [, ...below] = agents();
     const all = below.map((each) => each.readable).join("\n");
-    expect(all).toContain("The file `answer.md` could not be attached");
+    expect(all).toContain("I couldn't attach the file `answer.md`");
     expect(all).toContain("files:write");
     expect(all.match(/word\d+/g)).toEqual(text.split("\n"));
   });
@@ -277,7 +277,7 @@ describe("what is posted", () => {
     await rm(folder, { recursive: true });
     expect(agents().map((each) => each.readable)).toEqual([
       "Here it is.",
-      expect.stringContaining("The file `made.txt` could not be attached"),
+      expect.stringContaining("I couldn't attach the file `made.txt`"),
     ]);
   });
 
@@ -369,7 +369,7 @@ describe("what is posted", () => {
       agents()
         .map((each) => each.readable)
         .join(),
-    ).toContain("`data.csv` could not be attached");
+    ).toContain("I couldn't attach the file `data.csv`");
     expect(world.platform.health().detail).toContain("files:write");
   });
 });

@@ -194,7 +194,7 @@ describe("App Home", () => {
     await slack.until(() => {
       const modal = JSON.stringify(slack.views.stack(slack.ann)[0]?.view ?? "");
       const direct = slack.see({ in: slack.workspace.direct(slack.ann) }).map((each) => each.readable);
-      return `${modal} ${direct.join(" ")}`.includes("That did not work: the disk is full");
+      return `${modal} ${direct.join(" ")}`.includes("That didn't work: the disk is full");
     });
   });
 

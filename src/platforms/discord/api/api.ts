@@ -108,7 +108,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
           return await attempt<T>(request);
         } catch (thrown) {
           if (ended.signal.aborted || signal.aborted || !isPassing(thrown)) throw thrown;
-          log.debug({ method, route, error: messageOf(thrown), wait }, "Discord did not take a request; again soon");
+          log.debug({ method, route, error: messageOf(thrown), wait }, "a Discord request failed; retrying");
           await pause(jittered(wait), AbortSignal.any([signal, ended.signal]));
         }
       }

@@ -11,28 +11,28 @@ export function fatalProblem(thrown: unknown): RemoraError | undefined {
       return problem(
         "discord.token",
         "DISCORD_TOKEN",
-        `Discord does not know this token. Open ${portal}, your application, Bot, Reset Token, and put the new one into DISCORD_TOKEN`,
+        `Discord rejected the token. Open ${portal}, choose your application, then Bot > Reset Token, and set DISCORD_TOKEN to the new one`,
         thrown,
       );
     case "intents":
       return problem(
         "discord.intents",
         "platform discord",
-        `the Message Content Intent is off. Open ${portal}, your application, Bot, Privileged Gateway Intents, and switch Message Content Intent on; then start Remora again`,
+        `the Message Content Intent is off. Open ${portal}, choose your application, then Bot > Privileged Gateway Intents, and turn on Message Content Intent. Then restart Remora`,
         thrown,
       );
     case "sharding":
       return problem(
         "discord.sharding",
         "discord.shards",
-        "Discord wants more shards for so many servers. Set discord.shards to auto",
+        "Discord requires more shards for this many servers. Set discord.shards to auto",
         thrown,
       );
     case "sessions":
       return problem(
         "discord.sessions",
         "platform discord",
-        `Discord lets this bot connect no more today: ${messageOf(thrown)}. Wait until then, and find out what started it so often`,
+        `this bot has used up Discord's daily limit of connections: ${messageOf(thrown)}. Wait until it resets, and find out what restarts Remora so often`,
         thrown,
       );
     default:

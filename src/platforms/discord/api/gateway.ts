@@ -84,7 +84,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     try {
       options.onDispatch(type, data);
     } catch (thrown) {
-      log.error({ event: type, error: messageOf(thrown) }, "an event of Discord can't be read");
+      log.error({ event: type, error: messageOf(thrown) }, "could not read a Discord event");
     }
   }
 
@@ -114,14 +114,15 @@ export function createGateway(options: GatewayOptions): Gateway {
       log.warn({ shard, error: thrown.message }, "a gateway connection failed"),
     );
     client.on(Events.Error, (thrown) => log.error({ error: thrown.message }, "discord.js reports an error"));
-    client.on(Events.Warn, (message) => log.warn({ message }, "discord.js warns"));
+    client.on(Events.Warn, (message) => log.warn({ message }, "discord.js reports a warning"));
     client.on(Events.ShardReconnecting, (shard) => {
-      if (!isClosed) options.onLost(`shard ${shard} lost its connection and is coming back`);
+      if (!isClosed) options.onLost(`shard ${shard} lost its connection; reconnecting`);
     });
     client.on(Events.ShardResume, options.onResumed);
     client.on(Events.ShardDisconnect, ({ code }, shard) => {
       const reason =
-        fatalProblem({ code })?.message ?? `shard ${shard} was disconnected for good (${code}). Start Remora again`;
+        fatalProblem({ code })?.message ??
+        `shard ${shard} was disconnected and won't reconnect (${code}). Restart Remora`;
       problem = reason;
       if (isClosed) return;
       log.error({ shard, code }, reason);
@@ -140,9 +141,9 @@ export function createGateway(options: GatewayOptions): Gateway {
           if (fatal !== undefined) throw fatal;
           const isTrouble = isPassing(thrown) || isConnectionTrouble(thrown);
           if (!isTrouble) throw discordError("discord.connect", "connecting to the gateway failed", thrown);
-          problem = `Discord can't be reached: ${messageOf(thrown)}`;
+          problem = `can't reach Discord: ${messageOf(thrown)}`;
           const wait = pausesMs[Math.min(failures++, pausesMs.length - 1)] ?? 0;
-          log.warn({ error: messageOf(thrown), wait }, "Discord can't be reached; I try again");
+          log.warn({ error: messageOf(thrown), wait }, "can't reach Discord; retrying");
           await pause(wait, signal);
           if (signal.aborted) throw discordError("discord.unreachable", problem, thrown);
         }
@@ -215,7 +216,7 @@ function leaveOutUnreadable({ ws }: Client, log: Log): void {
     try {
       return handle(packet, shard);
     } catch (thrown) {
-      log.error({ event: packet?.t, error: messageOf(thrown) }, "discord.js can't read an event of Discord");
+      log.error({ event: packet?.t, error: messageOf(thrown) }, "discord.js could not read a Discord event");
       return true;
     }
   };

@@ -83,7 +83,10 @@ async function readFile(file: APIAttachment, log: Log): Promise<Attachment> {
     const mimeType = imageTypeOf(content);
     return mimeType === undefined ? named(file) : { ...named(file), mimeType, imageBase64: content.toString("base64") };
   } catch (thrown) {
-    log.warn({ file: file.filename, error: messageOf(thrown) }, "an attachment could not be read, so it is only named");
+    log.warn(
+      { file: file.filename, error: messageOf(thrown) },
+      "could not read an attachment; passing on its name only",
+    );
     return named(file);
   }
 }

@@ -73,7 +73,7 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
       .catch((thrown: unknown) =>
         log.error(
           { error: messageOf(thrown) },
-          "the place in each channel could not be kept; after a crash it is read again",
+          "could not save the channel cursors; after a crash, messages are read again",
         ),
       );
     return writing;

@@ -73,7 +73,7 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
       return await read();
     } catch (thrown) {
       if (isPassing(thrown) || signal.aborted) throw thrown;
-      log.error({ messageId: id, channel: channel_id, error: messageOf(thrown) }, "a message can't be read");
+      log.error({ messageId: id, channel: channel_id, error: messageOf(thrown) }, "could not read a message");
       return undefined;
     }
   }
@@ -95,7 +95,7 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
     }
     log.warn(
       { channel: placeId, messages: mostMissed },
-      "more was said while I was away than I read; the newest is unread",
+      "too many messages arrived while disconnected; the newest were not read",
     );
   }
 
@@ -117,7 +117,7 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
       if (isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) cursors.forget(channelId);
       // What is said there from now on must not wait for what can't be had.
-      else log.error({ channel: channelId, error: messageOf(thrown) }, "what was missed in a channel can't be read");
+      else log.error({ channel: channelId, error: messageOf(thrown) }, "could not read a channel's missed messages");
       return [];
     }
   }
@@ -125,7 +125,7 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
   function addWork(placeId: string, work: () => Promise<void>): void {
     if (behind.has(placeId) || lanes.add(placeId, work)) return;
     behind.add(placeId);
-    log.warn({ channel: placeId }, "too much waits in one channel; what comes now is fetched when that is done");
+    log.warn({ channel: placeId }, "a channel's queue is full; later messages are fetched once it is empty");
     lanes.addLast(placeId, async () => {
       behind.delete(placeId);
       await fetchMissed(placeId);

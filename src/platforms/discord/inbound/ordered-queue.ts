@@ -33,7 +33,7 @@ export function createOrderedLanes(log: Log, signal: AbortSignal): OrderedLanes 
         failures = 0;
       } catch (thrown) {
         const wait = pausesMs[Math.min(failures++, pausesMs.length - 1)] ?? 0;
-        log.error({ lane, failures, error: messageOf(thrown) }, "what came in could not be kept; it is tried again");
+        log.error({ lane, failures, error: messageOf(thrown) }, "could not keep inbound work; retrying");
         await pause(wait, signal);
       }
     }

@@ -32,11 +32,11 @@ const storeKey = "discord:commands";
 const longestAsk = 1_900;
 
 function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputApplicationCommandsJSONBody {
-  const all = [{ usage: "ask TEXT", description: "ask me something; everybody here sees it" }, ...commands];
+  const all = [{ usage: "ask TEXT", description: "ask me something; everybody here can see it" }, ...commands];
   const named = new Map(all.map((each) => [nameOf(each), each]));
   return {
     name: commandName,
-    description: "Talk to Remora, and see what it does",
+    description: "Talk to Remora and see what it does",
     contexts: [InteractionContextType.Guild, InteractionContextType.BotDM],
     integration_types: [ApplicationIntegrationType.GuildInstall],
     options: [...named]
@@ -50,7 +50,7 @@ function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputAppl
           {
             type: ApplicationCommandOptionType.String,
             name: textOption,
-            description: clip(usage.slice(name.length).trim() || "Nothing more is needed", 100),
+            description: clip(usage.slice(name.length).trim() || "No text needed", 100),
             max_length: isSaid(name) ? longestAsk : 4_000,
             required: name === "ask",
           },
@@ -86,5 +86,5 @@ export async function registerCommands(options: {
   const route = Routes.applicationCommands(applicationId);
   await api.request({ method: "PUT", route, body, patience: "lasting", signal });
   await store.set(storeKey, hash);
-  log.info({ commands: commands.length + 1 }, "the /remora commands are registered with Discord");
+  log.info({ commands: commands.length + 1 }, "registered the /remora commands with Discord");
 }

@@ -33,7 +33,7 @@ export function fileForm(options: {
       {
         type: ComponentType.Label,
         label: "Files",
-        description: `All are chosen at first. To keep none, use “${clip(choice.denyLabel, maxDenyLabel)}”.`,
+        description: `All files are selected. To keep none, use “${clip(choice.denyLabel, maxDenyLabel)}”.`,
         component: {
           type: ComponentType.StringSelect,
           custom_id: menuId,

@@ -61,9 +61,9 @@ export interface Interactions {
   take(interaction: APIInteraction): Promise<void>;
 }
 
-const notMine = privately({ text: "This button is not valid any more. If it is still needed, ask again." });
-const notOpened = privately({ text: "The form could not be opened: something failed on my side. Try again." });
-const tooLong = privately({ text: "That is too long for a command. Mention me in a message with it instead." });
+const notMine = privately({ text: "This button no longer works. If you still need it, ask me again." });
+const notOpened = privately({ text: "I couldn't open the form: something failed on my side. Try again." });
+const tooLong = privately({ text: "That is too long for a command. Mention me in a message instead." });
 
 export function createInteractions(options: InteractionsOptions): Interactions {
   const { channels, handlers, formContents, onAsked, log } = options;
@@ -123,7 +123,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   async function noneChosen(approvalId: string): Promise<ShownReceipt> {
     const label = (await formContents.files(approvalId))?.denyLabel ?? "Deny";
-    return privately({ text: `No file was chosen, so nothing was decided. To keep none of them, use “${label}”.` });
+    return privately({ text: `You chose no files, so nothing changed. To keep none, use “${label}”.` });
   }
 
   async function openForm(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
@@ -131,7 +131,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     try {
       data = await within(maxLookUpMs, formFor(button));
     } catch (thrown) {
-      log.error({ interaction: interaction.id, error: messageOf(thrown) }, "a form could not be opened");
+      log.error({ interaction: interaction.id, error: messageOf(thrown) }, "could not open a form");
       return await withReceipt(interaction, async () => notOpened);
     }
     // Nothing to begin with: whether it is settled, or no form is offered any more, the rules say better.

@@ -30,7 +30,7 @@ export function createAcknowledgements(api: DiscordApi, reaction: string | null,
     api
       .request({ method: "PUT", route })
       .catch((thrown: unknown) =>
-        log.debug({ messageId, error: messageOf(thrown) }, "a message could not be given its reaction"),
+        log.debug({ messageId, error: messageOf(thrown) }, "could not add the acknowledgement reaction"),
       );
   }
 

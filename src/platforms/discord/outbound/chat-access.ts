@@ -40,7 +40,7 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
   /** The thread where the conversation has one; else its channel. */
   async function ownChannel({ conversationId }: ChatPlace): Promise<string> {
     const conversation = parseConversationId(conversationId);
-    if (conversation === undefined) throw noAccess(conversationId, "it is no conversation of Discord");
+    if (conversation === undefined) throw noAccess(conversationId, "it is not a Discord conversation");
     if (conversation.type === "dm" || conversation.thread === null) return conversation.channel;
     const thread = await get<APIChannel>(Routes.channel(conversation.thread));
     return thread?.id ?? conversation.channel;
@@ -90,13 +90,13 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
       const channel = await find(place.channel.trim(), place);
       if (channel?.id === own) return own;
       if (channel === undefined || channel.type === ChannelType.DM || channel.type === ChannelType.GroupDM)
-        throw noAccess(place.channel, "there is no such channel that we both can see");
+        throw noAccess(place.channel, "there is no such channel that we can both see");
       if (await may(channel, place.requester, ["ViewChannel", ...rights])) return channel.id;
-      throw noAccess(place.channel, `${place.requester.name} can't do that there, so neither do I`);
+      throw noAccess(place.channel, `${place.requester.name} can't do that there, so I can't either`);
     },
   };
 }
 
 function noAccess(channel: string, why: string) {
-  return discordError("platform.no-access", `${channel} can't be used: ${why}`);
+  return discordError("platform.no-access", `can't use ${channel}: ${why}`);
 }

@@ -104,10 +104,10 @@ async function explained<T>(deed: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    if (isLimited(thrown)) throw discordError("platform.limited", `Discord does not let me ${deed} for some minutes`);
+    if (isLimited(thrown)) throw discordError("platform.limited", `Discord won't let me ${deed} for a few minutes`);
     const code = codeOfRefusal(thrown);
     if (code === undefined) throw thrown;
-    throw discordError("platform.no-access", `Discord does not let me ${deed} (${messageOf(thrown)}, code ${code})`);
+    throw discordError("platform.no-access", `Discord won't let me ${deed} (${messageOf(thrown)}, code ${code})`);
   }
 }
 
@@ -115,7 +115,7 @@ function checkedId(id: string): string {
   if (isSnowflake(id)) return id;
   throw discordError(
     "platform.unknown-message",
-    `"${id.slice(0, 40)}" is no message id; ids are numbers, as history shows them`,
+    `"${id.slice(0, 40)}" is not a message id. Ids are numbers, as the history shows them`,
   );
 }
 

@@ -54,7 +54,7 @@ export function emojiFor(wanted: string): string {
   if (found !== undefined && isEmoji(found)) return found;
   throw discordError(
     "platform.unsupported",
-    `"${text.slice(0, 40)}" is no emoji that I know; write the character itself, such as 👍`,
+    `"${text.slice(0, 40)}" is not an emoji I know. Use the character itself, such as 👍`,
   );
 }
 

@@ -33,7 +33,7 @@ export interface EphemeralReplies {
 const maxAcknowledgementMs = 2_800;
 
 const notTaken: ShownReceipt = privately({
-  text: "That could not be taken: something failed on my side. Nothing was decided; try again.",
+  text: "That didn't work: something failed on my side. Nothing changed. Try again.",
 });
 
 /** Receipts of clicks are plain text, for the person alone. */
@@ -53,7 +53,7 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
       return answer?.resource?.message;
     } catch (thrown) {
       if (isRefusal(thrown, "alreadyAcknowledged")) return undefined;
-      log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "an interaction could not be acknowledged");
+      log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "could not acknowledge an interaction");
       throw thrown;
     }
   }
@@ -109,14 +109,14 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
       try {
         receipt = await work();
       } catch (thrown) {
-        log.error({ interaction: interaction.id, error: messageOf(thrown) }, "an interaction could not be taken");
+        log.error({ interaction: interaction.id, error: messageOf(thrown) }, "could not handle an interaction");
         receipt = notTaken;
       }
       if (!isAcknowledged) return;
       try {
         await show(interaction, receipt);
       } catch (thrown) {
-        log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "a receipt could not be shown");
+        log.warn({ interaction: interaction.id, error: messageOf(thrown) }, "could not show a receipt");
       }
     },
   };

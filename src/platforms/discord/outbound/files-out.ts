@@ -2,6 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import type { RawFile } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
+import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 
 /** What every server takes; those with more boosts take more. */
@@ -22,7 +23,8 @@ export async function readFiles(wanted: ToolFile[]): Promise<ReadFiles> {
   for (const { name, path, mimeType } of wanted) {
     try {
       const { size } = await stat(path);
-      if (size > maxFileBytes) throw new Error(`it has ${size} bytes, and Discord takes ${maxFileBytes}`);
+      if (size > maxFileBytes)
+        throw new Error(`it has ${formatBytes(size)}, and Discord accepts at most ${formatBytes(maxFileBytes)}`);
       files.push({ name, data: await readFile(path), contentType: mimeType });
     } catch (thrown) {
       notes.push(notAttached(name, messageOf(thrown)));
@@ -32,7 +34,7 @@ export async function readFiles(wanted: ToolFile[]): Promise<ReadFiles> {
 }
 
 export function notAttached(name: string, why: string): string {
-  return `⚠️ The file \`${name.replaceAll("`", "'")}\` could not be attached: ${why}`;
+  return `⚠️ I couldn't attach the file \`${name.replaceAll("`", "'")}\`: ${why}`;
 }
 
 /** As many as one message takes, then the rest. */

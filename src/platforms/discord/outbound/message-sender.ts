@@ -93,7 +93,7 @@ export function createOutlet(options: OutletOptions): Outlet {
   let isKept = false;
 
   async function firstPlace(): Promise<Place> {
-    if (conversation === undefined) throw noRoute(target, "it is no conversation of Discord");
+    if (conversation === undefined) throw noRoute(target, "it is not a Discord conversation");
     const all = await posts.all();
     const kept = all.find(({ key }) => key === "place")?.messageId;
     isKept = kept !== undefined;
@@ -146,13 +146,13 @@ export function createOutlet(options: OutletOptions): Outlet {
     } catch (thrown) {
       if (isRefusal(thrown, "threadExists")) return { type: "thread", channelId: messageId, isLastTry: true };
       if (isRefusal(thrown, "missingAccess", "missingPermissions"))
-        return inChannel(where, "I may not create threads there (permission Create Public Threads)");
+        return inChannel(where, "I can't create threads there (missing permission: Create Public Threads)");
       if (isRefusal(thrown, "tooManyThreads") || isLimited(thrown))
-        return inChannel(where, "there are too many threads just now");
+        return inChannel(where, "There are too many active threads right now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
       // A word that the server does not allow in a thread's name, say.
-      return inChannel(where, "Discord does not take a thread of that message");
+      return inChannel(where, "Discord refused a thread for that message");
     }
   }
 
@@ -163,9 +163,9 @@ export function createOutlet(options: OutletOptions): Outlet {
       if (isRefusal(thrown, "unknownChannel") && !at.isLastTry) return await startThread(where, at.channelId);
       const isClosed = isRefusal(thrown, "lockedThread", "archivedThread");
       if (isClosed && !at.isLastTry && (await reopen(at.channelId))) return { ...at, isLastTry: true };
-      if (isClosed) return inChannel(where, "the thread is locked");
+      if (isClosed) return inChannel(where, "The thread is locked");
       if (isRefusal(thrown, "missingAccess", "missingPermissions"))
-        return inChannel(where, "I may not write in the thread (permission Send Messages in Threads)");
+        return inChannel(where, "I can't write in the thread (missing permission: Send Messages in Threads)");
       return isRefusal(thrown, "unknownChannel") ? inChannel(where) : undefined;
     }
     if (at.type !== "channel") return undefined;
@@ -181,11 +181,11 @@ export function createOutlet(options: OutletOptions): Outlet {
       const { authorId } = await originOf(options, channel, target.messageId);
       const body = { recipient_id: authorId };
       const dm = await api.request<APIChannel>({ method: "POST", route: Routes.userChannels(), body });
-      return { type: "author", channelId: dm.id, because: `I may not write in <#${channel}>` };
+      return { type: "author", channelId: dm.id, because: `I can't write in <#${channel}>` };
     } catch (thrown) {
       log.warn(
         { conversationId: target.conversationId, error: messageOf(thrown) },
-        "the author can't be reached either",
+        "could not reach the author by DM either",
       );
       return undefined;
     }
@@ -203,11 +203,11 @@ export function createOutlet(options: OutletOptions): Outlet {
   /** A message of its own, so that no edit takes it away; what it is about is more important than it. */
   async function explain({ type, channelId, because }: Place): Promise<void> {
     if (because === undefined) return;
-    log.warn({ conversationId: target.conversationId, because }, "a reply could not be written where it belongs");
+    log.warn({ conversationId: target.conversationId, because }, "could not write a reply where it belongs");
     const topic = `${parentId} ${because}`;
     if (type === "channel" && options.told.has(topic)) return;
     options.told.set(topic, true);
-    const content = `-# ${because}, so I answer here.`;
+    const content = `-# ${because}, so I'm answering here.`;
     const nonce = nonceOf(target.turnId, "note", channelId);
     await messages.post(channelId, { content }, { nonce, patience: "once" }).catch(() => {});
   }
@@ -216,7 +216,7 @@ export function createOutlet(options: OutletOptions): Outlet {
     async post(message, { key, patience, isCard = false }) {
       for (;;) {
         const { type, channelId, replyTo } = await whereToWrite();
-        if (isCard && type === "author") throw noRoute(target, "what is asked can be answered only where it was asked");
+        if (isCard && type === "author") throw noRoute(target, "a card can be answered only where it was asked");
         try {
           const nonce = nonceOf(target.turnId, key, channelId);
           const answering = replyTo === undefined ? {} : { replyTo };

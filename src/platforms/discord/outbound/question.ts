@@ -8,7 +8,8 @@ import { clip, escapePlain } from "./plain-text.ts";
 /** `isPlain`: without an embed. */
 export function questionMessage(card: QuestionCard, thread: string | null, isPlain: boolean): OutgoingMessage {
   const { id, tool, question, options, requesterName, outcome } = card;
-  const ending = outcome === undefined ? `${escapePlain(requesterName)} may answer` : `**${escapePlain(outcome)}**`;
+  const ending =
+    outcome === undefined ? `Only ${escapePlain(requesterName)} can answer` : `**${escapePlain(outcome)}**`;
   const buttons = options.slice(0, 5).map((label, option) => ({
     type: ComponentType.Button as const,
     style: ButtonStyle.Primary as const,

@@ -17,7 +17,7 @@ export function attachmentFor(
   if (bytes.length <= maxBytes) return { attachment: { name, data: bytes, contentType }, note: "" };
   const end = bytes.lastIndexOf("\n", maxBytes - 1) + 1;
   const head = bytes.subarray(0, end === 0 ? maxBytes : end);
-  const note = `\n⚠️ Discord takes ${megabytes(maxBytes)}, and it has ${megabytes(bytes.length)}: only its beginning is attached.`;
+  const note = `\n⚠️ The file has ${megabytes(bytes.length)} and Discord takes at most ${megabytes(maxBytes)}, so only its beginning is attached.`;
   return { attachment: { name, data: head, contentType }, note };
 }
 
@@ -29,7 +29,7 @@ export function attachmentText({ text }: ReceiptFile): string {
   const whole = withoutFences(text);
   const shown = whole.slice(0, cutAt(whole, maxShown));
   const missing = whole.length - shown.length;
-  const note = `\n⚠️ ${missing.toLocaleString("en")} more characters do not fit here, and I may not attach files.`;
+  const note = `\n⚠️ ${missing.toLocaleString("en")} more characters don't fit here, and I can't attach files.`;
   return codeBlock(shown, "diff") + (missing === 0 ? "" : note);
 }
 

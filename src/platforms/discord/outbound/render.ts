@@ -10,7 +10,7 @@ export const mostMessages = 3;
 
 /** The line below a text that is still growing, as small print. */
 const statusMark = "-# ⏳ ";
-const fileNote = "\n-# The whole answer is in the file.";
+const fileNote = "\n-# The full answer is in the file.";
 
 /** While it grows: never more than the messages that it may have in the end. */
 export function growingParts(text: string, activity: string): string[] {

@@ -46,7 +46,7 @@ interface Growing {
 /** Discord takes five edits in five seconds, from all of a channel. */
 const editEveryMs = 1_000;
 const blockedText =
-  "⚠️ This server's AutoMod does not let my answer through. Whoever manages it can exempt me or the channel from its rule.";
+  "⚠️ This server's AutoMod blocked my answer. A moderator can exempt me or this channel from the rule.";
 /** Nothing shows so little for so long and still works. */
 const typingMs = 10 * 60_000;
 
@@ -74,7 +74,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     },
     onFailure(thrown) {
       isShut = !isPassing(thrown);
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a partial reply was not shown");
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply");
     },
   });
 
@@ -128,7 +128,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       if (rest === "") await outlet.remove(messageId);
       else if (rest !== undefined) await outlet.edit(messageId, { content: rest }, "brief");
     } catch (thrown) {
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a status line was left behind");
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not remove a status line");
     }
   }
 

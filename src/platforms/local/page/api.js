@@ -15,7 +15,7 @@ export async function request(method, path, body) {
       ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
     });
   } catch {
-    throw new Failure("Remora can't be reached. Is it still running? What you wrote is kept here.", 0);
+    throw new Failure("Can't reach Remora. Is it running? What you wrote is still here.", 0);
   }
   if (response.status === 204) return undefined;
   const text = await response.text();

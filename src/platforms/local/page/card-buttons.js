@@ -55,8 +55,8 @@ function reasonButton(item, send) {
   const deny = labelOf("deny", item);
   const click = async () => {
     const reason = await ask({
-      title: item.changes === undefined ? `Deny the call of ${item.tool}` : `${deny} the changes`,
-      about: "The agent reads why, and can do better.",
+      title: item.changes === undefined ? `Deny this ${item.tool} call` : `${deny} the changes`,
+      about: "The agent sees your reason and can try something else.",
       label: "Reason",
       value: "",
       submit: deny,
@@ -69,8 +69,8 @@ function reasonButton(item, send) {
 
 async function edit(item, send) {
   const editedJson = await ask({
-    title: `Edit the call of ${item.tool}`,
-    about: "The safety rules check the edited call again; what they let through runs instead of this one.",
+    title: `Edit this ${item.tool} call`,
+    about: "The safety rules check your edited call. If they allow it, it runs instead of this one.",
     label: "Arguments (JSON)",
     value: item.editJson ?? "",
     isLong: true,
@@ -86,6 +86,6 @@ function jsonProblem(text) {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? "" : "The arguments must be a JSON object: { … }";
   } catch (thrown) {
-    return `That is not JSON yet: ${thrown.message}`;
+    return `Not valid JSON: ${thrown.message}`;
   }
 }

@@ -55,7 +55,7 @@ export function cardView(message, me) {
 }
 
 function whoText(card, isOpen) {
-  const asked = `Asked for ${card.requesterName}`;
+  const asked = `Requested by ${card.requesterName}`;
   return isOpen ? `${asked} · ${card.approversText}` : asked;
 }
 
@@ -66,14 +66,14 @@ function callItem(item, send) {
     "div",
     { class: "card-item" },
     !callText.startsWith(`${tool}\n`) && element("p", { class: "card-tool", text: tool }),
-    times > 1 && element("p", { class: "card-times", text: `${times} identical calls, answered together` }),
-    callView(callText, `The whole call of ${tool}`),
-    editedFrom && element("p", { class: "card-note", text: "Edited. The model had asked for:" }),
-    editedFrom && callView(editedFrom, "The call before it was edited"),
+    times > 1 && element("p", { class: "card-times", text: `${times} identical calls, one answer` }),
+    callView(callText, `Full ${tool} call`),
+    editedFrom && element("p", { class: "card-note", text: "Edited. Original call:" }),
+    editedFrom && callView(editedFrom, "The original call"),
     factsView(item.facts),
     element(
       "ul",
-      { class: "card-reasons", "aria-label": "Why it asks" },
+      { class: "card-reasons", "aria-label": "Why approval is needed" },
       ...reasons.map((text) => element("li", { text })),
     ),
     ...notesOf(item),

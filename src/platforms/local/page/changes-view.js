@@ -21,7 +21,7 @@ export function askedChanges({ changes, facts }) {
     lastOutput !== undefined &&
       element("pre", {
         class: "card-call last-output",
-        ...{ tabindex: "0", role: "region", "aria-label": "The end of the last output" },
+        ...{ tabindex: "0", role: "region", "aria-label": "End of the last output" },
         text: lastOutput,
       }),
     diff !== undefined && diffView(diff, { label: "The diff" }),

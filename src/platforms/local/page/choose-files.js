@@ -54,7 +54,7 @@ export function chooseFiles({ title, files, labels }) {
         return;
       }
       event.preventDefault();
-      problem.textContent = `Choose at least one file. To keep none of them, use “${labels.deny}” on the card.`;
+      problem.textContent = `Choose at least one file. To keep none, use “${labels.deny}” on the card.`;
     });
     update();
     dialog = openDialog({ title: "Choose the files to keep", className: "choose-dialog" }, form);

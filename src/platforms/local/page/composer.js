@@ -121,7 +121,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   function addFiles(more) {
     const all = [...files, ...more].slice(0, 10);
     const bytes = all.reduce((sum, file) => sum + file.size, 0);
-    if (bytes > attachedCapBytes) say(`Files of one message may have ${sizeOf(attachedCapBytes)} together.`);
+    if (bytes > attachedCapBytes) say(`The files of a message can total at most ${sizeOf(attachedCapBytes)}.`);
     else files = all;
     showFiles();
   }

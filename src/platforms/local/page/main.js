@@ -21,12 +21,13 @@ const actions = {
   openThread: (message) => go(message.place, message.id),
   async edit(id) {
     const title = "Edit the message";
-    const about = "A message that still waits is answered as edited; one that is being worked on is not asked again.";
+    const about =
+      "If Remora has not started on this message yet, it answers your edit. Otherwise, it answers the original.";
     const text = await ask({ title, about, label: "Message", value: chat.get(id).text, isLong: true, submit: "Save" });
     if (text !== undefined) await attempt(() => request("PATCH", `messages/${id}`, { person: chat.facts.me.id, text }));
   },
   async remove(id) {
-    const about = "If it still waits for its turn it will not be answered; if it is being worked on, that is stopped.";
+    const about = "If Remora has not started on this message yet, it skips it. If it is working on it, it stops.";
     const isSure = await ask({ title: "Delete this message?", about, submit: "Delete", isDanger: true });
     if (isSure !== undefined) await attempt(() => request("DELETE", `messages/${id}`, { person: chat.facts.me.id }));
   },
@@ -94,7 +95,7 @@ async function load(person) {
     onConnection(isConnected) {
       clearTimeout(lostTimer);
       if (isConnected) showBanner("");
-      else lostTimer = setTimeout(() => showBanner("Connection lost. Trying again …"), 700);
+      else lostTimer = setTimeout(() => showBanner("Connection lost. Reconnecting…"), 700);
     },
   });
   readHash();
@@ -160,7 +161,7 @@ function render() {
   byId("place-title").textContent = name;
   byId("place-about").textContent = isDirect
     ? `Private between ${facts.me.name} and the agent`
-    : "Mention @remora and it answers in a thread";
+    : "Mention @remora to get an answer in a thread";
   renderPlace(name, isDirect);
   byId("thread").hidden = thread === null;
   if (thread !== null) renderThread(name);
@@ -190,7 +191,7 @@ function renderPlace(name, isDirect) {
     key: `${facts.me.id} ${open.place}`,
     label: `Message ${name} as ${facts.me.name}`,
     placeholder: `Message ${name} as ${facts.me.name}`,
-    hint: "Enter sends, Shift+Enter for a new line, / for commands",
+    hint: "Enter to send, Shift+Enter for a new line, / for commands",
     isMentionOffered: !isDirect,
   });
 }
@@ -213,8 +214,8 @@ function renderThread(name) {
 function emptyView(name, isDirect) {
   const prefix = isDirect ? "" : "@remora ";
   const tries = [
-    ["help", "what it can do"],
-    ["run touch hello.txt", "a command; you can undo what it changes"],
+    ["help", "see what Remora can do"],
+    ["run touch hello.txt", "run a command; you can undo its changes"],
   ].map(([text, about]) =>
     element(
       "button",
@@ -229,7 +230,9 @@ function emptyView(name, isDirect) {
     element("img", { src: "/local/page/remora.svg", alt: "" }),
     element("h2", { text: isDirect ? "Just the two of you" : `This is ${name}` }),
     element("p", {
-      text: isDirect ? "No mention needed here. Try:" : "Mention the agent, and it answers in a thread. Try:",
+      text: isDirect
+        ? "You don't need to mention Remora here. Try:"
+        : "Mention the agent to get an answer in a thread. Try:",
     }),
     element("div", { class: "tries" }, ...tries),
   );
@@ -243,7 +246,7 @@ async function speakAs(id) {
 }
 
 async function addPerson() {
-  const about = "Somebody else to speak as, to see what others may do and see.";
+  const about = "Speak as somebody else to see what they can see and do.";
   const name = await ask({ title: "Add a person", about, label: "Name", submit: "Add" });
   if (name === undefined) return;
   await attempt(async () => {
@@ -274,7 +277,7 @@ async function start() {
     await load(localStorage.getItem("remora.person") ?? "");
     composers.place.focus();
   } catch (thrown) {
-    showBanner(thrown instanceof Failure ? thrown.message : "The page could not start. Reload it.");
+    showBanner(thrown instanceof Failure ? thrown.message : "The page couldn't start. Reload it.");
     setTimeout(start, 3000);
   }
 }

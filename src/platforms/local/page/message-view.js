@@ -58,7 +58,7 @@ export function createMessageView(actions) {
 
 function headView(message, follows) {
   const { author, at, editedAt, onlyFor, command } = message;
-  const notes = [command && `answers ${command}`, onlyFor && "only you see this", editedAt && "edited"];
+  const notes = [command && `answers ${command}`, onlyFor && "only you can see this", editedAt && "edited"];
   const note = notes.filter(Boolean).join(" · ");
   const noteView = note !== "" && element("span", { class: "message-note", text: note });
   if (follows) return noteView && element("div", { class: "message-head" }, noteView);
@@ -98,7 +98,7 @@ function withMentions(text) {
 }
 
 function activityView({ activity, state, text }) {
-  const line = activity || (state === "streaming" && text === "" ? "Working …" : "");
+  const line = activity || (state === "streaming" && text === "" ? "Working…" : "");
   if (line === "") return undefined;
   const parts = line.split("`").map((part, index) => (index % 2 === 1 ? element("code", { text: part }) : part));
   return element(

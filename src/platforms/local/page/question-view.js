@@ -26,7 +26,7 @@ export function questionView(message, me) {
         ),
       !isOpen && element("p", { class: "outcome", text: outcome }),
     ),
-    element("div", { class: "card-foot" }, element("span", { text: `Asked for ${requesterName}` }), receipt),
+    element("div", { class: "card-foot" }, element("span", { text: `Requested by ${requesterName}` }), receipt),
   );
   return view;
 }

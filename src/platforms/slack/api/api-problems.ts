@@ -46,10 +46,10 @@ const advice: Record<string, string> = {
   channel_not_found: "there is no such channel, or I am not in it. Invite me there with /invite.",
   invalid_auth: "the token is wrong. Copy it again from the app's page.",
   is_archived: "the channel is archived, so nobody can write in it.",
-  msg_too_long: "the message is longer than Slack takes.",
+  msg_too_long: "the message is longer than Slack accepts.",
   not_in_channel: "I am not in that channel. Invite me there with /invite.",
   restricted_action: "only some people may write in that channel; an administrator decides who.",
-  token_expired: "the token has expired. Switch token rotation off for the app, and install it again.",
+  token_expired: "the token has expired. Turn off token rotation for the app and install it again.",
   token_revoked: "the token was revoked. Install the app again (Install App), and set the new SLACK_BOT_TOKEN.",
 };
 
@@ -60,17 +60,17 @@ export function problemOf(method: string, thrown: unknown): RemoraError {
   if (thrown instanceof webApi.WebAPIPlatformError) return refusalOf(method, thrown.data);
   if (thrown instanceof webApi.WebAPIRateLimitedError) return waitAsked(method, thrown.retryAfter * 1000, thrown);
   if (thrown instanceof webApi.WebAPIHTTPError) {
-    const message = `Slack answered with HTTP ${thrown.statusCode}. If it goes on, see https://slack-status.com.`;
+    const message = `Slack answered with HTTP ${thrown.statusCode}. If this continues, see https://slack-status.com.`;
     const isRetryable = thrown.statusCode >= 500;
     return new RemoraError({ code: "slack.http", place, message, isRetryable, cause: thrown });
   }
-  const message = `Slack is out of reach: ${messageOf(thrown)}. Check the network, and SLACK_API_URL if it is set.`;
+  const message = `Can't reach Slack: ${messageOf(thrown)}. Check the network, and SLACK_API_URL if you set it.`;
   return new RemoraError({ code: "slack.unreachable", place, message, isRetryable: true, cause: thrown });
 }
 
 /** Slack has asked to wait so long before the method is called again. */
 export function waitAsked(method: string, retryAfterMs: number, cause?: unknown): RemoraError {
-  const message = `Slack asks to wait ${Math.ceil(retryAfterMs / 1000)} s before more calls of this method.`;
+  const message = `Slack's rate limit was reached. Wait ${Math.ceil(retryAfterMs / 1000)} s before calling this method again.`;
   const place = `slack ${method}`;
   return new RemoraError({ code: "slack.ratelimited", place, message, isRetryable: true, retryAfterMs, cause });
 }

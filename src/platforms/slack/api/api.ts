@@ -107,7 +107,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
         const wait = problem.retryAfterMs ?? waitMs;
         const isOver = signal.aborted || now() + wait > (isUndone ? askedEnd : end);
         if (!problem.isRetryable || isOver || (isOnce && !isUndone)) throw problem;
-        log.info({ method, waitMs: wait, problem: problem.code }, "a call of Slack is tried again");
+        log.info({ method, waitMs: wait, problem: problem.code }, "retrying a Slack call");
         await pause(wait, signal);
       }
     }

@@ -65,5 +65,5 @@ export function clockText(skewMs: number | undefined): string | undefined {
   if (skewMs === undefined || Math.abs(skewMs) < skewToTellMs) return undefined;
   const seconds = Math.round(Math.abs(skewMs) / 1000);
   const where = skewMs > 0 ? "behind" : "ahead of";
-  return `this machine's clock is ${seconds} s ${where} Slack's: over HTTP Slack's requests are refused from 300 s on. Set the clock (NTP)`;
+  return `this machine's clock is ${seconds} s ${where} Slack's. Over HTTP, requests more than 300 s off are refused. Set the clock (NTP)`;
 }

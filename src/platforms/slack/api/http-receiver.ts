@@ -40,13 +40,13 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   function tellRefusal(problem: string): void {
     refusals.count++;
     if (now() - refusals.toldAt < tellEveryMs) return;
-    log.warn({ problem, refused: refusals.count }, "a request to /slack/events was refused");
+    log.warn({ problem, refused: refusals.count }, "refused a request to /slack/events");
     refusals = { count: 0, toldAt: now() };
   }
 
   function refuseSize(context: Context): Response {
     tellRefusal(`it has more than ${maxBodyBytes / 1024 / 1024} MiB`);
-    return context.text("This is too large.\n", 413);
+    return context.text("Request too large.\n", 413);
   }
 
   /** Before anything of the body is read. */
@@ -63,7 +63,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     const problem = signatureProblem(context, raw);
     if (problem !== undefined) return refuse(context, problem);
     const body = bodyOf(raw, context.req.header("content-type") ?? "");
-    if (body === undefined) return context.text("This is no request of Slack's.\n", 400);
+    if (body === undefined) return context.text("Not a Slack request.\n", 400);
     if (body.type === "url_verification") return context.json({ challenge: body.challenge });
     if (body.ssl_check === "1") return context.body(null, 200);
     // While it starts or stops nothing can be kept; Slack asks again.
@@ -85,14 +85,14 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
       return typeof answer === "string" ? context.text(answer) : context.json(answer);
     } catch (thrown) {
       done.delete(signature);
-      log.error({ error: messageOf(thrown) }, "a request of Slack's could not be kept; Slack sends it again");
-      return context.text("It could not be kept.\n", 500);
+      log.error({ error: messageOf(thrown) }, "could not keep a Slack request; Slack will resend it");
+      return context.text("Could not keep the request.\n", 500);
     }
   }
 
   function refuse(context: Context, problem: string): Response {
     tellRefusal(problem);
-    return context.text("The signature is not Slack's.\n", 401);
+    return context.text("Invalid signature.\n", 401);
   }
 
   function signatureOf(context: Context) {
@@ -105,7 +105,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   /** What is wrong before the body is read; undefined where the body decides. */
   function headerProblem(context: Context): string | undefined {
     const { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp } = signatureOf(context);
-    if (signature === "" || Number.isNaN(timestamp)) return "it carries no signature";
+    if (signature === "" || Number.isNaN(timestamp)) return "it has no signature";
     const offMs = timestamp * 1000 - now();
     if (Math.abs(offMs) <= windowMs) return undefined;
     return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;

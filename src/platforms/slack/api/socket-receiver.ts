@@ -75,7 +75,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
       await Promise.race([client.start(), tooLong]);
     } catch (thrown) {
       if (limit.aborted) client.disconnect().catch(() => {});
-      throw problemOf("apps.connections.open", thrown ?? new Error("the connection was closed while it opened"));
+      throw problemOf("apps.connections.open", thrown ?? new Error("the connection closed while opening"));
     }
   }
 
@@ -103,7 +103,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
   client.on("ws_message", (...frame: unknown[]) => {
     for (const read of readers) {
       Promise.resolve(read(...frame)).catch((thrown: unknown) =>
-        log.warn({ error: messageOf(thrown) }, "a frame from Slack made no sense and was left out"),
+        log.warn({ error: messageOf(thrown) }, "ignored an unreadable frame from Slack"),
       );
     }
   });
@@ -128,7 +128,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
       .catch((thrown: unknown) =>
         log.warn(
           { type: event.type, error: messageOf(thrown) },
-          "something from Slack was not acknowledged; Slack sends it again",
+          "could not keep a Slack envelope; Slack will resend it",
         ),
       );
   });

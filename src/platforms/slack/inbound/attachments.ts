@@ -54,7 +54,10 @@ export function createFileReader({ api, token, apiUrl, log, signal }: FileReader
       if (!isReadable(about) || file.is_external === true) return [about];
       return [await withContent(about, await download(file, about, until))];
     } catch (thrown) {
-      log.warn({ file: parsed.data.id, error: messageOf(thrown) }, "a shared file could not be read; it is named only");
+      log.warn(
+        { file: parsed.data.id, error: messageOf(thrown) },
+        "could not read a shared file; passing on its name only",
+      );
       return [named];
     }
   }
@@ -76,7 +79,7 @@ export function createFileReader({ api, token, apiUrl, log, signal }: FileReader
     const type = response.headers.get("content-type") ?? "";
     if (!response.ok) throw new Error(`Slack answered the download with HTTP ${response.status}`);
     if (type.startsWith("text/html") && about.mimeType !== "text/html")
-      throw new Error("Slack answered with a page to sign in: the app may lack the scope files:read");
+      throw new Error("Slack answered with a sign-in page; the app may lack the scope files:read");
     const content = Buffer.from(await response.arrayBuffer());
     if (about.bytes > 0 && content.length !== about.bytes)
       throw new Error(`Slack sent ${content.length} bytes of ${about.bytes}`);

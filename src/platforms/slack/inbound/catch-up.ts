@@ -112,12 +112,12 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         const count = await fetchMissed(channel, since, oldThreads);
-        if (count > 0) log.info({ channel, count }, "messages from meanwhile were fetched");
+        if (count > 0) log.info({ channel, count }, "fetched missed messages");
         return cursors.release(channel);
       } catch (thrown) {
         // Where the agent is no longer, nothing is missed.
         if (isPlaceProblem(thrown) || isSlackError(thrown, "missing_scope")) return cursors.release(channel);
-        log.warn({ channel, error: messageOf(thrown), attempt }, "messages from meanwhile could not be fetched");
+        log.warn({ channel, error: messageOf(thrown), attempt }, "could not fetch missed messages");
         if (attempt === tries) return;
         await pause(againAfterMs, signal);
       }
@@ -177,7 +177,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
           await catchUpOne(id, newest, 0);
         }
       } catch (thrown) {
-        log.warn({ error: messageOf(thrown) }, "Slack's list of conversations could not be read");
+        log.warn({ error: messageOf(thrown) }, "could not read Slack's list of conversations");
       }
     },
   };

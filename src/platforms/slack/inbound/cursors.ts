@@ -61,7 +61,7 @@ export function createCursors(store: Store, log: Log): Cursors {
     timer = undefined;
     writing = writing
       .then(() => store.set(storeKey, stored()))
-      .catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "Slack's cursors could not be kept"));
+      .catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "could not save Slack's cursors"));
     return writing;
   }
 

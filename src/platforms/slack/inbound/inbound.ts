@@ -154,10 +154,7 @@ export function createIntake(options: IntakeOptions): Intake {
       return options.onTaken(message);
     }
     await options.tell(message, notice).catch((thrown: unknown) => {
-      log.warn(
-        { message: message.id, error: messageOf(thrown) },
-        "a person could not be told why they are not answered",
-      );
+      log.warn({ message: message.id, error: messageOf(thrown) }, "could not tell a person why they get no answer");
     });
   }
 

@@ -108,14 +108,13 @@ export function createSlash(options: SlashOptions): Slash {
       if (said !== undefined) await ask(channel, by, said, where);
       else await run(channel, by, command, rest, where);
     } catch (thrown) {
-      log.error({ command: name.slice(0, 40), error: messageOf(thrown) }, "a slash command could not be carried out");
+      log.error({ command: name.slice(0, 40), error: messageOf(thrown) }, "a slash command failed");
       await tell.plain(where, failureText(thrown)).catch(() => {});
     }
   };
 }
 
 function failureText(thrown: unknown): string {
-  if (isPlaceProblem(thrown))
-    return `I can't write here. Invite me first: /invite, then my name. (${messageOf(thrown)})`;
-  return `That did not work: ${messageOf(thrown)}`;
+  if (isPlaceProblem(thrown)) return `I can't write here. Invite me first with /invite. (${messageOf(thrown)})`;
+  return `That didn't work: ${messageOf(thrown)}`;
 }

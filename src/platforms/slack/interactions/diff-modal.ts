@@ -13,7 +13,7 @@ const maxViewBytes = 200_000;
 const maxNoteCharacters = 3_000;
 
 export function waitingModal(): Record<string, unknown> {
-  return modal([richText([italic("One moment …")])]);
+  return modal([richText([italic("One moment…")])]);
 }
 
 /** A sentence instead of the diff. */
@@ -25,7 +25,7 @@ export function noteModal(text: string): Record<string, unknown> {
 export function diffModal({ text: note, file }: AnswerReceipt & { file: { text: string } }) {
   const { boxes, rest, isInsideLine } = boxesOf(file.text);
   if (rest > 0) return undefined;
-  const more = isInsideLine ? "A line that is too long for a box goes on in the next one." : "";
+  const more = isInsideLine ? "A line too long for its box continues in the next one." : "";
   const view = modal([...notes(note, more), ...boxes.map(preformatted)]);
   return jsonBytes(view) > maxViewBytes ? undefined : view;
 }
@@ -34,7 +34,7 @@ export function diffModal({ text: note, file }: AnswerReceipt & { file: { text: 
 export function beginningModal(note: string, text: string): Record<string, unknown> {
   const { boxes } = boxesOf(text);
   for (let count = boxes.length; ; count = Math.floor(count / 2)) {
-    const view = modal([...notes(note, "It begins:"), ...boxes.slice(0, count).map(preformatted)]);
+    const view = modal([...notes(note, "It starts like this:"), ...boxes.slice(0, count).map(preformatted)]);
     if (count === 0 || jsonBytes(view) <= maxViewBytes) return view;
   }
 }

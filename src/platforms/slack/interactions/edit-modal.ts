@@ -46,7 +46,7 @@ export function editModal(place: CardPlace, json: string): Record<string, unknow
     close: { type: "plain_text", text: "Cancel" },
     blocks: [
       richText([
-        { type: "text", text: "The arguments as JSON. What you send is checked again, and runs as you wrote it." },
+        { type: "text", text: "The arguments as JSON. Your edit is checked against the safety rules before it runs." },
       ]),
       ...texts.map((text, index) => ({
         type: "input",

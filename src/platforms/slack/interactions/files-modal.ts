@@ -64,7 +64,7 @@ function denyLabelOf(item: CardItem): string {
 
 export function filesModal(place: CardPlace, { files, moreFiles, denyLabel }: FileList): Record<string, unknown> {
   const groups = groupsOf(files);
-  const more = `Not listed here, and not kept: ${counted(moreFiles, "more file")}.`;
+  const more = `Not listed and not kept: ${counted(moreFiles, "more file")}.`;
   return {
     type: "modal",
     callback_id: filesCallback,
@@ -73,7 +73,7 @@ export function filesModal(place: CardPlace, { files, moreFiles, denyLabel }: Fi
     submit: { type: "plain_text", text: "Keep chosen files" },
     close: { type: "plain_text", text: "Cancel" },
     blocks: [
-      richText([plain("Ticked files are kept. The changes to all others are discarded.")]),
+      richText([plain("Ticked files are kept. Changes to the others are discarded.")]),
       ...groups.flatMap((group, index) => groupBlocks(group, index)),
       ...(moreFiles === 0 ? [] : [richText([italic(more)])]),
     ],
@@ -97,7 +97,7 @@ export function filesRefused(text: string): Record<string, unknown> {
 }
 
 export function noFilesText(denyLabel: string): string {
-  return `Choose at least one file. To keep none of them, cancel, and press ${denyLabel} on the card.`;
+  return `Choose at least one file. To keep none, cancel and press ${denyLabel} on the card.`;
 }
 
 interface Entry {

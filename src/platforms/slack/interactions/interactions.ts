@@ -61,13 +61,13 @@ const submissionSchema = z.object({
 
 const nothing = z.unknown();
 const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
-const notTaken = "That could not be taken, so nothing was changed. Try again in a moment.";
-const takesLonger = "Your click is here. It takes longer than usual; you are told what came of it.";
+const notTaken = "That didn't work, so nothing changed. Try again in a moment.";
+const takesLonger = "Got it. This is taking longer than usual; I'll tell you the result.";
 const noForm: Record<FormChoice, string> = {
   edit: "This call can't be edited any more.",
-  part: "The files of this card can't be chosen any more.",
+  part: "You can't choose files on this card any more.",
 };
-const unknownButton = "I don't know this button any more, so nothing was changed.";
+const unknownButton = "This button no longer works, so nothing changed.";
 
 export function createClicks(options: ClicksOptions): Clicks {
   const { handlers, api, identity, people, forms, tell, log } = options;
@@ -107,7 +107,7 @@ export function createClicks(options: ClicksOptions): Clicks {
 
   function handInSafely(click: Click): Promise<AnswerReceipt | undefined> {
     return handIn(click).catch((thrown: unknown) => {
-      log.error({ person: click.user.id, error: messageOf(thrown) }, "a click could not be taken");
+      log.error({ person: click.user.id, error: messageOf(thrown) }, "could not handle a click");
       return { accepted: false, text: notTaken };
     });
   }
@@ -134,17 +134,14 @@ export function createClicks(options: ClicksOptions): Clicks {
         at: Date.now(),
       });
     } catch (thrown) {
-      log.error({ choice: answer.choice, error: messageOf(thrown) }, "what was sent from a form could not be taken");
+      log.error({ choice: answer.choice, error: messageOf(thrown) }, "could not handle a form");
       return { accepted: false, text: notTaken };
     }
   }
 
   function tellQuietly(where: Whereabouts, text: string): Promise<void> {
     return tell.plain(where, text).catch((thrown: unknown) => {
-      log.warn(
-        { person: where.userId, error: messageOf(thrown) },
-        "a person could not be told what came of their click",
-      );
+      log.warn({ person: where.userId, error: messageOf(thrown) }, "could not tell a person the result of their click");
     });
   }
 
@@ -164,7 +161,7 @@ export function createClicks(options: ClicksOptions): Clicks {
       if (choices.get(click.actions[0]?.action_id ?? "") === "diff") {
         const answer = async () => (await handInSafely(click)) ?? { accepted: false, text: notTaken };
         return await showDiff({ where, trigger: click.trigger_id, answer }).catch((thrown: unknown) =>
-          log.warn({ person: user.id, error: messageOf(thrown) }, "a person could not be shown a diff"),
+          log.warn({ person: user.id, error: messageOf(thrown) }, "could not show a person a diff"),
         );
       }
       const handed = handInSafely(click);

@@ -44,7 +44,7 @@ export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: D
     try {
       return (await api.call("views.open", args, openedSchema, { isOnce: true, patienceMs: 0 })).view.id;
     } catch (thrown) {
-      log.warn({ error: messageOf(thrown) }, "a diff could not be opened in a modal");
+      log.warn({ error: messageOf(thrown) }, "could not open a diff in a modal");
       return undefined;
     }
   }
@@ -57,7 +57,7 @@ export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: D
     } catch (thrown) {
       // The person has closed it, and does not wait for it any more.
       if (isSlackError(thrown, "not_found")) return true;
-      log.warn({ error: messageOf(thrown) }, "a modal could not show a diff");
+      log.warn({ error: messageOf(thrown) }, "could not show a diff in its modal");
       return false;
     }
   }
@@ -72,10 +72,10 @@ export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: D
       // Slack takes no empty files.
       const file = await uploadFile(api, { name, bytes: Buffer.from(text || "\n") });
       await shareFiles(api, place, [file]);
-      return `${size} All of it is in the file ${name} in your direct messages with me.`;
+      return `${size} I sent you all of it as the file ${name} in our direct messages.`;
     } catch (thrown) {
-      log.warn({ person: userId, error: messageOf(thrown) }, "a diff could not be sent as a file");
-      return `${size} I could not send it to you as a file: ${messageOf(thrown)}`;
+      log.warn({ person: userId, error: messageOf(thrown) }, "could not send a diff as a file");
+      return `${size} I couldn't send it to you as a file: ${messageOf(thrown)}`;
     }
   }
 

@@ -46,7 +46,7 @@ const suggestEveryMs = 3_600_000;
 const prompts = [
   { title: "What can you do?", message: "What can you do for me here?" },
   { title: "What do you remember?", message: "What do you remember about me and our work?" },
-  { title: "Plan something", message: "Help me to plan something: ask me what it is, and what matters about it." },
+  { title: "Plan something", message: "Help me plan something. Ask me what it is and what matters about it." },
 ];
 
 export function createAssistantPane({
@@ -64,7 +64,7 @@ export function createAssistantPane({
   async function suggest(place: { channel_id: string; thread_ts?: string }): Promise<void> {
     const args = { ...place, prompts };
     await api.call("assistant.threads.setSuggestedPrompts", args, nothing).catch((thrown: unknown) => {
-      log.info({ error: messageOf(thrown) }, "Slack shows no suggestions");
+      log.info({ error: messageOf(thrown) }, "could not set the suggested prompts");
     });
   }
 
@@ -109,7 +109,7 @@ export function createAssistantPane({
       if (title === "") return;
       const args = { channel_id: place.channel, thread_ts: place.thread, title };
       api.call("assistant.threads.setTitle", args, nothing).catch((thrown: unknown) => {
-        log.info({ error: messageOf(thrown) }, "an assistant thread got no title");
+        log.info({ error: messageOf(thrown) }, "could not set the title of an assistant thread");
       });
     },
   };

@@ -87,12 +87,12 @@ export function createPlaces(api: SlackApi, people: People): (place: ChatPlace) 
     const isFullMember = person !== undefined && person.kind === undefined;
     const isOpen = info.is_private !== true && isFullMember;
     if (!isOpen && !(await isMember(channel, requester.id)))
-      throw noAccess(named, `${requester.name} is not in that channel, so it is not to be reached for them`);
+      throw noAccess(named, `${requester.name} is not in that channel, so I can't use it for them`);
   }
 
   return async ({ conversationId, requester, channel: named }) => {
     const own = parseConversationId(conversationId);
-    if (own === undefined) throw noAccess(conversationId, "it is not one of Slack's conversations");
+    if (own === undefined) throw noAccess(conversationId, "it is not a Slack conversation");
     if (named === undefined) return { channel: own.channel, thread: own.thread };
     const channel = await idOf(named);
     if (channel !== own.channel) await checkSeen(channel, named, requester);

@@ -143,7 +143,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     async react(place, messageId, emoji) {
       const { channel } = await find(place);
       const name = emojiName(emoji);
-      if (name === undefined) throw unsupported(`Slack takes emoji by name: write ${emoji.slice(0, 20)} as its :name:`);
+      if (name === undefined) throw unsupported(`Slack needs emoji by name. Write ${emoji.slice(0, 20)} as its :name:`);
       const args = { channel, timestamp: tsIn(messageId, channel), name };
       await api.call("reactions.add", args, nothing).catch((thrown: unknown) => {
         if (!isSlackError(thrown, "already_reacted")) throw thrown;
@@ -170,7 +170,7 @@ function tsIn(messageId: string, channel: string): string {
   throw new RemoraError({
     code: "platform.no-access",
     place: "platform slack",
-    message: `${messageId.slice(0, 60)} is no message of ${channel}.`,
+    message: `${messageId.slice(0, 60)} is not a message in ${channel}.`,
   });
 }
 

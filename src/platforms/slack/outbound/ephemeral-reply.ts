@@ -74,7 +74,7 @@ export function createTeller(api: SlackApi): Teller {
 }
 
 function tooLong(parts: number): string {
-  return `That is the beginning: ${parts - mostParts + 1} more parts do not fit here. Ask for less at once.`;
+  return `This is the beginning; ${parts - mostParts + 1} more parts don't fit here. Ask for less at a time.`;
 }
 
 /** False when the address is used up, has expired, or Slack is out of reach. */

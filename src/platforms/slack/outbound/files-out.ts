@@ -6,6 +6,7 @@ import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
+import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import type { SlackApi } from "../api/api.ts";
 
@@ -31,8 +32,8 @@ export async function readFiles(files: readonly ToolFile[]): Promise<{ found: Ou
   for (const { name, path } of files) {
     try {
       const { size } = await stat(path);
-      if (size > mostBytes) throw new Error(`it has ${size} bytes, more than ${mostBytes}`);
-      if (size === 0) throw new Error("it is empty, and Slack takes no empty files");
+      if (size > mostBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(mostBytes)}`);
+      if (size === 0) throw new Error("it is empty, and Slack does not accept empty files");
       found.push({ name: basename(name), bytes: await readFile(path) });
     } catch (thrown) {
       notes.push(notAttached(path, thrown));
@@ -42,7 +43,7 @@ export async function readFiles(files: readonly ToolFile[]): Promise<{ found: Ou
 }
 
 export function notAttached(name: string, thrown: unknown): string {
-  return `⚠️ The file \`${name.replaceAll("`", "'")}\` could not be attached: ${messageOf(thrown)}`;
+  return `⚠️ I couldn't attach the file \`${name.replaceAll("`", "'")}\`: ${messageOf(thrown)}`;
 }
 
 /** Brings the bytes to Slack; nobody sees them before `shareFiles`. */

@@ -67,9 +67,9 @@ export function createHome(options: HomeOptions): Home {
     const { status, memory } = await options.page(person);
     const commands = options.commands().map(({ usage, description }) => `- \`/remora ${usage}\` — ${description}`);
     const blocks: Block[] = [
-      header("How I am"),
+      header("Status"),
       ...sections(status.join("\n")),
-      header("What I remember of you"),
+      header("What I remember about you"),
       ...sections(memory.join("\n")),
       {
         type: "actions",
@@ -109,7 +109,7 @@ export function createHome(options: HomeOptions): Home {
 
   /** The trigger is good for three seconds: the modal comes first, and its text when it is there. */
   async function show(trigger: string, userId: string, name: string): Promise<void> {
-    const id = await open(trigger, modal("What I remember", "One moment …"));
+    const id = await open(trigger, modal("What I remember", "One moment…"));
     const text = await run(userId, name, "").then((done) => done.text, failureText);
     await api.call("views.update", { view_id: id, view: modal("What I remember", text) }, nothing);
   }
@@ -134,7 +134,7 @@ export function createHome(options: HomeOptions): Home {
       const direct = await api.call("conversations.open", { users: userId }, directSchema);
       await tell.markdown({ userId, channel: direct.channel.id, thread: null }, text);
     } catch (thrown) {
-      log.warn({ error: messageOf(thrown) }, "a person could not be told what came of their click in App Home");
+      log.warn({ error: messageOf(thrown) }, "could not tell a person the result of their click in App Home");
     }
   }
 
@@ -143,7 +143,7 @@ export function createHome(options: HomeOptions): Home {
       const parsed = openedSchema.safeParse(event);
       if (!parsed.success || (parsed.data.tab ?? "home") !== "home") return;
       await publish(parsed.data.user).catch((thrown: unknown) =>
-        log.warn({ error: messageOf(thrown) }, "App Home could not be shown"),
+        log.warn({ error: messageOf(thrown) }, "could not publish App Home"),
       );
     },
     async click(body) {
@@ -160,7 +160,7 @@ export function createHome(options: HomeOptions): Home {
             await open(trigger, forgetModal());
         }
       } catch (thrown) {
-        log.warn({ error: messageOf(thrown) }, "a button of App Home did not work");
+        log.warn({ error: messageOf(thrown) }, "an App Home button failed");
         await tellLate(user.id, failureText(thrown));
       }
     },
@@ -171,19 +171,19 @@ export function createHome(options: HomeOptions): Home {
       if (text === undefined) void forgetting.then((late) => tellLate(user.id, late));
       return {
         response_action: "update",
-        view: modal("Forget me", text ?? "I am at it, and write to you when it is done."),
+        view: modal("Forget me", text ?? "Working on it. I'll message you when it's done."),
       };
     },
   };
 }
 
 function failureText(thrown: unknown): string {
-  return `That did not work: ${messageOf(thrown)}`;
+  return `That didn't work: ${messageOf(thrown)}`;
 }
 
 function forgetModal(): Record<string, unknown> {
   const text =
-    "This removes our DM from my memory, and in channels the turns you took part in and the decisions you made, with their history. It can't be undone.";
+    "This deletes our DM from my memory. In channels, it deletes the exchanges you took part in and the decisions you made, with their history. You can't undo it.";
   return {
     ...modal("Forget me", text),
     callback_id: forgetCallback,

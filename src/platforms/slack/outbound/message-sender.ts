@@ -116,7 +116,10 @@ export function createPoster(options: PosterOptions): Poster {
       } catch (thrown) {
         if (!isSlackError(thrown, "unreachable", "http", "internal_error", "fatal_error") || tries === postTries)
           throw thrown;
-        options.log.info({ turnId, key, error: messageOf(thrown) }, "a post may or may not have been made: looking");
+        options.log.info(
+          { turnId, key, error: messageOf(thrown) },
+          "a post may or may not have succeeded; looking for it",
+        );
         await pause(firstWaitMs * 2 ** tries, options.signal);
         const found = await lookFor(key);
         if (found !== undefined) return { ts: found, isFound: true };

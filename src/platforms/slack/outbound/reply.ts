@@ -72,7 +72,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   async function open(): Promise<Begun> {
-    if (spot === undefined) throw noRoute(target.conversationId, "is not one of Slack's");
+    if (spot === undefined) throw noRoute(target.conversationId, "is not a Slack conversation");
     const { api, botUserId, joinThread, signal } = options;
     const { channel, thread } = spot;
     // What stands in the channel itself is the beginning of a thread of the agent's.
@@ -104,7 +104,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
       const { poster, spot } = await begin();
       await openSegment(poster, spot).show(change);
     } catch (thrown) {
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a partial reply was not shown");
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply");
     }
   }
 
@@ -175,7 +175,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
       for (const { name, text } of files) uploaded.push(await uploadText(name, text));
       await share(place, filesKey(card), uploaded);
     } catch (thrown) {
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "the file of a card could not be uploaded");
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not upload a card's file");
       await poster.noted(refusedKey(card), "1");
     }
     await showCard(poster, card);
@@ -217,7 +217,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await showCard(poster, card).catch((thrown: unknown) => {
       // Nobody sees a card that is gone, so nobody has to see how it ended.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "a settled card could not be rewritten");
+      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a settled card");
     });
   }
 

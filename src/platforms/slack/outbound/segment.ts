@@ -71,7 +71,7 @@ export function createSegment(options: SegmentOptions): Segment {
       })
       .catch((thrown: unknown) => {
         failures++;
-        log.warn({ key, error: messageOf(thrown) }, "a partial reply was not shown");
+        log.warn({ key, error: messageOf(thrown) }, "could not show a partial reply");
       })
       .finally(() => {
         working = undefined;
@@ -202,7 +202,7 @@ export function createSegment(options: SegmentOptions): Segment {
       await finish(final).catch(async (thrown: unknown) => {
         if (!isSlackError(thrown, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"))
           throw thrown;
-        log.warn({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text: it is sent without");
+        log.warn({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text; sending it without");
         await finishAsText(final);
       });
       if (status !== "") await options.setStatus?.("");
@@ -227,5 +227,5 @@ function partial({ text, activity }: { text: string; activity: string }): Messag
 }
 
 function wholeIsBelow(text: string): string {
-  return `*(That is the beginning. The whole answer, ${text.length.toLocaleString("en")} characters, is in the file below.)*`;
+  return `*(This is the beginning. The full answer, ${text.length.toLocaleString("en")} characters, is in the file below.)*`;
 }

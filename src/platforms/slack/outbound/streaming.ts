@@ -94,7 +94,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
         return await startNow(beginning);
       } catch (thrown) {
         if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw thrown;
-        log.info({ error: messageOf(thrown) }, "no native stream: the reply goes by edits");
+        log.info({ error: messageOf(thrown) }, "no native stream; showing the reply by edits");
         const isPassing = isSlackError(
           thrown,
           "ratelimited",
@@ -114,7 +114,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
         await api.call("assistant.threads.setStatus", args, nothing, { patienceMs: 0 }).catch((thrown: unknown) => {
           // A status is a comfort; without it the answer comes all the same.
           statusRestUntil = now() + restMs;
-          log.info({ error: messageOf(thrown) }, "Slack shows no status here");
+          log.info({ error: messageOf(thrown) }, "could not set the status of a thread");
         });
       };
     },

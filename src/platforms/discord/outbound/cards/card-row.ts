@@ -15,7 +15,7 @@ const mostReasons = 4;
 /** `isWhole`: nothing is left out. */
 export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
-  const heading = item.editedFrom === undefined ? undefined : "**As the model asked**";
+  const heading = item.editedFrom === undefined ? undefined : "**Original call**";
   // Half of what is left for the call as it was, where a person has edited it.
   const left = room - around.text.length - 2 * 20 - noticeLength - (heading?.length ?? 0);
   const share = heading === undefined ? left : Math.floor(left / 2);
@@ -40,8 +40,8 @@ const blockMarks = codeBlock("").length;
 function noticeFor({ callText }: CardItem, fileName: string | undefined): string {
   const length = callText.length.toLocaleString("en");
   return fileName === undefined
-    ? `⚠️ This call has ${length} characters and I may not attach files here, so it can't be approved on this card.`
-    : `📎 Not all of it fits here: the whole, a call of ${length} characters, is attached as \`${fileName}\`.`;
+    ? `⚠️ This call is too long for a card (${length} characters) and I can't attach files here, so it can't be approved here.`
+    : `📎 Shortened. The full call (${length} characters) is attached as \`${fileName}\`.`;
 }
 
 /** All of the row, for a file. */
@@ -50,9 +50,9 @@ export function wholeRow(item: CardItem): string {
   const parts = [
     callText,
     facts?.join("\n"),
-    editedFrom === undefined ? undefined : `As the model asked:\n${editedFrom}`,
+    editedFrom === undefined ? undefined : `Original call:\n${editedFrom}`,
     warning === undefined ? undefined : `Warning: ${warning}`,
-    `Why it asks:\n${reasons.map((reason) => `- ${reason}`).join("\n")}`,
+    `Why:\n${reasons.map((reason) => `- ${reason}`).join("\n")}`,
     grantText,
     progress,
     outcome,
@@ -67,7 +67,7 @@ function linesAround(item: CardItem, room: number): Fitted {
   const lines = [
     ...(warning === undefined ? [] : [{ before: "⚠️ ", text: warning }]),
     ...factLines(item),
-    ...shownReasons.map((text) => ({ before: "Why it asks: ", text })),
+    ...shownReasons.map((text) => ({ before: "Why: ", text })),
     ...(more > 0 ? [{ before: "", text: `and ${more} more reasons` }] : []),
     ...closingLines(item),
   ];
@@ -84,7 +84,7 @@ function shortened(text: string, room: number, fileName: string | undefined): Fi
   const missing = (tailStart - headEnd).toLocaleString("en");
   const where = fileName === undefined ? "" : `, see ${fileName}`;
   return {
-    text: `${text.slice(0, headEnd)}\n… ${missing} characters left out here${where} …\n${text.slice(tailStart)}`,
+    text: `${text.slice(0, headEnd)}\n… ${missing} characters left out${where} …\n${text.slice(tailStart)}`,
     isWhole: false,
   };
 }

@@ -55,7 +55,7 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
 function asText({ embeds = [], components = [] }: OutgoingMessage): OutgoingMessage {
   const content = embeds.map(({ title, description = "" }) => `**${title}**\n${description}`).join("\n\n");
   if (content.length <= messageLimit) return { content, components };
-  const note = `\n… ⚠️ There is more than I can show here without the permission Embed Links.`;
+  const note = `\n… ⚠️ I can't show the rest without the Embed Links permission.`;
   return {
     content: closeBlock(content.slice(0, cutAt(content, messageLimit - note.length - 4))) + note,
     components: components.flatMap((line) => lineWithoutConsent(line) ?? []),

@@ -56,9 +56,9 @@ function summaryLine(summary: string) {
 }
 
 function noticeFor(fileName: string | undefined, hasDiffButton: boolean): string {
-  if (fileName !== undefined) return `📎 Not all of it fits here: the whole is attached as \`${fileName}\`.`;
-  if (hasDiffButton) return "⚠️ Not all of it fits here. Show diff has every change.";
-  return "⚠️ Not all of it fits here and I may not attach files, so it can't be approved on this card.";
+  if (fileName !== undefined) return `📎 Shortened. Everything is attached as \`${fileName}\`.`;
+  if (hasDiffButton) return "⚠️ Shortened. Use Show diff to see every change.";
+  return "⚠️ This is too long for a card and I can't attach files here, so it can't be approved here.";
 }
 
 /** Files named for each action; the most that fit. */

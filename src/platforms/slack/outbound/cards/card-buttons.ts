@@ -63,7 +63,7 @@ export function choiceLabel(choice: AnswerChoice, { changes, grantText }: Pick<C
 
 function allowLabel(grantText = ""): string {
   const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText) ?? [];
-  return minutes === undefined ? "Allow for a while here" : `Allow ${minutes} min here`;
+  return minutes === undefined ? "Allow here for a while" : `Allow ${minutes} min here`;
 }
 
 export function button(label: string, action: string, value: string, style?: "primary" | "danger"): Block {

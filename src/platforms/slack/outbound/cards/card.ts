@@ -57,7 +57,7 @@ function offered(block: Block, files: CardFiles): Block[] {
 
 /** What is left of a card's message whose rows stand in another one now. */
 export function emptyPart(): MessageContent {
-  return { text: "See above.", blocks: [richText([italic("All of this card stands above.")])] };
+  return { text: "Shown above.", blocks: [richText([italic("This card is shown above.")])] };
 }
 
 function isAboutChanges({ items }: ApprovalCard): boolean {
@@ -71,7 +71,7 @@ function beforeButtons(row: Block[], end: Block[]): Block[] {
 
 function headBlocks({ requesterName, items }: ApprovalCard): Block[] {
   const what = items.length === 1 ? "Approval needed" : `Approval needed for ${items.length} calls`;
-  return [richText([bold(what), plain(` — asked for by ${requesterName}`)])];
+  return [richText([bold(what), plain(` — requested by ${requesterName}`)])];
 }
 
 function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
@@ -89,11 +89,11 @@ function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
     card.expiresAt === null
       ? []
       : [{ type: "context", elements: [{ type: "mrkdwn", text: expiryText(card.expiresAt) }] }];
-  const what = isAboutChanges(card) ? "the rest" : "the whole call";
+  const what = isAboutChanges(card) ? "the rest" : "the full call";
   const note: Record<CardFiles, Block[]> = {
     shared: [],
-    awaited: [richText([italic(`The buttons come as soon as the file with ${what} is here.`)])],
-    refused: [richText([bold(`⚠ The file with ${what} could not be uploaded, so this can't be approved here.`)])],
+    awaited: [richText([italic(`The buttons appear once the file with ${what} is uploaded.`)])],
+    refused: [richText([bold(`⚠ I couldn't upload the file with ${what}, so this can't be approved here.`)])],
   };
   return [...forAll, richText([plain(card.approversText)]), ...expiry, ...note[files]];
 }
@@ -114,7 +114,7 @@ function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: Car
 
 function callBlocks(item: CardItem, index: number, files: CardMessages["files"]): Block[] {
   const { tool, times, editedFrom, outcome, facts = [] } = item;
-  const times_ = times > 1 ? ` — ${times} identical calls, answered together` : "";
+  const times_ = times > 1 ? ` — ${times} identical calls, one answer` : "";
   const fileName = `call-${index + 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
   const isOpen = item.state === "open";
   const shorten = (text: string, limit: number, name: string) =>
@@ -126,7 +126,7 @@ function callBlocks(item: CardItem, index: number, files: CardMessages["files"])
     ...(editedFrom === undefined
       ? []
       : [
-          richText([italic("It was edited. The model had asked for:")]),
+          richText([italic("Edited. Original call:")]),
           preformatted(shorten(editedFrom, longestOriginal, `${fileName}-before.txt`)),
         ]),
     ...warningBlocks(item),
@@ -164,11 +164,10 @@ function shortened(text: string, limit: number, name: string, files: CardMessage
   if (text.length <= limit) return text;
   files?.push({ name, text });
   const left = text.length - shownHead - shownTail;
-  const where =
-    files === undefined ? "" : ` The whole call is in the file ${name} below this card: read it before you approve.`;
+  const where = files === undefined ? "" : ` The full call is in the file ${name} below. Read it before you approve.`;
   return [
     beginningOf(text, shownHead),
-    `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters are left out here.${where}`,
+    `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters left out.${where}`,
     endOf(text, shownTail),
   ].join("\n");
 }
@@ -212,7 +211,7 @@ function textLength(value: unknown): number {
 function noticeOf({ items, requesterName }: ApprovalCard): string {
   const open = items.filter((item) => item.state === "open");
   const names = [...new Set(items.map((item) => item.changes?.title || item.tool))].slice(0, 5).join(", ");
-  if (open.length > 0) return escapeText(beginningOf(`Approval needed: ${names} (asked for by ${requesterName})`, 700));
+  if (open.length > 0) return escapeText(beginningOf(`Approval needed: ${names} (requested by ${requesterName})`, 700));
   const outcomes = [...new Set(items.map((item) => item.outcome ?? item.state))].slice(0, 3).join("; ");
   return escapeText(beginningOf(`${names}: ${outcomes}`, 700));
 }

@@ -47,7 +47,7 @@ export interface AskingChanges {
 export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking: AskingChanges): Block[] {
   const { summary, lastOutput } = changes;
   const blocks = [
-    titleBlock(changes, `asked for by ${asking.requesterName}`),
+    titleBlock(changes, `requested by ${asking.requesterName}`),
     ...(summary === "" ? [] : [richText([plain(middleCut(summary, maxSummaryCharacters))])]),
     ...fileBlocks(changes, asking.files),
     ...commandBlocks(changes.commands),
@@ -82,7 +82,7 @@ function fileBlocks(changes: ShownChanges, files: Files): Block[] {
   });
   const isWhole = shown.length === changes.files.length && shown.every(isShownWhole);
   if (!isWhole) files.push({ name: listFile, text: wholeList(changes) });
-  const where = isWhole ? "" : `More of the list is in the file ${listFile} below: read it before you approve.`;
+  const where = isWhole ? "" : `The full list is in the file ${listFile} below. Read it before you approve.`;
   const notes = [...(more === 0 ? [] : [`And ${counted(more, "more file")}.`]), where].filter(Boolean);
   return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
 }
@@ -139,20 +139,20 @@ function commandText(text: string): string {
 function outputBlocks(output: string): Block[] {
   const shown = endOf(output, maxOutputCharacters);
   const earlier = output.length - shown.length;
-  const label = earlier === 0 ? "" : `, without the ${earlier.toLocaleString("en")} characters before it`;
-  return [richText([italic(`The end of the last output${label}:`)]), preformatted(shown)];
+  const label = earlier === 0 ? "" : `, ${earlier.toLocaleString("en")} earlier characters left out`;
+  return [richText([italic(`End of the last output${label}:`)]), preformatted(shown)];
 }
 
 function diffBlocks(item: CardItem, { diff }: ShownChanges, asking: AskingChanges, above: Block[]): Block[] {
   if (diff === undefined || diff === "") {
     const isElsewhere = item.choices.includes("diff");
-    return isElsewhere ? [richText([italic(`The diff is not on this card: see ${choiceLabel("diff", item)}.`)])] : [];
+    return isElsewhere ? [richText([italic(`The diff is not on this card. Use ${choiceLabel("diff", item)}.`)])] : [];
   }
   if (diff.length <= Math.min(maxDiffCharacters, asking.diffRoom(above))) return [preformatted(diff)];
   const size = `The diff has ${diff.length.toLocaleString("en")} characters, too many for this card`;
-  if (item.choices.includes("diff")) return [richText([italic(`${size}: see ${choiceLabel("diff", item)}.`)])];
+  if (item.choices.includes("diff")) return [richText([italic(`${size}. Use ${choiceLabel("diff", item)}.`)])];
   asking.files.push({ name: diffFile, text: diff });
-  return [richText([italic(`${size}: it is in the file ${diffFile} below. Read it before you approve.`)])];
+  return [richText([italic(`${size}. It is in the file ${diffFile} below. Read it before you approve.`)])];
 }
 
 /** `1,975 more files`, `1 more file`. */

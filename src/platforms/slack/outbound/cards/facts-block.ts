@@ -29,6 +29,6 @@ export function factBlocks(
   const what = more === 0 ? "A line above is shortened" : `And ${more} more`;
   return [
     lines,
-    richText([italic(`${what}. All of it is in the file ${fileName} below: read it before you approve.`)]),
+    richText([italic(`${what}. The full text is in the file ${fileName} below. Read it before you approve.`)]),
   ];
 }
