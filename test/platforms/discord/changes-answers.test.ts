@@ -155,7 +155,7 @@ describe("Show diff", () => {
     );
     const click = discord.ann.click(card(), "Show diff");
     await ended(click);
-    const last = await discord.until(() => click.replies().find(({ content }) => content.includes("do not fit here")));
+    const last = await discord.until(() => click.replies().find(({ content }) => content.includes("don't fit here")));
     const replies = click.replies();
     expect(replies.every(({ isEphemeral }) => isEphemeral)).toBe(true);
     expect(replies.length).toBeLessThanOrEqual(3);

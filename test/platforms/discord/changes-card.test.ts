@@ -109,7 +109,7 @@ describe("a card that asks about changes", () => {
     const text = card().embeds[0]?.description ?? "";
     expect(text).toContain("**Reaches github\\.com and \\*\\.example\\.com**");
     for (const fact of facts) expect(rendered(card()).text).toContain(fact);
-    expect(text.indexOf("Reaches")).toBeLessThan(text.indexOf("Why approval is needed"));
+    expect(text.indexOf("Reaches")).toBeLessThan(text.indexOf("Why: "));
     await reply.settle(cardOf({}, { facts }));
     for (const fact of facts) expect(rendered(card()).text).toContain(fact);
   });

@@ -86,7 +86,7 @@ describe("connecting", () => {
     discord.fail({ route: "gateway.bot", times: 1 }, { type: "cut", when: "before" });
     discord.gateway.refuse();
     const connecting = connect();
-    await discord.until(() => bot.logged.filter(({ message }) => message.includes("try again")).length >= 3, 15_000);
+    await discord.until(() => bot.logged.filter(({ message }) => message.includes("retrying")).length >= 3, 15_000);
     expect(bot.platform.health().isConnected).toBe(false);
     expect(bot.platform.health().detail).toContain("can't reach Discord");
     discord.gateway.allow();

@@ -70,7 +70,7 @@ test("missing permissions are named with their channels, hidden channels are not
   const findings = await check();
   const [warning, ...more] = findings.filter(({ level }) => level === "warning");
   expect(more).toEqual([]);
-  expect(warning?.text).toMatch(/Harbour: in #general I lack Create Public Threads, Attach Files\./);
+  expect(warning?.text).toMatch(/Harbour: in #general I'm missing Create Public Threads, Attach Files\./);
   expect(warning?.text).not.toContain("hidden");
 });
 

@@ -284,7 +284,7 @@ describe("Edit…", () => {
     await replyTo(world.platform, message).ask(createCard(message, { choices: ["edit"], editJson: "{}" }));
     world.slack.failNext("views.open", { type: "error", error: "expired_trigger_id" });
     await click("Edit…").acknowledged();
-    await expect.poll(() => told()[0]).toContain("nothing was changed");
+    await expect.poll(() => told()[0]).toContain("nothing changed");
   });
 });
 
@@ -304,7 +304,7 @@ describe("clicks", () => {
     await world.platform.connect(agent.handlers, new AbortController().signal);
     world.slack.failNext("users.info", { type: "rate-limit", retryAfterSeconds: 3 });
     await click("Approve").acknowledged();
-    await expect.poll(() => told()[0], { timeout: 5_000 }).toContain("takes longer");
+    await expect.poll(() => told()[0], { timeout: 5_000 }).toContain("taking longer");
     await expect.poll(() => told()[1], { timeout: 10_000 }).toBe("Noted.");
     expect(agent.answers).toMatchObject([{ by: { id: world.slack.ann.id, name: "Ann" } }]);
   });
@@ -315,7 +315,7 @@ describe("clicks", () => {
     await world.platform.connect(agent.handlers, new AbortController().signal);
     world.slack.failNext("users.info", { type: "error", error: "access_denied" });
     await click("Approve").acknowledged();
-    await expect.poll(() => told()[0]).toContain("nothing was changed");
+    await expect.poll(() => told()[0]).toContain("nothing changed");
     expect(agent.answers).toEqual([]);
   });
 

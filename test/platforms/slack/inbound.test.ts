@@ -410,7 +410,7 @@ describe("files", () => {
     };
     for (const delivery of slack.events.send(event)) await delivery.acknowledged();
     expect(heard().attachments).toEqual([{ name: "a.txt", mimeType: "text/plain", bytes: 5 }]);
-    expect(world.logged.join()).toContain("could not be read");
+    expect(world.logged.join()).toContain("could not read a shared file");
   });
 });
 
