@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { withSkill } from "../../src/engine/asked-skill.ts";
-import { saidByCommand } from "../../src/platforms/shared/said-by-command.ts";
+import { askText } from "../../src/platforms/shared/ask-text.ts";
 import { inboundMessage } from "../doubles/records.ts";
 
 const nameOf = (asked: string) => (asked === "code-review" || asked === "review" ? "code-review" : undefined);
@@ -14,7 +14,7 @@ describe("a command that is something said", () => {
     ["skill", "", undefined],
     ["status", "now", undefined],
   ])("%s %j says %j", (name, rest, said) => {
-    expect(saidByCommand(name, rest)).toBe(said);
+    expect(askText(name, rest)).toBe(said);
   });
 });
 

@@ -1,9 +1,9 @@
 /**
- * The one place that makes and reads conversation ids of Discord:
+ * Formats and parses the conversation ids of Discord. No other file does.
  *
  *   discord:dm:<channel>                   a DM with the bot
- *   discord:<guild>:<channel>:<thread>     a thread; one that a message opens has the message's id, before it is there too
- *   discord:<guild>:<channel>              the channel itself, for commands and where answers go into the channel
+ *   discord:<guild>:<channel>:<thread>     a thread; it has the id of its first message, even before it exists
+ *   discord:<guild>:<channel>              the channel itself, for commands and for replies in the channel
  */
 import type { Scope } from "../../ports/message.ts";
 
@@ -27,12 +27,12 @@ export function parseConversationId(id: string): DiscordConversation | undefined
   return { type: "guild", guild: first, channel, thread: thread ?? null };
 }
 
-/** Who can see it: a thread has its channel's scope. */
+/** A thread has its channel's scope. */
 export function scopeOf(conversation: DiscordConversation, userId: string): Scope {
   return conversation.type === "dm" ? `dm:${userId}` : `channel:${conversation.channel}`;
 }
 
-/** An id of Discord's: a number of up to 64 bits. */
+/** A Discord id: a number of up to 64 bits. */
 export function isSnowflake(text: string): boolean {
   return /^[1-9]\d{0,19}$/.test(text);
 }

@@ -1,6 +1,7 @@
 /**
- * Checks a Discord set-up without connecting: the token, the intents, the servers, what the bot may do in their channels, and the
- * link that invites it with exactly the permissions it needs. Each problem says where it is repaired.
+ * Checks a Discord set-up without connecting: the token, the intents, the servers, and the bot's permissions in
+ * their
+ * channels. Also prints the invite link. Each problem says where to repair it.
  */
 import {
   type APIApplication,
@@ -14,19 +15,19 @@ import {
 } from "discord.js";
 import { messageOf } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
+import { shorten } from "../../lib/text/shorten.ts";
 import { codeOfRefusal, createDiscordApi, type DiscordApi } from "./api/api.ts";
 import { fatalProblem } from "./api/gateway-problems.ts";
 import { inviteUrl, missingFrom, permissionsIn } from "./api/permissions.ts";
-import { clip } from "./outbound/plain-text.ts";
 
 export interface DiscordFinding {
   level: "ok" | "warning" | "error";
   text: string;
 }
 
-/** Servers that are looked into; the rest is only counted. */
-const mostGuilds = 10;
-const mostChannels = 5;
+/** Further servers are only counted. */
+const maxGuilds = 10;
+const maxChannels = 5;
 
 export async function checkDiscord(
   options: { token: string; apiUrl?: string },
@@ -39,15 +40,15 @@ export async function checkDiscord(
     const guilds = await get<RESTAPIPartialCurrentUserGuild[]>(Routes.userGuilds());
     const findings = await Promise.all(
       guilds
-        .slice(0, mostGuilds)
+        .slice(0, maxGuilds)
         .map((guild) => checkGuild(api, guild, application, signal).catch((thrown) => refusedBy(guild, thrown))),
     );
     return [
       { level: "ok", text: `The token is valid and belongs to ${application.name}.` },
       intentFinding(application),
       ...(guilds.length === 0 ? [notInvited] : findings.flat()),
-      ...(guilds.length > mostGuilds
-        ? [{ level: "ok" as const, text: `Not checked: ${guilds.length - mostGuilds} more servers.` }]
+      ...(guilds.length > maxGuilds
+        ? [{ level: "ok" as const, text: `Not checked: ${guilds.length - maxGuilds} more servers.` }]
         : []),
       {
         level: "ok",
@@ -81,13 +82,13 @@ function intentFinding({ flags }: APIApplication): DiscordFinding {
       };
 }
 
-/** One server that is not to be looked into says nothing about the others. */
+/** A server that can't be checked must not hide the findings about the others. */
 function refusedBy({ name }: RESTAPIPartialCurrentUserGuild, thrown: unknown): DiscordFinding[] {
   if (codeOfRefusal(thrown) === undefined || fatalProblem(thrown) !== undefined) throw thrown;
   return [
     {
       level: "warning",
-      text: `${clip(name, 60)}: I can't check this server (${messageOf(thrown)}). Discord may have an outage; try again later.`,
+      text: `${shorten(name, 60)}: I can't check this server (${messageOf(thrown)}). Discord may have an outage; try again later.`,
     },
   ];
 }
@@ -108,11 +109,11 @@ async function checkGuild(
   const lacking = channels
     .filter(({ type }) => type === ChannelType.GuildText || type === ChannelType.GuildAnnouncement)
     .map((channel) => ({ channel, bits: permissionsIn(channel, guild, member, botId) }))
-    // Channels that are hidden from the bot are nobody's mistake.
+    // A channel hidden from the bot is no mistake.
     .filter(({ bits }) => bits !== 0n)
     .map(({ channel, bits }) => ({ name: channel.name ?? channel.id, missing: missingFrom(bits) }))
     .filter(({ missing }) => missing.length > 0);
-  const where = clip(name, 60);
+  const where = shorten(name, 60);
   if (lacking.length === 0)
     return [{ level: "ok", text: `${where}: I have all the permissions I need in the channels I can see.` }];
   return [
@@ -123,17 +124,17 @@ async function checkGuild(
   ];
 }
 
-/** The same lack in many channels is said once. */
+/** Groups the channels by what is missing. */
 function describe(lacking: { name: string; missing: string[] }[]): string {
   const byMissing = new Map<string, string[]>();
   for (const { name, missing } of lacking) {
     const key = missing.join(", ");
-    byMissing.set(key, [...(byMissing.get(key) ?? []), `#${clip(name, 40)}`]);
+    byMissing.set(key, [...(byMissing.get(key) ?? []), `#${shorten(name, 40)}`]);
   }
   return [...byMissing]
     .map(([missing, names]) => {
-      const more = names.length > mostChannels ? ` and ${names.length - mostChannels} more` : "";
-      return `in ${names.slice(0, mostChannels).join(", ")}${more} I'm missing ${missing}`;
+      const more = names.length > maxChannels ? ` and ${names.length - maxChannels} more` : "";
+      return `in ${names.slice(0, maxChannels).join(", ")}${more} I'm missing ${missing}`;
     })
     .join("; ");
 }

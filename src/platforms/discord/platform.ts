@@ -1,9 +1,9 @@
 /**
  * Discord behind the platform port.
  *
- *   connect   registers the commands, opens the gateway, and takes in what was missed and what comes (inbound.ts, interactions.ts)
+ *   connect   registers the commands, opens the gateway, and takes missed and new events (inbound.ts, interactions.ts)
  *   reply     writes by REST alone, in any process (reply.ts)
- *   chat      what tools do besides (chat.ts)
+ *   chat      what tools can do besides (chat-actions.ts)
  */
 import {
   type APIInteraction,
@@ -14,7 +14,6 @@ import {
   type RESTAPIPartialCurrentUserGuild,
   Routes,
 } from "discord.js";
-import { pause } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
@@ -22,13 +21,14 @@ import type { Events } from "../../ports/events.ts";
 import type { InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { Store } from "../../ports/store.ts";
+import { withTimeout } from "../shared/with-timeout.ts";
 import { createDiscordApi, discordError } from "./api/api.ts";
 import { createChannels } from "./api/channels.ts";
 import { createGateway } from "./api/gateway.ts";
 import { createPeople } from "./api/people.ts";
 import { placesNotShown, placesOfGuild, placesOfShard } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
-import { createIntake, type Intake } from "./inbound/inbound.ts";
+import { createInbound, type Inbound } from "./inbound/inbound.ts";
 import type { InboundContext, RawMessage } from "./inbound/read-message.ts";
 import { type CommandHelp, registerCommands } from "./interactions/commands.ts";
 import { createFormContents } from "./interactions/form-contents.ts";
@@ -36,10 +36,10 @@ import { createInteractions, type Interactions } from "./interactions/interactio
 import { createAcknowledgements } from "./outbound/acknowledgement.ts";
 import { createLatestCards } from "./outbound/cards/latest-cards.ts";
 import { createChatAccess } from "./outbound/chat-access.ts";
-import { createChat } from "./outbound/chat-actions.ts";
-import { createOutlet, type Origin } from "./outbound/message-sender.ts";
+import { createChatActions } from "./outbound/chat-actions.ts";
+import { createMessageSender, type Origin } from "./outbound/message-sender.ts";
 import { createMessages, nonceOf } from "./outbound/messages.ts";
-import { allParts } from "./outbound/render.ts";
+import { renderAll } from "./outbound/render.ts";
 import { createDiscordReply } from "./outbound/reply.ts";
 
 export interface DiscordPlatformOptions {
@@ -51,13 +51,17 @@ export interface DiscordPlatformOptions {
   ackReaction: string | null;
   shards: number | "auto";
   store: Store;
-  /** What `/remora` offers besides `ask`. */
+  /** Subcommands of `/remora` besides `ask`. */
   commands(): CommandHelp[];
-  /** Whether the messages of this bot are read. */
+  /** Whether to read this bot's messages. */
   isAllowedBot(id: string): boolean;
   events?: Pick<Events, "emit">;
   log: Log;
 }
+
+const maxOrigins = 2_000;
+const maxToldReasons = 1_000;
+const maxCloseMs = 2_000;
 
 export function createDiscordPlatform(options: DiscordPlatformOptions): Platform {
   const { store, log, events } = options;
@@ -67,11 +71,11 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   const formContents = createFormContents(store);
   const latestCards = createLatestCards(store);
   const acknowledgements = createAcknowledgements(api, options.ackReaction, log);
-  const origins = createLruMap<Origin>(2_000);
-  const told = createLruMap<true>(1_000);
+  const origins = createLruMap<Origin>(maxOrigins);
+  const told = createLruMap<true>(maxToldReasons);
   const ended = new AbortController();
   let isLost = false;
-  let inlet: { intake: Intake; interactions: Interactions } | undefined;
+  let handling: { inbound: Inbound; interactions: Interactions } | undefined;
 
   const gateway = createGateway({
     ...options,
@@ -105,27 +109,27 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   };
 
   function dispatch(type: string, data: unknown): void {
-    if (inlet === undefined) return;
-    const { intake, interactions } = inlet;
+    if (handling === undefined) return;
+    const { inbound, interactions } = handling;
     switch (type) {
       case GatewayDispatchEvents.MessageCreate: {
         const raw = data as RawMessage;
         if (raw.author?.id === context.botId())
           acknowledgements.seen(raw.channel_id, raw.message_reference?.message_id);
-        intake.add(raw);
+        inbound.add(raw);
         return;
       }
       case GatewayDispatchEvents.MessageUpdate:
-        if (isEdit(data as RawMessage, context.botId())) intake.edited(data as RawMessage);
+        if (isEdit(data as RawMessage, context.botId())) inbound.edited(data as RawMessage);
         return;
       case GatewayDispatchEvents.MessageDelete: {
         const { channel_id, id } = data as GatewayMessageDeleteDispatchData;
-        intake.deleted(channel_id, [id]);
+        inbound.deleted(channel_id, [id]);
         return;
       }
       case GatewayDispatchEvents.MessageDeleteBulk: {
         const { channel_id, ids } = data as GatewayMessageDeleteBulkDispatchData;
-        intake.deleted(channel_id, ids);
+        inbound.deleted(channel_id, ids);
         return;
       }
       case GatewayDispatchEvents.InteractionCreate:
@@ -143,14 +147,14 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     noteReturn();
   }
 
-  /** Whoever called `connect` knows of the first time. */
+  /** The caller of `connect` knows about the first connection. */
   function noteReturn(): void {
     if (isLost) events?.emit("platform.connected", { platform: "discord" });
     isLost = false;
   }
 
   function catchUp(placeIds: string[]): void {
-    for (const id of placeIds) inlet?.intake.catchUp(id);
+    for (const id of placeIds) handling?.inbound.catchUp(id);
   }
 
   function onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void {
@@ -160,7 +164,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   }
 
   function tellAuthor(channelId: string, messageId: string, { text }: Notice): void {
-    const [content = ""] = allParts(text);
+    const [content = ""] = renderAll(text);
     const post = { nonce: nonceOf(messageId, "notice"), patience: "brief" as const, replyTo: messageId };
     messages
       .post(channelId, { content }, post)
@@ -200,42 +204,38 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   return {
     name: "discord",
     async connect(given, signal) {
-      if (inlet !== undefined) throw discordError("discord.connected", "it is already connected");
+      if (handling !== undefined) throw discordError("discord.connected", "it is already connected");
       const handlers = connectedHandlers(given);
       const both = AbortSignal.any([signal, ended.signal]);
       await cursors.load();
-      const intake = createIntake({ api, context, cursors, handlers, onKept, log, signal: both });
-      const onAsked = (raw: RawMessage) => intake.add(raw);
-      inlet = { intake, interactions: createInteractions({ api, channels, handlers, formContents, onAsked, log }) };
+      const inbound = createInbound({ api, context, cursors, handlers, onKept, log, signal: both });
+      const onAsked = (raw: RawMessage) => inbound.add(raw);
+      handling = { inbound, interactions: createInteractions({ api, channels, handlers, formContents, onAsked, log }) };
       signal.addEventListener("abort", () => void gateway.close(), { once: true });
       await gateway.open(both);
       register();
     },
     reply(target, posts) {
-      const outlet = createOutlet({ api, messages, channels, target, posts, origins, told, log });
+      const sender = createMessageSender({ api, messages, channels, target, posts, origins, told, log });
       const onBegin = () => acknowledgements.end(target.messageId);
-      return createDiscordReply({ api, outlet, target, posts, formContents, latestCards, onBegin, log });
+      return createDiscordReply({ api, sender, target, posts, formContents, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
-    chat: createChat({ api, messages, access }),
+    chat: createChatActions({ api, messages, access }),
     health: () => ({ isConnected: gateway.isConnected(), detail: gateway.detail() }),
     async close() {
       ended.abort();
       acknowledgements.close();
       await gateway.close();
-      // What is being kept right now is kept; then the cursors are where they are.
-      const waited = new AbortController();
-      await Promise.race([inlet?.intake.whenIdle(), pause(closeMs, waited.signal)]);
-      waited.abort();
+      // Lets running work be kept before the cursors are saved.
+      if (handling !== undefined) await withTimeout(maxCloseMs, handling.inbound.whenIdle());
       await cursors.flush();
       api.close();
     },
   };
 }
 
-const closeMs = 2_000;
-
-/** Unfolding a link changes a message too, but not what was said. */
+/** Unfolding a link also updates a message, without an edit. */
 function isEdit({ author, edited_timestamp, webhook_id }: Partial<RawMessage>, botId: string): boolean {
   return Boolean(edited_timestamp) && author !== undefined && author.id !== botId && webhook_id === undefined;
 }

@@ -1,4 +1,4 @@
-/** What tools may do in the local chat. Its channels are open to everybody on the page; a DM is its person's alone. */
+/** What tools may do in the local chat. Everybody on the page can see the channels; only its person can see a DM. */
 import { createHash } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { ChatActions, ChatLine, ChatPlace } from "../../ports/chat.ts";
@@ -9,7 +9,7 @@ import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId, scopeOf } from "./conversation-id.ts";
 import { attach } from "./reply.ts";
 
-const threadSize = 500;
+const maxThreadMessages = 500;
 const pageSize = 100;
 
 interface Spot {
@@ -44,7 +44,7 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
     return id;
   }
 
-  /** Cards, receipts and what is still being written stand between the messages: a page may hold none that count. */
+  /** Reads further pages when a page holds too few messages among cards, receipts and unfinished replies. */
   function saidIn(viewer: string, place: Scope, before: number, limit: number): StoredMessage[] {
     const found: StoredMessage[] = [];
     let page: StoredMessage[] = [];
@@ -63,7 +63,9 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
       const said =
         thread === null
           ? saidIn(viewer, place, end ?? Number.MAX_SAFE_INTEGER, limit)
-          : store.thread(viewer, thread, threadSize).filter(({ sequence }) => end === undefined || sequence < end);
+          : store
+              .thread(viewer, thread, maxThreadMessages)
+              .filter(({ sequence }) => end === undefined || sequence < end);
       return said.filter(isSaid).slice(-limit).map(lineOf);
     },
     async post(chatPlace, message) {

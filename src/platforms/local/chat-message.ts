@@ -1,10 +1,10 @@
-/** What the local chat is made of, as it is stored and as the page gets it. Plain JSON. */
+/** The data of the local chat, as it is stored and as the page gets it. Plain JSON. */
 import type { ApprovalCard } from "../../ports/approval.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 
 export interface Person {
-  /** Lower-case, made from the name; what rules and the ledger call the person. */
+  /** Lower-case, derived from the name. Rules and the ledger use it for the person. */
   id: string;
   name: string;
 }
@@ -17,51 +17,51 @@ export interface ChatFile {
 }
 
 /**
- * - `message`: said by a person or the agent. - `card`: an approval card. - `question`: what a tool asks.
- * - `receipt`: the answer to a command, or why a message is not answered.
+ * - `message`: written by a person or the agent. - `card`: an approval card. - `question`: a tool's question.
+ * - `receipt`: the answer to a command, or why a message gets no answer.
  */
 export type ChatMessageType = "message" | "card" | "question" | "receipt";
 
-/** `streaming`: more is coming. `waiting`: a card or question that somebody can still answer. */
+/** `streaming`: more text is coming. `waiting`: a card or question that people can still answer. */
 export type ChatMessageState = "done" | "streaming" | "failed" | "waiting";
 
 export interface ChatMessage {
-  /** Of people: made by their page, so that a repeated request is the same message. Of the agent: made from the turn. */
+  /**
+   * A person's page makes the id, so a repeated request is the same message. The agent's ids derive from the turn.
+   */
   id: string;
   type: ChatMessageType;
   place: Scope;
-  /** The id of the message that opened the thread; null outside threads. */
+  /** The id of the thread's first message; null outside threads. */
   thread: string | null;
   author: Person & { isBot: boolean };
-  /** Of people: as they typed it. Of the agent: standard Markdown. */
+  /** A person's text as typed; the agent's as standard Markdown. */
   text: string;
   at: number;
   state: ChatMessageState;
-  /** The agent was meant. */
+  /** The message is meant for the agent. */
   isAddressed: boolean;
   isDeleted: boolean;
   editedAt?: number;
-  /** One line about what is being done; empty when nothing is. */
+  /** One status line; empty when the agent is not working on it. */
   activity: string;
   card?: ApprovalCard;
   question?: QuestionCard;
-  /** With a receipt: the command as it was typed. */
+  /** With a receipt: the command as typed. */
   command?: string;
-  /** Only this person sees it. */
   onlyFor?: string;
   files: ChatFile[];
 }
 
-/** A message with its place in the order of all messages and changes. */
+/** A message with its position in the order of creation and of changes. */
 export interface StoredMessage extends ChatMessage {
-  /** Order of creation. */
   sequence: number;
-  /** Order of the last change over all messages: what an event stream goes on from. */
+  /** Order of the last change across all messages. Event streams resume from it. */
   revision: number;
-  /** Replies in the thread it opened, those that everybody sees. */
+  /** Visible to everybody, in the thread that this message opened. */
   replies: number;
   lastReplyAt: number | null;
-  /** Cards in that thread that wait for an answer. */
+  /** In that thread. */
   waitingCards: number;
 }
 

@@ -1,9 +1,11 @@
 /**
- * The local chat on disk: people, messages and files in one SQLite file, so that a reload or a restart shows everything.
+ * Keeps the local chat in one SQLite file: people, messages and files.
  *
- * Every change of a message takes the next revision, and a message carries only its newest state: whoever asks for the
- * changes since a revision gets each changed message once, however long they were away. The revision is made inside
- * the writing statement, so that two processes on one file never share one. A finished write survives `kill -9`.
+ * Every change of a message takes the next revision, and only the newest state of a message is stored. A reader of
+ * the
+ * changes since a revision gets each changed message once. The revision is computed inside the writing statement,
+ * so two
+ * processes on one file never share one. A finished write survives `kill -9`.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -15,27 +17,30 @@ import type { ChatFile, ChatMessage, Person, StoredMessage } from "./chat-messag
 
 export interface ChatStore {
   people(): Person[];
-  /** False, and nothing changed, when the id is taken. */
+  /** Returns false and changes nothing when the id is taken. */
   addPerson(person: Person): boolean;
   get(id: string): StoredMessage | undefined;
-  /** False, and nothing changed, when the id is taken. `isHandedOver` false: the agent has not durably kept it yet. */
+  /**
+   * Returns false and changes nothing when the id is taken. `isHandedOver` false: the agent has not durably kept it
+   * yet.
+   */
   insert(message: ChatMessage, isHandedOver: boolean): boolean;
-  /** Creates or replaces; a replaced message keeps its place in the order. */
+  /** Creates or replaces. A replaced message keeps its position. */
   put(message: ChatMessage): void;
   markHandedOver(id: string): void;
   notHandedOver(): StoredMessage[];
-  /** Messages outside threads, newest last, created before `before`. */
+  /** Messages outside threads that are older than `before`, newest last. */
   page(viewer: string, place: Scope, before: number, limit: number): StoredMessage[];
-  /** The newest of a thread, newest last, with the message that opened it first. */
+  /** The first message of a thread, then its newest replies, newest last. */
   thread(viewer: string, id: string, limit: number): StoredMessage[];
   /** The agent was addressed in the thread or has written in it. */
   isAgentsThread(id: string): boolean;
   revision(): number;
-  /** Of what `viewer` may see, in order of revision. */
+  /** What `viewer` may see, in order of revision. */
   changes(viewer: string, since: number, limit: number): StoredMessage[];
   saveFile(file: ChatFile, content: Uint8Array): void;
   file(id: string): { file: ChatFile; content: Uint8Array } | undefined;
-  /** Called after every change made through this store. */
+  /** Calls back after every change made through this store. */
   onChange(listener: () => void): () => void;
   close(): void;
 }
@@ -88,7 +93,10 @@ export function createChatStore(path: string): ChatStore {
     return rows(`SELECT ${columns} FROM messages message ${rest}`, values).map(storedMessage);
   }
 
-  /** Both are one transaction: whoever sees the reply sees the right count on the message above it. */
+  /**
+   * Writes the message and updates its thread in one transaction, so that readers always see a matching reply
+   * count.
+   */
   function write(message: ChatMessage, isHandedOver: boolean, conflict: string): boolean {
     database.exec("BEGIN IMMEDIATE");
     try {
@@ -170,7 +178,7 @@ export function createChatStore(path: string): ChatStore {
   };
 }
 
-/** For as long as another process writes. */
+/** How long to wait while another process writes. */
 const busyTimeoutMs = 5_000;
 
 function open(path: string): DatabaseSync {

@@ -1,17 +1,17 @@
 /**
- * The one place that makes and reads conversation ids of the local platform:
+ * Formats and parses the conversation ids of the local platform. No other file does.
  *
- *   local:dm:<person>                           the private session of a person with the agent
+ *   local:dm:<person>                           a person's private conversation with the agent
  *   local:channel:<channel>:<message>           the thread that a message opened
- *   local:channel:<channel>                     the channel itself, for commands and posts that answer nobody
+ *   local:channel:<channel>                     the channel itself, for commands and unprompted posts
  *
- * Parts are percent-encoded, so that a name with a colon can't pass for two parts.
+ * Parts are percent-encoded, so that a colon in a name never splits it.
  */
 import type { Scope } from "../../ports/message.ts";
 
 export type LocalConversation =
   | { type: "dm"; person: string }
-  /** `thread` is the id of the message that opened it; null: the channel itself. */
+  /** `thread` is the id of its first message; null: the channel itself. */
   | { type: "channel"; channel: string; thread: string | null };
 
 export function formatConversationId(conversation: LocalConversation): string {
@@ -34,12 +34,12 @@ function madeOf(type: string | undefined, name: string, thread: string | undefin
   return type === "channel" ? { type, channel: name, thread: thread ?? null } : undefined;
 }
 
-/** Who can see it: a thread has its channel's scope. */
+/** A thread has its channel's scope. */
 export function scopeOf(conversation: LocalConversation): Scope {
   return conversation.type === "dm" ? `dm:${conversation.person}` : `channel:${conversation.channel}`;
 }
 
-/** The conversation that a message in this place and thread belongs to. */
+/** The conversation of a message in this place and thread. */
 export function conversationOf(place: Scope, thread: string | null): LocalConversation {
   const name = place.slice(place.indexOf(":") + 1);
   return place.startsWith("dm:") ? { type: "dm", person: name } : { type: "channel", channel: name, thread };

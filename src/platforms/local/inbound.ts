@@ -1,18 +1,19 @@
 /**
  * What people do in the local chat, on its way to the agent:
  *
- *   say      kept in the chat, handed to the agent, and acknowledged only when the agent has durably kept it
- *   edit, remove, answer, command   the same for the rest
- *   redeliver   at connect: what was kept in the chat but never handed over, because the process ended in between
+ *   say                             stores the message, hands it over, and resolves when the agent has durably kept it
+ *   edit, remove, answer, command   likewise
+ *   redeliver                       at connect: hands over messages that an earlier process stored but did not hand over
  *
- * Refusals are `Refusal`s with an HTTP status and a sentence for the person; everything else that is thrown is a bug.
+ * A refusal is thrown as a `Refusal` with an HTTP status and a sentence for the person. Anything else thrown is a
+ * bug.
  */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { AnswerChoice, AnswerReceipt, Attachment, Author, InboundMessage, Scope } from "../../ports/message.ts";
 import type { PlatformHandlers } from "../../ports/platform.ts";
-import { saidByCommand } from "../shared/said-by-command.ts";
+import { askText } from "../shared/ask-text.ts";
 import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId } from "./conversation-id.ts";
@@ -27,7 +28,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Where something is said: a place, and the thread in it. */
+/** Where something is said. */
 export interface Spot {
   person: string;
   place: Scope;
@@ -46,7 +47,7 @@ export interface Inbound {
   remove(person: string, id: string): Promise<void>;
   answer(answer: ClickedAnswer): Promise<AnswerReceipt>;
   pick(pick: { person: string; messageId: string; questionId: string; option: number }): Promise<AnswerReceipt>;
-  /** `/remora ask …` is something said; every other command is answered by a receipt. */
+  /** `/remora ask …` is a message. A receipt answers every other command. */
   command(command: Spot & { name: string; rest: string }): Promise<StoredMessage>;
   redeliver(): Promise<void>;
 }
@@ -61,7 +62,7 @@ export interface ClickedAnswer {
   parts?: number[] | undefined;
 }
 
-export interface InboxOptions {
+export interface InboundOptions {
   store: ChatStore;
   channels: readonly string[];
   /** Undefined until the platform is connected. */
@@ -69,10 +70,10 @@ export interface InboxOptions {
   log: Log;
 }
 
-/** An image above this is named to the model, not shown to it. */
-const imageCapBytes = 1024 * 1024;
+/** The model gets the name of a larger image, not its content. */
+const maxImageBytes = 1024 * 1024;
 
-export function createInbound({ store, channels, handlers, log }: InboxOptions): Inbound {
+export function createInbound({ store, channels, handlers, log }: InboundOptions): Inbound {
   function connected(): PlatformHandlers {
     const connectedHandlers = handlers();
     if (connectedHandlers !== undefined) return connectedHandlers;
@@ -97,7 +98,6 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
     return author;
   }
 
-  /** Their own, that the agent or the person has not removed already. */
   function ownMessage(person: string, id: string): StoredMessage {
     const message = store.get(id);
     const isTheirs = message?.author.id === personOf(person).id && message.type === "message";
@@ -115,7 +115,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
     store.put(receiptFor({ place, thread, text: notice.text, onlyFor: author.id }));
   }
 
-  /** What can be clicked by this person, as they see it. */
+  /** A card or question that this person can see. */
   function clickable(person: string, messageId: string, type: StoredMessage["type"]): StoredMessage {
     const message = store.get(messageId);
     const isSeen = message?.type === type && (message.place.startsWith("channel:") || message.place === `dm:${person}`);
@@ -183,7 +183,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
       return await connected().onPick({ platform: "local", conversationId, questionId, option, by, at: Date.now() });
     },
     async command({ name, rest, ...spot }) {
-      const said = name === "ask" ? rest : saidByCommand(name, rest);
+      const said = name === "ask" ? rest : askText(name, rest);
       if (said !== undefined) return await say({ ...spot, text: said, files: [] }, true);
       const { place, thread, person } = spot;
       const by = authorOf(checkSpot(spot));
@@ -207,7 +207,7 @@ export function createInbound({ store, channels, handlers, log }: InboxOptions):
     },
     async redeliver() {
       for (const message of store.notHandedOver()) {
-        // One that still can't be kept must not keep the others, or the start, waiting; it is tried again at the next connect.
+        // A message that still fails must not block the others or the start. The next connect tries again.
         await handOver(message).catch((thrown: unknown) =>
           log.error({ messageId: message.id, error: messageOf(thrown) }, "could not redeliver a message"),
         );
@@ -255,7 +255,7 @@ function keepFiles(store: ChatStore, messageId: string, files: SentFile[]): Chat
 
 function inboundOf(message: StoredMessage, store: ChatStore): InboundMessage {
   const { id, place, at, isAddressed } = message;
-  // A message outside threads is the beginning of its own.
+  // A message outside threads opens its own.
   const conversation = conversationOf(place, message.thread ?? id);
   return {
     id,
@@ -274,14 +274,14 @@ function inboundOf(message: StoredMessage, store: ChatStore): InboundMessage {
 function attachmentOf(file: ChatFile, store: ChatStore): Attachment {
   const { name, mimeType, bytes } = file;
   const content = Buffer.from(store.file(file.id)?.content ?? []);
-  if (/^image\/(png|jpeg|gif|webp)$/.test(mimeType) && bytes <= imageCapBytes) {
+  if (/^image\/(png|jpeg|gif|webp)$/.test(mimeType) && bytes <= maxImageBytes) {
     return { name, mimeType, bytes, imageBase64: content.toString("base64") };
   }
   const text = content.toString("utf8");
   return text.includes("\0") || text.includes("\uFFFD") ? { name, mimeType, bytes } : { name, mimeType, bytes, text };
 }
 
-/** The message alone, as it is written back. */
+/** Without what the store computes. */
 function chatMessageOf(stored: StoredMessage): ChatMessage {
   const { sequence: _s, revision: _r, replies: _c, lastReplyAt: _l, waitingCards: _w, ...message } = stored;
   return message;

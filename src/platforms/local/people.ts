@@ -1,10 +1,10 @@
-/** Named people of the local chat: an id that rules and the ledger can carry is made from any name. */
+/** Adds people to the local chat, and derives an id from any name. */
 import type { Person } from "./chat-message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { Refusal } from "./inbound.ts";
 
-const mostPeople = 50;
+const maxPeople = 50;
 
 export function createPerson(store: ChatStore, givenName: string): Person {
   const name = givenName.replace(/\s+/gu, " ").trim();
@@ -12,7 +12,7 @@ export function createPerson(store: ChatStore, givenName: string): Person {
   if (!hasLetters || name.length > 40)
     throw new Refusal(400, "A name needs 1 to 40 characters, including a letter or digit.");
   const people = store.people();
-  if (people.length >= mostPeople) throw new Refusal(409, `This chat already has the maximum of ${mostPeople} people.`);
+  if (people.length >= maxPeople) throw new Refusal(409, `This chat already has the maximum of ${maxPeople} people.`);
   const taken = new Set([agent.id, ...people.map((person) => person.id)]);
   const base = slugOf(name) || "person";
   let id = base;

@@ -1,9 +1,9 @@
 /**
  * The local platform: a small chat on this machine, behind the same port as Discord and Slack.
  *
- *   connect   hands over what was said but never kept, then takes what people say
+ *   connect   redelivers messages that were never handed over, then accepts new ones
  *   reply     writes into the chat (reply.ts)
- *   mount     puts the page and its API on a web server, which checks who may use it
+ *   mount     adds the page and its API to a web server, which must check access
  */
 import type { Hono } from "hono";
 import type { Log } from "../../lib/log.ts";
@@ -16,7 +16,7 @@ import { createLocalReply } from "./reply.ts";
 import { mountRoutes } from "./routes.ts";
 
 export interface LocalPlatformOptions {
-  /** Where the chat is kept; `:memory:` for none. */
+  /** The chat's file; `:memory:` for none. */
   dataFile: string;
   /** Offered while a person types `/`. */
   commands(): { usage: string; description: string }[];
@@ -24,7 +24,7 @@ export interface LocalPlatformOptions {
 }
 
 export interface LocalPlatform extends Platform {
-  /** `app` must check token, origin and host before anything mounted on it is reached. */
+  /** `app` must check token, origin and host before any route mounted here. */
   mount(app: Hono): void;
 }
 
@@ -40,7 +40,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
   for (const person of firstPeople) store.addPerson(person);
   const ended = new AbortController();
   let connected: PlatformHandlers | undefined;
-  const inbox = createInbound({ store, channels, handlers: () => connected, log });
+  const inbound = createInbound({ store, channels, handlers: () => connected, log });
 
   function isOpen(conversation: LocalConversation): boolean {
     if (conversation.type === "dm") return store.people().some((person) => person.id === conversation.person);
@@ -58,7 +58,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
     async connect(handlers, signal) {
       connected = handlers;
       signal.addEventListener("abort", disconnect, { once: true });
-      await inbox.redeliver();
+      await inbound.redeliver();
     },
     chat: createLocalChatActions(store, channels),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
@@ -70,6 +70,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       disconnect();
       store.close();
     },
-    mount: (app) => mountRoutes(app, { store, inbox, channels, commands: options.commands, signal: ended.signal, log }),
+    mount: (app) =>
+      mountRoutes(app, { store, inbound, channels, commands: options.commands, signal: ended.signal, log }),
   };
 }

@@ -1,9 +1,11 @@
 /**
- * One reply in the local chat. Each segment is one message, edited in place; a card or a question is a message of its own
- * between two segments. Ids are made from the turn, the segment and the card, so that a reply that is resumed after a crash writes
- * the same messages, whatever was kept of them.
+ * One reply in the local chat. Each segment is one message, edited in place. A card or question is a message of its
+ * own
+ * between two segments. Ids derive from the turn, segment and card, so a reply resumed after a crash writes the
+ * same
+ * messages.
  *
- * What is written while text streams in is gathered for a moment; the first words, a card and the end never wait.
+ * Streaming text is shown at short intervals. The first words, a card and the end never wait.
  */
 import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
@@ -27,11 +29,10 @@ export interface LocalReplyOptions {
   log: Log;
 }
 
-/** The least time between two partial texts. */
-const gatherMs = 50;
-const fileCapBytes = 20 * 1024 * 1024;
+const minUpdateIntervalMs = 50;
+const maxFileBytes = 20 * 1024 * 1024;
 
-/** The message of the open segment, as it is to be shown. */
+/** The message of the open segment, as it should look. */
 interface OpenSegment {
   number: number;
   isKept: boolean;
@@ -41,7 +42,7 @@ interface OpenSegment {
 
 export function createLocalReply(options: LocalReplyOptions): Reply {
   const { store, target, posts, log } = options;
-  /** Keys of the cards and questions that are posted. */
+  /** Keys of posted cards and questions. */
   const posted = new Set<string>();
   const segment: OpenSegment = { number: 0, isKept: false, text: "", activity: "" };
   let begun: Promise<void> | undefined;
@@ -65,7 +66,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return `r.${target.turnId}.text.${segment.number}`;
   }
 
-  /** Where the reply goes. A conversation that is not there is nowhere. */
+  /** Throws `platform.no-route` when the conversation does not exist. */
   function spot(): Pick<ChatMessage, "place" | "thread"> {
     const conversation = parseConversationId(target.conversationId);
     if (conversation === undefined || !options.isOpen(conversation)) throw noRoute(target.conversationId);
@@ -96,7 +97,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     await begun;
     Object.assign(segment, change);
     if (timer !== undefined) return;
-    const wait = shownAt + gatherMs - Date.now();
+    const wait = shownAt + minUpdateIntervalMs - Date.now();
     if (wait <= 0) return await show("streaming");
     timer = setTimeout(() => {
       show("streaming").catch((thrown: unknown) =>
@@ -113,13 +114,13 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     await show(state, attached.files);
   }
 
-  /** A card may stand below an answer that has ended: that stays as it is, with its files, done or failed. */
+  /** A card may follow an answer that has ended. That answer stays as it is. */
   function hasEnded(): boolean {
     const state = store.get(textId())?.state;
     return timer === undefined && (state === "done" || state === "failed");
   }
 
-  /** Closes the open segment and posts below it; what is posted already is rewritten. */
+  /** Closes the open segment and posts below it. Rewrites a message that is already posted. */
   async function postBelow(key: string, messageFor: () => ChatMessage): Promise<void> {
     begun ??= begin();
     await begun;
@@ -178,7 +179,7 @@ function agentsMessage(
   return { isDeleted: false, ...said, type: "message", author: agent, isAddressed: false };
 }
 
-/** The chat keeps its own copy: what a tool wrote may change later. What can't be attached is said, not left out. */
+/** Copies the files, because a tool may change them later. A file that can't be attached becomes a note. */
 export async function attach(
   store: ChatStore,
   ownerId: string,
@@ -189,7 +190,7 @@ export async function attach(
   for (const [index, { name, path, mimeType }] of files.entries()) {
     try {
       const { size } = await stat(path);
-      if (size > fileCapBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(fileCapBytes)}`);
+      if (size > maxFileBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}`);
       const file: ChatFile = { id: `r.${ownerId}.file.${index}`, name, mimeType, bytes: size };
       store.saveFile(file, await readFile(path));
       attached.push(file);

@@ -1,12 +1,13 @@
 /**
- * The HTTP surface of the local chat: the page and its files under `/` and `/local/`, the API under `/local/api/`.
+ * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`.
  *
- *   GET    state, messages, events, files/:id
- *   POST   messages (202 once durably kept), answers, commands, people
+ *   GET             state, messages, events, files/:id
+ *   POST            messages (202 once durably kept), answers, picks, commands, people
  *   PATCH, DELETE   messages/:id
  *
- * It trusts whoever gets here: token, origin and host are checked by the server that it is mounted on. Bodies are read
- * as JSON up to a size, checked, and refused with a sentence.
+ * The server must check token, origin and host before a request gets here. Bodies are size-limited JSON, validated,
+ * and
+ * refused with a sentence.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -26,7 +27,7 @@ import { createPerson } from "./people.ts";
 
 export interface RoutesOptions {
   store: ChatStore;
-  inbox: Inbound;
+  inbound: Inbound;
   channels: readonly string[];
   /** Offered while a person types `/`. */
   commands(): { usage: string; description: string }[];
@@ -35,9 +36,9 @@ export interface RoutesOptions {
   log: Log;
 }
 
-const bodyCapBytes = 2 * 1024 * 1024;
+const maxBodyBytes = 2 * 1024 * 1024;
 const pageSize = 50;
-const threadSize = 500;
+const maxThreadMessages = 500;
 
 const identifier = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, "8 to 64 letters, digits, _ or -");
 const spot = {
@@ -80,10 +81,10 @@ export function mountRoutes(app: Hono, options: RoutesOptions): void {
     context.header("Cache-Control", "no-store");
     await next();
   });
-  const tooLarge = `Too large: a message and its attachments can total at most ${bodyCapBytes / 1024 / 1024} MB. Send less, or put the text into a file that a tool can read.`;
+  const tooLarge = `Too large: a message and its attachments can total at most ${maxBodyBytes / 1024 / 1024} MB. Send less, or put the text into a file that a tool can read.`;
   app.use(
     "/local/api/*",
-    bodyLimit({ maxSize: bodyCapBytes, onError: (context) => context.json({ error: tooLarge }, 413) }),
+    bodyLimit({ maxSize: maxBodyBytes, onError: (context) => context.json({ error: tooLarge }, 413) }),
   );
   mountReading(app, options);
   mountWriting(app, options);
@@ -115,7 +116,7 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
     const people = store.people();
     const me = people.find((person) => person.id === context.req.query("person")) ?? people[0];
     if (me === undefined) return context.json({ error: "There are no people in this chat." }, 404);
-    // The revision is read first: what changes meanwhile comes again through the events.
+    // Read the revision first: later changes arrive again as events.
     const revision = store.revision();
     const places: Scope[] = [...channels.map((channel): Scope => `channel:${channel}`), `dm:${me.id}`];
     const messages = Object.fromEntries(
@@ -125,7 +126,7 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
   });
   app.get("/local/api/messages", (context) => {
     const { person = "", place = "", thread, before } = context.req.query();
-    if (thread !== undefined) return context.json({ messages: store.thread(person, thread, threadSize) });
+    if (thread !== undefined) return context.json({ messages: store.thread(person, thread, maxThreadMessages) });
     const end = before === undefined ? Number.MAX_SAFE_INTEGER : Number.parseInt(before, 10) || 0;
     return context.json({ messages: store.page(person, place as Scope, end, pageSize) });
   });
@@ -147,8 +148,8 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
   });
 }
 
-function mountWriting(app: Hono, { store, inbox, log }: RoutesOptions): void {
-  /** Reads and checks the body, does the work, and makes an answer of a refusal. */
+function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
+  /** Validates the body, does the work, and answers a refusal with its sentence. */
   async function taking<T>(
     context: Context,
     body: z.ZodType<T>,
@@ -168,30 +169,30 @@ function mountWriting(app: Hono, { store, inbox, log }: RoutesOptions): void {
 
   app.post("/local/api/messages", (context) =>
     taking(context, bodies.message, async ({ attachments, id, text, ...input }) => {
-      const message = await inbox.say({ ...spotOf(input), id, text, files: attachments.map(sentFile) });
+      const message = await inbound.say({ ...spotOf(input), id, text, files: attachments.map(sentFile) });
       return context.json({ message }, 202);
     }),
   );
   app.patch("/local/api/messages/:id", (context) =>
     taking(context, bodies.edit, async ({ person, text }) =>
-      context.json({ message: await inbox.edit(person, context.req.param("id"), text) }),
+      context.json({ message: await inbound.edit(person, context.req.param("id"), text) }),
     ),
   );
   app.delete("/local/api/messages/:id", (context) =>
     taking(context, bodies.edit.pick({ person: true }), async ({ person }) => {
-      await inbox.remove(person, context.req.param("id"));
+      await inbound.remove(person, context.req.param("id"));
       return context.body(null, 204);
     }),
   );
   app.post("/local/api/answers", (context) =>
-    taking(context, bodies.answer, async (answer) => context.json(await inbox.answer(answer))),
+    taking(context, bodies.answer, async (answer) => context.json(await inbound.answer(answer))),
   );
   app.post("/local/api/picks", (context) =>
-    taking(context, bodies.pick, async (pick) => context.json(await inbox.pick(pick))),
+    taking(context, bodies.pick, async (pick) => context.json(await inbound.pick(pick))),
   );
   app.post("/local/api/commands", (context) =>
     taking(context, bodies.command, async ({ name, rest, ...input }) =>
-      context.json({ message: await inbox.command({ ...spotOf(input), name, rest }) }, 202),
+      context.json({ message: await inbound.command({ ...spotOf(input), name, rest }) }, 202),
     ),
   );
   app.post("/local/api/people", (context) =>

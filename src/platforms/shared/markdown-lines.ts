@@ -1,23 +1,26 @@
 /**
- * What each line of a Markdown text is, as far as a cut must know: fences with their bodies, tables, beginnings of blocks.
+ * Classifies each line of a Markdown text as far as a cut must know: fences with their bodies, tables, starts of
+ * blocks.
  *
- * Fences are read as models write them: indented in list items, behind list markers, inside quotes. A quoted fence ends with
- * its quote. An opening line longer than `longestOpening`, which could not be repeated in every part, is plain text.
+ * Fences may be indented in list items, follow list markers, or stand in quotes, as models write them. A quoted
+ * fence ends
+ * with its quote. An opening line longer than `maxOpeningLength` can't be repeated in every part, so it is plain
+ * text.
  */
 
 export interface Fence {
-  /** Blanks and quote marks in front of the fence; a list marker counts as blanks of its width. */
+  /** Blanks and quote marks before the fence. A list marker counts as blanks of its width. */
   prefix: string;
   /** The backticks or tildes. */
   marks: string;
-  /** What follows them, with the blanks around it. */
+  /** The info string, with surrounding blanks. */
   info: string;
 }
 
 export type LineType =
   | "blank"
   | "text"
-  /** A heading, list item, rule or quote: a good place to begin a part with. */
+  /** A heading, list item, rule or quote: a good place to start a part. */
   | "block"
   | "table-head"
   | "table-delimiter"
@@ -28,10 +31,10 @@ export type LineType =
 
 export interface Line {
   type: LineType;
-  /** Offsets in the text; `end` is that of the line feed, or of the end of the text. */
+  /** Offsets in the text; `end` is the line feed, or the end of the text. */
   start: number;
   end: number;
-  /** With the three types of fence. */
+  /** With the three fence types. */
   fence?: Fence;
 }
 
@@ -39,10 +42,10 @@ const opening = /^((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(`{3,}|~{3
 const closing = /^(?:[ \t]*>)*[ \t]*(`{3,}|~{3,})[ \t\r]*$/;
 const blockStart = /^[ \t]*(?:#{1,6}[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t]|>|-{3,}[ \t\r]*$|\*{3,}[ \t\r]*$)/;
 const tableDelimiter = /^[ \t>]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?[ \t]*)?\r?$/;
-/** A delimiter row is short; nothing longer is looked at. */
-const longestDelimiter = 2_000;
+/** Delimiter rows are short. Longer lines are not tested. */
+const maxDelimiterLength = 2_000;
 
-export function scanLines(text: string, longestOpening: number): Line[] {
+export function scanLines(text: string, maxOpeningLength: number): Line[] {
   const lines: Line[] = [];
   let fence: Fence | undefined;
   let isTable = false;
@@ -55,7 +58,7 @@ export function scanLines(text: string, longestOpening: number): Line[] {
       if (isEnd) fence = undefined;
       continue;
     }
-    fence = openedBy(line, longestOpening);
+    fence = openedBy(line, maxOpeningLength);
     const previous = lines.at(-1);
     const type: LineType = fence === undefined ? typeOf(line, isTable, previous, text) : "fence-open";
     if (type === "table-delimiter" && previous !== undefined) previous.type = "table-head";
@@ -65,12 +68,12 @@ export function scanLines(text: string, longestOpening: number): Line[] {
   return lines;
 }
 
-/** The fence that a line opens outside any other. */
-export function openedBy(line: string, longestOpening: number): Fence | undefined {
+/** The fence that this line opens when no other is open. */
+export function openedBy(line: string, maxOpeningLength: number): Fence | undefined {
   const found = opening.exec(line);
-  if (found === null || line.length > longestOpening) return undefined;
+  if (found === null || line.length > maxOpeningLength) return undefined;
   const [, prefix = "", marks = "", info = ""] = found;
-  // Backticks behind backticks are a code span.
+  // More backticks in the line make it a code span.
   if (marks.startsWith("`") && info.includes("`")) return undefined;
   return { prefix: prefix.replace(/[^\s>]/g, " "), marks, info: info.trimEnd() };
 }
@@ -84,7 +87,7 @@ function typeOf(line: string, isTable: boolean, previous: Line | undefined, text
   if (line.trim() === "") return "blank";
   if (isTable && line.includes("|")) return "table-row";
   const isBelowText = previous?.type === "text" && text.slice(previous.start, previous.end).includes("|");
-  if (isBelowText && line.length <= longestDelimiter && tableDelimiter.test(line)) return "table-delimiter";
+  if (isBelowText && line.length <= maxDelimiterLength && tableDelimiter.test(line)) return "table-delimiter";
   return blockStart.test(line) ? "block" : "text";
 }
 

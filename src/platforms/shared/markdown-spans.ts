@@ -1,6 +1,7 @@
 /**
- * What must not be cut within a line: code spans, links and images, addresses, `<…>` marks such as mentions, and short
- * emphasis. Each pattern is bounded, so that no text is slow to read.
+ * Spans within a line that must not be cut: code spans, links and images, addresses, `<…>` marks such as mentions,
+ * and
+ * short emphasis. Every pattern is bounded, so that no text is slow to scan.
  */
 
 export interface Span {
@@ -15,7 +16,7 @@ const patterns = [
   /(\*\*|__|~~|\|\|)(?=\S)[^\n]{1,300}?(?<=\S)\1/g,
 ];
 
-/** Spans that begin in `text`, by their offsets in it, in order; those that overlap are one. */
+/** Spans that start in `text`, in order, as offsets. Overlapping spans are merged. */
 export function unbreakableSpans(text: string): Span[] {
   const spans = codeSpans(text);
   for (const pattern of patterns) {

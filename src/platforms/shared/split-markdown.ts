@@ -1,20 +1,23 @@
 /**
  * Splits standard Markdown into parts of at most `limit` characters (UTF-16 units):
  *
- *   1. lines are read for what they are (markdown-lines.ts)
- *   2. each part is filled, and cut where it hurts least: between paragraphs and blocks, then lines, then lines of code, then
- *      rows of a table, then words, then characters as people see them
- *   3. a fence that is open at a cut, or at the end, is closed; after the cut it is opened again with the same info string
+ *   1. classifies the lines (markdown-lines.ts)
+ *   2. fills each part and picks the best cut: between paragraphs and blocks, then lines, then lines of code, then table
+ *      rows, then words, then graphemes
+ *   3. closes a fence that is open at a cut or at the end, and reopens it after the cut with the same info string
  *
- * The parts without those added lines, put together, are the text up to blanks at the cuts. A link, a code span or a row is cut only
- * when it is longer than a part. A blank text has no parts.
+ * Without those added lines, the joined parts are the text, up to blanks at the cuts. A link, code span or table
+ * row is cut
+ * only when it is longer than a part. A blank text has no parts. The file is over 250 lines because all of its
+ * functions
+ * share one model of a cut.
  */
 import { closes, type Fence, type Line, openedBy, scanLines } from "./markdown-lines.ts";
 import { type Span, unbreakableSpans } from "./markdown-spans.ts";
 
-export const leastLimit = 100;
+export const minPartLength = 100;
 
-/** Where a part ends, and where the next one begins. */
+/** Where a part ends, and where the next one starts. */
 interface Cut {
   end: number;
   next: number;
@@ -29,9 +32,10 @@ interface Source {
 }
 
 export function splitMarkdown(text: string, limit: number): string[] {
-  if (limit < leastLimit) throw new RangeError(`a part must have room for ${leastLimit} characters, not ${limit}`);
+  if (limit < minPartLength)
+    throw new RangeError(`a part must have room for ${minPartLength} characters, not ${limit}`);
   const trimmed = text.trimEnd();
-  const source = { text: trimmed, lines: scanLines(trimmed, longestOpening(limit)), limit };
+  const source = { text: trimmed, lines: scanLines(trimmed, maxOpeningLength(limit)), limit };
   const parts: string[] = [];
   let cut: Cut = { end: 0, next: skipBlankLines(trimmed, 0) };
   let index = 0;
@@ -46,7 +50,7 @@ export function splitMarkdown(text: string, limit: number): string[] {
   return parts;
 }
 
-function longestOpening(limit: number): number {
+function maxOpeningLength(limit: number): number {
   return Math.floor(limit / 4);
 }
 
@@ -58,7 +62,7 @@ function closingOf({ prefix, marks }: Fence): string {
   return prefix + marks;
 }
 
-/** The cut at the end of the text, when everything left fits. */
+/** The cut at the end of the text, when all of the rest fits. */
 function lastCut({ text, lines }: Source, from: number, room: number): Cut | undefined {
   const last = lines.at(-1);
   const fence = last?.type === "fence-open" || last?.type === "fence-body" ? last.fence : undefined;
@@ -70,41 +74,43 @@ function closingLength(fence: Fence | undefined): number {
   return fence === undefined ? 0 : closingOf(fence).length + 1;
 }
 
-/** How much of a part must be full for a cut of each rank, best first; a worse place that fills more is taken else. */
-const leastFill = [0.5, 0.5, 0.5, 0.4, 0.4];
-const fillBeforeWords = 0.25;
-const neverRank = leastFill.length;
+/**
+ * Minimum fill of a part for a cut of each rank, best rank first. Below it, a worse cut that fills more is chosen.
+ */
+const minFill = [0.5, 0.5, 0.5, 0.4, 0.4];
+const minFillBeforeWords = 0.25;
+const neverRank = minFill.length;
 
-interface Candidate {
+interface PossibleCut {
   rank: number;
-  /** Of the part, with what closes its fence. */
+  /** Of the part, including the line that closes its fence. */
   length: number;
   end: number;
-  /** The line that the next part begins with, or the blank ones before it. */
+  /** The first line of the next part, or the blank lines before it. */
   line: Line;
 }
 
 function nextCut(source: Source, from: number, index: number, room: number): Cut {
-  const { candidates, overflowing } = lineCuts(source, from, index, room);
-  const at = ({ end, line }: Candidate) => {
+  const { cuts, overflowing } = lineCuts(source, from, index, room);
+  const at = ({ end, line }: PossibleCut) => {
     const fence = openBefore(line);
     return cutAt(end, fence === undefined ? skipBlankLines(source.text, line.start) : line.start, fence);
   };
-  for (const [rank, fill] of leastFill.entries()) {
-    const found = candidates.findLast((each) => each.rank === rank && each.length >= fill * room);
+  for (const [rank, fill] of minFill.entries()) {
+    const found = cuts.findLast((each) => each.rank === rank && each.length >= fill * room);
     if (found !== undefined) return at(found);
   }
-  const best = candidates.findLast((each) => each.rank < neverRank);
-  if (best !== undefined && (best.length >= fillBeforeWords * room || isWholeInOnePart(overflowing, source.limit))) {
+  const best = cuts.findLast((each) => each.rank < neverRank);
+  if (best !== undefined && (best.length >= minFillBeforeWords * room || isWholeInOnePart(overflowing, source.limit))) {
     return at(best);
   }
   const inLine = cutInLine(source, overflowing, from, room);
   if (inLine !== undefined) return inLine;
-  const last = best ?? candidates.at(-1);
+  const last = best ?? cuts.at(-1);
   return last === undefined ? hardCut(source, overflowing, from, room) : at(last);
 }
 
-/** A row or a fence line is better at the top of the next part than cut. */
+/** A row or fence line should start the next part rather than be cut. */
 function isWholeInOnePart(line: Line, limit: number): boolean {
   const isOneLine = line.type.startsWith("table") || line.type === "fence-open" || line.type === "fence-close";
   return isOneLine && line.end - line.start <= limit;
@@ -112,7 +118,7 @@ function isWholeInOnePart(line: Line, limit: number): boolean {
 
 /** Cuts between lines that leave at most `room`, and the line in which the room ends. */
 function lineCuts({ text, lines }: Source, from: number, index: number, room: number) {
-  const candidates: Candidate[] = [];
+  const cuts: PossibleCut[] = [];
   let overflowing = lines[index] as Line;
   for (let at = index + 1; at < lines.length; at++) {
     const [before, line] = [lines[at - 1] as Line, lines[at] as Line];
@@ -122,14 +128,14 @@ function lineCuts({ text, lines }: Source, from: number, index: number, room: nu
     const length = end - from + closingLength(fence);
     if (length > room) continue;
     overflowing = line;
-    // Behind a blank line it would be the same cut as before it.
+    // After a blank line, it would be the same cut as before it.
     if (end <= from || (before.type === "blank" && fence === undefined)) continue;
-    candidates.push({ rank: rankOf(before, line), length, end, line });
+    cuts.push({ rank: rankOf(before, line), length, end, line });
   }
-  return { candidates, overflowing };
+  return { cuts, overflowing };
 }
 
-/** The fence that is open where a line begins. */
+/** The fence that is open at the start of a line. */
 function openBefore({ type, fence }: Line): Fence | undefined {
   return type === "fence-body" || type === "fence-close" ? fence : undefined;
 }
@@ -138,7 +144,7 @@ function cutAt(end: number, next: number, fence: Fence | undefined): Cut {
   return fence === undefined ? { end, next } : { end, next, fence };
 }
 
-/** How little a cut between two lines hurts: 0 not at all; `neverRank` only when there is no other. */
+/** How bad a cut between two lines is: 0 is best, `neverRank` only when there is no other. */
 function rankOf(before: Line, line: Line): number {
   switch (line.type) {
     case "blank":
@@ -161,7 +167,7 @@ function rankOf(before: Line, line: Line): number {
   }
 }
 
-/** A cut within the line that does not fit; undefined when none of it would. */
+/** A cut within the line that does not fit; undefined when there is none. */
 function cutInLine(source: Source, line: Line, from: number, room: number): Cut | undefined {
   if (line.type === "fence-open" || line.type === "fence-close") return undefined;
   const { text } = source;
@@ -176,13 +182,13 @@ function cutInLine(source: Source, line: Line, from: number, room: number): Cut 
   return end > from ? cutAt(endOfText(text, from, end), skipBlanks(text, end), undefined) : undefined;
 }
 
-/** Behind the last word that ends outside spans; else before the span that is in the way; else behind any word; else anywhere. */
+/** After the last word outside spans, else before the span in the way, else after any word, else anywhere. */
 function wordCut(source: Source, line: Line, range: { from: number; start: number; most: number }): number {
   const { text, limit } = source;
   const { from, start, most } = range;
   const spans = unbreakableSpans(text.slice(start, Math.min(line.end, most + limit)));
   const isSafe = (at: number) => at > from && safeCut(source, line, start, at) === at;
-  const least = start + fillBeforeWords * (most - start);
+  const least = start + minFillBeforeWords * (most - start);
   const found = lastWordEnd(text, least, most, spans, start);
   if (found !== undefined && isSafe(found)) return found;
   const inTheWay = spans.find((span) => start + span.start < most && most < start + span.end);
@@ -207,17 +213,17 @@ function isWordEnd(text: string, at: number): boolean {
   return /[\s。、！？，；：]/u.test(text[at - 1] ?? "") || /\s/u.test(text[at] ?? "");
 }
 
-/** A line of nothing but fence marks has no such place. */
-const mostSteps = 100;
+/** A line of nothing but fence marks has no safe place. */
+const maxSteps = 100;
 
-/** Moved to the left while either side of the cut would read as a fence that was none. */
+/** Moves the cut to the left while either side of it would read as a new fence. */
 function safeCut({ text, limit }: Source, line: Line, start: number, wanted: number): number {
   const isFence = (piece: string) =>
     line.type === "fence-body" && line.fence !== undefined
       ? closes(piece, line.fence)
-      : openedBy(piece, longestOpening(limit)) !== undefined;
+      : openedBy(piece, maxOpeningLength(limit)) !== undefined;
   let at = wanted;
-  for (let steps = 0; at > start && steps < mostSteps; steps++) {
+  for (let steps = 0; at > start && steps < maxSteps; steps++) {
     if (!isFence(text.slice(start, at)) && !isFence(text.slice(at, line.end).trimStart())) return at;
     at = graphemeStart(text, start, at - 1);
   }
@@ -225,13 +231,13 @@ function safeCut({ text, limit }: Source, line: Line, start: number, wanted: num
 }
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** The last beginning of a character, as people see characters, at or before `at`. */
+/** The last grapheme boundary at or before `at`. */
 function graphemeStart(text: string, start: number, at: number): number {
   if (at <= start) return start;
   const found = segmenter.segment(text.slice(start, at + 64)).containing(at - start);
   const boundary = start + (found?.index ?? at - start);
   if (boundary > start) return boundary;
-  // One that is longer than a part: between its code points.
+  // A grapheme longer than a part is cut between its code points.
   return /[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at;
 }
 
@@ -242,7 +248,6 @@ function hardCut({ text }: Source, line: Line, from: number, room: number): Cut 
   return cutAt(end, end, open);
 }
 
-/** Without the blanks at its end. */
 function endOfText(text: string, from: number, end: number): number {
   return from + text.slice(from, end).trimEnd().length;
 }
@@ -251,7 +256,7 @@ function skipBlanks(text: string, at: number): number {
   return at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0);
 }
 
-/** Blank lines are skipped; the indentation of the line that follows is kept. */
+/** Skips blank lines, and keeps the indentation of the line that follows. */
 function skipBlankLines(text: string, at: number): number {
   return at + (/^(?:[^\S\n]*\n)*/.exec(text.slice(at))?.[0].length ?? 0);
 }

@@ -1,31 +1,40 @@
 /**
- * States that replace each other, shown with a least time between them: edits of a message while its text streams in.
+ * Shows states that replace each other with a minimum time between them, such as edits of a message that streams
+ * in.
  *
- *   offer   the first state is shown at once; of those that come too soon only the newest waits
- *   stop    nothing waits any more, and what is under way has ended: whoever goes on alone overtakes nothing
+ *   offer   shows the first state at once; of states that come too soon, only the newest waits
+ *   stop    drops the waiting state and resolves when the running update has ended
  *
- * The newest state is always shown in the end: one that failed is tried again, ever more slowly, unless a newer one has taken its place.
- * The time is counted from the end of a show, so that waiting for a rate limit is no reason for a second show right after it.
+ * The newest state is always shown in the end. A failed update is retried with growing pauses, unless a newer state
+ * has
+ * replaced it. The pause starts when an update ends, so that waiting for a rate limit does not cause a second
+ * update right
+ * after it.
  */
 
-export interface PacedOptions<T> {
-  /** Least time between the end of a show and the next one, in milliseconds. */
-  everyMs: number;
-  /** One at a time. Rejects when the state could not be shown. */
+export interface ThrottledUpdatesOptions<T> {
+  /** Between the end of an update and the start of the next one. */
+  minIntervalMs: number;
+  /** Called for one state at a time. Rejects when the state could not be shown. */
   show(state: T): Promise<void>;
   onFailure(thrown: unknown): void;
   now?: () => number;
 }
 
-export interface Paced<T> {
-  /** Resolves when the state was shown, if that begins at once, else when it is taken. Never rejects. */
+export interface ThrottledUpdates<T> {
+  /** Resolves when the state was shown, if that starts at once, else when it is queued. Never rejects. */
   offer(state: T): Promise<void>;
   stop(): Promise<void>;
 }
 
-const longestPauseMs = 30_000;
+const maxPauseMs = 30_000;
 
-export function createPaced<T>({ everyMs, show, onFailure, now = Date.now }: PacedOptions<T>): Paced<T> {
+export function createThrottledUpdates<T>({
+  minIntervalMs,
+  show,
+  onFailure,
+  now = Date.now,
+}: ThrottledUpdatesOptions<T>): ThrottledUpdates<T> {
   let waiting: { state: T } | undefined;
   let underWay: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -36,11 +45,11 @@ export function createPaced<T>({ everyMs, show, onFailure, now = Date.now }: Pac
     try {
       await show(state);
       failures = 0;
-      nextAt = now() + everyMs;
+      nextAt = now() + minIntervalMs;
     } catch (thrown) {
       failures++;
       waiting ??= { state };
-      nextAt = now() + Math.min(everyMs * 2 ** failures, longestPauseMs);
+      nextAt = now() + Math.min(minIntervalMs * 2 ** failures, maxPauseMs);
       onFailure(thrown);
     }
     underWay = undefined;
@@ -73,7 +82,7 @@ export function createPaced<T>({ everyMs, show, onFailure, now = Date.now }: Pac
       clearTimeout(timer);
       timer = undefined;
       await underWay;
-      // A state that failed meanwhile waits again.
+      // A failed update puts its state back.
       waiting = undefined;
       clearTimeout(timer);
       timer = undefined;

@@ -14,29 +14,29 @@ import { createLruMap } from "../../lib/lru-map.ts";
 import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { Store } from "../../ports/store.ts";
+import { withTimeout } from "../shared/with-timeout.ts";
 import { createSlackApi, type SlackApi } from "./api/api.ts";
 import { isTokenProblem } from "./api/api-problems.ts";
 import { createHealth } from "./api/health.ts";
 import { createHttpReceiver, type HttpReceiver } from "./api/http-receiver.ts";
 import { createIdentity } from "./api/identity.ts";
 import { createPeople } from "./api/people.ts";
-import { createPaces } from "./api/rate-limiter.ts";
+import { createRateLimiter } from "./api/rate-limiter.ts";
 import { createSdkLogger } from "./api/sdk-logger.ts";
 import { createSocketReceiver } from "./api/socket-receiver.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
 import { createFileReader } from "./inbound/attachments.ts";
 import { createCatchUp } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
-import { createIntake } from "./inbound/inbound.ts";
+import { createInbound } from "./inbound/inbound.ts";
 import { addListeners } from "./inbound/listeners.ts";
 import { createThreads } from "./inbound/threads.ts";
 import { createCardForms } from "./interactions/card-forms.ts";
-import { createSlash } from "./interactions/commands.ts";
-import { createClicks } from "./interactions/interactions.ts";
-import { within } from "./interactions/within.ts";
+import { createCommands } from "./interactions/commands.ts";
+import { createInteractions } from "./interactions/interactions.ts";
 import { createAssistantPane } from "./outbound/assistant-pane.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
-import { createTeller } from "./outbound/ephemeral-reply.ts";
+import { createEphemeralReplies } from "./outbound/ephemeral-reply.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
 import { createSlackReply } from "./outbound/reply.ts";
 import { createStreaming } from "./outbound/streaming.ts";
@@ -70,9 +70,10 @@ export interface SlackPlatform extends Platform {
 
 const nothing = z.unknown();
 /** How long the start waits for Slack; then it goes on trying beside the rest. */
-const connectWithinMs = 10_000;
+const maxConnectMs = 10_000;
+const maxReactionMs = 5_000;
 const waitForSlackMs = 86_400_000;
-const recentAuthors = 5_000;
+const maxKnownAuthors = 5_000;
 
 export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatform {
   const { access, store, log, now = Date.now } = options;
@@ -89,17 +90,17 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
   const threads = createThreads(store);
   const cursors = createCursors(store, log);
-  const authors = createLruMap<string>(recentAuthors);
+  const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
   const posting = new Map<string, Promise<void>>();
-  const paces = createPaces(now);
-  const streaming = createStreaming({ api, mode: options.streaming, people, paces, authors, log, now });
+  const rateLimiter = createRateLimiter(now);
+  const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
   const http: HttpReceiver | undefined =
     transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
   let receiver: Receiver | undefined;
 
   function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(isFirst: boolean): void } {
-    const tell = createTeller(api);
+    const tell = createEphemeralReplies(api);
     const pane = createAssistantPane({ api, handlers, identity, people, log, now });
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
@@ -107,13 +108,13 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     };
     const readFiles = createFileReader({ api, token: access.botToken, ...where, log, signal: ended.signal });
     const shared = { handlers, api, identity, people, tell, log };
-    const intake = createIntake({
+    const inbound = createInbound({
       ...{ ...shared, readFiles, threads, cursors, authors, onTaken, isAllowedBot: options.isAllowedBot },
       tell: (message, notice) => tellWhy(tell, message, notice),
     });
-    const catchUp = createCatchUp({ api, cursors, take: intake.message, log, signal: ended.signal });
-    const clicks = createClicks({ ...shared, forms });
-    const slash = createSlash({ ...shared, threads, authors, onTaken });
+    const catchUp = createCatchUp({ api, cursors, take: inbound.message, log, signal: ended.signal });
+    const interactions = createInteractions({ ...shared, forms });
+    const commands = createCommands({ ...shared, threads, authors, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
       fetchMissed: (isFirst) => void catchUp.run(isFirst ? "start" : "reconnect"),
@@ -135,7 +136,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         // A listener's failure is the receiver's to answer.
         app.error((thrown) => Promise.reject(thrown));
         addListeners(app, {
-          ...{ intake, clicks, slash, home, pane },
+          ...{ inbound, interactions, commands, home, pane },
           onGroupsChanged: people.forgetGroups,
           onRevoked: (what) =>
             health.disconnected(`the app was removed from the workspace (${what}); install it again`),
@@ -146,7 +147,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   }
 
   async function sayConnected(): Promise<void> {
-    const self = await identity(connectWithinMs).catch(() => identity(waitForSlackMs));
+    const self = await identity(maxConnectMs).catch(() => identity(waitForSlackMs));
     const by = transport.type === "socket" ? "Socket Mode" : "HTTP";
     health.connected(`connected to ${self.team || self.teamId} as @${self.name} by ${by}`);
     if (transport.type === "http") health.clock(api.clockSkewMs());
@@ -172,11 +173,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           onDisconnected: () => health.disconnected("connection lost; reconnecting"),
         });
       app(receiver);
-      const opening = Promise.all([receiver.start(), identity(connectWithinMs)]).then(
+      const opening = Promise.all([receiver.start(), identity(maxConnectMs)]).then(
         () => ({ isOpen: true, problem: undefined }),
         (thrown: unknown) => ({ isOpen: false, problem: thrown }),
       );
-      const opened = await within(connectWithinMs, opening);
+      const opened = await withTimeout(maxConnectMs, opening);
       if (isTokenProblem(opened?.problem)) throw opened?.problem;
       if (opened?.isOpen === true) {
         if (http !== undefined) onConnected();
@@ -192,7 +193,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, paces, streaming, forms, posting, log, now, signal: ended.signal },
+        ...{ api, target, posts, rateLimiter, streaming, forms, posting, log, now, signal: ended.signal },
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
       }),
@@ -210,7 +211,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
 }
 
 /** In a channel to the author alone; a thread that has no answers yet would not show it. */
-async function tellWhy(tell: ReturnType<typeof createTeller>, message: InboundMessage, notice: Notice): Promise<void> {
+async function tellWhy(
+  tell: ReturnType<typeof createEphemeralReplies>,
+  message: InboundMessage,
+  notice: Notice,
+): Promise<void> {
   const place = parseConversationId(message.conversationId);
   const said = parseMessageId(message.id);
   if (place === undefined) return;
@@ -222,7 +227,7 @@ function acknowledge(api: SlackApi, message: InboundMessage, emoji: string, log:
   const said = parseMessageId(message.id);
   if (said === undefined) return;
   const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
-  api.call("reactions.add", args, nothing, { patienceMs: 5_000 }).catch((thrown: unknown) => {
+  api.call("reactions.add", args, nothing, { patienceMs: maxReactionMs }).catch((thrown: unknown) => {
     log.debug({ error: messageOf(thrown) }, "could not add the acknowledgement reaction");
   });
 }

@@ -1,11 +1,11 @@
 import { expect, test, vi } from "vitest";
 import { silentLog } from "../../../src/lib/log.ts";
-import { createOrderedLanes } from "../../../src/platforms/discord/inbound/ordered-queue.ts";
+import { createOrderedQueues } from "../../../src/platforms/discord/inbound/ordered-queue.ts";
 import { openDiscordBot } from "./discord-bot.ts";
 import { createRecordingAgent } from "./recording-agent.ts";
 
 test("one piece of work at a time in a lane, in order, and lanes side by side", async () => {
-  const lanes = createOrderedLanes(silentLog, new AbortController().signal);
+  const lanes = createOrderedQueues(silentLog, new AbortController().signal);
   const done: string[] = [];
   let letGo = () => {};
   lanes.add("a", () => new Promise((resolve) => (letGo = () => resolve(void done.push("a1")))));
@@ -19,7 +19,7 @@ test("one piece of work at a time in a lane, in order, and lanes side by side", 
 
 test("an end leaves what waits undone", async () => {
   const ended = new AbortController();
-  const lanes = createOrderedLanes(silentLog, ended.signal);
+  const lanes = createOrderedQueues(silentLog, ended.signal);
   let tries = 0;
   lanes.add("a", async () => {
     tries++;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { marked } from "marked";
 import { describe, expect, test } from "vitest";
-import { leastLimit, splitMarkdown } from "../../../src/platforms/shared/split-markdown.ts";
+import { minPartLength, splitMarkdown } from "../../../src/platforms/shared/split-markdown.ts";
 
 /** Text of a random document, and the pieces of it that must not be cut. */
 interface Document {
@@ -114,7 +114,7 @@ const junk = fc
   )
   .map((pieces) => pieces.join(""));
 
-const limit = fc.oneof(fc.integer({ min: leastLimit, max: 400 }), fc.constantFrom(1_000, 2_000));
+const limit = fc.oneof(fc.integer({ min: minPartLength, max: 400 }), fc.constantFrom(1_000, 2_000));
 
 /** Whether every fence that opens closes, by the rules of CommonMark. */
 function isBalanced(part: string): boolean {

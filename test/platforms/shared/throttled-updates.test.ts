@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createPaced } from "../../../src/platforms/shared/throttled-updates.ts";
+import { createThrottledUpdates } from "../../../src/platforms/shared/throttled-updates.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -12,26 +12,26 @@ function record(show: (state: string) => Promise<void> = async () => {}) {
   const shown: { state: string; at: number }[] = [];
   const failures: unknown[] = [];
   const start = Date.now();
-  const paced = createPaced<string>({
-    everyMs: 1_000,
+  const updates = createThrottledUpdates<string>({
+    minIntervalMs: 1_000,
     async show(state) {
       await show(state);
       shown.push({ state, at: Date.now() - start });
     },
     onFailure: (thrown) => failures.push(thrown),
   });
-  return { paced, shown, failures };
+  return { updates, shown, failures };
 }
 
 test("the first state is shown at once, and offer resolves when it was", async () => {
-  const { paced, shown } = record();
-  await paced.offer("one");
+  const { updates, shown } = record();
+  await updates.offer("one");
   expect(shown).toEqual([{ state: "one", at: 0 }]);
 });
 
 test("of states that come too soon the newest is shown when its time has come", async () => {
-  const { paced, shown } = record();
-  for (const state of ["one", "two", "three", "four"]) void paced.offer(state);
+  const { updates, shown } = record();
+  for (const state of ["one", "two", "three", "four"]) void updates.offer(state);
   await vi.advanceTimersByTimeAsync(10_000);
   expect(shown).toEqual([
     { state: "one", at: 0 },
@@ -40,10 +40,10 @@ test("of states that come too soon the newest is shown when its time has come", 
 });
 
 test("a show that took long, waiting for a rate limit, is followed by a whole pause", async () => {
-  const { paced, shown } = record((state) => new Promise((done) => setTimeout(done, state === "one" ? 5_000 : 0)));
-  void paced.offer("one");
+  const { updates, shown } = record((state) => new Promise((done) => setTimeout(done, state === "one" ? 5_000 : 0)));
+  void updates.offer("one");
   await vi.advanceTimersByTimeAsync(100);
-  void paced.offer("two");
+  void updates.offer("two");
   await vi.advanceTimersByTimeAsync(10_000);
   const [one, two] = shown;
   expect(one?.at).toBe(5_000);
@@ -51,39 +51,39 @@ test("a show that took long, waiting for a rate limit, is followed by a whole pa
 });
 
 test("after a pause the next state does not wait", async () => {
-  const { paced, shown } = record();
-  await paced.offer("one");
+  const { updates, shown } = record();
+  await updates.offer("one");
   await vi.advanceTimersByTimeAsync(1_000);
-  await paced.offer("two");
+  await updates.offer("two");
   expect(shown.map(({ at }) => at)).toEqual([0, 1_000]);
 });
 
 test("a state that could not be shown is tried again, and a newer one takes its place", async () => {
   let isDown = true;
-  const { paced, shown, failures } = record(async () => {
+  const { updates, shown, failures } = record(async () => {
     if (isDown) throw new Error("down");
   });
-  await paced.offer("one");
+  await updates.offer("one");
   await vi.advanceTimersByTimeAsync(2_500);
   expect(failures).toHaveLength(2);
-  void paced.offer("two");
+  void updates.offer("two");
   isDown = false;
   await vi.advanceTimersByTimeAsync(60_000);
   expect(shown.map(({ state }) => state)).toEqual(["two"]);
 });
 
 test("after stop nothing is shown, also not what failed meanwhile, until something is offered again", async () => {
-  const { paced, shown } = record(async (state) => {
+  const { updates, shown } = record(async (state) => {
     if (state === "bad") throw new Error("down");
   });
-  await paced.offer("one");
-  void paced.offer("two");
-  await paced.stop();
+  await updates.offer("one");
+  void updates.offer("two");
+  await updates.stop();
   await vi.advanceTimersByTimeAsync(5_000);
-  void paced.offer("bad");
-  await paced.stop();
+  void updates.offer("bad");
+  await updates.stop();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(shown.map(({ state }) => state)).toEqual(["one"]);
-  await paced.offer("three");
+  await updates.offer("three");
   expect(shown.map(({ state }) => state)).toEqual(["one", "three"]);
 });

@@ -2,14 +2,9 @@ import fc from "fast-check";
 import { Lexer, walkTokens } from "marked";
 import { describe, expect, test } from "vitest";
 import { mentions, readText } from "../../../src/platforms/slack/inbound/readable-text.ts";
+import { maxMarkdownLength } from "../../../src/platforms/slack/limits.ts";
 import { toMrkdwn } from "../../../src/platforms/slack/outbound/mrkdwn.ts";
-import {
-  contentOf,
-  markdownLimit,
-  mrkdwnParts,
-  partsOf,
-  shortText,
-} from "../../../src/platforms/slack/outbound/render.ts";
+import { renderMessage, renderMrkdwn, renderParts, shortText } from "../../../src/platforms/slack/outbound/render.ts";
 import { escapeText, safeMarkdown, unescapeText, wordJoiner } from "../../../src/platforms/slack/outbound/safe-text.ts";
 import { settledPart } from "../../../src/platforms/slack/outbound/stream.ts";
 import { type Effect, effectsOf } from "../../doubles/slack/markup.ts";
@@ -206,7 +201,7 @@ describe("ten thousand documents", () => {
   test("as mrkdwn: nothing of Slack's can form, and every word is there in its order", () => {
     fc.assert(
       fc.property(documents, (markdown) => {
-        const parts = mrkdwnParts(markdown);
+        const parts = renderMrkdwn(markdown);
         for (const text of parts) {
           expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4_000);
           const effects = effectsIn({ text, blocks: [] });
@@ -225,9 +220,9 @@ describe("ten thousand documents", () => {
   test("as Markdown blocks: within the limit, nothing reaches anybody, and everything is there in its order", () => {
     fc.assert(
       fc.property(documents, fc.integer({ min: 150, max: 2_000 }), (markdown, limit) => {
-        const parts = partsOf(markdown, limit);
+        const parts = renderParts(markdown, limit);
         for (const part of parts) {
-          const content = contentOf(part);
+          const content = renderMessage(part);
           expect(String(content.blocks[0]?.text).length).toBeLessThanOrEqual(limit);
           expect(reaching(content)).toEqual([]);
         }
@@ -241,8 +236,8 @@ describe("ten thousand documents", () => {
 });
 
 test("what grows by its escapes still fits", () => {
-  for (const part of partsOf("<".repeat(30_000))) {
-    expect(safeMarkdown(part).length).toBeLessThanOrEqual(markdownLimit);
+  for (const part of renderParts("<".repeat(30_000))) {
+    expect(safeMarkdown(part).length).toBeLessThanOrEqual(maxMarkdownLength);
   }
   expect(shortText("<".repeat(5_000)).length).toBeLessThanOrEqual(4_000);
   expect(shortText("")).not.toBe("");

@@ -1,9 +1,11 @@
 /**
- * Requests to Discord's REST API that survive bad weather.
+ * Requests to Discord's REST API, with retries.
  *
- * discord.js waits for rate limits itself. It repeats 5xx answers at once and without a pause, and a broken socket not at all;
- * so here it repeats nothing, and a passing failure is tried again after pauses: a few seconds for what may fail, minutes for
- * what must arrive. What is sent twice because an answer was lost is posted once, by its nonce.
+ * discord.js waits for rate limits. It retries 5xx answers without a pause and broken sockets not at all, so its
+ * retries are
+ * off. This file retries transient failures with pauses: seconds for what may fail, minutes for what must arrive. A
+ * post
+ * repeated after a lost answer appears once, because its nonce is the same.
  */
 import {
   DiscordAPIError,
@@ -19,8 +21,9 @@ import { pause } from "../../../lib/backoff.ts";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isTransientCode } from "../../../lib/transient-errors.ts";
+import { globalRequestsPerSecond } from "../limits.ts";
 
-/** How much trouble a request is worth: none (`once`), seconds (`brief`), or minutes (`lasting`). */
+/** How long to retry: not at all (`once`), for seconds (`brief`), or for minutes (`lasting`). */
 export type Patience = "once" | "brief" | "lasting";
 
 export interface ApiRequest {
@@ -31,13 +34,12 @@ export interface ApiRequest {
   query?: Record<string, string>;
   /** Answers to interactions carry their own token. */
   withoutToken?: boolean;
-  /** Default `brief`. */
   patience?: Patience;
   signal?: AbortSignal;
 }
 
 export interface DiscordApi {
-  /** The answer's JSON; undefined where there is none. */
+  /** Resolves to the answer's JSON; undefined when there is none. */
   request<T>(request: ApiRequest): Promise<T>;
   close(): void;
 }
@@ -47,7 +49,7 @@ export interface DiscordApiOptions {
   /** Without the version; absent: Discord's own. */
   apiUrl?: string;
   log: Log;
-  /** Pauses in milliseconds; for tests. */
+  /** In milliseconds; for tests. */
   pauses?: Partial<Record<Patience, readonly number[]>>;
 }
 
@@ -57,11 +59,9 @@ const defaultPauses: Record<Patience, readonly number[]> = {
   lasting: [300, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000],
 };
 const timeoutMs = 15_000;
-/** Requests a second. */
-const sureRate = 50;
-const burstRate = 500;
-const cautiousMs = 10 * 60_000;
-const longestThreadWaitMs = 5_000;
+const maxRequestsPerSecond = 500;
+const safeRateMs = 10 * 60_000;
+const maxThreadWaitMs = 5_000;
 
 export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptions): DiscordApi {
   const rest = new REST({
@@ -78,7 +78,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
   const underWay = new Set<AbortController>();
 
   async function attempt<T>({ method, route, body, files, query, withoutToken, signal }: ApiRequest): Promise<T> {
-    // One of its own for each: the client adds a listener to the signal and never takes it off.
+    // One controller per request, because the client never removes its listener from the signal.
     const own = new AbortController();
     underWay.add(own);
     try {
@@ -92,7 +92,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
         signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
       })) as T;
     } catch (thrown) {
-      // The client forgets a token that was refused once, and would send nothing any more.
+      // After one refusal the client drops its token and would send nothing more.
       if (thrown instanceof DiscordAPIError && thrown.status === 401) rest.setToken(token);
       throw thrown;
     } finally {
@@ -124,56 +124,57 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
 }
 
 /**
- * discord.js holds itself to the 50 requests a second that every bot may send, also where Discord gives a bot more. So it may send
- * more until Discord says that it was too much; then it keeps to the 50 for a while, because refused requests are counted too.
+ * discord.js never exceeds the 50 requests a second that every bot may send, even for a bot with a higher limit.
+ * This raises
+ * the limit until Discord answers 429, and then keeps to 50 for a while, because refused requests count too.
  */
 function keepGlobalRate(rest: REST): void {
   let timer: NodeJS.Timeout | undefined;
-  rest.options.globalRequestsPerSecond = burstRate;
+  rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
   rest.on(RESTEvents.Response, (_request, response) => {
     if (response.status !== 429 || !response.headers.has("x-ratelimit-global")) return;
-    rest.options.globalRequestsPerSecond = sureRate;
+    rest.options.globalRequestsPerSecond = globalRequestsPerSecond;
     clearTimeout(timer);
     timer = setTimeout(() => {
-      rest.options.globalRequestsPerSecond = burstRate;
-    }, cautiousMs).unref();
+      rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
+    }, safeRateMs).unref();
   });
 }
 
-/** A channel takes 50 new threads in five minutes. An answer that stands elsewhere is better than one that comes so much later. */
+/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting that long. */
 function isNotWorthWaiting({ method, route, timeToReset }: RateLimitData): boolean {
-  return method === "POST" && route.endsWith("/threads") && timeToReset > longestThreadWaitMs;
+  return method === "POST" && route.endsWith("/threads") && timeToReset > maxThreadWaitMs;
 }
 
 function jittered(ms: number): number {
   return ms * (0.8 + Math.random() * 0.4);
 }
 
-/** A name that is not found may be a resolver that is away: Discord's own names do not go. */
+/** Discord's host names do not disappear, so ENOTFOUND means a failing resolver. */
 const isTransient = (code: unknown) => isTransientCode(code) || code === "ENOTFOUND";
 
-/** The same request may succeed later: a time-out, a broken connection, a 5xx. */
+/** The same request may succeed later: a timeout, a broken connection, a 5xx. */
 export function isPassing(thrown: unknown): boolean {
   if (thrown instanceof DiscordAPIError) return thrown.status >= 500 || thrown.status === 429 || thrown.status === 408;
   if (thrown instanceof HTTPError) return true;
   if (!(thrown instanceof Error)) return false;
   if (thrown.name === "AbortError" || isTransient((thrown as { code?: unknown }).code)) return true;
-  // A body that broke off is no JSON.
+  // A truncated body is not valid JSON.
   if (thrown instanceof SyntaxError) return true;
   return thrown.cause !== undefined && isPassing(thrown.cause);
 }
 
-/** A limit whose end is too far away to be waited for. */
+/** A rate limit that ends too late to wait for. */
 export function isLimited(thrown: unknown): boolean {
   return thrown instanceof RateLimitError;
 }
 
-/** Discord's code of a refusal, such as 50013 for missing permissions; undefined for anything else. */
+/** Discord's error code, such as 50013 for missing permissions; undefined for anything else. */
 export function codeOfRefusal(thrown: unknown): number | undefined {
   return thrown instanceof DiscordAPIError && typeof thrown.code === "number" ? thrown.code : undefined;
 }
 
-/** Refusals by name, as Discord numbers them. */
+/** Discord's error codes by name. */
 export const refusals = {
   unknownChannel: 10003,
   unknownGuild: 10004,
@@ -206,7 +207,7 @@ export function isRefusal(thrown: unknown, ...names: (keyof typeof refusals)[]):
   return code !== undefined && names.some((name) => refusals[name] === code);
 }
 
-/** Something that Discord would not do, as the rest of Remora reads it. */
+/** An error for the rest of Remora about something that Discord refused. */
 export function discordError(code: string, message: string, cause?: unknown): RemoraError {
   return new RemoraError({
     code,

@@ -1,4 +1,4 @@
-/** What is known of a channel: from the gateway, which hears of every change, else asked for and kept for a minute. */
+/** Facts about channels: from the gateway's cache, else requested and cached for a minute. */
 import { type APIChannel, ChannelType, type Client, Routes, ThreadChannel } from "discord.js";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
@@ -11,18 +11,18 @@ export interface ChannelFacts {
   guildId?: string;
   /** Of a thread: its channel. */
   parentId?: string;
-  /** Of a thread: who made it. */
+  /** Of a thread: its creator. */
   ownerId?: string;
 }
 
 export interface Channels {
-  /** Undefined when there is no such channel, or the bot may not look at it. */
+  /** Undefined when the channel does not exist, or the bot can't see it. */
   get(id: string): Promise<ChannelFacts | undefined>;
 }
 
 const keptMs = 60_000;
 
-/** `client` is undefined in a process that has no gateway, and before it is connected. */
+/** `client` is undefined before the gateway is connected, and in processes without one. */
 export function createChannels(api: DiscordApi, client: () => Client | undefined): Channels {
   const recent = createLruMap<{ facts: ChannelFacts | undefined; until: number }>(500);
   return {

@@ -1,10 +1,10 @@
-/** What keeps the gateway from being used until a person does something, with the place to do it. */
+/** Gateway failures that only a person can repair, with the place to do it. */
 import { DiscordAPIError, DiscordjsError, DiscordjsErrorCodes, GatewayCloseCodes } from "discord.js";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 
 const portal = "discord.com/developers/applications";
 
-/** By a close code, or by what connecting was refused with; undefined for anything that may pass. */
+/** Reads a close code or a refusal to connect. Undefined for anything that may pass. */
 export function fatalProblem(thrown: unknown): RemoraError | undefined {
   switch (reasonOf(thrown)) {
     case "token":

@@ -1,13 +1,15 @@
 /**
- * The connection to Discord's gateway, by discord.js: it identifies, resumes after a cut, and comes back by itself.
+ * The connection to Discord's gateway through discord.js, which identifies, resumes after a lost connection, and
+ * reconnects.
  *
- *   open     until every shard is ready. A passing failure is tried again for as long as it takes; what only a person can repair
- *            (token, intents, sharding) rejects with the place where it is repaired
- *   session  a shard has a new session: what happened before it is not sent again, so the platform fetches it. What the shard brings
- *            until then waits behind that; only interactions do not, because they must be answered within three seconds
+ *   open     resolves when every shard is ready. Retries transient failures for as long as needed. Rejects on what only a
+ *            person can repair (token, intents, sharding)
+ *   session  Discord does not resend what happened before a new session, so the platform fetches it. The shard's events
+ *            wait until then, except interactions, which must be answered within three seconds
  *
- * Payloads are handed on as they come, because what is fetched later by REST looks the same; discord.js's caches serve as knowledge of
- * servers and channels.
+ * Payloads are passed on raw, because messages fetched by REST look the same. The caches of discord.js provide
+ * servers and
+ * channels.
  */
 import { once } from "node:events";
 import {
@@ -24,6 +26,7 @@ import {
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { withTimeout } from "../../shared/with-timeout.ts";
 import { discordError, isPassing } from "./api.ts";
 import { fatalProblem } from "./gateway-problems.ts";
 
@@ -38,13 +41,13 @@ export interface GatewayOptions {
   /** A server is back after an outage. */
   onGuildBack(guild: Guild): void;
   onLost(detail: string): void;
-  /** All is as it was: nothing was missed. */
+  /** A session resumed without missing events. */
   onResumed(): void;
 }
 
 export interface Gateway {
   open(signal: AbortSignal): Promise<void>;
-  /** Undefined until it is connected for the first time. */
+  /** Undefined until the first connection. */
   client(): Client<true> | undefined;
   isConnected(): boolean;
   detail(): string;
@@ -52,14 +55,15 @@ export interface Gateway {
 }
 
 const pausesMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
-/** A server that is away must not hold up the others. */
-const waitForGuildsMs = 3_000;
-const closeMs = 2_000;
+/** A server in an outage must not delay the others. */
+const maxGuildWaitMs = 3_000;
+const maxCloseMs = 2_000;
+const maxRequestMs = 15_000;
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { token, log } = options;
   let current: Client | undefined;
-  /** Once a shard of it is ready. */
+  /** Set once one of its shards is ready. */
   let known: Client<true> | undefined;
   let hasConnected = false;
   let problem = "not connected yet";
@@ -107,7 +111,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const dispatch of behind) dispatch();
     });
     client.on(Events.GuildAvailable, (guild) => {
-      // Those that a new session brings are fetched with it: before that it is not even known who the bot is.
+      // A new session fetches its own servers. Before that, the bot does not know its own id.
       if (!waiting.has(guild.shardId)) options.onGuildBack(guild);
     });
     client.on(Events.ShardError, (thrown, shard) =>
@@ -190,7 +194,7 @@ function clientOptions({ apiUrl, shards }: GatewayOptions): ClientOptions {
     ],
     partials: [Partials.Channel],
     ...(shards === "auto" ? { shards } : { shardCount: shards, shards: Array.from({ length: shards }, (_, id) => id) }),
-    // Messages go through once and are not looked at again; of people only those seen last are kept.
+    // Messages pass through once, so they are not cached. Of people, only the most recent are.
     makeCache: Options.cacheWithLimits({
       ...Options.DefaultMakeCacheSettings,
       MessageManager: 0,
@@ -203,12 +207,12 @@ function clientOptions({ apiUrl, shards }: GatewayOptions): ClientOptions {
       UserManager: { maxSize: 500, keepOverLimit: (user) => user.id === user.client.user.id },
       GuildMemberManager: { maxSize: 100, keepOverLimit: (member) => member.id === member.client.user.id },
     }),
-    waitGuildTimeout: waitForGuildsMs,
-    rest: { retries: 0, timeout: 15_000, ...(apiUrl === undefined ? {} : { api: apiUrl }) },
+    waitGuildTimeout: maxGuildWaitMs,
+    rest: { retries: 0, timeout: maxRequestMs, ...(apiUrl === undefined ? {} : { api: apiUrl }) },
   };
 }
 
-/** discord.js throws on an event that is not as it knows it, where nobody can catch it: the process would end. */
+/** discord.js throws on unexpected events where no caller can catch it, which would end the process. */
 function leaveOutUnreadable({ ws }: Client, log: Log): void {
   const manager = ws as unknown as { handlePacket(packet?: { t?: string }, shard?: unknown): boolean };
   const handle = manager.handlePacket.bind(manager);
@@ -230,7 +234,7 @@ function isConnectionTrouble(thrown: unknown): boolean {
   return /socket|handshake|unexpected server response|websocket/i.test(messageOf(thrown));
 }
 
-/** Rejects as soon as the signal aborts: what can't connect may hang for long. */
+/** Rejects as soon as the signal aborts, because connecting may hang. */
 async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const left = new AbortController();
@@ -242,10 +246,11 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
   });
 }
 
-/** A peer that says nothing any more does not answer a close either. */
+/** A silent peer does not answer a close either. */
 async function closeClient(client: Client): Promise<void> {
   client.ws.removeAllListeners();
-  const waited = new AbortController();
-  await Promise.race([client.destroy().catch(() => {}), pause(closeMs, waited.signal)]);
-  waited.abort();
+  await withTimeout(
+    maxCloseMs,
+    client.destroy().catch(() => {}),
+  );
 }

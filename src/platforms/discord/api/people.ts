@@ -1,4 +1,4 @@
-/** Who people are: what they are called, and which roles they have in which server. */
+/** Names and roles of people in the bot's servers. */
 import { type APIGuildMember, type APIUser, type RESTAPIPartialCurrentUserGuild, Routes } from "discord.js";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { asPlain } from "../../../lib/text/sanitize.ts";
@@ -7,18 +7,21 @@ import { parseConversationId } from "../conversation-id.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
 
 export interface People {
-  /** As the server has the person now; undefined: not a member. */
+  /** Fetches the person from the server; undefined: not a member. */
   member(guildId: string, userId: string): Promise<Author | undefined>;
-  /** Roles as they were at most a minute ago: in this server, or without one in all that the bot shares with the person, if they are few. */
+  /**
+   * Roles that are at most a minute old. With a server: those in it. Without: those in all servers shared with the
+   * bot, if there are few.
+   */
   roles(guildId: string | undefined, userId: string): Promise<string[]>;
   lookUp(person: Author, conversationId: string): Promise<Author | undefined>;
 }
 
 const keptMs = 60_000;
-/** In more servers nobody's roles are looked up for a DM. */
-const mostGuilds = 5;
+/** With more servers, DMs look up no roles. */
+const maxGuilds = 5;
 
-/** `guilds`: as the gateway knows them; undefined where there is none. */
+/** `guilds`: the gateway's servers; undefined when there is no gateway. */
 export function createPeople(api: DiscordApi, guilds: () => string[] | undefined): People {
   const recent = createLruMap<{ roles: string[]; until: number }>(1_000);
   let asked: { ids: string[]; until: number } | undefined;
@@ -46,7 +49,7 @@ export function createPeople(api: DiscordApi, guilds: () => string[] | undefined
 
   async function everywhere(userId: string): Promise<string[]> {
     const ids = await guildIds();
-    if (ids.length > mostGuilds) return [];
+    if (ids.length > maxGuilds) return [];
     const found = await Promise.all(ids.map((guildId) => member(guildId, userId)));
     return found.flatMap((each) => each?.roles ?? []);
   }
@@ -69,7 +72,7 @@ export function createPeople(api: DiscordApi, guilds: () => string[] | undefined
   };
 }
 
-/** With the name that others see in that server. */
+/** With the person's name in that server. */
 export function authorOf(user: APIUser, member?: { nick?: string | null; roles: string[] }): Author {
   return { id: user.id, name: nameOf(user, member), isBot: user.bot === true, roles: member?.roles ?? [] };
 }

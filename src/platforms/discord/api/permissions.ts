@@ -1,4 +1,4 @@
-/** What the bot needs, what a member may do in a channel, and the link that invites the bot with exactly what it needs. */
+/** The permissions that the bot needs, those of a member in a channel, and the invite link. */
 import {
   type APIChannel,
   type APIGuild,
@@ -33,7 +33,7 @@ export function inviteUrl(applicationId: string): string {
   return `https://discord.com/oauth2/authorize?${query}`;
 }
 
-/** Names of those of the needed ones that are not in `bits`. */
+/** Names of the needed permissions that `bits` lacks. */
 export function missingFrom(bits: bigint): string[] {
   const has = new PermissionsBitField(bits);
   return neededPermissions.filter(([name]) => !has.has(name)).map(([, shown]) => shown);
@@ -51,7 +51,11 @@ function memberPermissions(
   return (bits & PermissionFlagsBits.Administrator) === 0n ? bits : PermissionsBitField.All;
 }
 
-/** As Discord computes it: everyone's overwrite, those of roles, the member's own. `channel`: of a thread, its channel. */
+/**
+ * Follows Discord's algorithm: the overwrite for everyone, then for roles, then for the member. For a thread, pass
+ * its
+ * channel.
+ */
 export function permissionsIn(
   channel: APIChannel,
   guild: Pick<APIGuild, "id" | "owner_id" | "roles">,

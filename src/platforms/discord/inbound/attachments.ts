@@ -1,25 +1,27 @@
 /**
- * Files that people attach: texts of up to 200 KB and pictures of up to 1 MB are read, everything else is named. What was said
- * elsewhere and is only pointed to, an answered or forwarded message, comes along as a text: it is not the author's own word.
+ * Attachments of a message. Reads texts of up to 200 KB and images of up to 1 MB, and names everything else. A
+ * message that
+ * is quoted or forwarded becomes a text attachment, because it is not the author's own words.
  */
 import type { APIAttachment, APIMessage } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { shorten } from "../../../lib/text/shorten.ts";
 import type { Attachment } from "../../../ports/message.ts";
 import { nameOf } from "../api/people.ts";
-import { clip } from "../outbound/plain-text.ts";
 
-const textCap = 200 * 1024;
-const imageCap = 1024 * 1024;
-/** Of one message, together. */
-const mostBytes = 4 * 1024 * 1024;
+const maxTextBytes = 200 * 1024;
+const maxImageBytes = 1024 * 1024;
+/** Per message. */
+const maxTotalBytes = 4 * 1024 * 1024;
 const timeoutMs = 10_000;
 
 export async function readAttachments(message: APIMessage, log: Log): Promise<Attachment[]> {
-  let left = mostBytes;
+  let left = maxTotalBytes;
   const wanted = message.attachments.map((file) => {
     const kind = kindOf(file);
-    const isRead = kind !== "other" && file.size <= (kind === "text" ? textCap : imageCap) && file.size <= left;
+    const isRead =
+      kind !== "other" && file.size <= (kind === "text" ? maxTextBytes : maxImageBytes) && file.size <= left;
     if (isRead) left -= file.size;
     return { file, isRead };
   });
@@ -29,7 +31,6 @@ export async function readAttachments(message: APIMessage, log: Log): Promise<At
   return [...files, ...stickersOf(message), ...forwardedOf(message)];
 }
 
-/** The message that an answer points to. */
 export function quotedMessage({ author, content, attachments }: APIMessage): Attachment {
   const files = attachments.map(({ filename }) => `[file: ${filename}]`);
   const text = [`${nameOf(author)} (<@${author.id}>) wrote:`, content, ...files]
@@ -47,7 +48,7 @@ function forwardedOf({ message_snapshots = [] }: APIMessage): Attachment[] {
 
 function stickersOf({ sticker_items = [] }: APIMessage): Attachment[] {
   return sticker_items.map(({ name }) => ({
-    name: `sticker: ${clip(name, 100)}`,
+    name: `sticker: ${shorten(name, 100)}`,
     mimeType: "image/x-sticker",
     bytes: 0,
   }));
@@ -61,7 +62,7 @@ const imageTypes = /^image\/(?:png|jpeg|gif|webp)\b/;
 const textTypes = /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|yaml|toml|javascript|typescript|sql|sh|x-sh)\b))/;
 const otherTypes = /^(?:image|audio|video|font)\/|^application\/(?:pdf|zip|gzip|x-|vnd\.|octet-stream)/;
 
-/** Files without a known type may be text; whether they are is seen when they are read. */
+/** A file without a known type may be text; reading it tells. */
 function kindOf({ content_type = "" }: APIAttachment): "text" | "image" | "other" {
   if (imageTypes.test(content_type)) return "image";
   if (textTypes.test(content_type)) return "text";
@@ -74,7 +75,7 @@ function named({ filename, content_type = "application/octet-stream", size }: AP
 
 async function readFile(file: APIAttachment, log: Log): Promise<Attachment> {
   try {
-    const content = await download(file.url, kindOf(file) === "image" ? imageCap : textCap);
+    const content = await download(file.url, kindOf(file) === "image" ? maxImageBytes : maxTextBytes);
     if (content === undefined) return named(file);
     if (kindOf(file) === "text") {
       const text = textFrom(content);
@@ -91,7 +92,7 @@ async function readFile(file: APIAttachment, log: Log): Promise<Attachment> {
   }
 }
 
-/** Undefined when there is more of it than was said. */
+/** Undefined when the file is larger than announced. */
 async function download(url: string, cap: number): Promise<Buffer | undefined> {
   const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: "error" });
   if (!response.ok || response.body === null) throw new Error(`the server answered ${response.status}`);
@@ -114,7 +115,7 @@ function textFrom(content: Buffer): string | undefined {
   }
 }
 
-/** By what it begins with: a name or a type may say anything, and models refuse what is not what it says. */
+/** Detected by content, because names and types may be wrong and models refuse a mismatch. */
 function imageTypeOf(content: Buffer): string | undefined {
   const head = content.subarray(0, 12).toString("latin1");
   if (head.startsWith("\x89PNG\r\n")) return "image/png";

@@ -1,11 +1,10 @@
-/** Which places have messages that nobody has read yet, when a session begins and nothing from before it is sent. */
+/** Finds the places with unread messages when a session starts, because Discord does not resend them. */
 import { type Client, type Guild, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
 import { type Cursors, newerOf } from "./cursors.ts";
 
-/** Of DMs, and of threads that are asleep, nobody tells whether something was said there: these many are asked, newest first. */
-const mostAsked = 100;
+/** Discord does not report news in DMs and archived threads, so this many are asked, newest first. */
+const maxQuietPlaces = 100;
 
-/** Channels and open threads of a shard's servers. */
 export function placesOfShard(client: Client<true>, shard: number, cursors: Cursors): string[] {
   const guilds = [...client.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
   return guilds.flatMap((guild) => placesOfGuild(guild, cursors));
@@ -19,11 +18,11 @@ export function placesNotShown(client: Client<true>, cursors: Cursors): string[]
   return cursors
     .places()
     .filter(({ id, type }) => type !== "channel" && !client.channels.cache.get(id)?.isThread())
-    .slice(-mostAsked)
+    .slice(-maxQuietPlaces)
     .map(({ id }) => id);
 }
 
-/** Servers say which message of each channel is the last. */
+/** The gateway reports the last message of each channel. */
 function hasNews(channel: GuildBasedChannel, cursors: Cursors): boolean {
   if (!channel.isTextBased() || channel.lastMessageId === null) return false;
   const read = cursors.readUpTo(channel.id);

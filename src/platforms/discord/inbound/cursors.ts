@@ -1,15 +1,18 @@
 /**
- * Up to which message each channel, thread and DM is done with, so that after any time away nothing is missed and nothing is read
- * twice: `read` is set only after a message was durably kept.
+ * Remembers the last processed message of each channel, thread and DM, so that nothing is missed or read twice
+ * after any
+ * absence. A cursor advances only after the message was durably kept.
  *
- * A bounded map in the store. It begins with the moment of the first start; a place that is let go of moves that beginning up to where
- * it stood, so that what is not in the map was done with before. Written a moment after a change, never before it.
+ * The map is bounded and saved in the store shortly after a change. `since` starts at the first start. Dropping a
+ * place
+ * moves `since` up to its cursor, so every message before `since` counts as processed.
  */
 
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Store } from "../../../ports/store.ts";
+import { snowflakeEpochMs } from "../limits.ts";
 
 /** `own`: a thread in which the bot was addressed. */
 export type PlaceType = "channel" | "thread" | "own" | "dm";
@@ -17,27 +20,26 @@ export type PlaceType = "channel" | "thread" | "own" | "dm";
 export interface KnownPlace {
   id: string;
   type: PlaceType;
-  /** The newest message that is done with. */
+  /** The newest processed message. */
   read: string;
 }
 
 export interface Cursors {
   load(): Promise<void>;
-  /** The message after which nothing of a place is done with. */
+  /** Nothing after this message is processed. */
   readUpTo(id: string): string;
-  /** Only ever forward. */
+  /** Moves forward only. */
   advance(id: string, type: PlaceType, messageId: string): void;
   isOwn(threadId: string): boolean;
   markOwn(threadId: string, messageId: string): void;
   forget(id: string): void;
-  /** Those used last come last. */
+  /** Least recently used first. */
   places(): KnownPlace[];
-  /** Writes what is not written yet. */
   flush(): Promise<void>;
 }
 
 const storeKey = "discord:cursors";
-const mostPlaces = 2_000;
+const maxPlaces = 2_000;
 const writeAfterMs = 200;
 
 const placeTypes = ["channel", "thread", "own", "dm"] as const;
@@ -57,7 +59,7 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
     places.delete(place.id);
     places.set(place.id, place);
     for (const [id, oldest] of places) {
-      if (places.size <= mostPlaces) break;
+      if (places.size <= maxPlaces) break;
       places.delete(id);
       since = newerOf(since, oldest.read);
     }
@@ -108,12 +110,9 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
   };
 }
 
-/** 2015, when Discord's time begins. */
-const epochMs = 1_420_070_400_000;
-
-/** The id that a message of this moment would have at least. */
+/** The smallest id that a message of this moment can have. */
 export function snowflakeAt(ms: number): string {
-  return String(BigInt(Math.max(0, ms - epochMs)) << 22n);
+  return String(BigInt(Math.max(0, ms - snowflakeEpochMs)) << 22n);
 }
 
 export function newerOf(one: string, other: string): string {

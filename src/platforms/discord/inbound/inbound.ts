@@ -1,12 +1,13 @@
 /**
- * What is said, on its way in: each place's messages in order, each once, and never past one that is not kept yet.
+ * Incoming messages: each place in order, each message once, and never past one that is not kept yet.
  *
- *   add        one that the gateway brings
- *   catchUp    those of a place that were missed: asked for page by page from the last one that is done with
- *   edited, deleted   behind the message they are about
+ *   add               a message from the gateway
+ *   catchUp           fetches a place's missed messages page by page, from its cursor on
+ *   edited, deleted   queued behind the message they concern
  *
- * A message is done with when the handler has kept it; only then the place's cursor moves. One that can't be kept is tried again
- * until it is, and the rest of its place waits behind it.
+ * A message is processed when the handler has kept it; only then does the cursor advance. One that can't be kept is
+ * retried
+ * until it is, and the rest of its place waits.
  */
 import { type APIMessage, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -17,11 +18,12 @@ import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { codeOfRefusal, type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
 import { parseConversationId } from "../conversation-id.ts";
+import { maxHistoryPage } from "../limits.ts";
 import { type Cursors, newerOf, type PlaceType, snowflakeAt } from "./cursors.ts";
-import { createOrderedLanes } from "./ordered-queue.ts";
+import { createOrderedQueues } from "./ordered-queue.ts";
 import { type InboundContext, type RawMessage, readInbound, textOf } from "./read-message.ts";
 
-export interface Intake {
+export interface Inbound {
   add(raw: RawMessage): void;
   catchUp(placeId: string): void;
   edited(raw: RawMessage): void;
@@ -29,27 +31,26 @@ export interface Intake {
   whenIdle(): Promise<void>;
 }
 
-export interface IntakeOptions {
+export interface InboundOptions {
   api: DiscordApi;
   context: InboundContext;
   cursors: Cursors;
   handlers: PlatformHandlers;
-  /** After a message is kept: it is answered, or its author is told why not. `channelId`: where it stands. */
+  /** Called after a message is kept. A notice says why it gets no answer. `channelId`: where the message stands. */
   onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void;
   log: Log;
   signal: AbortSignal;
 }
 
-const pageSize = 100;
-/** Of one place after one time away. */
-const mostMissed = 1_000;
+/** Per place and absence. */
+const maxMissedMessages = 1_000;
 /** Nobody waits longer for an answer. */
-const longestAwayMs = 24 * 3_600_000;
+const maxAwayMs = 24 * 3_600_000;
 
-export function createIntake({ api, context, cursors, handlers, onKept, log, signal }: IntakeOptions): Intake {
-  const lanes = createOrderedLanes(log, signal);
+export function createInbound({ api, context, cursors, handlers, onKept, log, signal }: InboundOptions): Inbound {
+  const queues = createOrderedQueues(log, signal);
   const done = createLruMap<true>(5_000);
-  /** Places whose lane was full: what did not fit is fetched when it is empty. */
+  /** Places whose queue was full. What did not fit is fetched once it is empty. */
   const behind = new Set<string>();
 
   async function take(raw: RawMessage): Promise<void> {
@@ -59,7 +60,7 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
       const thread = message.isAddressed ? threadOf(message) : undefined;
-      // Also one that is not there yet: whoever opens it, what is said there belongs to this.
+      // Also before the thread exists: once somebody opens it, its messages belong to this conversation.
       if (thread !== undefined) cursors.markOwn(thread, raw.id);
       onKept(message, notice, raw.channel_id);
     }
@@ -67,7 +68,7 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
     cursors.advance(raw.channel_id, type, raw.id);
   }
 
-  /** Undefined for what would fail each time, and hold up its channel for good. */
+  /** Undefined for a message that would fail every time and block its channel. */
   async function unlessHopeless<T>({ id, channel_id }: RawMessage, read: () => Promise<T>): Promise<T | undefined> {
     try {
       return await read();
@@ -85,16 +86,16 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
   }
 
   async function fetchMissed(placeId: string): Promise<void> {
-    const oldest = snowflakeAt(Date.now() - longestAwayMs);
-    for (let read = 0; read < mostMissed; ) {
+    const oldest = snowflakeAt(Date.now() - maxAwayMs);
+    for (let read = 0; read < maxMissedMessages; ) {
       const after = newerOf(cursors.readUpTo(placeId), oldest);
       const page = await pageAfter(placeId, after);
       for (const raw of page) await take(raw);
       read += page.length;
-      if (page.length < pageSize) return;
+      if (page.length < maxHistoryPage) return;
     }
     log.warn(
-      { channel: placeId, messages: mostMissed },
+      { channel: placeId, messages: maxMissedMessages },
       "too many messages arrived while disconnected; the newest were not read",
     );
   }
@@ -103,30 +104,30 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
   async function pageAfter(channelId: string, after: string): Promise<RawMessage[]> {
     try {
       const facts = await context.channels.get(channelId);
-      // What can't be told from a DM is not read as one.
+      // Without the channel's facts it could be mistaken for a DM.
       if (facts === undefined) return [];
       const inGuild = facts.guildId === undefined ? {} : { guild_id: facts.guildId };
       const page = await api.request<APIMessage[]>({
         method: "GET",
         route: Routes.channelMessages(channelId),
-        query: { after, limit: String(pageSize) },
+        query: { after, limit: String(maxHistoryPage) },
         signal,
       });
       return page.map((raw) => ({ ...raw, ...inGuild })).sort(byAge);
     } catch (thrown) {
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
       if (isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) cursors.forget(channelId);
-      // What is said there from now on must not wait for what can't be had.
+      // New messages must not wait for a page that will never load.
       else log.error({ channel: channelId, error: messageOf(thrown) }, "could not read a channel's missed messages");
       return [];
     }
   }
 
   function addWork(placeId: string, work: () => Promise<void>): void {
-    if (behind.has(placeId) || lanes.add(placeId, work)) return;
+    if (behind.has(placeId) || queues.add(placeId, work)) return;
     behind.add(placeId);
     log.warn({ channel: placeId }, "a channel's queue is full; later messages are fetched once it is empty");
-    lanes.addLast(placeId, async () => {
+    queues.addLast(placeId, async () => {
       behind.delete(placeId);
       await fetchMissed(placeId);
     });
@@ -146,7 +147,7 @@ export function createIntake({ api, context, cursors, handlers, onKept, log, sig
         for (const id of ids) await handlers.onDeleted("discord", id);
       });
     },
-    whenIdle: () => lanes.whenIdle(),
+    whenIdle: () => queues.whenIdle(),
   };
 }
 

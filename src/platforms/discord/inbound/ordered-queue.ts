@@ -1,29 +1,29 @@
 /**
- * Work in order: one piece at a time in a lane, lanes side by side. What fails is done again, ever more slowly, until it succeeds or
- * everything ends; what comes after it waits. A lane that gets too long says so instead of growing without end.
+ * Runs work in order within a queue; queues run side by side. Failed work is retried with growing pauses until it
+ * succeeds or
+ * the signal aborts, and blocks what follows. A full queue refuses work instead of growing without end.
  */
 
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 
-export interface OrderedLanes {
-  /** False when the lane is full: the work is not taken. */
-  add(lane: string, work: () => Promise<void>): boolean;
-  /** Also to a full lane. */
-  addLast(lane: string, work: () => Promise<void>): void;
-  /** Resolves when nothing waits any more. */
+export interface OrderedQueues {
+  /** Returns false and drops the work when the queue is full. */
+  add(name: string, work: () => Promise<void>): boolean;
+  /** Accepts work even when the queue is full. */
+  addLast(name: string, work: () => Promise<void>): void;
   whenIdle(): Promise<void>;
 }
 
 const pausesMs = [250, 1_000, 2_000, 5_000, 10_000, 30_000];
-const mostWaiting = 500;
+const maxWaiting = 500;
 
-export function createOrderedLanes(log: Log, signal: AbortSignal): OrderedLanes {
-  const lanes = new Map<string, (() => Promise<void>)[]>();
+export function createOrderedQueues(log: Log, signal: AbortSignal): OrderedQueues {
+  const queues = new Map<string, (() => Promise<void>)[]>();
   const running = new Set<Promise<void>>();
 
-  async function run(lane: string, waiting: (() => Promise<void>)[]): Promise<void> {
+  async function run(name: string, waiting: (() => Promise<void>)[]): Promise<void> {
     for (let failures = 0; ; ) {
       const [work] = waiting;
       if (work === undefined || signal.aborted) break;
@@ -33,29 +33,29 @@ export function createOrderedLanes(log: Log, signal: AbortSignal): OrderedLanes 
         failures = 0;
       } catch (thrown) {
         const wait = pausesMs[Math.min(failures++, pausesMs.length - 1)] ?? 0;
-        log.error({ lane, failures, error: messageOf(thrown) }, "could not keep inbound work; retrying");
+        log.error({ name, failures, error: messageOf(thrown) }, "could not keep inbound work; retrying");
         await pause(wait, signal);
       }
     }
-    lanes.delete(lane);
+    queues.delete(name);
   }
 
-  function addLast(lane: string, work: () => Promise<void>): void {
-    const waiting = lanes.get(lane);
+  function addLast(name: string, work: () => Promise<void>): void {
+    const waiting = queues.get(name);
     if (waiting !== undefined) {
       waiting.push(work);
       return;
     }
     const first = [work];
-    lanes.set(lane, first);
-    const done = run(lane, first).finally(() => running.delete(done));
+    queues.set(name, first);
+    const done = run(name, first).finally(() => running.delete(done));
     running.add(done);
   }
 
   return {
-    add(lane, work) {
-      if ((lanes.get(lane)?.length ?? 0) >= mostWaiting) return false;
-      addLast(lane, work);
+    add(name, work) {
+      if ((queues.get(name)?.length ?? 0) >= maxWaiting) return false;
+      addLast(name, work);
       return true;
     },
     addLast,

@@ -1,9 +1,11 @@
 /**
- * A message as Discord has it becomes a message as Remora reads it: who said what, in which conversation, and whether the bot is
- * meant. Live and missed messages come through here alike; those from REST lack the author's roles, which are looked up.
+ * Converts a Discord message to an inbound message: who said what, in which conversation, and whether the bot is
+ * addressed.
+ * Live and missed messages both come here. Messages from REST lack the author's roles, so those are looked up.
  *
- * Nothing comes of the bot's own messages (but the question that `/remora ask` posts for a person), of webhooks, of the service's own
- * messages, and of other bots that are not named.
+ * Ignores the bot's own messages (except the question that `/remora ask` posts for a person), webhooks, system
+ * messages, and
+ * bots that are not allowed.
  */
 import { type APIMessage, type GatewayMessageCreateDispatchData, MessageFlags, MessageType } from "discord.js";
 import type { Log } from "../../../lib/log.ts";
@@ -14,12 +16,12 @@ import { type DiscordConversation, formatConversationId, scopeOf } from "../conv
 import { quotedMessage, readAttachments } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
 
-/** Without a `guild_id` it was said in a DM. */
+/** Without a `guild_id`, a DM. */
 export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "guild_id" | "member">;
 
 export interface InboundContext {
   botId(): string;
-  /** The role that came with the bot: people take it for the bot. */
+  /** The bot's own role. People mention it when they mean the bot. */
   botRole(guildId: string): string | undefined;
   roleName(guildId: string, roleId: string): string | undefined;
   channels: Channels;
@@ -31,10 +33,10 @@ export interface InboundContext {
   log: Log;
 }
 
-/** Marks what `/remora ask` posts: all that follows is a quotation. */
+/** Marks the question that `/remora ask` posts. Everything after it is a quote. */
 export const askMark = ">>> ";
 
-/** Undefined for what is nobody's word. */
+/** Undefined for messages that are ignored. */
 export async function readInbound(raw: RawMessage, context: InboundContext): Promise<InboundMessage | undefined> {
   const speaker = speakerOf(raw, context);
   if (speaker === undefined) return undefined;
@@ -61,7 +63,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
   };
 }
 
-/** What was said, as it is handed in; also for an edited message. */
+/** The text as handed in; also used for edits. */
 export async function textOf(raw: RawMessage, guildId: string | undefined, context: InboundContext): Promise<string> {
   const own = ownIds(guildId, context);
   const said = isAsk(raw, context) ? raw.content.slice(askMark.length) : withoutLeadingMention(raw.content, own);
@@ -76,7 +78,7 @@ export async function textOf(raw: RawMessage, guildId: string | undefined, conte
   });
 }
 
-/** Those mentioned come with their membership over the gateway. */
+/** Over the gateway, mentioned users come with their membership. */
 function memberIn(user: object): { nick?: string | null } | undefined {
   return "member" in user ? (user.member as { nick?: string | null }) : undefined;
 }
@@ -109,7 +111,11 @@ function conversationOf(
   return { type: "guild", guild, channel, thread: context.replyIn === "thread" ? rootOf(raw, context) : null };
 }
 
-/** A thread is called as the message it comes of. Where threads can't be made, answers to answers belong to that message too. */
+/**
+ * A thread has the id of its first message. Where threads can't be made, replies to the bot's answers belong to
+ * that message
+ * too.
+ */
 function rootOf({ id, referenced_message: answered }: RawMessage, { botId }: InboundContext): string {
   const isToBot = answered?.author.id === botId();
   return (isToBot ? answered.message_reference?.message_id : undefined) ?? id;
@@ -122,13 +128,13 @@ function isMeant(
   context: InboundContext,
 ): boolean {
   if (raw.mentions.some(({ id }) => id === context.botId())) return true;
-  // People take the role that came with the bot for the bot; as one that may not be mentioned it stands in the text alone.
+  // People mention the bot's role when they mean the bot. A role that can't be mentioned appears only in the text.
   const own = ownIds(guildId, context);
   if (idsIn(raw.content).roles.some((id) => own.includes(id))) return true;
   if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;
   if (raw.author.bot || facts === undefined || !isThread(facts)) return false;
   const isOwn = facts.ownerId === context.botId() || context.isOwnThread(facts.id);
-  // Whoever begins with another's name speaks to that one.
+  // A message that starts with another person's mention is for that person.
   return isOwn && leadingMention(raw.content) === undefined;
 }
 
@@ -141,7 +147,7 @@ async function attachmentsOf(raw: RawMessage, conversation: DiscordConversation,
   const files = await readAttachments(raw, context.log);
   const answered = raw.type === MessageType.Reply ? raw.referenced_message : undefined;
   if (!answered) return files;
-  // The bot's own words are in the history of a conversation that goes on.
+  // In an existing conversation, the bot's own words are already in the history.
   const isOwn = answered.author.id === context.botId();
   const isKnown = isOwn && (conversation.type === "dm" || conversation.thread !== raw.id);
   return isKnown ? files : [...files, quotedMessage(answered)];

@@ -1,8 +1,8 @@
 /**
- * What people write, as text that can be read without Discord: mentions are names with their ids, `@Ann (<@1>)`. The bot's own
- * mention in front is an address and no part of what is said.
+ * Makes Discord's text readable: mentions become names with ids, `@Ann (<@1>)`. A leading mention of the bot is
+ * removed.
  */
-import { clip } from "../outbound/plain-text.ts";
+import { shorten } from "../../../lib/text/shorten.ts";
 
 export interface Names {
   user(id: string): string | undefined;
@@ -10,12 +10,12 @@ export interface Names {
   channel(id: string): string | undefined;
 }
 
-/** `ownIds`: the bot's, and that of the role that came with it. */
+/** `ownIds`: those of the bot and of its role. */
 export function withoutLeadingMention(text: string, ownIds: readonly string[]): string {
   return text.replace(new RegExp(String.raw`^\s*(?:<@[!&]?(?:${ownIds.join("|")})>[,:]?\s*)+`), "");
 }
 
-/** The person whom a text begins by naming. */
+/** The person whom a text starts by mentioning. */
 export function leadingMention(text: string): string | undefined {
   return /^\s*<@!?(\d+)>/.exec(text)?.[1];
 }
@@ -27,7 +27,7 @@ export function idsIn(text: string): { users: string[]; roles: string[]; channel
 
 export function readableText(text: string, names: Names): string {
   const named = (mark: string, name: string | undefined, whole: string) =>
-    name === undefined ? whole : `${mark}${clip(name, 100)} (${whole})`;
+    name === undefined ? whole : `${mark}${shorten(name, 100)} (${whole})`;
   return text
     .replace(/<@!?(\d+)>/g, (_whole, id: string) => named("@", names.user(id), `<@${id}>`))
     .replace(/<@&(\d+)>/g, (whole, id: string) => named("@", names.role(id), whole))

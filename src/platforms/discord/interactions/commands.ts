@@ -1,6 +1,7 @@
 /**
- * `/remora` with a subcommand each, registered for all servers and DMs. Registering is slow and rarely needed, so it happens in the
- * background and only when the commands are others than last time.
+ * Registers `/remora` with its subcommands for all servers and DMs. Runs in the background, and only when the
+ * commands have
+ * changed since the last registration.
  */
 import { createHash } from "node:crypto";
 import {
@@ -11,25 +12,25 @@ import {
   Routes,
 } from "discord.js";
 import type { Log } from "../../../lib/log.ts";
+import { shorten } from "../../../lib/text/shorten.ts";
 import type { Store } from "../../../ports/store.ts";
-import { saidByCommand } from "../../shared/said-by-command.ts";
+import { askText } from "../../shared/ask-text.ts";
 import type { DiscordApi } from "../api/api.ts";
-import { clip } from "../outbound/plain-text.ts";
+import { commandNamePattern, maxCommandDescriptionLength, maxMessageLength, maxSubcommands } from "../limits.ts";
 
 export interface CommandHelp {
-  /** `new`, or with what follows it: `pair CODE`. */
+  /** `new`, or with arguments: `pair CODE`. */
   usage: string;
   description: string;
 }
 
 export const commandName = "remora";
 export const textOption = "text";
-/** Discord's most. */
-const mostCommands = 25;
+const maxTextLength = 4_000;
 const storeKey = "discord:commands";
 
-/** What people type is posted as a message, with a mark before it. */
-const longestAsk = 1_900;
+/** The text is posted as a message, after a mark. */
+const maxAskLength = maxMessageLength - 100;
 
 function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputApplicationCommandsJSONBody {
   const all = [{ usage: "ask TEXT", description: "ask me something; everybody here can see it" }, ...commands];
@@ -40,18 +41,18 @@ function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputAppl
     contexts: [InteractionContextType.Guild, InteractionContextType.BotDM],
     integration_types: [ApplicationIntegrationType.GuildInstall],
     options: [...named]
-      .filter(([name]) => /^[-_\p{Ll}\p{N}]{1,32}$/u.test(name))
-      .slice(0, mostCommands)
+      .filter(([name]) => commandNamePattern.test(name))
+      .slice(0, maxSubcommands)
       .map(([name, { usage, description }]) => ({
         type: ApplicationCommandOptionType.Subcommand,
         name,
-        description: clip(description, 100),
+        description: shorten(description, maxCommandDescriptionLength),
         options: [
           {
             type: ApplicationCommandOptionType.String,
             name: textOption,
-            description: clip(usage.slice(name.length).trim() || "No text needed", 100),
-            max_length: isSaid(name) ? longestAsk : 4_000,
+            description: shorten(usage.slice(name.length).trim() || "No text needed", maxCommandDescriptionLength),
+            max_length: isSaid(name) ? maxAskLength : maxTextLength,
             required: name === "ask",
           },
         ],
@@ -59,16 +60,15 @@ function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputAppl
   };
 }
 
-/** What is said by it is posted, as far as a message goes. */
 function isSaid(name: string): boolean {
-  return saidByCommand(name, "some words") !== undefined;
+  return askText(name, "some words") !== undefined;
 }
 
 function nameOf({ usage }: CommandHelp): string {
   return usage.split(" ", 1)[0] ?? usage;
 }
 
-/** Resolves when they are registered, or were before. */
+/** Resolves when the commands are registered, now or earlier. */
 export async function registerCommands(options: {
   api: DiscordApi;
   store: Store;

@@ -1,26 +1,28 @@
 /**
- * What a button carries, at most 100 characters: what it means, where it stands, and the id that locates what it is for. None of
- * it is authority.
+ * The custom id of a button, at most 100 characters: its meaning, its place, and the id that locates its target. It
+ * grants no
+ * authority.
  *
  *   approve|<thread>|<message>|<approval or card>
  *
- * - `thread`: where a conversation's thread could not be made, its card stands in the channel, and only this tells whose it is.
- * - `message`: a card of several messages is known by its first one.
+ * - `thread`: when a thread could not be made, its card stands in the channel, and only this names the
+ *   conversation.
+ * - `message`: a card of several messages is identified by its first one.
  */
 import type { AnswerChoice } from "../../../ports/message.ts";
 
 export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
-  /** The form that Edit opens. */
+  /** The form behind Edit. */
   | { type: "edited" }
-  /** The form that Choose files opens. */
+  /** The form behind Choose files. */
   | { type: "chosen" }
   | { type: "pick"; option: number };
 
 export interface ButtonPlace {
   /** Of the conversation; null outside threads and in DMs. */
   thread: string | null;
-  /** The card's first message, where that is another one. */
+  /** The card's first message, when this is another one. */
   firstMessage?: string;
 }
 

@@ -1,16 +1,15 @@
-/** The form behind Edit…: the arguments as JSON in one text field, or in several when it is longer than one takes. */
+/** The form behind Edit…: the arguments as JSON, in as many text fields as needed. */
 import {
   type APIModalInteractionResponseCallbackData,
   type APIModalSubmissionComponent,
   ComponentType,
   TextInputStyle,
 } from "discord.js";
+import { maxModalComponents, maxTextInputLength } from "../limits.ts";
 import { formatButtonId } from "./custom-id.ts";
 
-const longestField = 4_000;
-/** Room for what people add. */
-const filledTo = 3_600;
-const mostFields = 5;
+/** Leaves room for additions. */
+const maxInitialFieldLength = maxTextInputLength - 400;
 
 export function editForm(options: {
   approvalId: string;
@@ -31,15 +30,15 @@ export function editForm(options: {
         custom_id: `json-${index}`,
         style: TextInputStyle.Paragraph,
         value,
-        max_length: longestField,
-        // A part may be emptied; what is left must be JSON.
+        max_length: maxTextInputLength,
+        // A part may be emptied, as long as the rest is JSON.
         required: pieces.length === 1,
       },
     })),
   };
 }
 
-/** The fields' texts, put together in their order. */
+/** Joins the fields in their order. */
 export function editedJson(components: readonly APIModalSubmissionComponent[]): string {
   return components
     .flatMap((part) => {
@@ -51,12 +50,12 @@ export function editedJson(components: readonly APIModalSubmissionComponent[]): 
     .join("");
 }
 
-/** Cut behind a line, or at least not beside a blank: Discord may take away the blanks at the ends of a field. */
+/** Cuts after a line, or at least not next to a blank: Discord may trim the ends of a field. */
 function inPieces(json: string): string[] {
-  const most = json.length <= filledTo * mostFields ? filledTo : longestField;
+  const most = json.length <= maxInitialFieldLength * maxModalComponents ? maxInitialFieldLength : maxTextInputLength;
   const pieces: string[] = [];
   let rest = json;
-  while (rest.length > most && pieces.length < mostFields - 1) {
+  while (rest.length > most && pieces.length < maxModalComponents - 1) {
     const cut = cutBefore(rest, most);
     pieces.push(rest.slice(0, cut));
     rest = rest.slice(cut);

@@ -1,23 +1,21 @@
-/** The form behind Choose files…: one menu with an option a file, all of them chosen at first. */
+/** The form behind Choose files…: one menu with an option per file, all selected. */
 import {
   type APIModalInteractionResponseCallbackData,
   type APIModalSubmissionComponent,
   type APISelectMenuOption,
   ComponentType,
 } from "discord.js";
+import { shorten, shortenStart } from "../../../lib/text/shorten.ts";
 import type { ShownChange } from "../../../ports/approval.ts";
-import { clip, clipStart, visiblePath } from "../outbound/plain-text.ts";
+import { maxOptionDescriptionLength, maxOptionLabelLength, maxOptions } from "../limits.ts";
+import { visiblePath } from "../outbound/plain-text.ts";
 import { formatButtonId } from "./custom-id.ts";
 import type { FileChoice } from "./form-contents.ts";
 
-/** Discord's limits, in characters: of an option's label and of its description. */
-const maxOptionLabel = 100;
-const maxOptionDescription = 100;
-const maxOptions = 25;
-const maxDenyLabel = 40;
+const maxDenyLabelLength = 40;
 const menuId = "files";
 
-/** `choice.files` must not be empty. Files beyond the 25th, which no card has, are not offered. */
+/** `choice.files` must not be empty. No card has more than 25 files; further ones are dropped. */
 export function fileForm(options: {
   approvalId: string;
   thread: string | null;
@@ -33,7 +31,7 @@ export function fileForm(options: {
       {
         type: ComponentType.Label,
         label: "Files",
-        description: `All files are selected. To keep none, use “${clip(choice.denyLabel, maxDenyLabel)}”.`,
+        description: `All files are selected. To keep none, use “${shorten(choice.denyLabel, maxDenyLabelLength)}”.`,
         component: {
           type: ComponentType.StringSelect,
           custom_id: menuId,
@@ -46,21 +44,21 @@ export function fileForm(options: {
   };
 }
 
-/** A path that is cut has its number on the card, and its beginning in the second line. */
+/** A shortened path shows its number on the card, and its beginning in the second line. */
 function optionFor({ path, action, detail }: ShownChange, index: number): APISelectMenuOption {
   const name = visiblePath(path);
   const about = detail === "" ? action : `${action} · ${detail}`;
-  const isWhole = name.length <= maxOptionLabel;
+  const isWhole = name.length <= maxOptionLabelLength;
   const number = `${index + 1}. `;
   return {
-    label: isWhole ? name : number + clipStart(name, maxOptionLabel - number.length),
-    description: clip(isWhole ? about : `${about} · ${name}`, maxOptionDescription),
+    label: isWhole ? name : number + shortenStart(name, maxOptionLabelLength - number.length),
+    description: shorten(isWhole ? about : `${about} · ${name}`, maxOptionDescriptionLength),
     value: String(index),
     default: true,
   };
 }
 
-/** Indexes into the files, ascending; empty when none was chosen. */
+/** Ascending indexes into the files; empty when none was chosen. */
 export function chosenFiles(components: readonly APIModalSubmissionComponent[]): number[] {
   const values = components.flatMap((part) => {
     const menu = part.type === ComponentType.Label ? part.component : undefined;

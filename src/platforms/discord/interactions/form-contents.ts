@@ -1,23 +1,24 @@
 /**
- * What the forms behind Edit… and Choose files… begin with. They are opened within three seconds of a click, also after a restart
- * and in another process than the one that asked; so it is kept beside the card, as long as it can be answered.
+ * Stores the initial contents of the forms behind Edit… and Choose files…. A form must open within three seconds of
+ * a click,
+ * also after a restart and in another process, so the contents are kept while the card can be answered.
  */
 import type { ApprovalCard, CardItem, ShownChange } from "../../../ports/approval.ts";
 import type { Json } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
 
-/** The files of one item, in the order that `InboundAnswer.parts` counts. */
+/** One item's files, in the order that `InboundAnswer.parts` counts. */
 export interface FileChoice {
   files: ShownChange[];
-  /** What the button is called that keeps none. */
+  /** The label of the button that keeps none. */
   denyLabel: string;
 }
 
 export interface FormContents {
   keep(card: ApprovalCard): Promise<void>;
-  /** The arguments as JSON text; undefined when they are not to be edited, or it was too long ago. */
+  /** As JSON text; undefined when the call can't be edited, or the contents have expired. */
   arguments(approvalId: string): Promise<string | undefined>;
-  /** Undefined when no files are to be chosen, or it was too long ago. */
+  /** Undefined when no files can be chosen, or the contents have expired. */
   files(approvalId: string): Promise<FileChoice | undefined>;
 }
 

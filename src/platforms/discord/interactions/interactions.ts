@@ -1,13 +1,14 @@
 /**
- * Clicks, forms and slash commands. Each is answered to Discord at once, within its three seconds and before anything is decided;
- * what came of it is then shown to the person alone.
+ * Clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is
+ * decided. Only the
+ * person sees the result.
  *
- *   approve, deny, allow, diff, undo, again, a picked option   → acknowledged, handed in, receipt
- *   edit, part                              → the form, which can be nothing but the first answer; then as above
- *   /remora ask                             → posted for all to see, then read like any message
- *   /remora …                               → acknowledged, handed in, receipt
+ *   approve, deny, allow, diff, undo, again, options   acknowledged, handed in, then a receipt
+ *   edit, part                                         opens the form, which must be the first answer; then as above
+ *   /remora ask                                        posted for everybody, then read like any message
+ *   /remora …                                          acknowledged, handed in, then a receipt
  *
- * A click counts also when Discord does not take its answer any more: the card shows what came of it.
+ * A click counts even when Discord no longer accepts its answer: the card shows the result.
  */
 import {
   type APIInteraction,
@@ -22,21 +23,21 @@ import {
   InteractionType,
   MessageFlags,
 } from "discord.js";
-import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { AnswerChoice, Author } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
-import { saidByCommand } from "../../shared/said-by-command.ts";
+import { askText } from "../../shared/ask-text.ts";
+import { withTimeout } from "../../shared/with-timeout.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { type Channels, factsOf, isThread } from "../api/channels.ts";
 import { authorOf } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, scopeOf } from "../conversation-id.ts";
 import { askMark, type RawMessage } from "../inbound/read-message.ts";
+import { maxMessageLength } from "../limits.ts";
 import { createEphemeralReplies, privately, type ShownReceipt } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
-import { messageLimit } from "../outbound/render.ts";
 import { commandName, textOption } from "./commands.ts";
 import { type ButtonId, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
@@ -48,12 +49,12 @@ export interface InteractionsOptions {
   channels: Channels;
   handlers: PlatformHandlers;
   formContents: FormContents;
-  /** What `/remora ask` has posted; it comes over the gateway as well. */
+  /** The message that `/remora ask` posted. It also arrives over the gateway. */
   onAsked(message: RawMessage): void;
   log: Log;
 }
 
-/** Looking up what a form begins with; the form itself has to be there within Discord's three seconds. */
+/** For looking up what a form starts with. The form itself must open within Discord's three seconds. */
 const maxLookUpMs = 1_500;
 
 export interface Interactions {
@@ -129,12 +130,17 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function openForm(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
     let data: APIModalInteractionResponseCallbackData | undefined;
     try {
-      data = await within(maxLookUpMs, formFor(button));
+      const looked = await withTimeout(
+        maxLookUpMs,
+        formFor(button).then((found) => ({ found })),
+      );
+      if (looked === undefined) throw new Error(`it took longer than ${maxLookUpMs} ms`);
+      data = looked.found;
     } catch (thrown) {
       log.error({ interaction: interaction.id, error: messageOf(thrown) }, "could not open a form");
       return await withReceipt(interaction, async () => notOpened);
     }
-    // Nothing to begin with: whether it is settled, or no form is offered any more, the rules say better.
+    // Nothing to show: the handler gives the reason, such as a settled card.
     if (data === undefined)
       return await withReceipt(interaction, () => answer(interaction, button, interaction.message.id));
     await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(() => {});
@@ -161,7 +167,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   async function command(interaction: Extract<APIInteraction, { type: InteractionType.ApplicationCommand }>) {
     const { name, rest } = commandFrom(interaction.data);
-    const said = saidByCommand(name, rest);
+    const said = askText(name, rest);
     if (said !== undefined) return await ask(interaction, said);
     await withReceipt(interaction, async () => {
       const conversation = await placeOf(interaction);
@@ -176,11 +182,11 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     });
   }
 
-  /** The post is what counts as said: it comes back over the gateway too, also when this process dies right now. */
+  /** The post itself is the message. It also arrives over the gateway, even if this process dies now. */
   async function ask(interaction: APIInteraction, text: string): Promise<void> {
     const content = askMark + text;
-    // Only by a command that was registered before it had its limit.
-    if (content.length > messageLimit) return await withReceipt(interaction, async () => tooLong);
+    // Happens only with a command registered before the limit existed.
+    if (content.length > maxMessageLength) return await withReceipt(interaction, async () => tooLong);
     const data = { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
     const type = InteractionResponseType.ChannelMessageWithSource;
     const posted = await respond(interaction, { type, data }).catch(() => undefined);
@@ -191,7 +197,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   return {
     async take(interaction) {
-      // The gateway may bring one again after a cut; done twice, its second receipt would hide the first.
+      // The gateway may repeat an interaction. A second receipt would replace the first.
       if (taken.has(interaction.id)) return;
       taken.set(interaction.id, true);
       try {
@@ -215,19 +221,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   };
 }
 
-/** These open a form first. */
+/** Choices that open a form first. */
 const formChoices: readonly AnswerChoice[] = ["edit", "part"];
 
-/** Rejects when it takes longer. */
-async function within<Result>(ms: number, result: Promise<Result>): Promise<Result> {
-  const ended = new AbortController();
-  const late = pause(ms, ended.signal).then(() => {
-    throw new Error(`it took longer than ${ms} ms`);
-  });
-  return await Promise.race([result, late]).finally(() => ended.abort());
-}
-
-/** Of a form; empty for a button that carries a form's id. */
+/** The submitted fields of a form; empty for a button that carries a form's id. */
 function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
   return data !== undefined && "components" in data ? data.components : [];
 }

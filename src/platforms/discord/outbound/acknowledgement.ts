@@ -1,4 +1,4 @@
-/** What people see between their message and the first words of the answer: a reaction where that is wanted, and typing. */
+/** Shows that a message will be answered, until the answer starts: an optional reaction, and typing. */
 import { Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -7,17 +7,20 @@ import { emojiFor } from "./emoji.ts";
 import { createTyping, type Typing } from "./typing.ts";
 
 export interface Acknowledgements {
-  /** The message is kept and will be answered. `isPlace`: its conversation is that channel, thread or DM itself. */
+  /**
+   * Call when the message is kept and will be answered. `isPlace`: its conversation is that channel, thread or DM
+   * itself.
+   */
   give(channelId: string, messageId: string, isPlace: boolean): void;
-  /** Its answer has begun. */
+  /** Call when the answer has started. */
   end(messageId: string): void;
-  /** Something of the bot's stands in a channel, perhaps written by another process; `replyTo`: the message that it answers. */
+  /** A message of the bot appeared, perhaps from another process. `replyTo`: the message that it answers. */
   seen(channelId: string, replyTo: string | undefined): void;
   close(): void;
 }
 
-/** A turn that waits for another one for so long is not being worked on. */
-const longestMs = 60_000;
+/** A turn that waits longer than this for another one is not being worked on. */
+const maxTypingMs = 60_000;
 
 /** `reaction`: null for none. */
 export function createAcknowledgements(api: DiscordApi, reaction: string | null, log: Log): Acknowledgements {
@@ -42,9 +45,9 @@ export function createAcknowledgements(api: DiscordApi, reaction: string | null,
 
   return {
     give(channelId, messageId, isPlace) {
-      const typing = createTyping(api, () => channelId, { longestMs, onEnd: () => end(messageId) });
+      const typing = createTyping(api, () => channelId, { maxTypingMs, onEnd: () => end(messageId) });
       typings.set(messageId, typing);
-      // A thread is called as the message that it comes of.
+      // A thread has the id of its first message.
       places.set(messageId, isPlace ? channelId : messageId);
       typing.keep();
       if (emoji !== undefined) react(channelId, messageId, emoji);

@@ -1,6 +1,7 @@
 /**
- * Which channel a tool may use: the conversation's own, or another one that the person it works for can see on Discord too, with the
- * right that the deed needs. What can't be found out is not allowed.
+ * Decides which channel a tool may use: the conversation's own, or one in which the requester has the needed
+ * permissions on
+ * Discord. When a permission can't be determined, access is denied.
  */
 import {
   type APIChannel,
@@ -20,11 +21,11 @@ import { permissionsIn } from "../api/permissions.ts";
 import { isSnowflake, parseConversationId } from "../conversation-id.ts";
 
 export interface ChatAccess {
-  /** The channel's id. Rejects with `platform.no-access`. */
+  /** Resolves to the channel's id. Rejects with `platform.no-access`. */
   channelFor(place: ChatPlace, rights: PermissionsString[]): Promise<string>;
 }
 
-/** `guilds`: those that the bot is in. */
+/** `guilds`: the bot's servers. */
 export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]>): ChatAccess {
   async function get<T>(route: `/${string}`): Promise<T | undefined> {
     try {
@@ -37,7 +38,7 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     }
   }
 
-  /** The thread where the conversation has one; else its channel. */
+  /** The thread if the conversation has one, else its channel. */
   async function ownChannel({ conversationId }: ChatPlace): Promise<string> {
     const conversation = parseConversationId(conversationId);
     if (conversation === undefined) throw noAccess(conversationId, "it is not a Discord conversation");

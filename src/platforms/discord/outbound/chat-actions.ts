@@ -1,4 +1,4 @@
-/** What tools do in Discord besides answering, in places that chat-access.ts allows. */
+/** What tools can do on Discord besides answering, in channels that chat-access.ts allows. */
 import { type APIChannel, type APIMessage, MessageType, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { ChatActions, ChatLine } from "../../../ports/chat.ts";
@@ -8,25 +8,24 @@ import { authorOf, nameOf } from "../api/people.ts";
 import { isSnowflake } from "../conversation-id.ts";
 import { askMark } from "../inbound/read-message.ts";
 import { readableText } from "../inbound/readable-text.ts";
+import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "./chat-access.ts";
 import { emojiFor } from "./emoji.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
 import { type Messages, nonceOf } from "./messages.ts";
-import { finalParts } from "./render.ts";
+import { renderFinal } from "./render.ts";
 import { threadNameFor } from "./thread-name.ts";
 
-export interface ChatOptions {
+export interface ChatActionsOptions {
   api: DiscordApi;
   messages: Messages;
   access: ChatAccess;
 }
 
-const pageSize = 100;
-
-export function createChat({ api, messages, access }: ChatOptions): ChatActions {
+export function createChatActions({ api, messages, access }: ChatActionsOptions): ChatActions {
   async function post(channelId: string, text: string, files: ToolFile[], key: string): Promise<string> {
     const read = await readFiles(files);
-    const { parts, file } = finalParts([text, ...read.notes].filter(Boolean).join("\n\n"));
+    const { parts, file } = renderFinal([text, ...read.notes].filter(Boolean).join("\n\n"));
     const [attached = [], ...more] = batchesOf(file === undefined ? read.files : [file, ...read.files]);
     const all = parts.length === 0 ? [""] : parts;
     const bodies = [
@@ -52,13 +51,13 @@ export function createChat({ api, messages, access }: ChatOptions): ChatActions 
 
   return {
     history: (place, { limit, before }) =>
-      explained("read there", async () => {
+      withExplainedRefusals("read there", async () => {
         const channelId = await access.channelFor(place, ["ReadMessageHistory"]);
         const wanted = Math.min(Math.max(1, limit), 200);
         const found: APIMessage[] = [];
         let at = before === undefined ? undefined : checkedId(before);
         while (found.length < wanted) {
-          const query = { limit: String(pageSize), ...(at === undefined ? {} : { before: at }) };
+          const query = { limit: String(maxHistoryPage), ...(at === undefined ? {} : { before: at }) };
           const page = await api.request<APIMessage[]>({
             method: "GET",
             route: Routes.channelMessages(channelId),
@@ -66,17 +65,17 @@ export function createChat({ api, messages, access }: ChatOptions): ChatActions 
           });
           found.push(...page.filter(isWritten));
           at = page.at(-1)?.id;
-          if (page.length < pageSize) break;
+          if (page.length < maxHistoryPage) break;
         }
         return found.slice(0, wanted).reverse().map(lineOf);
       }),
     post: (place, { text, files, key }) =>
-      explained("post there", async () => {
+      withExplainedRefusals("post there", async () => {
         const channelId = await access.channelFor(place, ["SendMessages"]);
         return { messageId: await post(channelId, text, files, key) };
       }),
     react: (place, messageId, emoji) =>
-      explained("react there", async () => {
+      withExplainedRefusals("react there", async () => {
         const channelId = await access.channelFor(place, ["ReadMessageHistory", "AddReactions"]);
         const route = Routes.channelMessageOwnReaction(
           channelId,
@@ -86,7 +85,7 @@ export function createChat({ api, messages, access }: ChatOptions): ChatActions 
         await api.request({ method: "PUT", route });
       }),
     openThread: (place, { messageId, name, text, key }) =>
-      explained("open a thread there", async () => {
+      withExplainedRefusals("open a thread there", async () => {
         const channelId = await access.channelFor(place, ["SendMessages", "CreatePublicThreads"]);
         if (messageId === undefined) {
           const first = await post(channelId, text, [], key);
@@ -99,8 +98,8 @@ export function createChat({ api, messages, access }: ChatOptions): ChatActions 
   };
 }
 
-/** Discord's refusals as sentences; what we refuse ourselves is one already. */
-async function explained<T>(deed: string, work: () => Promise<T>): Promise<T> {
+/** Turns Discord's refusals into sentences. Our own errors already are. */
+async function withExplainedRefusals<T>(deed: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
@@ -119,7 +118,7 @@ function checkedId(id: string): string {
   );
 }
 
-/** Not the service's own messages about the channel. */
+/** Excludes system messages. */
 function isWritten({ type }: APIMessage): boolean {
   return type === MessageType.Default || type === MessageType.Reply || type === MessageType.ChatInputCommand;
 }

@@ -1,4 +1,4 @@
-/** Emoji as reactions take them: the character itself, or a server's own as `name:id`. */
+/** Emoji for reactions: the character itself, or a server's own as `name:id`. */
 import { discordError } from "../api/api.ts";
 
 /** Names that models write for characters. */
@@ -58,7 +58,7 @@ export function emojiFor(wanted: string): string {
   );
 }
 
-/** A character or a sequence of them, flags and keycaps too. */
+/** Accepts sequences such as flags and keycaps. */
 function isEmoji(text: string): boolean {
   return (
     text.length <= 16 &&

@@ -1,5 +1,7 @@
 /**
- * Answers to clicks, forms and commands: the first one within Discord's three seconds, and what the person alone is shown after it.
+ * Answers to clicks, forms and commands: the acknowledgement within Discord's three seconds, and the receipt that
+ * only the
+ * person sees.
  */
 import {
   type APIInteraction,
@@ -13,30 +15,33 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { AnswerReceipt, CommandReceipt } from "../../../ports/message.ts";
 import { type DiscordApi, isRefusal } from "../api/api.ts";
+import { interactionAckMs } from "../limits.ts";
 import { noMentions } from "./messages.ts";
 import { escapePlain } from "./plain-text.ts";
 import { attachmentFor, attachmentText } from "./receipt-file.ts";
-import { allParts, mostMessages } from "./render.ts";
+import { maxAnswerMessages, renderAll } from "./render.ts";
 
-/** What somebody is shown: Markdown, and with it perhaps a file. */
+/** A receipt in Markdown, perhaps with a file. */
 export interface ShownReceipt extends CommandReceipt {
   file?: AnswerReceipt["file"];
 }
 
 export interface EphemeralReplies {
-  /** The first answer; undefined when there was one already. Rejects when Discord has taken none. */
+  /**
+   * The first answer; undefined when the interaction was already acknowledged. Rejects when Discord accepted none.
+   */
   respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined>;
-  /** Acknowledges first, whatever comes of the work; then shows its receipt. Never rejects. */
+  /** Acknowledges, does the work, and shows its receipt. Never rejects. */
   withReceipt(interaction: APIInteraction, work: () => Promise<ShownReceipt>): Promise<void>;
 }
 
-const maxAcknowledgementMs = 2_800;
+const maxAckMs = interactionAckMs - 200;
 
 const notTaken: ShownReceipt = privately({
   text: "That didn't work: something failed on my side. Nothing changed. Try again.",
 });
 
-/** Receipts of clicks are plain text, for the person alone. */
+/** Receipts of clicks are plain text for the person alone. */
 export function privately({ text, file }: Pick<AnswerReceipt, "text" | "file">): ShownReceipt {
   return { text: escapePlain(text), isPrivate: true, ...(file === undefined ? {} : { file }) };
 }
@@ -47,8 +52,8 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
     const query = { with_response: "true" };
     try {
       type Answer = { resource?: { message?: APIMessage } } | undefined;
-      // After Discord's three seconds nobody waits for it any more, and what was clicked has to count.
-      const signal = AbortSignal.timeout(maxAcknowledgementMs);
+      // After three seconds Discord drops the answer, but the click must still count.
+      const signal = AbortSignal.timeout(maxAckMs);
       const answer = await api.request<Answer>({ method: "POST", route, body, query, withoutToken: true, signal });
       return answer?.resource?.message;
     } catch (thrown) {
@@ -58,7 +63,7 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
     }
   }
 
-  /** To the person alone. False when it was too late. */
+  /** False when it was too late. */
   async function acknowledge(interaction: APIInteraction): Promise<boolean> {
     const type = InteractionResponseType.DeferredChannelMessageWithSource;
     return await respond(interaction, { type, data: { flags: MessageFlags.Ephemeral } }).then(
@@ -80,8 +85,8 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
   }
 
   async function send(interaction: APIInteraction, { text, isPrivate }: ShownReceipt, extra: RawFile[] = []) {
-    const parts = allParts(text);
-    const isFile = parts.length > mostMessages;
+    const parts = renderAll(text);
+    const isFile = parts.length > maxAnswerMessages;
     const files = isFile ? [{ name: "answer.md", data: text }, ...extra] : extra;
     for (const [index, content] of (isFile ? parts.slice(0, 1) : parts.length === 0 ? ["Done."] : parts).entries()) {
       const isFirst = index === 0;

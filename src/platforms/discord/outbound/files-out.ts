@@ -1,15 +1,13 @@
-/** Files of tools on their way to Discord. What can't be attached is said, not left out. */
+/** Reads the files that tools send. A file that can't be attached becomes a note. */
 import { readFile, stat } from "node:fs/promises";
 import type { RawFile } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
+import { maxAttachmentBytes, maxAttachments, maxRequestBytes } from "../limits.ts";
 
-/** What every server takes; those with more boosts take more. */
-export const maxFileBytes = 10 * 1024 * 1024;
-/** Of one message, together and in number. */
-const mostTogether = 24 * 1024 * 1024;
-const mostFiles = 10;
+/** Of one message. Leaves room for the rest of the request. */
+const maxTotalFileBytes = maxRequestBytes - 1024 * 1024;
 
 export interface ReadFiles {
   files: RawFile[];
@@ -23,8 +21,8 @@ export async function readFiles(wanted: ToolFile[]): Promise<ReadFiles> {
   for (const { name, path, mimeType } of wanted) {
     try {
       const { size } = await stat(path);
-      if (size > maxFileBytes)
-        throw new Error(`it has ${formatBytes(size)}, and Discord accepts at most ${formatBytes(maxFileBytes)}`);
+      if (size > maxAttachmentBytes)
+        throw new Error(`it has ${formatBytes(size)}, and Discord accepts at most ${formatBytes(maxAttachmentBytes)}`);
       files.push({ name, data: await readFile(path), contentType: mimeType });
     } catch (thrown) {
       notes.push(notAttached(name, messageOf(thrown)));
@@ -37,14 +35,14 @@ export function notAttached(name: string, why: string): string {
   return `⚠️ I couldn't attach the file \`${name.replaceAll("`", "'")}\`: ${why}`;
 }
 
-/** As many as one message takes, then the rest. */
+/** One batch for each message. */
 export function batchesOf(files: RawFile[]): RawFile[][] {
   const batches: RawFile[][] = [];
   let bytes = 0;
   for (const file of files) {
     const size = Buffer.byteLength(file.data as Buffer | string);
     const last = batches.at(-1);
-    if (last === undefined || last.length >= mostFiles || bytes + size > mostTogether) {
+    if (last === undefined || last.length >= maxAttachments || bytes + size > maxTotalFileBytes) {
       batches.push([file]);
       bytes = size;
     } else {

@@ -1,18 +1,18 @@
-/** Tables for a service that draws none. */
+/** Renders tables as text, because Discord draws none. */
 
-/** Characters of a line of code that a phone shows without wrapping are fewer; a desktop shows more. */
-const widest = 72;
+/** In columns: a desktop shows more, a phone wraps earlier. */
+const maxTableWidth = 72;
 
-/** `rows` as they are written, the head first, without the row of dashes. */
+/** `rows`: the Markdown rows, head first, without the delimiter row. */
 export function tableAsText(rows: string[]): string {
   const cells = rows.map(cellsOf);
   const columns = most(cells, (row) => row.length);
   const widths = Array.from({ length: columns }, (_, column) => most(cells, (row) => widthOf(row[column] ?? "")));
   const total = widths.reduce((sum, width) => sum + width, 0) + 2 * (columns - 1);
-  return total > widest ? asList(cells) : asBlock(cells, widths);
+  return total > maxTableWidth ? asList(cells) : asBlock(cells, widths);
 }
 
-/** Of any number of rows: as many arguments of one function are not possible. */
+/** Not `Math.max(...)`, which fails on too many rows. */
 function most(rows: string[][], measure: (row: string[]) => number): number {
   return rows.reduce((largest, row) => Math.max(largest, measure(row)), 0);
 }
@@ -29,7 +29,7 @@ function asBlock(cells: string[][], widths: number[]): string {
   return `\`\`\`\n${block.replace(/`(?=``)/g, "`\u200b")}\n\`\`\``;
 }
 
-/** `- **first** — Second: …, Third: …` */
+/** `- **first** — Second: … · Third: …` */
 function asList([head = [], ...rows]: string[][]): string {
   const lines = rows.map(([first = "", ...others]) => {
     const named = others.flatMap((cell, index) => {
@@ -50,7 +50,7 @@ function cellsOf(row: string): string[] {
   return inner.split(/(?<!\\)\|/).map((cell) => plainCell(cell.trim()));
 }
 
-/** Without the signs of emphasis, code and links, which would show as they are written. */
+/** Removes the marks of emphasis, code and links, which would show literally. */
 export function plainCell(text: string): string {
   return text
     .replace(/\\\|/g, "|")
@@ -71,7 +71,7 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const wide =
   /\p{Emoji_Presentation}|[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]/u;
 
-/** Columns that a text takes in a fixed-width font. */
+/** Columns in a fixed-width font. */
 function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;

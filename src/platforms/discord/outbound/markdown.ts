@@ -1,17 +1,17 @@
 /**
- * Standard Markdown as Discord shows it. What Discord has no sign for is written with what it has:
+ * Converts standard Markdown to what Discord displays:
  *
- *   tables              a block of code with aligned columns; wide ones a list, a line for each row
+ *   tables              a code block with aligned columns; wide tables become a list
  *   headings below ###  bold lines
- *   fences              always three backticks, with the language alone behind them
- *   rules, tasks, pictures, numbers with a bracket, hard line ends
+ *   fences              three backticks, with only the language behind them
+ *   rules, tasks, images, `1)` numbers and hard line breaks get the nearest equivalent
  *
- * Code is left as it is. Works on unfinished text too.
+ * Leaves code alone. Also works on unfinished text.
  */
 import { type Line, scanLines } from "../../shared/markdown-lines.ts";
 import { plainCell, tableAsText } from "./markdown-table.ts";
 
-/** Openings of any length: nothing is repeated here. */
+/** Fences are not repeated here, so their opening may be any length. */
 const anyLength = Number.POSITIVE_INFINITY;
 
 export function toDiscordMarkdown(markdown: string): string {
@@ -62,7 +62,7 @@ function lineAsText(text: string, { type, fence }: Line): string {
   }
 }
 
-/** Discord takes one word for the language, and anything else for code. Settings behind the language are for other readers. */
+/** Discord accepts one word as the language. Other settings behind it are dropped. */
 function openingOf(prefix: string, info: string): string {
   const [, language = ""] = /^([A-Za-z][\w+\-.#]*)(?:\s+[\w\s="'{}.,:/-]*)?$/.exec(info) ?? [];
   return `${prefix}\`\`\`${language === "" && info !== "" ? `\n${prefix}${info}` : language}`;
@@ -85,7 +85,6 @@ function proseAsText(line: string): string {
   );
 }
 
-/** Code spans are left alone. */
 function outsideCode(line: string, change: (text: string) => string): string {
   return line
     .split(/((?<!`)`[^`]+`(?!`)|(?<!`)``[^`].*?[^`]``(?!`))/)

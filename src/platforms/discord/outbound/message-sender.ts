@@ -1,12 +1,16 @@
 /**
- * Where one reply is written. A mention is answered in a thread that is opened with the first words; what comes instead when
- * Discord does not let us:
+ * Posts the messages of one reply. A mention is answered in a thread, which opens with the first words. Fallbacks
+ * when Discord
+ * refuses:
  *
- *   thread   may not be made, is locked or gone   → the channel, as an answer to the message
- *   channel  is gone or not ours to write in      → a DM to the author; a card never, because it can be answered only where it was asked
- *   DM       is closed                            → nobody sees it: `platform.no-route`
+ *   thread    can't be made, is locked or gone   → the channel, as a reply to the message
+ *   channel   is gone or not writable            → a DM to the author, except for cards: they can be answered only where
+ *                                                  they were asked
+ *   DM        is closed                          → `platform.no-route`, because nobody would see it
  *
- * The person is told once why it is there. The place is kept with the reply's posts, so that it goes on there after a crash.
+ * The person is told the reason once. The place is kept with the reply's posts, so that a resumed reply continues
+ * there. The
+ * file is over 250 lines because every fallback shares the current place.
  */
 import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -28,38 +32,39 @@ import { type DiscordConversation, isSnowflake, parseConversationId } from "../c
 import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
 import { threadNameFor } from "./thread-name.ts";
 
-/** What came in, as far as answering needs it. */
+/** The part of the incoming message that a reply needs. */
 export interface Origin {
   authorId: string;
   authorName: string;
   text: string;
 }
 
-export interface OutletOptions {
+export interface MessageSenderOptions {
   api: DiscordApi;
   messages: Messages;
   channels: Channels;
   target: ReplyTarget;
   posts: Posts;
-  /** By message id; of others the service is asked. */
+  /** By message id. Others are fetched. */
   origins: LruMap<Origin>;
-  /** Reasons for another place that people have been told, by channel. */
+  /** Reasons for a fallback that people already know, by channel. */
   told: LruMap<true>;
   log: Log;
 }
 
-export interface Outlet {
+export interface MessageSender {
   /**
-   * Posts and keeps it. Rejects with `platform.no-route` when there is no place left, and with Discord's own refusal when files or
-   * embeds may be the reason.
+   * Posts the message and keeps its id. Rejects with `platform.no-route` when no place is left, and with Discord's
+   * own refusal when
+   * files or embeds may be the cause.
    */
   post(message: OutgoingMessage, options: { key: string; patience: Patience; isCard?: boolean }): Promise<string>;
-  /** False when the message is not there any more. */
+  /** False when the message no longer exists. */
   edit(messageId: string, message: OutgoingMessage, patience: Patience): Promise<boolean>;
   remove(messageId: string): Promise<void>;
-  /** Decides where it is written, and makes the thread. */
+  /** Chooses the place, and makes the thread. */
   open(): Promise<string>;
-  /** Where it is written; before that is known, where people see that something is being done. */
+  /** The chosen place; before that, where typing should show. */
   channelId(): string | undefined;
 }
 
@@ -67,13 +72,13 @@ interface Place {
   type: "thread" | "channel" | "dm" | "author";
   channelId: string;
   replyTo?: string;
-  /** Why it is not where it should be. */
+  /** Why this is a fallback. */
   because?: string;
-  /** It was tried to make it writable. */
+  /** It was already reopened or recreated. */
   isLastTry?: boolean;
 }
 
-/** Of a channel that is gone, or not ours to write in, or a forum. */
+/** The channel is gone, not writable, or a forum. */
 const closedDoors = [
   "unknownChannel",
   "missingAccess",
@@ -82,10 +87,10 @@ const closedDoors = [
   "notATextChannel",
 ] as const;
 
-/** Who takes no DMs from the bot, or shares no server with it any more. */
+/** The person accepts no DMs from the bot, or shares no server with it. */
 const closedPeople = ["cannotMessageUser", "noMutualGuilds"] as const;
 
-export function createOutlet(options: OutletOptions): Outlet {
+export function createMessageSender(options: MessageSenderOptions): MessageSender {
   const { api, messages, target, posts, log } = options;
   const conversation = parseConversationId(target.conversationId);
   const parentId = conversation?.channel;
@@ -102,12 +107,12 @@ export function createOutlet(options: OutletOptions): Outlet {
     if (kept !== undefined) return { type: kept === conversation.thread ? "thread" : "author", channelId: kept };
     const { thread } = conversation;
     if (thread === null) return inChannel(conversation);
-    // Something stands there already, or it was a thread from the beginning.
+    // The reply has posts already, or the conversation started in a thread.
     const isThere = all.length > 0 || thread !== target.messageId || (await isForum(conversation.channel));
     return isThere ? { type: "thread", channelId: thread } : await startThread(conversation, thread);
   }
 
-  /** Whose threads begin with a message that has their id. */
+  /** Forum threads have the id of their first message from the start. */
   async function isForum(channelId: string): Promise<boolean> {
     const type = (await options.channels.get(channelId))?.type;
     return type === ChannelType.GuildForum || type === ChannelType.GuildMedia;
@@ -120,7 +125,7 @@ export function createOutlet(options: OutletOptions): Outlet {
     return place;
   }
 
-  /** A place that the conversation does not tell is kept beside the posts. */
+  /** Keeps a place that the conversation id does not tell. */
   async function keepPlace(): Promise<void> {
     const isKnown = place?.type === "thread" || place?.type === "dm";
     if (place === undefined || isKnown || isKept) return;
@@ -151,12 +156,12 @@ export function createOutlet(options: OutletOptions): Outlet {
         return inChannel(where, "There are too many active threads right now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
-      // A word that the server does not allow in a thread's name, say.
+      // For example, a thread name with a word that the server blocks.
       return inChannel(where, "Discord refused a thread for that message");
     }
   }
 
-  /** Another place, or the same one made writable; undefined: there is none. */
+  /** The next place to try, or the same one after reopening it; undefined: none. */
   async function nextPlace(at: Place, thrown: unknown, isCard: boolean): Promise<Place | undefined> {
     const where = conversation as DiscordConversation;
     if (at.type === "thread") {
@@ -200,7 +205,7 @@ export function createOutlet(options: OutletOptions): Outlet {
     }
   }
 
-  /** A message of its own, so that no edit takes it away; what it is about is more important than it. */
+  /** Sent as a separate message, so that no edit removes it. Failures are ignored: the reply matters more. */
   async function explain({ type, channelId, because }: Place): Promise<void> {
     if (because === undefined) return;
     log.warn({ conversationId: target.conversationId, because }, "could not write a reply where it belongs");
@@ -223,11 +228,11 @@ export function createOutlet(options: OutletOptions): Outlet {
           const { id, isSame } = await messages.post(channelId, message, { nonce, patience, ...answering });
           await posts.keep(key, id);
           await keepPlace();
-          // A process before this one has posted it, and died before it could say so.
+          // An earlier process posted it and died before it kept the id.
           if (!isSame) await messages.edit(channelId, id, message, patience);
           return id;
         } catch (thrown) {
-          // It may be no more than the right to attach or to embed: whoever posts it knows how to say it more plainly.
+          // Perhaps only attaching or embedding is forbidden; the caller can post a plainer message.
           if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
           const next = place === undefined ? undefined : await nextPlace(place, thrown, isCard);
           if (next === undefined) throw routeProblem(target, thrown);
@@ -260,7 +265,7 @@ function isPlain({ files = [], embeds = [] }: OutgoingMessage): boolean {
   return files.length === 0 && embeds.length === 0;
 }
 
-async function originOf({ api, origins }: OutletOptions, channel: string, messageId: string): Promise<Origin> {
+async function originOf({ api, origins }: MessageSenderOptions, channel: string, messageId: string): Promise<Origin> {
   const known = origins.get(messageId);
   if (known !== undefined) return known;
   const route = Routes.channelMessage(channel, messageId);

@@ -1,6 +1,6 @@
 /**
- * Messages as Remora sends them, with what holds for every one: nobody is pinged, no link is unfolded, and a message that is
- * sent twice because an answer was lost stands there once.
+ * Posts, edits and removes messages. None pings anybody or unfolds links, and a post repeated after a lost answer
+ * appears once.
  */
 import { createHash } from "node:crypto";
 import {
@@ -12,8 +12,9 @@ import {
   Routes,
 } from "discord.js";
 import { type DiscordApi, isRefusal, type Patience } from "../api/api.ts";
+import { maxNonceLength } from "../limits.ts";
 
-/** All of it: what is left out is empty, after an edit too. */
+/** The complete message: an edit clears what is left out. */
 export interface OutgoingMessage {
   content?: string;
   embeds?: APIEmbed[];
@@ -22,17 +23,17 @@ export interface OutgoingMessage {
 }
 
 export interface PostOptions {
-  /** The same message again has the same one: at most 25 characters. */
+  /** Identifies repeats of the same message. */
   nonce: string;
   replyTo?: string;
   patience: Patience;
 }
 
 export interface Messages {
-  /** `isSame`: false when it was posted before, and said something else then. */
+  /** `isSame`: false when an earlier post with this nonce said something else. */
   post(channelId: string, message: OutgoingMessage, options: PostOptions): Promise<{ id: string; isSame: boolean }>;
   edit(channelId: string, messageId: string, message: OutgoingMessage, patience: Patience): Promise<void>;
-  /** One that is gone already is none to remove. */
+  /** Succeeds when the message is already gone. */
   remove(channelId: string, messageId: string): Promise<void>;
 }
 
@@ -63,7 +64,7 @@ export function createMessages(api: DiscordApi): Messages {
   };
 }
 
-/** What people read and can press; Discord may change blanks. */
+/** Visible text and buttons. Discord may change blanks. */
 function textOf({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
   const buttons = JSON.stringify(components).match(/"custom_id":"[^"]*"/g) ?? [];
   const texts = [content, ...embeds.flatMap(({ title = "", description = "" }) => [title, description])];
@@ -80,7 +81,7 @@ function payload(message: OutgoingMessage, extra: object, nonce?: string): { bod
     components,
     attachments: files.map(({ name }, id) => ({ id, filename: name })),
     allowed_mentions: noMentions,
-    // The flag hides the message's own embeds as well.
+    // The flag would hide the message's own embeds too.
     flags: embeds.length > 0 ? 0 : MessageFlags.SuppressEmbeds,
     ...(nonce === undefined ? {} : { nonce, enforce_nonce: true }),
     ...extra,
@@ -88,7 +89,7 @@ function payload(message: OutgoingMessage, extra: object, nonce?: string): { bod
   return { body, ...(files.length === 0 ? {} : { files }) };
 }
 
-/** Of what a message is for: a turn and the key of its post, say. */
+/** Derives a nonce from a message's purpose, such as its turn and key. */
 export function nonceOf(...parts: string[]): string {
-  return createHash("sha256").update(parts.join("\n")).digest("base64url").slice(0, 25);
+  return createHash("sha256").update(parts.join("\n")).digest("base64url").slice(0, maxNonceLength);
 }

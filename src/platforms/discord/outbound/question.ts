@@ -1,25 +1,32 @@
-/** A tool's question as a message: the question as plain text, and a button for each option while it is open. */
+/** A tool's question as a message, with a button for each option while it is open. */
 import { ButtonStyle, ComponentType } from "discord.js";
+import { shorten } from "../../../lib/text/shorten.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import { formatButtonId } from "../interactions/custom-id.ts";
+import { maxButtonLabelLength, maxButtonsPerRow } from "../limits.ts";
 import type { OutgoingMessage } from "./messages.ts";
-import { clip, escapePlain } from "./plain-text.ts";
+import { escapePlain } from "./plain-text.ts";
+
+const maxTitleLength = 100;
+const maxQuestionLength = 1_000;
+const maxPlainDescriptionLength = 1_800;
 
 /** `isPlain`: without an embed. */
 export function questionMessage(card: QuestionCard, thread: string | null, isPlain: boolean): OutgoingMessage {
   const { id, tool, question, options, requesterName, outcome } = card;
   const ending =
     outcome === undefined ? `Only ${escapePlain(requesterName)} can answer` : `**${escapePlain(outcome)}**`;
-  const buttons = options.slice(0, 5).map((label, option) => ({
+  const buttons = options.slice(0, maxButtonsPerRow).map((label, option) => ({
     type: ComponentType.Button as const,
     style: ButtonStyle.Primary as const,
-    label: clip(label, 80),
+    label: shorten(label, maxButtonLabelLength),
     custom_id: formatButtonId({ meaning: { type: "pick", option }, thread, id }),
   }));
-  const title = clip(`Question: ${escapePlain(tool)}`, 100);
-  const description = `${escapePlain(clip(question, 1_000))}\n\n${ending}`;
+  const title = shorten(`Question: ${escapePlain(tool)}`, maxTitleLength);
+  const description = `${escapePlain(shorten(question, maxQuestionLength))}\n\n${ending}`;
   const color = outcome === undefined ? 0x5865f2 : 0x80848e;
   const lines = outcome === undefined ? [{ type: ComponentType.ActionRow as const, components: buttons }] : [];
-  if (isPlain) return { content: `**${title}**\n${clip(description, 1_800)}`, components: lines };
+  if (isPlain)
+    return { content: `**${title}**\n${shorten(description, maxPlainDescriptionLength)}`, components: lines };
   return { embeds: [{ title, description, color }], components: lines };
 }

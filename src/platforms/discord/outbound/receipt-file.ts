@@ -1,16 +1,16 @@
-/** The file of a receipt, such as a whole diff: as an attachment, or as text where files may not be attached. */
+/** The file of a receipt, such as a whole diff: an attachment, or text where files are not allowed. */
 import type { RawFile } from "discord.js";
 import type { AnswerReceipt } from "../../../ports/message.ts";
-import { maxFileBytes } from "./files-out.ts";
+import { maxAttachmentBytes, maxMessageLength } from "../limits.ts";
 import { codeBlock, cutAt, withoutFences } from "./plain-text.ts";
-import { messageLimit, mostMessages } from "./render.ts";
+import { maxAnswerMessages } from "./render.ts";
 
 type ReceiptFile = NonNullable<AnswerReceipt["file"]>;
 
-/** As much as fits; `note` is Markdown and says what does not. `maxBytes`: what Discord takes there. */
+/** Attaches as much as fits. `note` is Markdown and says what is missing. `maxBytes`: Discord's limit there. */
 export function attachmentFor(
   { name, text }: ReceiptFile,
-  maxBytes = maxFileBytes,
+  maxBytes = maxAttachmentBytes,
 ): { attachment: RawFile; note: string } {
   const bytes = Buffer.from(text);
   const contentType = "text/plain; charset=utf-8";
@@ -21,10 +21,10 @@ export function attachmentFor(
   return { attachment: { name, data: head, contentType }, note };
 }
 
-/** Room for the receipt's own text, the fences at each cut, and the note. */
-const maxShown = messageLimit * (mostMessages - 1) - 200;
+/** Leaves room for the receipt's own text, the fences at each cut, and the note. */
+const maxShown = maxMessageLength * (maxAnswerMessages - 1) - 200;
 
-/** As Markdown; what is left out is counted. */
+/** As Markdown, with a count of what is left out. */
 export function attachmentText({ text }: ReceiptFile): string {
   const whole = withoutFences(text);
   const shown = whole.slice(0, cutAt(whole, maxShown));

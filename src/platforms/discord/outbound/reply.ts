@@ -1,6 +1,9 @@
 /**
- * One reply on Discord. The text grows in a message that is edited at most once a second; a card or a question is a message of
- * its own and closes the text above it; the end is written without waiting, and as often as it takes to arrive.
+ * One reply on Discord. The text grows in a message that is edited at most once a second. A card or question is a
+ * message of its
+ * own and closes the text above it. The final text is written at once and retried until it arrives.
+ *
+ * The file is over 250 lines because text, cards and questions share the open segment.
  */
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -10,66 +13,66 @@ import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
-import { createPaced } from "../../shared/throttled-updates.ts";
+import { createThrottledUpdates } from "../../shared/throttled-updates.ts";
 import { type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import type { FormContents } from "../interactions/form-contents.ts";
+import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
 import type { LatestCards } from "./cards/latest-cards.ts";
 import { batchesOf, notAttached, readFiles } from "./files-out.ts";
-import type { Outlet } from "./message-sender.ts";
+import type { MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
-import { allParts, finalParts, growingParts, withoutStatus } from "./render.ts";
+import { renderAll, renderFinal, renderPartial, withoutStatus } from "./render.ts";
 import { createSegment, type Segment } from "./segment.ts";
 import { createTyping } from "./typing.ts";
 
 export interface DiscordReplyOptions {
   api: DiscordApi;
-  outlet: Outlet;
+  sender: MessageSender;
   target: ReplyTarget;
   posts: Posts;
   formContents: FormContents;
   latestCards: LatestCards;
-  /** Before anything is written. */
+  /** Called before anything is written. */
   onBegin(): void;
   log: Log;
 }
 
-/** What is to be seen now; changed while it is on its way. */
+/** The state to show. It may change while an update is running. */
 interface Growing {
   text: string;
   activity: string;
-  /** The end is known already: its first parts as they will stay. */
+  /** The first parts of the final text, once it is known. */
   final?: string[];
 }
 
-/** Discord takes five edits in five seconds, from all of a channel. */
-const editEveryMs = 1_000;
+const minEditIntervalMs = editWindowMs / editsPerWindow;
 const blockedText =
   "⚠️ This server's AutoMod blocked my answer. A moderator can exempt me or this channel from the rule.";
-/** Nothing shows so little for so long and still works. */
-const typingMs = 10 * 60_000;
+/** Without news for this long, typing stops. */
+const maxTypingMs = 10 * 60_000;
 
 export function createDiscordReply(options: DiscordReplyOptions): Reply {
-  const { api, outlet, target, posts, log } = options;
-  const typing = createTyping(api, () => outlet.channelId(), { longestMs: typingMs });
+  const { api, sender, target, posts, log } = options;
+  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxTypingMs });
   const growing: Growing = { text: "", activity: "" };
-  /** Since the segment was opened, by this process. */
+  /** By this process, since the segment opened. */
   let isWritten = false;
-  /** Message ids of cards and questions by their keys. */
+  /** Message ids of cards and questions, by key. */
   const asked = new Map<string, string>();
   let segment: Segment | undefined;
-  /** Nobody will see it: only the end is worth another try. */
+  /** Partial updates can't be seen; only the end is worth retrying. */
   let isShut = false;
 
-  const paced = createPaced<Growing>({
-    everyMs: editEveryMs,
+  const updates = createThrottledUpdates<Growing>({
+    minIntervalMs: minEditIntervalMs,
     async show(newest) {
       const open = await begun();
-      // A thread may have to be made first; what was written meanwhile is shown with the first words.
-      if (!open.isPosted()) await outlet.open();
-      const parts = newest.final ?? growingParts(newest.text, newest.activity);
-      // A status line that is gone, with nothing else to show, is taken away at the end.
+      // Making the thread may take a while; text written by then goes into the first message.
+      if (!open.isPosted()) await sender.open();
+      const parts = newest.final ?? renderPartial(newest.text, newest.activity);
+      // An empty text with a cleared status is removed at the end.
       if (parts.length > 0) await open.show(parts, "brief");
     },
     onFailure(thrown) {
@@ -83,7 +86,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     options.onBegin();
     const kept = await posts.all();
     for (const { key, messageId } of kept) if (/^(?:card|question|more):/.test(key)) asked.set(key, messageId);
-    segment ??= createSegment(cardsPosted(asked), outlet, kept);
+    segment ??= createSegment(cardsPosted(asked), sender, kept);
     return segment;
   }
 
@@ -92,14 +95,14 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     isWritten = true;
     if (isShut) return;
     typing.keep();
-    void paced.offer(growing);
+    void updates.offer(growing);
   }
 
-  /** The text above a card, as it stays. */
+  /** Writes the final text above a card. */
   async function closeSegment(): Promise<void> {
-    const parts = allParts(growing.text);
+    const parts = renderAll(growing.text);
     if (isWritten) growing.final = parts;
-    await paced.stop();
+    await updates.stop();
     const open = await begun();
     if (isWritten) await settleText(open, parts);
     else if (open.isPosted()) await removeStatus(open);
@@ -118,15 +121,15 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     await open.cutTo(parts.length);
   }
 
-  /** Of a text that another process left as it was. */
+  /** For a text that another process left unfinished. */
   async function removeStatus(open: Segment): Promise<void> {
     const messageId = open.lastMessageId();
     if (messageId === undefined) return;
     try {
-      const route = Routes.channelMessage(await outlet.open(), messageId);
+      const route = Routes.channelMessage(await sender.open(), messageId);
       const rest = withoutStatus((await api.request<APIMessage>({ method: "GET", route })).content);
-      if (rest === "") await outlet.remove(messageId);
-      else if (rest !== undefined) await outlet.edit(messageId, { content: rest }, "brief");
+      if (rest === "") await sender.remove(messageId);
+      else if (rest !== undefined) await sender.edit(messageId, { content: rest }, "brief");
     } catch (thrown) {
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not remove a status line");
     }
@@ -135,9 +138,9 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function end(text: string, wanted: ToolFile[]): Promise<void> {
     const { files, notes } = await readFiles(wanted);
     const whole = [text, ...notes].filter(Boolean).join("\n\n");
-    const { parts, file } = finalParts(whole);
+    const { parts, file } = renderFinal(whole);
     growing.final = parts;
-    await paced.stop();
+    await updates.stop();
     const open = await begun();
     const batches = batchesOf(file === undefined ? files : [file, ...files]);
     try {
@@ -147,21 +150,21 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
       if (!isAboutFiles) throw thrown;
       const refused = files.map(({ name }) => notAttached(name, messageOf(thrown)));
-      await settleText(open, allParts([whole, ...refused].join("\n\n")));
+      await settleText(open, renderAll([whole, ...refused].join("\n\n")));
     } finally {
       typing.stop();
-      // A card below the answer leaves the answer as it is.
+      // A card below the answer must not change the answer.
       forgetText();
     }
   }
 
   async function endWith(open: Segment, parts: string[], [first = [], ...more]: RawFile[][]): Promise<void> {
-    // Files alone are a message without text.
+    // Files alone need a message without text.
     await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, first);
     for (const [index, files] of more.entries()) {
       const key = `files:${open.number}:${index}`;
       const isThere = (await posts.all()).some((post) => post.key === key);
-      if (!isThere) await outlet.post({ files }, { key, patience: "lasting" });
+      if (!isThere) await sender.post({ files }, { key, patience: "lasting" });
     }
   }
 
@@ -174,12 +177,13 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     await plainerUntilTaken((style) => postCard(card, style));
     const newer = await newerOf(card);
     if (newer !== card) await rewrite(newer);
-    segment = createSegment(cardsPosted(asked), outlet, []);
+    segment = createSegment(cardsPosted(asked), sender, []);
   }
 
   /**
-   * A row that is settled never opens again, so the card with fewer open rows is the newer one. With as many open rows it is the
-   * noted one. Otherwise changes that were undone could be shown as kept.
+   * Settled items never reopen, so the card with fewer open items is newer. On a tie, the noted card wins;
+   * otherwise undone changes
+   * could appear as kept.
    */
   async function newerOf(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);
@@ -193,11 +197,11 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function postCard(card: ApprovalCard, style: CardStyle): Promise<void> {
     const [first = {}, ...more] = cardMessages(card, { place: { thread: threadOf(target) }, style });
     const key = `card:${card.id}`;
-    asked.set(key, await outlet.post(first, { key, patience: "lasting", isCard: true }));
+    asked.set(key, await sender.post(first, { key, patience: "lasting", isCard: true }));
     if (more.length > 0) await writeCard(card, style);
   }
 
-  /** Rewrites what stands there, and posts what a card of several messages lacks. */
+  /** Updates the posted messages, and posts those that are missing. */
   async function writeCard(card: ApprovalCard, style: CardStyle): Promise<void> {
     const firstMessage = asked.get(`card:${card.id}`);
     if (firstMessage === undefined) return;
@@ -205,8 +209,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     for (const [index, message] of cardMessages(card, { place, style }).entries()) {
       const key = index === 0 ? `card:${card.id}` : `more:${card.id}:${index}`;
       const messageId = asked.get(key);
-      if (messageId !== undefined) await outlet.edit(messageId, message, "lasting");
-      else asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
+      if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
+      else asked.set(key, await sender.post(message, { key, patience: "lasting", isCard: true }));
     }
   }
 
@@ -220,10 +224,10 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
     await plainerUntilTaken(async (style) => {
       const message = questionMessage(card, threadOf(target), style === "plain");
-      if (messageId !== undefined) await outlet.edit(messageId, message, "lasting");
-      else asked.set(key, await outlet.post(message, { key, patience: "lasting", isCard: true }));
+      if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
+      else asked.set(key, await sender.post(message, { key, patience: "lasting", isCard: true }));
     });
-    if (messageId === undefined) segment = createSegment(cardsPosted(asked), outlet, []);
+    if (messageId === undefined) segment = createSegment(cardsPosted(asked), sender, []);
   }
 
   return {
@@ -241,12 +245,12 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     async leave() {
       isShut = true;
       typing.stop();
-      await paced.stop();
+      await updates.stop();
     },
   };
 }
 
-/** A server may forbid files, or embeds, and says no more than that a permission is missing. */
+/** Discord reports forbidden files or embeds only as a missing permission. */
 async function plainerUntilTaken(write: (style: CardStyle) => Promise<void>): Promise<void> {
   for (const style of cardStyles) {
     try {

@@ -1,12 +1,13 @@
 /**
  * The open segment of a reply: one text in one or more messages, each posted once and edited in place.
  *
- * What was posted before a crash is known from the posts and edited again; what it says is not known, so it is always written. A
- * message that somebody has deleted, or that can't be changed any more, is posted anew, under a key of its own.
+ * Messages posted before a crash are known from the posts, but their text is not, so it is always written again. A
+ * message that
+ * was deleted or can't be edited is posted again under a new key.
  */
 import type { RawFile } from "discord.js";
 import { isRefusal, type Patience } from "../api/api.ts";
-import type { Outlet } from "./message-sender.ts";
+import type { MessageSender } from "./message-sender.ts";
 
 interface Posted {
   messageId: string;
@@ -16,17 +17,20 @@ interface Posted {
 
 export interface Segment {
   readonly number: number;
-  /** Something of it stands in the channel. */
   isPosted(): boolean;
-  /** Makes the messages say this; `files` go with the last one. Further messages are left alone. */
+  /** Writes the parts. `files` go with the last one. Further messages stay as they are. */
   show(parts: string[], patience: Patience, files?: RawFile[]): Promise<void>;
-  /** Takes away what stands behind the first `count` messages. */
+  /** Removes the messages after the first `count`. */
   cutTo(count: number): Promise<void>;
   lastMessageId(): string | undefined;
 }
 
-/** `keys` are those of all the reply's posts. */
-export function createSegment(number: number, outlet: Outlet, keys: { key: string; messageId: string }[]): Segment {
+/** `keys`: those of all posts of the reply. */
+export function createSegment(
+  number: number,
+  sender: MessageSender,
+  keys: { key: string; messageId: string }[],
+): Segment {
   const posted = new Map<number, Posted>();
   const versions = new Map<number, number>();
   for (const { key, messageId } of keys) {
@@ -36,10 +40,10 @@ export function createSegment(number: number, outlet: Outlet, keys: { key: strin
     versions.set(found.part, found.version);
   }
 
-  /** False for what can't be changed where it stands, and is to be said in another place: a partial text is not worth that. */
+  /** False when the text must be posted elsewhere. A partial text rejects instead, because it is not worth that. */
   async function isEdited(messageId: string, message: { content: string; files: RawFile[] }, patience: Patience) {
     try {
-      return await outlet.edit(messageId, message, patience);
+      return await sender.edit(messageId, message, patience);
     } catch (thrown) {
       const isShut = isRefusal(thrown, "missingAccess", "archivedThread", "lockedThread");
       const isForbidden = message.files.length === 0 && isRefusal(thrown, "missingPermissions");
@@ -60,7 +64,7 @@ export function createSegment(number: number, outlet: Outlet, keys: { key: strin
       versions.set(part, (versions.get(part) ?? 0) + 1);
     }
     const key = formatKey(number, part, versions.get(part) ?? 0);
-    posted.set(part, { messageId: await outlet.post(message, { key, patience }), content });
+    posted.set(part, { messageId: await sender.post(message, { key, patience }), content });
   }
 
   return {
@@ -74,7 +78,7 @@ export function createSegment(number: number, outlet: Outlet, keys: { key: strin
     async cutTo(count) {
       for (const [part, { messageId }] of [...posted]) {
         if (part < count) continue;
-        await outlet.remove(messageId);
+        await sender.remove(messageId);
         posted.delete(part);
         versions.set(part, (versions.get(part) ?? 0) + 1);
       }
@@ -83,7 +87,7 @@ export function createSegment(number: number, outlet: Outlet, keys: { key: strin
   };
 }
 
-/** `text:<segment>:<part>`, and with `:<version>` behind it once the message before was gone. */
+/** `text:<segment>:<part>`, then `:<version>` once an earlier message was gone. */
 function formatKey(segment: number, part: number, version: number): string {
   return `text:${segment}:${part}${version === 0 ? "" : `:${version}`}`;
 }

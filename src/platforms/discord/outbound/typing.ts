@@ -1,28 +1,32 @@
-/** "Remora is typing …", shown while something is worked on. It holds ten seconds, and ends with each message. */
+/**
+ * Shows "Remora is typing…" while a reply is being worked on. Discord hides it after ten seconds and with each
+ * message.
+ */
 import { Routes } from "discord.js";
 import type { DiscordApi } from "../api/api.ts";
+import { typingShownMs } from "../limits.ts";
 
 export interface Typing {
-  /** From now on; the longer nothing is heard of the work, the sooner it ends. */
+  /** Starts or extends typing. */
   keep(): void;
   stop(): void;
 }
 
-const everyMs = 8_000;
-/** An answer that comes at once needs no announcement. */
+const refreshMs = typingShownMs - 2_000;
+/** An immediate answer needs no typing. */
 const firstAfterMs = 200;
 
 export interface TypingOptions {
-  /** After the last word of the work, in milliseconds. */
-  longestMs: number;
-  /** It ended because its time was over. */
+  /** Maximum time since the last `keep`. */
+  maxTypingMs: number;
+  /** Called when the maximum time is over. */
   onEnd?(): void;
 }
 
 export function createTyping(
   api: DiscordApi,
   channelId: () => string | undefined,
-  { longestMs, onEnd = () => {} }: TypingOptions,
+  { maxTypingMs, onEnd = () => {} }: TypingOptions,
 ): Typing {
   let timer: NodeJS.Timeout | undefined;
   let until = 0;
@@ -34,9 +38,9 @@ export function createTyping(
       onEnd();
       return;
     }
-    timer = setTimeout(show, everyMs);
+    timer = setTimeout(show, refreshMs);
     timer.unref();
-    // Where it may not be shown it is not missed.
+    // Typing is optional, so failures are ignored.
     api.request({ method: "POST", route: Routes.channelTyping(channel), patience: "once" }).catch(() => {});
   }
 
@@ -47,7 +51,7 @@ export function createTyping(
 
   return {
     keep() {
-      until = Date.now() + longestMs;
+      until = Date.now() + maxTypingMs;
       if (timer !== undefined) return;
       timer = setTimeout(show, firstAfterMs);
       timer.unref();

@@ -1,4 +1,4 @@
-/** Talking to the server: requests with a sentence for every failure, and the live stream of changes. */
+/** Talks to the server: requests whose failures are sentences, and the live stream of changes. */
 
 export class Failure extends Error {
   constructor(message, status) {
@@ -24,13 +24,14 @@ export async function request(method, path, body) {
   throw new Failure(json?.error ?? text, response.status);
 }
 
-/** Silence for longer than this means that the connection is gone, whatever the browser believes. */
-const silenceMs = 40_000;
-const againMs = 1500;
+/** After this much silence the connection counts as lost, whatever the browser reports. */
+const maxSilenceMs = 40_000;
+const reconnectMs = 1500;
 
 /**
- * Follows the changes that `person` may see. The browser itself goes on after a cut with the last event's id; when it
- * gives up, or all is silent, a new stream begins at `since()`. Returns the way to stop.
+ * Follows the changes that `person` may see. The browser resumes after a lost connection by the last event's id.
+ * When it
+ * gives up, or nothing arrives, a new stream starts at `since()`. Returns a function that stops.
  */
 export function follow(person, since, { onMessage, onReset, onConnection }) {
   let source;
@@ -56,13 +57,13 @@ export function follow(person, since, { onMessage, onReset, onConnection }) {
     source.addEventListener("reset", heard(onReset));
     source.addEventListener("error", () => {
       onConnection(false);
-      if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, againMs);
+      if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, reconnectMs);
     });
   }
 
   open();
   const watch = setInterval(() => {
-    if (Date.now() - heardAt < silenceMs) return;
+    if (Date.now() - heardAt < maxSilenceMs) return;
     onConnection(false);
     open();
   }, 5000);

@@ -1,4 +1,4 @@
-/** The buttons of an item of a card: exactly what the card offers, and the dialogs behind some of them. */
+/** The buttons of a card item, exactly those the card offers, and the dialogs behind some of them. */
 import { chooseFiles } from "./choose-files.js";
 import { ask, element } from "./dom.js";
 
@@ -15,7 +15,7 @@ export const labels = {
 export const looks = { approve: "button primary", deny: "button danger" };
 const order = Object.keys(labels);
 
-/** `send(cardOrApprovalId, choice, more)` hands the answer in. */
+/** `send(cardOrApprovalId, choice, more)` submits the answer. */
 export function buttonsView(item, send) {
   const choices = order.filter((choice) => item.choices.includes(choice));
   return (
@@ -50,7 +50,7 @@ async function choose(choice, item, send) {
   if (parts !== undefined) await send(item.approvalId, "part", { parts });
 }
 
-/** Deny is one click; whoever wants the agent to know why takes this one. */
+/** Deny takes one click. This button also gives the agent a reason. */
 function reasonButton(item, send) {
   const deny = labelOf("deny", item);
   const click = async () => {

@@ -1,7 +1,9 @@
 /**
- * Approval cards. One about calls shows each whole call, why it asks, and who may answer until when. One about changes
- * shows what was done to the folder; when nobody is asked any more it is a few quiet lines. Both have exactly the buttons
- * that the card offers. A click is answered on the card; the outcome comes from the server, to everybody.
+ * Approval cards. A card about calls shows each full call, why it needs approval, who may answer and until when. A
+ * card
+ * about changes shows what happened to the folder; once settled, it shrinks to a few lines. A click is answered on
+ * the
+ * card. The outcome comes from the server to everybody.
  */
 import { buttonsView, labels, looks } from "./card-buttons.js";
 import { askedChanges, factsView, reportedChanges } from "./changes-view.js";
@@ -30,7 +32,7 @@ export function cardView(message, me) {
     const body = { person: me.id, messageId: message.id, cardOrApprovalId, choice, ...more };
     const answer = await click(view, receipt, "answers", body);
     if (answer?.file === undefined) return;
-    // The button rested, which took the focus from it; the dialog gives it back.
+    // Disabling the button took its focus. The dialog returns the focus here.
     from?.focus({ preventScroll: true });
     const changed = card.items.find((item) => item.approvalId === cardOrApprovalId)?.changes;
     showDiff(answer.file, changed?.title ?? answer.file.name);
@@ -108,7 +110,7 @@ function callView(text, label) {
   return element("pre", { class: "card-call", tabindex: "0", role: "region", "aria-label": label, text });
 }
 
-/** The buttons for all open calls of the card are offered when each of them has that button. */
+/** Offered when every open call has that button. */
 function allView(card, open, send) {
   const buttons = ["approve", "deny"]
     .filter((choice) => open.every((item) => item.choices.includes(choice)))
@@ -130,7 +132,7 @@ function expiry(expiresAt) {
     class: "card-expiry",
     datetime: new Date(expiresAt).toISOString(),
     "data-expires": `${expiresAt}`,
-    // Counting down is for the eyes; it would be read out every second.
+    // Screen readers would read the countdown every second.
     "aria-live": "off",
     text: expiryText(expiresAt),
   });
@@ -146,7 +148,7 @@ function expiryText(expiresAt) {
   return hours < 48 ? `expires in ${hours} h` : `expires in ${Math.round(hours / 24)} days`;
 }
 
-/** Called once a second. */
+/** Call once a second. */
 export function countDown() {
   for (const time of document.querySelectorAll("[data-expires]")) {
     const text = expiryText(Number(time.dataset.expires));

@@ -1,14 +1,15 @@
 /**
- * What a turn did to its folder. While it is asked about, everything is shown, deletions first; a report or a settled
- * card is a few lines, with the rest of the files folded.
+ * What a turn changed in its folder. An open card shows everything, deletions first. A report or settled card shows
+ * a few
+ * lines and folds the rest of the files.
  */
 import { diffView } from "./diff-view.js";
 import { element } from "./dom.js";
 
-/** Of a report. */
+/** In a report. */
 const filesBeforeFold = 3;
 
-/** The parts of an asking card between its head and its notes and buttons. */
+/** The parts of an open card between its head and its notes and buttons. */
 export function askedChanges({ changes, facts }) {
   const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
   return [
@@ -28,7 +29,7 @@ export function askedChanges({ changes, facts }) {
   ];
 }
 
-/** The parts of a report or a settled card, without its buttons. `outcome`: an element. */
+/** The parts of a report or settled card, without its buttons. `outcome`: an element. */
 export function reportedChanges({ changes, facts }, outcome) {
   const { title, summary, files, moreFiles } = changes;
   const folded = files.slice(filesBeforeFold);
@@ -49,7 +50,7 @@ export function reportedChanges({ changes, facts }, outcome) {
   ];
 }
 
-/** What people must know besides, such as what leaves the machine. */
+/** What people should know before they answer, such as what leaves the machine. */
 export function factsView(facts = []) {
   return (
     facts.length > 0 &&
@@ -61,7 +62,7 @@ export function factsView(facts = []) {
   );
 }
 
-/** A name and a detail may be written from right to left: neither moves the other. */
+/** Names and details may be written from right to left. `bdi` keeps each in its place. */
 export function changeView({ path, action, detail }) {
   return [
     element("span", { class: "change-action", text: action }),

@@ -1,7 +1,7 @@
-/** A click on a card or a question: its buttons rest until it is answered, and the answer stands under them. */
+/** A click on a card or question: disables its buttons until the answer arrives, then shows the answer below them. */
 import { Failure, request } from "./api.js";
 
-/** Resolves to the receipt; undefined when there is none. One with a file is the caller's to show. */
+/** Resolves to the receipt, undefined on failure. The caller shows a receipt's file. */
 export async function click(view, receipt, path, body) {
   const buttons = [...view.querySelectorAll("button")];
   for (const button of buttons) button.disabled = true;

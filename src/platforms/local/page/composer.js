@@ -1,12 +1,13 @@
 /**
- * Where one writes: Enter sends, Shift+Enter begins a line, `/` offers the commands, files come by button, paste or drop.
- * A draft stays with its conversation, and stays whole when sending fails; sending it again is the same message.
+ * The message composer. Enter sends, Shift+Enter starts a line, `/` offers the commands; files come by button,
+ * paste or
+ * drop. Each conversation keeps its draft. A failed send keeps it too, and sending again is the same message.
  */
 import { Failure } from "./api.js";
 import { element, icon, sizeOf } from "./dom.js";
 
-/** What may be attached together; with its encoding it stays under the server's limit for a message. */
-const attachedCapBytes = 1_400_000;
+/** Encoded, this stays under the server's limit for a message. */
+const maxAttachedBytes = 1_400_000;
 
 /** `send({ id, text, attachments })` and `command({ name, rest })` reject with a Failure whose sentence is shown. */
 export function createComposer(slot, { id, send, command, commands }) {
@@ -43,7 +44,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   const bar = element("div", { class: "composer-bar" }, attach, mention, hint, submit);
   const form = element("form", { class: "composer" }, label, attached, text, bar, problem, picker, suggestions);
   slot.append(form);
-  // Until it is known where it goes to: what is typed before would be lost.
+  // Disabled until the target is known: earlier typing would be lost.
   enable(false);
 
   function enable(isEnabled) {
@@ -121,7 +122,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   function addFiles(more) {
     const all = [...files, ...more].slice(0, 10);
     const bytes = all.reduce((sum, file) => sum + file.size, 0);
-    if (bytes > attachedCapBytes) say(`The files of a message can total at most ${sizeOf(attachedCapBytes)}.`);
+    if (bytes > maxAttachedBytes) say(`The files of a message can total at most ${sizeOf(maxAttachedBytes)}.`);
     else files = all;
     showFiles();
   }
@@ -136,7 +137,7 @@ export function createComposer(slot, { id, send, command, commands }) {
       files = [];
       pending = undefined;
       showFiles();
-      // What was typed meanwhile stays.
+      // Keep what was typed during the request.
       if (text.value === value) text.value = "";
       changed();
     } catch (thrown) {
@@ -150,7 +151,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   async function deliver(value) {
     const typed = value.match(/^\/remora(?:\s+(\S+))?(?:\s+([\s\S]*))?$/);
     if (typed) return await command({ name: typed[1] ?? "help", rest: (typed[2] ?? "").trim() });
-    // The same draft sent again has the same id, so that a lost acknowledgement makes no second message.
+    // The same draft keeps its id, so that a lost acknowledgement causes no second message.
     if (pending?.text !== value || pending.key !== context.key) {
       pending = { id: crypto.randomUUID(), text: value, key: context.key };
     }
@@ -199,7 +200,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   return {
     write,
     focus: () => text.focus(),
-    /** `key` tells conversations apart. */
+    /** `key` identifies the conversation. */
     show(next) {
       const isOther = next.key !== context.key;
       if (context.key === "") enable(true);

@@ -1,4 +1,4 @@
-/** A dialog of its own above everything else; gone once it is closed, and the focus goes back to where it was. */
+/** Opens a modal dialog. Closing removes it, and the browser restores the focus. */
 import { element } from "./dom.js";
 
 export function openDialog({ title, className, closesOutside = false }, ...children) {

@@ -1,13 +1,13 @@
-/** A diff with coloured lines: as a block of a card, and whole in a dialog. */
+/** A diff with coloured lines: as a block on a card, or whole in a dialog. */
 import { openDialog } from "./dialog.js";
 import { diffLines } from "./diff-lines.js";
 import { element } from "./dom.js";
 
-/** The browser lays out only those blocks of lines that are in view. */
+/** The browser lays out only the blocks in view. */
 const linesInBlock = 200;
 const elements = { added: "ins", removed: "del" };
 
-/** It scrolls by itself, so it can be reached by keyboard. */
+/** Scrolls on its own, so it must be reachable by keyboard. */
 export function diffView(text, { label, isWhole = false }) {
   const view = element("div", {
     class: isWhole ? "diff whole" : "diff",
@@ -45,7 +45,7 @@ function lineView({ kind, text }) {
   return element(elements[kind] ?? "span", { class: `diff-line line-${kind}`, text });
 }
 
-/** `file`: of a receipt. The dialog closes with Escape, its button, or a click beside it. */
+/** `file`: from a receipt. Escape, the button or a click outside closes the dialog. */
 export function showDiff({ name, text }, title) {
   const href = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
   const close = () => dialog.close();

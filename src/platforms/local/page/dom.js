@@ -1,6 +1,6 @@
-/** Small helpers for building the page: elements, avatars, times, and one dialog. */
+/** Helpers for building the page: elements, avatars, times, and one dialog. */
 
-/** `properties`: attributes, `on…` listeners, and `text`; false and undefined leave an attribute out. */
+/** `properties`: attributes, `on…` listeners, and `text`. False and undefined leave an attribute out. */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -20,7 +20,7 @@ const strokes = {
   close: "M6 6l12 12M18 6L6 18",
 };
 
-/** Drawn, because not every system's fonts have the signs. */
+/** Drawn as SVG, because not every font has these symbols. */
 export function icon(name) {
   const space = "http://www.w3.org/2000/svg";
   const picture = document.createElementNS(space, "svg");
@@ -79,8 +79,8 @@ export function sizeOf(bytes) {
 }
 
 /**
- * Asks in a dialog; resolves to what was written, or undefined when it was closed. Without `label` it only confirms.
- * `check` returns a sentence when what was written can't be taken.
+ * Asks in a dialog. Resolves to the text, or undefined when closed. Without `label` it only confirms.
+ * `check` returns a sentence when the text is not acceptable.
  */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");

@@ -1,17 +1,17 @@
-/** A list of messages that keeps its elements: what is new is added, what has changed changes in place, the end stays in view. */
+/** A list of messages that keeps its elements: adds new ones, changes others in place, and keeps the end in view. */
 import { dayOf, element } from "./dom.js";
 import { createMessageView } from "./message-view.js";
 
 /** Messages of one author closer together than this share one head. */
 const togetherMs = 5 * 60_000;
-/** This near to the end counts as at the end. */
+/** Within this distance the view counts as scrolled to the end. */
 const nearPixels = 90;
 
 export function createLogView(log, actions) {
   const views = new Map();
   let shownKey;
 
-  /** `empty`, `older`: elements or undefined; `isInThread`: the first message opened the thread that is shown. */
+  /** `empty`, `older`: elements or undefined. `isInThread`: the first message opened the shown thread. */
   function render(key, messages, { me, isInThread, empty, older, isThinking }) {
     const isOther = key !== shownKey;
     const isAtEnd = isOther || log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
@@ -54,14 +54,14 @@ export function createLogView(log, actions) {
   };
 }
 
-/** A card taller than the window is shown from its beginning: what is asked comes before the buttons. */
+/** Shows a card taller than the window from its top: people must read it before they reach the buttons. */
 function scrollToEnd(log, newest, views) {
   log.scrollTop = log.scrollHeight;
   const root = newest?.state === "waiting" ? views.get(newest.id)?.root : undefined;
   if (root !== undefined && root.offsetHeight > log.clientHeight) log.scrollTop = root.offsetTop;
 }
 
-/** Moves nothing that is in its place already: a moved element loses focus and scroll position. */
+/** Leaves elements that are in place untouched: a moved element loses focus and scroll position. */
 function place(log, wanted) {
   const keep = new Set(wanted);
   for (const child of [...log.children]) if (!keep.has(child)) child.remove();

@@ -1,6 +1,7 @@
 /**
- * The page: loads the chat, follows its changes, and shows the open place and thread. The address's hash says what is
- * open (`#/general`, `#/general/<message>`, `#/dm`), so that a reload and the back button do what one expects.
+ * The page: loads the chat, follows its changes, and shows the open place and thread. The URL hash holds what is
+ * open
+ * (`#/general`, `#/general/<message>`, `#/dm`), so that reload and the back button work.
  */
 import { Failure, follow, request } from "./api.js";
 import { countDown } from "./card-view.js";
@@ -66,7 +67,7 @@ function composing(id, spot, log) {
   };
 }
 
-/** Does it, and shows the sentence of a failure in the banner for a while. */
+/** Shows a failure's sentence in the banner for a while. */
 async function attempt(work) {
   try {
     await work();
@@ -110,7 +111,7 @@ function received(message) {
   planRender();
 }
 
-/** Many changes may come between two frames; a hidden page has no frames at all. */
+/** Many changes may arrive between two frames. A hidden page has no frames. */
 function planRender() {
   if (isRenderPlanned) return;
   isRenderPlanned = true;

@@ -1,6 +1,7 @@
 /**
- * Markdown of the agent as safe elements. Raw HTML is shown as the text it is, pictures from elsewhere become links (a
- * picture would be fetched without a click), and what is left goes through DOMPurify with a short list of what may stay.
+ * Renders the agent's Markdown as safe elements. Raw HTML becomes text, and remote pictures become links, because
+ * loading
+ * them would contact their server. DOMPurify then removes everything that is not on a short list.
  */
 
 import DOMPurify from "/local/vendor/dompurify.js";
@@ -35,7 +36,7 @@ export function rendered(text, isStreaming) {
     link.target = "_blank";
     link.rel = "noopener noreferrer";
   }
-  // What scrolls must be reachable by keyboard.
+  // Scrollable blocks must be reachable by keyboard.
   for (const block of box.querySelectorAll("pre")) block.tabIndex = 0;
   return box;
 }

@@ -1,14 +1,15 @@
 /**
- * One message as an element that changes in place: each section is made anew only when what it shows has changed, so
- * that a growing answer moves neither the focus nor a scroll position elsewhere in it.
+ * One message as an element. A section is rebuilt only when its content changed, so a growing answer moves neither
+ * focus
+ * nor scroll positions elsewhere.
  */
 import { cardView } from "./card-view.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
 import { rendered } from "./markdown.js";
 import { questionView } from "./question-view.js";
 
-/** Above this a text from a person is folded; it is shown whole on a click. */
-const foldAt = 12_000;
+/** A longer text from a person is folded; a click shows all of it. */
+const maxUnfoldedLength = 12_000;
 
 /** `actions`: openThread(message), edit(message), remove(message). */
 export function createMessageView(actions) {
@@ -76,7 +77,7 @@ function bodyView({ author, text, state, isDeleted }) {
   if (isDeleted) return element("p", { class: "gone", text: "This message was deleted." });
   if (text === "") return undefined;
   if (author.isBot) return rendered(text, state === "streaming");
-  const isFolded = text.length > foldAt;
+  const isFolded = text.length > maxUnfoldedLength;
   const said = element("div", { class: "said" }, ...withMentions(isFolded ? `${text.slice(0, 2000)}…` : text));
   if (!isFolded) return said;
   const all = element("button", {

@@ -1,4 +1,4 @@
-/** What a tool asks: the question, and a button for each option while it is open. */
+/** A tool's question, with a button for each option while it is open. */
 import { click } from "./click.js";
 import { element } from "./dom.js";
 

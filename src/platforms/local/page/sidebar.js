@@ -1,4 +1,4 @@
-/** The side: places, who one speaks as, and on a narrow screen the drawer that holds them. */
+/** The sidebar: places, and the people to speak as. On a narrow screen it is a drawer. */
 import { avatar, byId, element } from "./dom.js";
 
 /** Returns the function that renders it. */
@@ -6,7 +6,7 @@ export function createSidebar() {
   let shown = "";
   wireDrawer();
 
-  /** Made anew only when it would look different, so that the focus stays where it is. */
+  /** Rebuilds only when something would look different, so that the focus stays. */
   return (view) => {
     const { facts, open, unread } = view;
     const signature = JSON.stringify([facts.people, facts.me, facts.channels, open.place, [...unread]]);

@@ -48,12 +48,12 @@ export interface SlackApi {
   clockSkewMs(): number | undefined;
 }
 
-const usualPatienceMs = 60_000;
+const defaultPatienceMs = 60_000;
 /** Slack counts by the minute and may ask for a whole one, or for several when it has been asked too often. */
-const askedPatienceMs = 10 * 60_000;
-const callLimitMs = 15_000;
-const firstWaitMs = 400;
-const longestWaitMs = 15_000;
+const maxAskedWaitMs = 10 * 60_000;
+const maxCallMs = 15_000;
+const minWaitMs = 400;
+const maxWaitMs = 15_000;
 
 export function createSlackApi(options: SlackApiOptions): SlackApi {
   const { log, signal, now = Date.now } = options;
@@ -66,7 +66,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     retryConfig: { retries: 0 },
     rejectRateLimitedCalls: true,
     async fetch(url, init) {
-      const limits = [signal, AbortSignal.timeout(callLimitMs)];
+      const limits = [signal, AbortSignal.timeout(maxCallMs)];
       const response = await fetch(url, { ...init, signal: AbortSignal.any(limits) });
       const date = Date.parse(response.headers.get("date") ?? "");
       if (!Number.isNaN(date)) skewMs = date - now();
@@ -89,9 +89,9 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
 
   async function patiently(method: string, args: Record<string, unknown>, options: CallOptions): Promise<unknown> {
     const { isOnce = false, patienceMs } = options;
-    const end = now() + (patienceMs ?? usualPatienceMs);
-    const askedEnd = now() + (patienceMs ?? askedPatienceMs);
-    for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+    const end = now() + (patienceMs ?? defaultPatienceMs);
+    const askedEnd = now() + (patienceMs ?? maxAskedWaitMs);
+    for (let waitMs = minWaitMs; ; waitMs = Math.min(waitMs * 2, maxWaitMs)) {
       const askedToWait = (waitUntil.get(queueOf(method, args)) ?? 0) - now();
       if (askedToWait > 0) {
         if (now() + askedToWait > askedEnd) throw waitAsked(method, askedToWait);

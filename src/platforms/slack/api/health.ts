@@ -17,8 +17,8 @@ export interface Health {
 }
 
 /** Slack's signatures are refused by more than five minutes; a minute is a sign. */
-const skewToTellMs = 60_000;
-const mostProblems = 10;
+const minReportedSkewMs = 60_000;
+const maxProblems = 10;
 
 export function createHealth(log: Log): Health {
   let connection: { isConnected: boolean; text: string } = { isConnected: false, text: "not connected yet" };
@@ -41,7 +41,7 @@ export function createHealth(log: Log): Health {
       if (isTokenProblem(problem)) {
         if (tokenProblem !== problem.message) log.error({ code: problem.code }, problem.message);
         tokenProblem = problem.message;
-      } else if (!problems.has(problem.message) && problems.size < mostProblems) {
+      } else if (!problems.has(problem.message) && problems.size < maxProblems) {
         log.error({ code: problem.code }, problem.message);
         problems.set(problem.message, problem.message);
       }
@@ -62,7 +62,7 @@ export function createHealth(log: Log): Health {
 
 /** Undefined when the clocks agree. */
 export function clockText(skewMs: number | undefined): string | undefined {
-  if (skewMs === undefined || Math.abs(skewMs) < skewToTellMs) return undefined;
+  if (skewMs === undefined || Math.abs(skewMs) < minReportedSkewMs) return undefined;
   const seconds = Math.round(Math.abs(skewMs) / 1000);
   const where = skewMs > 0 ? "behind" : "ahead of";
   return `this machine's clock is ${seconds} s ${where} Slack's. Over HTTP, requests more than 300 s off are refused. Set the clock (NTP)`;

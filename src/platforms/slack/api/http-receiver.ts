@@ -15,6 +15,7 @@ import { bodyLimit } from "hono/body-limit";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
+import { signatureLifetimeMs } from "../limits.ts";
 import { dispatch } from "./dispatch.ts";
 
 const eventsPath = "/slack/events";
@@ -24,14 +25,13 @@ export interface HttpReceiver extends Receiver {
 }
 
 const maxBodyBytes = 4 * 1024 * 1024;
-const windowMs = 5 * 60_000;
-const tellEveryMs = 60_000;
+const minLogIntervalMs = 60_000;
 /** Of five minutes, after which their time is refused. */
-const rememberedRequests = 10_000;
+const maxKnownRequests = 10_000;
 
 export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
   const { signingSecret, log, now } = options;
-  const done = createLruMap<true>(rememberedRequests);
+  const done = createLruMap<true>(maxKnownRequests);
   let app: App | undefined;
   let isOpen = false;
   let refusals = { count: 0, toldAt: Number.NEGATIVE_INFINITY };
@@ -39,7 +39,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   /** Anybody may send requests, so they do not fill the log. */
   function tellRefusal(problem: string): void {
     refusals.count++;
-    if (now() - refusals.toldAt < tellEveryMs) return;
+    if (now() - refusals.toldAt < minLogIntervalMs) return;
     log.warn({ problem, refused: refusals.count }, "refused a request to /slack/events");
     refusals = { count: 0, toldAt: now() };
   }
@@ -107,7 +107,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     const { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp } = signatureOf(context);
     if (signature === "" || Number.isNaN(timestamp)) return "it has no signature";
     const offMs = timestamp * 1000 - now();
-    if (Math.abs(offMs) <= windowMs) return undefined;
+    if (Math.abs(offMs) <= signatureLifetimeMs) return undefined;
     return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;
   }
 

@@ -37,7 +37,7 @@ const freshMs = 10 * 60_000;
 const freshGroupsMs = 5 * 60_000;
 /** A message waits for them once, and not for long. */
 const groupsWithinMs = 5_000;
-const mostPeople = 5_000;
+const maxPeople = 5_000;
 
 const userSchema = z.object({
   user: z.object({
@@ -62,7 +62,7 @@ const groupsSchema = z.object({
 type Groups = z.infer<typeof groupsSchema>["usergroups"];
 
 export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): People {
-  const users = createLruMap<{ user: User | undefined; at: number }>(mostPeople);
+  const users = createLruMap<{ user: User | undefined; at: number }>(maxPeople);
   const underWay = new Map<string, Promise<User | undefined>>();
   let groups: { list: Groups; at: number } | undefined;
   let groupsUnderWay: Promise<Groups> | undefined;

@@ -3,20 +3,26 @@
  * so replies share: each takes a slot before a partial text, and waits when there is none. What must be said (posts, final
  * texts, cards) takes none, and has the rest of Slack's allowance.
  */
+import { callsPerMinute } from "../limits.ts";
 
-export interface Paces {
+export interface RateLimiter {
   /** Takes a slot; or how long until there is one, in milliseconds. */
-  take(call: PacedCall): number;
+  take(call: LimitedCall): number;
 }
 
-export type PacedCall = "append" | "edit" | "start" | "status";
+export type LimitedCall = "append" | "edit" | "start" | "status";
 
-/** Calls a minute, of 100, 50, 20 and 600 that Slack allows. */
-const allowed: Record<PacedCall, number> = { append: 85, edit: 35, start: 14, status: 300 };
+/** Calls a minute; the rest is for what must be said. */
+const maxCallsPerMinute: Record<LimitedCall, number> = {
+  append: callsPerMinute.append - 15,
+  edit: callsPerMinute.edit - 15,
+  start: callsPerMinute.start - 6,
+  status: callsPerMinute.status / 2,
+};
 const windowMs = 60_000;
 
-export function createPaces(now: () => number = Date.now): Paces {
-  const taken: Record<PacedCall, number[]> = { append: [], edit: [], start: [], status: [] };
+export function createRateLimiter(now: () => number = Date.now): RateLimiter {
+  const taken: Record<LimitedCall, number[]> = { append: [], edit: [], start: [], status: [] };
   return {
     take(call) {
       const at = now();
@@ -24,9 +30,12 @@ export function createPaces(now: () => number = Date.now): Paces {
       taken[call] = recent;
       const [oldest] = recent;
       const last = recent.at(-1);
-      if (recent.length >= allowed[call] && oldest !== undefined) return oldest + windowMs - at;
+      if (recent.length >= maxCallsPerMinute[call] && oldest !== undefined) return oldest + windowMs - at;
       // From the half on they are spread out, so that there is always a next one soon.
-      const due = last === undefined || recent.length < allowed[call] / 2 ? at : last + windowMs / allowed[call];
+      const due =
+        last === undefined || recent.length < maxCallsPerMinute[call] / 2
+          ? at
+          : last + windowMs / maxCallsPerMinute[call];
       if (due > at) return due - at;
       recent.push(at);
       return 0;

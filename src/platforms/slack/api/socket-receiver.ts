@@ -27,10 +27,10 @@ export interface SocketReceiverOptions {
 }
 
 /** The SDK pings three times in it, and takes the connection for dead when nothing came back within it. */
-const silenceMs = 1_500;
-const openLimitMs = 5_000;
-const firstPauseMs = 100;
-const longestPauseMs = 5_000;
+const maxSilenceMs = 1_500;
+const maxOpenMs = 5_000;
+const minPauseMs = 100;
+const maxPauseMs = 5_000;
 /** With a refused token only a person can help; it is tried now and then. */
 const refusedPauseMs = 60_000;
 
@@ -49,14 +49,14 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
   const { client } = new SocketModeReceiver({
     appToken: options.appToken,
     logger: createSdkLogger(log),
-    clientPingTimeout: silenceMs,
+    clientPingTimeout: maxSilenceMs,
     autoReconnectEnabled: false,
     installerOptions: {
       clientOptions: {
         ...(options.apiUrl === undefined ? {} : { slackApiUrl: options.apiUrl }),
         retryConfig: { retries: 0 },
         rejectRateLimitedCalls: true,
-        timeout: openLimitMs,
+        timeout: maxOpenMs,
       },
     },
   });
@@ -67,9 +67,9 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
   let failures = 0;
 
   async function open(): Promise<void> {
-    const limit = AbortSignal.timeout(openLimitMs);
+    const limit = AbortSignal.timeout(maxOpenMs);
     const tooLong = new Promise<never>((_, reject) => {
-      limit.addEventListener("abort", () => reject(new Error(`Slack opened no connection within ${openLimitMs} ms`)));
+      limit.addEventListener("abort", () => reject(new Error(`Slack opened no connection within ${maxOpenMs} ms`)));
     });
     try {
       await Promise.race([client.start(), tooLong]);
@@ -149,5 +149,5 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
 
 function pauseAfter(problem: RemoraError, failures: number): number {
   if (isTokenProblem(problem)) return refusedPauseMs;
-  return problem.retryAfterMs ?? Math.min(longestPauseMs, firstPauseMs * 2 ** failures);
+  return problem.retryAfterMs ?? Math.min(maxPauseMs, minPauseMs * 2 ** failures);
 }

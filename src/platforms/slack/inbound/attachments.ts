@@ -35,11 +35,11 @@ const fileSchema = z.object({
 type File = z.infer<typeof fileSchema>;
 const infoSchema = z.object({ file: fileSchema });
 
-const mostTextBytes = 200 * 1024;
-const mostImageBytes = 1024 * 1024;
-const mostFiles = 20;
+const maxTextBytes = 200 * 1024;
+const maxImageBytes = 1024 * 1024;
+const maxFiles = 20;
 /** All of a message's together: until then the message is not acknowledged, and Slack sends it once more. */
-const limitMs = 8_000;
+const maxReadMs = 8_000;
 const textTypes = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|toml|javascript|typescript|x-sh|sql|csv|x-ndjson))/;
 const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/;
 
@@ -87,8 +87,8 @@ export function createFileReader({ api, token, apiUrl, log, signal }: FileReader
   }
 
   return async (files) => {
-    const until = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
-    return (await Promise.all(files.slice(0, mostFiles).map((file) => read(file, until)))).flat();
+    const until = AbortSignal.any([signal, AbortSignal.timeout(maxReadMs)]);
+    return (await Promise.all(files.slice(0, maxFiles).map((file) => read(file, until)))).flat();
   };
 }
 
@@ -101,7 +101,7 @@ function attachmentOf(file: File): Attachment {
 }
 
 function isReadable({ mimeType, bytes }: Attachment): boolean {
-  return imageTypes.test(mimeType) ? bytes <= mostImageBytes : textTypes.test(mimeType) && bytes <= mostTextBytes;
+  return imageTypes.test(mimeType) ? bytes <= maxImageBytes : textTypes.test(mimeType) && bytes <= maxTextBytes;
 }
 
 async function withContent(about: Attachment, content: Buffer): Promise<Attachment> {

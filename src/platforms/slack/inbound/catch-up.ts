@@ -11,6 +11,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
+import { maxHistoryPage, maxListPage } from "../limits.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { type MessageEvent, messagesSchema, type RawMessage } from "./events.ts";
 
@@ -37,13 +38,12 @@ const limits = {
   start: { channels: 200, oldThreads: 20, types: everyType, newChannels: 50, silent: 50 },
   reconnect: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },
 };
-const pageSize = 200;
-const mostPages = 5;
-const atOnce = 4;
+const maxPages = 5;
+const maxConcurrent = 4;
 /** Nobody waits for an answer any more. */
-const oldestMs = 7 * 86_400_000;
-const againAfterMs = 30_000;
-const tries = 5;
+const maxAgeMs = 7 * 86_400_000;
+const pauseMs = 30_000;
+const maxTries = 5;
 
 const pageSchema = z.object({
   messages: messagesSchema,
@@ -68,9 +68,11 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
   async function pages(method: string, args: Record<string, unknown>, isEnough: (page: RawMessage[]) => boolean) {
     const found: RawMessage[] = [];
     let cursor = "";
-    for (let page = 0; page < mostPages; page++) {
+    for (let page = 0; page < maxPages; page++) {
       const next = cursor === "" ? {} : { cursor };
-      const answer = await api.call(method, { ...args, ...next, limit: pageSize }, pageSchema, { patienceMs: 120_000 });
+      const answer = await api.call(method, { ...args, ...next, limit: maxHistoryPage }, pageSchema, {
+        patienceMs: 120_000,
+      });
       found.push(...answer.messages);
       cursor = answer.response_metadata?.next_cursor ?? "";
       if (cursor === "" || isEnough(answer.messages)) break;
@@ -102,7 +104,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
   }
 
   async function fetchMissed(channel: string, since: string, oldThreads: number): Promise<number> {
-    const oldest = ((Date.now() - oldestMs) / 1000).toFixed(6);
+    const oldest = ((Date.now() - maxAgeMs) / 1000).toFixed(6);
     const messages = await missed(channel, compare(since, oldest) > 0 ? since : oldest, oldThreads);
     for (const message of messages) await take({ ...message, type: "message", channel });
     return messages.length;
@@ -118,8 +120,8 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
         // Where the agent is no longer, nothing is missed.
         if (isPlaceProblem(thrown) || isSlackError(thrown, "missing_scope")) return cursors.release(channel);
         log.warn({ channel, error: messageOf(thrown), attempt }, "could not fetch missed messages");
-        if (attempt === tries) return;
-        await pause(againAfterMs, signal);
+        if (attempt === maxTries) return;
+        await pause(pauseMs, signal);
       }
     }
   }
@@ -127,8 +129,8 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
   async function listed(types: string) {
     const found: z.infer<typeof listSchema>["channels"] = [];
     let cursor = "";
-    for (let page = 0; page < mostPages; page++) {
-      const args = { types, exclude_archived: true, limit: 1000, ...(cursor === "" ? {} : { cursor }) };
+    for (let page = 0; page < maxPages; page++) {
+      const args = { types, exclude_archived: true, limit: maxListPage, ...(cursor === "" ? {} : { cursor }) };
       const answer = await api.call("conversations.list", args, listSchema);
       found.push(...answer.channels);
       cursor = answer.response_metadata?.next_cursor ?? "";
@@ -170,7 +172,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
           await catchUpOne(next.channel, next.since, oldThreads);
         }
       };
-      await Promise.all(Array.from({ length: atOnce }, work));
+      await Promise.all(Array.from({ length: maxConcurrent }, work));
       try {
         for (const { id, isNew } of await newChannels(newest, absence)) {
           if (isNew) cursors.holdAt(id, newest);

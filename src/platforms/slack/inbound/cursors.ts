@@ -43,8 +43,8 @@ interface Cursor {
 
 const storedSchema = z.record(z.string(), z.object({ ts: z.string(), threads: z.record(z.string(), z.string()) }));
 const storeKey = "slack:cursors";
-const mostChannels = 500;
-const mostThreads = 30;
+const maxChannels = 500;
+const maxThreads = 30;
 const writeAfterMs = 500;
 
 export function createCursors(store: Store, log: Log): Cursors {
@@ -66,7 +66,7 @@ export function createCursors(store: Store, log: Log): Cursors {
   }
 
   function stored() {
-    const entries = byNewest().slice(0, mostChannels);
+    const entries = byNewest().slice(0, maxChannels);
     return Object.fromEntries(
       entries.map(([channel, cursor]) => [
         channel,
@@ -84,7 +84,7 @@ export function createCursors(store: Store, log: Log): Cursors {
     if (known !== undefined) return known;
     const made = { newest: ts, open: new Set<string>(), held: undefined, threads: new Map<string, string>() };
     cursors.set(channel, made);
-    if (cursors.size > mostChannels * 2) for (const [old] of byNewest().slice(mostChannels)) cursors.delete(old);
+    if (cursors.size > maxChannels * 2) for (const [old] of byNewest().slice(maxChannels)) cursors.delete(old);
     return made;
   }
 
@@ -108,7 +108,7 @@ export function createCursors(store: Store, log: Log): Cursors {
       cursor.threads.delete(thread);
       cursor.threads.set(thread, ts);
       const [oldest] = cursor.threads.keys();
-      if (cursor.threads.size > mostThreads && oldest !== undefined) cursor.threads.delete(oldest);
+      if (cursor.threads.size > maxThreads && oldest !== undefined) cursor.threads.delete(oldest);
     },
     kept(channel, ts) {
       cursors.get(channel)?.open.delete(ts);

@@ -24,7 +24,7 @@ import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessag
 import { mentions, readText } from "./readable-text.ts";
 import type { Threads } from "./threads.ts";
 
-export interface IntakeOptions {
+export interface InboundOptions {
   handlers: PlatformHandlers;
   identity(): Promise<Identity>;
   people: People;
@@ -40,22 +40,22 @@ export interface IntakeOptions {
   log: Log;
 }
 
-export interface Intake {
+export interface Inbound {
   /** Resolves when the message is durably kept, or is none of ours. */
   message(event: MessageEvent): Promise<void>;
   changed(event: unknown): Promise<void>;
   deleted(event: unknown): Promise<void>;
 }
 
-const remembered = 20_000;
-const rememberedChanges = 2_000;
+const maxKnownMessages = 20_000;
+const maxKnownChanges = 2_000;
 
-export function createIntake(options: IntakeOptions): Intake {
+export function createInbound(options: InboundOptions): Inbound {
   const { handlers, identity, people, threads, cursors, authors, log } = options;
   /** Messages that are kept; true: as said to the agent. */
-  const kept = createLruMap<{ isAddressed: boolean }>(remembered);
+  const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   /** What became of messages lately, as far as it was heard. */
-  const changes = createLruMap<RawMessage | "deleted">(rememberedChanges);
+  const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const underWay = new Map<string, Promise<void>>();
   /** At hand, so that nothing is waited for before a message has its place in the order. */
   let known: Identity | undefined;
@@ -109,7 +109,7 @@ export function createIntake(options: IntakeOptions): Intake {
       scope: scopeOf(channel, author.id),
       ...(isDm ? {} : { channelId: channel, spaceId: self.teamId }),
       author,
-      ...(await contentOf(event, self, isAddressed)),
+      ...(await renderMessage(event, self, isAddressed)),
       isAddressed,
       isDirect: isDm,
       at: timeOf(ts),
@@ -117,7 +117,7 @@ export function createIntake(options: IntakeOptions): Intake {
     return { message, thread: isDm ? null : (thread ?? ts) };
   }
 
-  async function contentOf(
+  async function renderMessage(
     event: MessageEvent,
     self: Identity,
     isAddressed: boolean,

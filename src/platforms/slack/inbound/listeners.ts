@@ -1,17 +1,17 @@
 /** What Bolt hands on, to whom it concerns. Buttons, modals and commands are acknowledged first; events when they are kept. */
 import type { App } from "@slack/bolt";
 import { formCallbacks } from "../interactions/card-forms.ts";
-import type { Slash } from "../interactions/commands.ts";
-import type { Clicks } from "../interactions/interactions.ts";
+import type { Commands } from "../interactions/commands.ts";
+import type { Interactions } from "../interactions/interactions.ts";
 import type { AssistantPane } from "../outbound/assistant-pane.ts";
 import { forgetCallback, type Home, homeActions } from "../outbound/home.ts";
 import { messageEventSchema } from "./events.ts";
-import type { Intake } from "./inbound.ts";
+import type { Inbound } from "./inbound.ts";
 
 export interface Listeners {
-  intake: Intake;
-  clicks: Clicks;
-  slash: Slash;
+  inbound: Inbound;
+  interactions: Interactions;
+  commands: Commands;
   home: Home;
   pane: AssistantPane;
   /** User groups were changed. */
@@ -23,7 +23,7 @@ export interface Listeners {
 const homeButtons: readonly string[] = Object.values(homeActions);
 
 export function addListeners(app: App, listeners: Listeners): void {
-  const { intake, clicks, slash, home, pane } = listeners;
+  const { inbound, interactions, commands, home, pane } = listeners;
 
   app.event("message", ({ event }) => takeMessage(event));
   app.event("app_mention", ({ event }) => takeMessage(event));
@@ -37,28 +37,28 @@ export function addListeners(app: App, listeners: Listeners): void {
 
   async function takeMessage(event: unknown): Promise<void> {
     const subtype = typeof event === "object" && event !== null && "subtype" in event ? event.subtype : undefined;
-    if (subtype === "message_changed") return await intake.changed(event);
-    if (subtype === "message_deleted") return await intake.deleted(event);
+    if (subtype === "message_changed") return await inbound.changed(event);
+    if (subtype === "message_deleted") return await inbound.deleted(event);
     const parsed = messageEventSchema.safeParse(event);
     // Something that is no message as Slack describes them is not going to be one when it comes again.
-    if (parsed.success) await intake.message(parsed.data);
+    if (parsed.success) await inbound.message(parsed.data);
   }
 
   app.action(/./, async ({ ack, body, action }) => {
     await ack();
     const id = "action_id" in action ? action.action_id : "";
     if (homeButtons.includes(id)) await home.click(body);
-    else await clicks.click(body);
+    else await interactions.click(body);
   });
   for (const callback of formCallbacks) {
     app.view(callback, async ({ ack, body }) => {
-      const answer = await clicks.submit(body);
+      const answer = await interactions.submit(body);
       await (answer === undefined ? ack() : ack(answer as never));
     });
   }
   app.view(forgetCallback, async ({ ack, body }) => ack((await home.forget(body)) as never));
   app.command(/./, async ({ ack, body }) => {
     await ack();
-    await slash(body);
+    await commands(body);
   });
 }

@@ -14,12 +14,12 @@ export interface TextReader {
 
 const sequence = /<([^<>\n]+)>/g;
 /** More people than these in one message are left as ids. */
-const mostNames = 20;
+const maxNames = 20;
 
 export async function readText(text: string, { botUserId, nameOf }: TextReader): Promise<string> {
   const leading = new RegExp(`^\\s*<@${botUserId}(?:\\|[^<>]*)?>[,:]?[^\\S\\n]*`);
   const said = text.replace(leading, "");
-  const ids = [...new Set([...said.matchAll(/<@([UW][A-Z0-9]+)/g)].map(([, id = ""]) => id))].slice(0, mostNames);
+  const ids = [...new Set([...said.matchAll(/<@([UW][A-Z0-9]+)/g)].map(([, id = ""]) => id))].slice(0, maxNames);
   const names = new Map(await Promise.all(ids.map(async (id) => [id, await nameOf(id).catch(() => id)] as const)));
   const readable = said.replace(sequence, (_whole, body: string) => shown(body, names));
   return unescapeText(readable).trim();

@@ -12,11 +12,11 @@ export interface Threads {
   join(channel: string, thread: string): Promise<void>;
 }
 
-const mostAtHand = 5_000;
+const maxCachedThreads = 5_000;
 const keptMs = 90 * 86_400_000;
 
 export function createThreads(store: Store): Threads {
-  const known = createLruMap<true>(mostAtHand);
+  const known = createLruMap<true>(maxCachedThreads);
 
   return {
     async has(channel, thread) {

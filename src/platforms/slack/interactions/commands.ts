@@ -8,7 +8,7 @@ import type { Log } from "../../../lib/log.ts";
 import type { LruMap } from "../../../lib/lru-map.ts";
 import type { Author, InboundCommand, InboundMessage } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
-import { saidByCommand } from "../../shared/said-by-command.ts";
+import { askText } from "../../shared/ask-text.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
@@ -16,23 +16,23 @@ import type { People } from "../api/people.ts";
 import { formatConversationId, formatMessageId, isDirect, scopeOf, timeOf } from "../conversation-id.ts";
 import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
-import type { Teller, Whereabouts } from "../outbound/ephemeral-reply.ts";
+import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
 import { richText } from "../outbound/rich-text.ts";
 import { beginningOf, escapeText } from "../outbound/safe-text.ts";
 
-export interface SlashOptions {
+export interface CommandsOptions {
   handlers: PlatformHandlers;
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
   threads: Threads;
   authors: LruMap<string>;
-  tell: Teller;
+  tell: EphemeralReplies;
   onTaken(message: InboundMessage): void;
   log: Log;
 }
 
-export type Slash = (body: unknown) => Promise<void>;
+export type Commands = (body: unknown) => Promise<void>;
 
 const schema = z.object({
   channel_id: z.string(),
@@ -40,13 +40,15 @@ const schema = z.object({
   text: z.string().default(""),
   response_url: z.string(),
 });
+const maxShownQuestionLength = 10_000;
+const maxNotificationLength = 1_000;
 const postedSchema = z.object({ ts: z.string() });
 const nothing = z.unknown();
 
-export function createSlash(options: SlashOptions): Slash {
+export function createCommands(options: CommandsOptions): Commands {
   const { handlers, api, identity, people, threads, authors, tell, log } = options;
 
-  async function ask(channel: string, author: Author, text: string, where: Whereabouts): Promise<void> {
+  async function ask(channel: string, author: Author, text: string, where: Recipient): Promise<void> {
     const self = await identity();
     const ts = await postQuestion(channel, author, text);
     const isDm = isDirect(channel);
@@ -75,14 +77,17 @@ export function createSlash(options: SlashOptions): Slash {
   async function postQuestion(channel: string, author: Author, text: string): Promise<string> {
     const block = richText([
       { type: "text", text: `${author.name} asks: `, style: { bold: true } },
-      { type: "text", text: beginningOf(text, 10_000) },
+      { type: "text", text: beginningOf(text, maxShownQuestionLength) },
     ]);
-    const content = { text: escapeText(`${author.name} asks: ${beginningOf(text, 1_000)}`), blocks: [block] };
+    const content = {
+      text: escapeText(`${author.name} asks: ${beginningOf(text, maxNotificationLength)}`),
+      blocks: [block],
+    };
     const silent = { unfurl_links: false, unfurl_media: false };
     return (await api.call("chat.postMessage", { channel, ...content, ...silent }, postedSchema, { isOnce: true })).ts;
   }
 
-  async function run(channel: string, by: Author, name: string, rest: string, where: Whereabouts): Promise<void> {
+  async function run(channel: string, by: Author, name: string, rest: string, where: Recipient): Promise<void> {
     const { teamId: team } = await identity();
     const command: InboundCommand = {
       platform: "slack",
@@ -104,7 +109,7 @@ export function createSlash(options: SlashOptions): Slash {
       const by = await people.author(userId);
       const rest = await readText(raw, { botUserId: self.userId, nameOf: people.nameOf });
       const command = name.toLowerCase();
-      const said = saidByCommand(command, rest);
+      const said = askText(command, rest);
       if (said !== undefined) await ask(channel, by, said, where);
       else await run(channel, by, command, rest, where);
     } catch (thrown) {

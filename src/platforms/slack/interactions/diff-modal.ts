@@ -1,16 +1,15 @@
 /** The modal of "Show diff": the text in boxes of code, cut at the ends of lines. */
 import type { AnswerReceipt } from "../../../ports/message.ts";
+import { maxTextObjectLength, maxViewBytes } from "../limits.ts";
 import type { Block } from "../outbound/render.ts";
 import { italic, plain, preformatted, richText } from "../outbound/rich-text.ts";
 import { beginningOf } from "../outbound/safe-text.ts";
 
-/** As for other texts of blocks: https://docs.slack.dev/reference/block-kit/composition-objects/text-object */
-const maxBoxCharacters = 3_000;
-/** Slack takes 100 blocks; nobody reads that far in a window. */
+const maxBoxLength = maxTextObjectLength;
+/** Slack accepts more; nobody reads that far in a window. */
 const maxBoxes = 40;
-/** Slack takes 250 kB: https://docs.slack.dev/reference/methods/views.open */
-const maxViewBytes = 200_000;
-const maxNoteCharacters = 3_000;
+const maxModalBytes = maxViewBytes - 50_000;
+const maxNoteLength = maxTextObjectLength;
 
 export function waitingModal(): Record<string, unknown> {
   return modal([richText([italic("One moment…")])]);
@@ -18,7 +17,7 @@ export function waitingModal(): Record<string, unknown> {
 
 /** A sentence instead of the diff. */
 export function noteModal(text: string): Record<string, unknown> {
-  return modal([richText([plain(beginningOf(text, maxNoteCharacters) || "There is nothing to show.")])]);
+  return modal([richText([plain(beginningOf(text, maxNoteLength) || "There is nothing to show.")])]);
 }
 
 /** Undefined when the text does not fit. */
@@ -27,7 +26,7 @@ export function diffModal({ text: note, file }: AnswerReceipt & { file: { text: 
   if (rest > 0) return undefined;
   const more = isInsideLine ? "A line too long for its box continues in the next one." : "";
   const view = modal([...notes(note, more), ...boxes.map(preformatted)]);
-  return jsonBytes(view) > maxViewBytes ? undefined : view;
+  return jsonBytes(view) > maxModalBytes ? undefined : view;
 }
 
 /** As much of the text as fits, below a sentence that says where the rest is. */
@@ -35,12 +34,12 @@ export function beginningModal(note: string, text: string): Record<string, unkno
   const { boxes } = boxesOf(text);
   for (let count = boxes.length; ; count = Math.floor(count / 2)) {
     const view = modal([...notes(note, "It starts like this:"), ...boxes.slice(0, count).map(preformatted)]);
-    if (count === 0 || jsonBytes(view) <= maxViewBytes) return view;
+    if (count === 0 || jsonBytes(view) <= maxModalBytes) return view;
   }
 }
 
 function notes(...texts: string[]): Block[] {
-  return texts.filter(Boolean).map((text) => richText([plain(beginningOf(text, maxNoteCharacters))]));
+  return texts.filter(Boolean).map((text) => richText([plain(beginningOf(text, maxNoteLength))]));
 }
 
 function modal(blocks: Block[]): Record<string, unknown> {
@@ -54,7 +53,7 @@ function boxesOf(text: string): { boxes: string[]; rest: number; isInsideLine: b
   let isInsideLine = false;
   let from = 0;
   while ((from < text.length && boxes.length < maxBoxes) || boxes.length === 0) {
-    const whole = beginningOf(text.slice(from), maxBoxCharacters);
+    const whole = beginningOf(text.slice(from), maxBoxLength);
     const lineEnd = from + whole.length < text.length ? lastLineEnd(text, from, whole.length) : -1;
     const box = lineEnd === -1 ? whole : text.slice(from, lineEnd);
     isInsideLine ||= lineEnd === -1 && from + whole.length < text.length;

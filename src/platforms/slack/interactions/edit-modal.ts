@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Store } from "../../../ports/store.ts";
+import { maxInputLength } from "../limits.ts";
 import { richText } from "../outbound/rich-text.ts";
 import { beginningOf } from "../outbound/safe-text.ts";
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
@@ -14,7 +15,7 @@ export const editCallback = "remora_edit";
 /** `joints`: what stands between the inputs' texts. */
 const metadataSchema = cardPlaceSchema.extend({ joints: z.array(z.string()) });
 
-const longestInput = 3_000;
+const maxErrorLength = 1_500;
 const keptMs = 30 * 86_400_000;
 
 export interface EditDrafts {
@@ -61,7 +62,7 @@ export function editModal(place: CardPlace, json: string): Record<string, unknow
           action_id: "json",
           multiline: true,
           initial_value: text,
-          max_length: longestInput,
+          max_length: maxInputLength,
         },
       })),
     ],
@@ -80,7 +81,7 @@ export function readEdit(metadata: string, values: unknown): { place: CardPlace;
 
 /** Puts a sentence under the first input, and leaves the modal open with what was typed. */
 export function editRefused(text: string): Record<string, unknown> {
-  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, 1_500) } };
+  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, maxErrorLength) } };
 }
 
 function blockOf(index: number): string {
@@ -92,7 +93,7 @@ function inputsOf(json: string): { texts: string[]; joints: string[] } {
   const texts: string[] = [];
   const joints: string[] = [];
   for (let rest = json; rest !== "" || texts.length === 0; ) {
-    const { end, joint } = rest.length <= longestInput ? { end: rest.length, joint: "" } : cutOf(rest);
+    const { end, joint } = rest.length <= maxInputLength ? { end: rest.length, joint: "" } : cutOf(rest);
     texts.push(rest.slice(0, end));
     rest = rest.slice(end + joint.length);
     if (rest !== "") joints.push(joint);
@@ -101,13 +102,13 @@ function inputsOf(json: string): { texts: string[]; joints: string[] } {
 }
 
 function cutOf(text: string): { end: number; joint: string } {
-  const lineEnd = text.lastIndexOf("\n", longestInput);
-  if (lineEnd > longestInput / 2) return { end: lineEnd, joint: "\n" };
-  for (let end = longestInput; end > longestInput / 2; end--) {
+  const lineEnd = text.lastIndexOf("\n", maxInputLength);
+  if (lineEnd > maxInputLength / 2) return { end: lineEnd, joint: "\n" };
+  for (let end = maxInputLength; end > maxInputLength / 2; end--) {
     const isBetweenWords = !/[\s\uD800-\uDBFF]/.test(text[end - 1] ?? "") && !/\s/.test(text[end] ?? "");
     if (isBetweenWords) return { end, joint: "" };
   }
-  return { end: longestInput, joint: "" };
+  return { end: maxInputLength, joint: "" };
 }
 
 function textIn(values: unknown, blockId: string): string {

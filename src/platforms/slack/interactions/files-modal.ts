@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChange } from "../../../ports/approval.ts";
 import type { Store } from "../../../ports/store.ts";
+import { maxButtonLabelLength, maxCheckboxes, maxOptionLength } from "../limits.ts";
 import { choiceLabel } from "../outbound/cards/card-buttons.ts";
 import { changeActions, changeHeadings, counted } from "../outbound/cards/change-blocks.ts";
 import type { Block } from "../outbound/render.ts";
@@ -15,13 +16,9 @@ import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
 
 export const filesCallback = "remora_files";
 
-/** Of a group of checkboxes: https://docs.slack.dev/reference/block-kit/block-elements/checkboxes-element */
-const maxOptions = 10;
-/** Of an option's text, and of its description: https://docs.slack.dev/reference/block-kit/composition-objects/option-object */
-const maxOptionCharacters = 75;
-/** A path that an option has no room for stands below the group. A view holds 250 kB. */
-const maxPathCharacters = 1_000;
-const maxLabelCharacters = 75;
+/** An option has no room for a longer path, so it stands below the group. */
+const maxPathLength = 1_000;
+const maxErrorLength = 1_500;
 const keptMs = 30 * 86_400_000;
 
 const listSchema = z.object({
@@ -59,7 +56,7 @@ export function fileListOf(item: ApprovalCard["items"][number]): FileList | unde
 }
 
 function denyLabelOf(item: CardItem): string {
-  return beginningOf(choiceLabel("deny", item), maxLabelCharacters);
+  return beginningOf(choiceLabel("deny", item), maxButtonLabelLength);
 }
 
 export function filesModal(place: CardPlace, { files, moreFiles, denyLabel }: FileList): Record<string, unknown> {
@@ -93,7 +90,7 @@ export function readFiles(
 
 /** Puts a sentence under the first group, and leaves the modal open as it is. */
 export function filesRefused(text: string): Record<string, unknown> {
-  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, 1_500) } };
+  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, maxErrorLength) } };
 }
 
 export function noFilesText(denyLabel: string): string {
@@ -114,18 +111,18 @@ function groupsOf(files: FileList["files"]): Group[] {
   const all = files.map((file, index) => ({ file, index }));
   return changeActions.flatMap((action) => {
     const entries = all.filter(({ file }) => file.action === action);
-    const count = Math.ceil(entries.length / maxOptions);
+    const count = Math.ceil(entries.length / maxCheckboxes);
     return Array.from({ length: count }, (_, number) => ({
       label: count === 1 ? changeHeadings[action] : `${changeHeadings[action]}, part ${number + 1} of ${count}`,
-      entries: entries.slice(number * maxOptions, (number + 1) * maxOptions),
+      entries: entries.slice(number * maxCheckboxes, (number + 1) * maxCheckboxes),
     }));
   });
 }
 
 function groupBlocks({ label, entries }: Group, number: number): Block[] {
   const options = entries.map(optionOf);
-  const long = entries.filter(({ file }) => file.path.length > maxOptionCharacters);
-  const paths = long.map(({ file, index }) => `${index + 1}. ${middleCut(file.path, maxPathCharacters)}`);
+  const long = entries.filter(({ file }) => file.path.length > maxOptionLength);
+  const paths = long.map(({ file, index }) => `${index + 1}. ${middleCut(file.path, maxPathLength)}`);
   return [
     {
       type: "input",
@@ -141,9 +138,9 @@ function groupBlocks({ label, entries }: Group, number: number): Block[] {
 /** The end of a path says more than its beginning. Its number leads to the whole of it. */
 function optionOf({ file: { path, detail }, index }: Entry) {
   const number = `${index + 1}. …`;
-  const isShort = path.length <= maxOptionCharacters;
-  const text = isShort ? path : `${number}${endOf(path, maxOptionCharacters - number.length)}`;
-  const description = { type: "plain_text", text: middleCut(detail, maxOptionCharacters), emoji: false };
+  const isShort = path.length <= maxOptionLength;
+  const text = isShort ? path : `${number}${endOf(path, maxOptionLength - number.length)}`;
+  const description = { type: "plain_text", text: middleCut(detail, maxOptionLength), emoji: false };
   return {
     text: { type: "plain_text", text, emoji: false },
     value: String(index),

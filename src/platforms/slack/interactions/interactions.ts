@@ -7,30 +7,31 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
+import { withTimeout } from "../../shared/with-timeout.ts";
 import type { SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
+import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
 import { choiceActions } from "../outbound/cards/card-buttons.ts";
-import type { Teller, Whereabouts } from "../outbound/ephemeral-reply.ts";
+import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
 import { pickAction } from "../outbound/question.ts";
 import { type CardForms, type FormChoice, readSubmission, type Submission } from "./card-forms.ts";
 import type { CardPlace } from "./card-place.ts";
 import { createShowDiff } from "./show-diff.ts";
-import { answerWithinMs, within } from "./within.ts";
 
-export interface ClicksOptions {
+export interface InteractionsOptions {
   handlers: PlatformHandlers;
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
   forms: CardForms;
-  tell: Teller;
+  tell: EphemeralReplies;
   log: Log;
 }
 
-export interface Clicks {
+export interface Interactions {
   /** Resolves when the person has been told. */
   click(body: unknown): Promise<void>;
   /** What the modal's submission is to be acknowledged with; undefined: close it. */
@@ -69,7 +70,7 @@ const noForm: Record<FormChoice, string> = {
 };
 const unknownButton = "This button no longer works, so nothing changed.";
 
-export function createClicks(options: ClicksOptions): Clicks {
+export function createInteractions(options: InteractionsOptions): Interactions {
   const { handlers, api, identity, people, forms, tell, log } = options;
   const showDiff = createShowDiff(options);
 
@@ -139,7 +140,7 @@ export function createClicks(options: ClicksOptions): Clicks {
     }
   }
 
-  function tellQuietly(where: Whereabouts, text: string): Promise<void> {
+  function tellQuietly(where: Recipient, text: string): Promise<void> {
     return tell.plain(where, text).catch((thrown: unknown) => {
       log.warn({ person: where.userId, error: messageOf(thrown) }, "could not tell a person the result of their click");
     });
@@ -165,8 +166,8 @@ export function createClicks(options: ClicksOptions): Clicks {
         );
       }
       const handed = handInSafely(click);
-      const isInTime = await within(
-        answerWithinMs,
+      const isInTime = await withTimeout(
+        maxAnswerMs,
         handed.then(() => true),
       );
       if (isInTime !== true) await tellQuietly(where, takesLonger);
@@ -182,7 +183,7 @@ export function createClicks(options: ClicksOptions): Clicks {
       const { place, problem, refused } = submission;
       if (problem !== undefined) return refused(problem);
       const answered = takeForm(submission, user.id);
-      const inTime = await within(answerWithinMs, answered);
+      const inTime = await withTimeout(maxAnswerMs, answered);
       if (inTime?.accepted === false) return refused(inTime.text);
       const { channel, thread } = place;
       void answered.then((receipt) => tellQuietly({ userId: user.id, channel, thread }, receipt.text));

@@ -14,18 +14,18 @@ import type { AnswerReceipt } from "../../../ports/message.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { isDirect } from "../conversation-id.ts";
-import type { Teller, Whereabouts } from "../outbound/ephemeral-reply.ts";
+import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
 import { shareFiles, uploadFile } from "../outbound/files-out.ts";
 import { beginningModal, diffModal, noteModal, waitingModal } from "./diff-modal.ts";
 
 export interface ShowDiffOptions {
   api: SlackApi;
-  tell: Teller;
+  tell: EphemeralReplies;
   log: Log;
 }
 
 export interface DiffRequest {
-  where: Whereabouts;
+  where: Recipient;
   trigger: string | undefined;
   /** Must not reject. */
   answer(): Promise<AnswerReceipt>;
@@ -63,7 +63,7 @@ export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: D
   }
 
   /** Resolves to what the person is to be told. */
-  async function sendFile({ userId, channel, thread }: Whereabouts, { name, text }: DiffFile): Promise<string> {
+  async function sendFile({ userId, channel, thread }: Recipient, { name, text }: DiffFile): Promise<string> {
     const size = `The diff has ${text.length.toLocaleString("en")} characters.`;
     try {
       const place = isDirect(channel)
@@ -79,7 +79,7 @@ export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: D
     }
   }
 
-  async function show(viewId: string | undefined, where: Whereabouts, receipt: AnswerReceipt): Promise<void> {
+  async function show(viewId: string | undefined, where: Recipient, receipt: AnswerReceipt): Promise<void> {
     const { text, file } = receipt;
     if (file === undefined) {
       if (viewId === undefined || !(await update(viewId, noteModal(text)))) await tell.plain(where, text);

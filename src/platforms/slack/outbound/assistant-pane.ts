@@ -40,8 +40,8 @@ const openedSchema = z.object({ assistant_thread: z.object({ channel_id: z.strin
 const tabSchema = z.object({ channel: z.string(), tab: z.literal("messages") });
 const stoppedSchema = z.object({ channel: z.string(), user: z.string(), thread_ts: z.string().optional() });
 const nothing = z.unknown();
-const longestTitle = 60;
-const suggestEveryMs = 3_600_000;
+const maxTitleLength = 60;
+const minSuggestIntervalMs = 3_600_000;
 
 const prompts = [
   { title: "What can you do?", message: "What can you do for me here?" },
@@ -80,7 +80,7 @@ export function createAssistantPane({
       const parsed = tabSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel } = parsed.data;
-      if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < suggestEveryMs) return;
+      if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
       suggestedAt.set(channel, now());
       // With a thread Slack would ignore them: that is for the older pane alone.
       await suggest({ channel_id: channel });
@@ -105,7 +105,7 @@ export function createAssistantPane({
       if (place === undefined || place.thread === null || !untitled.has(key)) return;
       untitled.delete(key);
       const line = text.replace(/\s+/g, " ").trim();
-      const title = line.length > longestTitle ? `${beginningOf(line, longestTitle - 1)}…` : line;
+      const title = line.length > maxTitleLength ? `${beginningOf(line, maxTitleLength - 1)}…` : line;
       if (title === "") return;
       const args = { channel_id: place.channel, thread_ts: place.thread, title };
       api.call("assistant.threads.setTitle", args, nothing).catch((thrown: unknown) => {

@@ -12,6 +12,7 @@ import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
 import type { People } from "../api/people.ts";
 import { parseConversationId } from "../conversation-id.ts";
+import { maxListPage } from "../limits.ts";
 
 export interface FoundPlace {
   channel: string;
@@ -35,9 +36,9 @@ const membersSchema = z.object({
   members: z.array(z.string()).default([]),
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
-const mostPages = 20;
+const maxPages = 20;
 
-export function createPlaces(api: SlackApi, people: People): (place: ChatPlace) => Promise<FoundPlace> {
+export function createChatAccess(api: SlackApi, people: People): (place: ChatPlace) => Promise<FoundPlace> {
   async function idOf(channel: string): Promise<string> {
     const [, id] = /^<?#?([CDG][A-Z0-9]{2,})(?:\|[^>]*)?>?$/.exec(channel.trim()) ?? [];
     if (id !== undefined) return id;
@@ -60,8 +61,12 @@ export function createPlaces(api: SlackApi, people: People): (place: ChatPlace) 
     pick: (page: Page) => Found | undefined,
   ): Promise<Found | undefined> {
     let cursor = "";
-    for (let count = 0; count < mostPages; count++) {
-      const page = await api.call(method, { ...args, limit: 1000, ...(cursor === "" ? {} : { cursor }) }, schema);
+    for (let count = 0; count < maxPages; count++) {
+      const page = await api.call(
+        method,
+        { ...args, limit: maxListPage, ...(cursor === "" ? {} : { cursor }) },
+        schema,
+      );
       const found = pick(page);
       if (found !== undefined) return found;
       cursor = page.response_metadata?.next_cursor ?? "";

@@ -12,11 +12,12 @@ import { formatMessageId, parseMessageId, timeOf } from "../conversation-id.ts";
 import { messageSchema, type RawMessage } from "../inbound/events.ts";
 import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
-import { createPlaces, type FoundPlace } from "./chat-access.ts";
+import { maxHistoryPage } from "../limits.ts";
+import { createChatAccess, type FoundPlace } from "./chat-access.ts";
 import { emojiName } from "./emoji.ts";
 import { notAttached, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
-import { createPoster, type Poster } from "./message-sender.ts";
-import { contentOf, partsOf } from "./render.ts";
+import { createMessageSender, type MessageSender } from "./message-sender.ts";
+import { renderMessage, renderParts } from "./render.ts";
 
 export interface ChatActionsOptions {
   api: SlackApi;
@@ -35,17 +36,16 @@ const pageSchema = z.object({
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
 const nothing = z.unknown();
-const mostLines = 200;
-const mostPages = 10;
-const mostParts = 3;
+const maxPages = 10;
+const maxParts = 3;
 /** A post of a job that is tried again is looked for so far back. */
-const lookBackMs = 24 * 3_600_000;
+const maxSearchAgeMs = 24 * 3_600_000;
 /** Posts of tools, as their metadata names them. */
 const toolTurn = "tool";
 
 export function createChatActions(options: ChatActionsOptions): ChatActions {
   const { api, identity, people, threads } = options;
-  const find = createPlaces(api, people);
+  const find = createChatAccess(api, people);
 
   async function lineOf(channel: string, message: Line, botUserId: string): Promise<ChatLine> {
     const isBot = message.bot_id !== undefined;
@@ -76,9 +76,9 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     }
     const lines: Line[] = [];
     let cursor = "";
-    for (let count = 0; count < mostPages; count++) {
+    for (let count = 0; count < maxPages; count++) {
       const next = cursor === "" ? {} : { cursor };
-      const args = { channel, ts: thread, limit: mostLines, ...range, ...next };
+      const args = { channel, ts: thread, limit: maxHistoryPage, ...range, ...next };
       const page = await api.call("conversations.replies", args, pageSchema);
       lines.push(...page.messages.filter((each) => before === undefined || Number(each.ts) < Number(before)));
       cursor = page.response_metadata?.next_cursor ?? "";
@@ -87,10 +87,10 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     return lines.slice(-limit);
   }
 
-  function posterIn(place: FoundPlace): Poster {
-    const since = ((Date.now() - lookBackMs) / 1000).toFixed(6);
-    return createPoster({
-      ...{ api, spot: { ...place, since }, turnId: toolTurn, log: options.log, signal: options.signal },
+  function senderIn(place: FoundPlace): MessageSender {
+    const since = ((Date.now() - maxSearchAgeMs) / 1000).toFixed(6);
+    return createMessageSender({
+      ...{ api, destination: { ...place, since }, turnId: toolTurn, log: options.log, signal: options.signal },
       posts: { all: async () => [], keep: async () => {} },
       botUserId: async () => (await identity()).userId,
     });
@@ -98,14 +98,14 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
 
   /** The same key is looked for before it is posted: a job that is tried again says nothing twice. */
   async function postAll(place: FoundPlace, key: string, text: string): Promise<string> {
-    const poster = posterIn(place);
-    const parts = partsOf(text === "" ? "…" : text);
-    const isLong = parts.length > mostParts;
+    const sender = senderIn(place);
+    const parts = renderParts(text === "" ? "…" : text);
+    const isLong = parts.length > maxParts;
     let first: string | undefined;
     for (const [index, part] of (isLong ? parts.slice(0, 1) : parts).entries()) {
       const partKey = index === 0 ? key : `${key}:${index}`;
-      await poster.noted(`try:${partKey}`, "1");
-      const ts = await poster.post(partKey, contentOf(part));
+      await sender.noted(`try:${partKey}`, "1");
+      const ts = await sender.post(partKey, renderMessage(part));
       first ??= ts;
     }
     const ts = first ?? "";
@@ -121,7 +121,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     async history(place, { limit, before }) {
       const found = await find(place);
       const { userId } = await identity();
-      const count = Math.max(1, Math.min(limit, mostLines));
+      const count = Math.max(1, Math.min(limit, maxHistoryPage));
       const until = before === undefined ? undefined : tsIn(before, found.channel);
       const lines = await newest(found, count, until);
       return await Promise.all(lines.map((line) => lineOf(found.channel, line, userId)));

@@ -6,32 +6,34 @@ import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
 import { isDirect } from "../conversation-id.ts";
+import { maxResponses } from "../limits.ts";
 import { shareFiles, uploadFile } from "./files-out.ts";
-import { type MessageContent, mrkdwnParts } from "./render.ts";
+import { type MessageContent, renderMrkdwn } from "./render.ts";
 import { richText } from "./rich-text.ts";
 import { beginningOf, escapeText } from "./safe-text.ts";
 
 /** Where a person is, and how to answer them there. */
-export interface Whereabouts {
+export interface Recipient {
   userId: string;
   channel: string;
   thread: string | null;
   responseUrl?: string;
 }
 
-export interface Teller {
+export interface EphemeralReplies {
   /** Plain text, shown as it is. */
-  plain(where: Whereabouts, text: string): Promise<void>;
+  plain(where: Recipient, text: string): Promise<void>;
   /** Standard Markdown. */
-  markdown(where: Whereabouts, markdown: string): Promise<void>;
+  markdown(where: Recipient, markdown: string): Promise<void>;
 }
 
 const nothing = z.unknown();
-const mostParts = 5;
-const limitMs = 10_000;
+const maxRespondMs = 10_000;
+const maxPlainLength = 3_000;
+const maxNotificationLength = 700;
 
-export function createTeller(api: SlackApi): Teller {
-  async function show(where: Whereabouts, content: MessageContent): Promise<void> {
+export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
+  async function show(where: Recipient, content: MessageContent): Promise<void> {
     if (where.responseUrl !== undefined && (await respond(where.responseUrl, where.thread, content))) return;
     const { channel, userId: user } = where;
     const place = { channel, ...(where.thread === null ? {} : { thread_ts: where.thread }) };
@@ -44,7 +46,7 @@ export function createTeller(api: SlackApi): Teller {
   }
 
   /** In their DM a person has room for a file; false where the agent is not in it. */
-  async function sendAsFile({ channel, thread }: Whereabouts, text: string): Promise<boolean> {
+  async function sendAsFile({ channel, thread }: Recipient, text: string): Promise<boolean> {
     if (!isDirect(channel)) return false;
     const file = await uploadFile(api, { name: "answer.md", bytes: Buffer.from(text) });
     return await shareFiles(api, { channel, thread }, [file]).then(
@@ -58,23 +60,23 @@ export function createTeller(api: SlackApi): Teller {
 
   return {
     async plain(where, text) {
-      const shown = text === "" ? "Done." : beginningOf(text, 3_000);
+      const shown = text === "" ? "Done." : beginningOf(text, maxPlainLength);
       await show(where, {
-        text: escapeText(beginningOf(shown, 700)),
+        text: escapeText(beginningOf(shown, maxNotificationLength)),
         blocks: [richText([{ type: "text", text: shown }])],
       });
     },
     async markdown(where, markdown) {
-      const parts = mrkdwnParts(markdown);
-      if (parts.length > mostParts && (await sendAsFile(where, markdown))) return;
-      const cut = parts.length > mostParts ? [...parts.slice(0, mostParts - 1), tooLong(parts.length)] : parts;
+      const parts = renderMrkdwn(markdown);
+      if (parts.length > maxResponses && (await sendAsFile(where, markdown))) return;
+      const cut = parts.length > maxResponses ? [...parts.slice(0, maxResponses - 1), tooLong(parts.length)] : parts;
       for (const text of cut.length === 0 ? ["Done."] : cut) await show(where, { text, blocks: [] });
     },
   };
 }
 
 function tooLong(parts: number): string {
-  return `This is the beginning; ${parts - mostParts + 1} more parts don't fit here. Ask for less at a time.`;
+  return `This is the beginning; ${parts - maxResponses + 1} more parts don't fit here. Ask for less at a time.`;
 }
 
 /** False when the address is used up, has expired, or Slack is out of reach. */
@@ -92,7 +94,7 @@ async function respond(url: string, thread: string | null, content: MessageConte
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
       redirect: "error",
-      signal: AbortSignal.timeout(limitMs),
+      signal: AbortSignal.timeout(maxRespondMs),
     });
     await response.body?.cancel();
     return response.ok;

@@ -22,8 +22,8 @@ export interface UploadedFile {
 
 const addressSchema = z.object({ upload_url: z.string(), file_id: z.string() });
 const nothing = z.unknown();
-const mostBytes = 100 * 1024 * 1024;
-const uploadLimitMs = 120_000;
+const maxFileBytes = 100 * 1024 * 1024;
+const maxUploadMs = 120_000;
 
 /** Reads what tools made; notes are Markdown, one for each that can't be attached. */
 export async function readFiles(files: readonly ToolFile[]): Promise<{ found: OutgoingFile[]; notes: string[] }> {
@@ -32,7 +32,7 @@ export async function readFiles(files: readonly ToolFile[]): Promise<{ found: Ou
   for (const { name, path } of files) {
     try {
       const { size } = await stat(path);
-      if (size > mostBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(mostBytes)}`);
+      if (size > maxFileBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}`);
       if (size === 0) throw new Error("it is empty, and Slack does not accept empty files");
       found.push({ name: basename(name), bytes: await readFile(path) });
     } catch (thrown) {
@@ -54,7 +54,7 @@ export async function uploadFile(api: SlackApi, { name, bytes }: OutgoingFile): 
     method: "POST",
     body: Buffer.from(bytes),
     headers: { "content-type": "application/octet-stream" },
-    signal: AbortSignal.timeout(uploadLimitMs),
+    signal: AbortSignal.timeout(maxUploadMs),
   });
   if (!response.ok) throw new Error(`Slack answered the upload with HTTP ${response.status}`);
   return { id: address.file_id, title: name };

@@ -7,13 +7,14 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Author, InboundCommand } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
+import { withTimeout } from "../../shared/with-timeout.ts";
 import type { SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId } from "../conversation-id.ts";
-import { answerWithinMs, within } from "../interactions/within.ts";
-import type { Teller } from "./ephemeral-reply.ts";
-import { type Block, mrkdwnParts } from "./render.ts";
+import { maxAnswerMs, maxTextObjectLength, maxViewTitleLength } from "../limits.ts";
+import type { EphemeralReplies } from "./ephemeral-reply.ts";
+import { type Block, renderMrkdwn } from "./render.ts";
 
 /** What a person sees, each a line of Markdown. */
 export interface HomePage {
@@ -30,7 +31,7 @@ export interface HomeOptions {
   people: People;
   page(person: Author): Promise<HomePage>;
   commands(): { usage: string; description: string }[];
-  tell: Teller;
+  tell: EphemeralReplies;
   log: Log;
 }
 
@@ -55,9 +56,8 @@ const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
 const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
 /** Of a modal or a tab. */
-const mostSections = 40;
-/** A section holds 3,000 characters. */
-const longestSection = 2_900;
+const maxSections = 40;
+const maxSectionLength = maxTextObjectLength - 100;
 
 export function createHome(options: HomeOptions): Home {
   const { api, handlers, identity, people, tell, log } = options;
@@ -167,7 +167,7 @@ export function createHome(options: HomeOptions): Home {
     async forget(body) {
       const { user } = submittedSchema.parse(body);
       const forgetting = forgetNow(user.id);
-      const text = await within(answerWithinMs, forgetting);
+      const text = await withTimeout(maxAnswerMs, forgetting);
       if (text === undefined) void forgetting.then((late) => tellLate(user.id, late));
       return {
         response_action: "update",
@@ -193,7 +193,11 @@ function forgetModal(): Record<string, unknown> {
 }
 
 function modal(title: string, markdown: string): Record<string, unknown> {
-  return { type: "modal", title: { type: "plain_text", text: title.slice(0, 24) }, blocks: sections(markdown) };
+  return {
+    type: "modal",
+    title: { type: "plain_text", text: title.slice(0, maxViewTitleLength) },
+    blocks: sections(markdown),
+  };
 }
 
 function header(text: string): Block {
@@ -205,8 +209,8 @@ function button(text: string, action: string): Block {
 }
 
 function sections(markdown: string): Block[] {
-  const parts = mrkdwnParts(markdown, longestSection);
-  const shown = parts.filter((part) => part.trim() !== "").slice(0, mostSections);
+  const parts = renderMrkdwn(markdown, maxSectionLength);
+  const shown = parts.filter((part) => part.trim() !== "").slice(0, maxSections);
   const texts = shown.length === 0 ? ["Nothing yet."] : shown;
   return texts.map((text) => ({ type: "section", text: { type: "mrkdwn", text } }));
 }

@@ -13,18 +13,19 @@ import type { Posts } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
+import { maxHistoryPage } from "../limits.ts";
 import type { MessageContent } from "./render.ts";
 
 /** Where a message goes. `since`: nothing that is looked for is older. */
-export interface Spot {
+export interface Destination {
   channel: string;
   thread: string | null;
   since: string;
 }
 
-export interface PosterOptions {
+export interface MessageSenderOptions {
   api: SlackApi;
-  spot: Spot;
+  destination: Destination;
   posts: Posts;
   turnId: string;
   botUserId(): Promise<string>;
@@ -34,7 +35,7 @@ export interface PosterOptions {
   signal: AbortSignal;
 }
 
-export interface Poster {
+export interface MessageSender {
   /** Reads what was posted already. */
   begin(): Promise<void>;
   keys(): string[];
@@ -65,12 +66,12 @@ export interface Metadata {
 const postEvent = "remora_post";
 const postedSchema = z.object({ ts: z.string() });
 const nothing = z.unknown();
-const lookPages = 5;
-const postTries = 4;
-const firstWaitMs = 250;
+const maxSearchPages = 5;
+const maxPostTries = 4;
+const minWaitMs = 250;
 
-export function createPoster(options: PosterOptions): Poster {
-  const { api, spot, posts, turnId } = options;
+export function createMessageSender(options: MessageSenderOptions): MessageSender {
+  const { api, destination, posts, turnId } = options;
   const kept = new Map<string, string>();
 
   function metadata(key: string): Metadata {
@@ -78,7 +79,7 @@ export function createPoster(options: PosterOptions): Poster {
   }
 
   function place() {
-    return { channel: spot.channel, ...(spot.thread === null ? {} : { thread_ts: spot.thread }) };
+    return { channel: destination.channel, ...(destination.thread === null ? {} : { thread_ts: destination.thread }) };
   }
 
   async function noted(key: string, value: string): Promise<void> {
@@ -96,14 +97,14 @@ export function createPoster(options: PosterOptions): Poster {
     const known = tsOf(key);
     if (known !== undefined || !kept.has(`try:${key}`)) return known;
     const found = await lookFor(key);
-    if (found !== undefined) await noted(key, formatMessageId({ channel: spot.channel, ts: found }));
+    if (found !== undefined) await noted(key, formatMessageId({ channel: destination.channel, ts: found }));
     return found;
   }
 
   async function postBy(key: string, start: () => Promise<string>) {
     const known = await find(key);
     const posted = known === undefined ? await startOnce(key, start) : { ts: known, isFound: true };
-    await noted(key, formatMessageId({ channel: spot.channel, ts: posted.ts }));
+    await noted(key, formatMessageId({ channel: destination.channel, ts: posted.ts }));
     if (!posted.isFound) await options.onPosted?.(posted.ts);
     return posted;
   }
@@ -114,13 +115,13 @@ export function createPoster(options: PosterOptions): Poster {
       try {
         return { ts: await start(), isFound: false };
       } catch (thrown) {
-        if (!isSlackError(thrown, "unreachable", "http", "internal_error", "fatal_error") || tries === postTries)
+        if (!isSlackError(thrown, "unreachable", "http", "internal_error", "fatal_error") || tries === maxPostTries)
           throw thrown;
         options.log.info(
           { turnId, key, error: messageOf(thrown) },
           "a post may or may not have succeeded; looking for it",
         );
-        await pause(firstWaitMs * 2 ** tries, options.signal);
+        await pause(minWaitMs * 2 ** tries, options.signal);
         const found = await lookFor(key);
         if (found !== undefined) return { ts: found, isFound: true };
       }
@@ -130,7 +131,7 @@ export function createPoster(options: PosterOptions): Poster {
   async function lookFor(key: string): Promise<string | undefined> {
     const mine = await options.botUserId();
     let stray: string | undefined;
-    for await (const message of messagesOf(api, spot)) {
+    for await (const message of messagesOf(api, destination)) {
       if (message.metadata?.event_type === postEvent) {
         const { turn, key: theirs } = message.metadata.event_payload;
         if (turn === turnId && theirs === key) return message.ts;
@@ -143,7 +144,7 @@ export function createPoster(options: PosterOptions): Poster {
   }
 
   async function update(ts: string, key: string, content: MessageContent): Promise<void> {
-    const args = { channel: spot.channel, ts, metadata: metadata(key) };
+    const args = { channel: destination.channel, ts, metadata: metadata(key) };
     const change = () => api.call("chat.update", { ...args, ...content }, nothing);
     await change().catch(async (thrown: unknown) => {
       if (!isSlackError(thrown, "streaming_state_conflict")) throw thrown;
@@ -153,7 +154,7 @@ export function createPoster(options: PosterOptions): Poster {
   }
 
   async function endStream(ts: string, key: string): Promise<void> {
-    const args = { channel: spot.channel, ts, metadata: metadata(key) };
+    const args = { channel: destination.channel, ts, metadata: metadata(key) };
     await api.call("chat.stopStream", args, nothing).catch((thrown: unknown) => {
       if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user")) throw thrown;
     });
@@ -177,7 +178,7 @@ export function createPoster(options: PosterOptions): Poster {
     update,
     endStream,
     async remove(ts) {
-      await api.call("chat.delete", { channel: spot.channel, ts }, nothing).catch((thrown: unknown) => {
+      await api.call("chat.delete", { channel: destination.channel, ts }, nothing).catch((thrown: unknown) => {
         if (!isSlackError(thrown, "message_not_found")) throw thrown;
       });
     },
@@ -210,17 +211,17 @@ const foundSchema = z.object({
 });
 
 /** The messages of a place since then, with their metadata. */
-async function* messagesOf(api: SlackApi, { channel, thread, since }: Spot) {
+async function* messagesOf(api: SlackApi, { channel, thread, since }: Destination) {
   const method = thread === null ? "conversations.history" : "conversations.replies";
   let cursor = "";
-  for (let page = 0; page < lookPages; page++) {
+  for (let page = 0; page < maxSearchPages; page++) {
     const { messages, response_metadata: next } = await api.call(
       method,
       {
         channel,
         ...(thread === null ? {} : { ts: thread }),
         ...(cursor === "" ? {} : { cursor }),
-        ...{ oldest: since, limit: 200, include_all_metadata: true },
+        ...{ oldest: since, limit: maxHistoryPage, include_all_metadata: true },
       },
       foundSchema,
     );

@@ -5,6 +5,7 @@ import { richText } from "./rich-text.ts";
 import { beginningOf, escapeText } from "./safe-text.ts";
 
 export const pickAction = "remora_pick_";
+const maxNotificationLength = 500;
 
 export function questionMessage({ id, tool, question, options, requesterName, outcome }: QuestionCard): MessageContent {
   const head = richText([{ type: "text", text: question }]);
@@ -21,5 +22,5 @@ export function questionMessage({ id, tool, question, options, requesterName, ou
           })),
         }
       : richText([{ type: "text", text: outcome, style: { bold: true } }]);
-  return { text: escapeText(beginningOf(question, 500)), blocks: [head, from, end] };
+  return { text: escapeText(beginningOf(question, maxNotificationLength)), blocks: [head, from, end] };
 }

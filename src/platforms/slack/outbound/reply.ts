@@ -14,14 +14,14 @@ import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
-import type { Paces } from "../api/rate-limiter.ts";
+import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { notAttached, type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
-import { createPoster, type Poster, type Spot } from "./message-sender.ts";
+import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
-import { contentOf, partsOf } from "./render.ts";
+import { renderMessage, renderParts } from "./render.ts";
 import { createSegment, type Segment } from "./segment.ts";
 import type { Streaming } from "./streaming.ts";
 
@@ -29,7 +29,7 @@ export interface ReplyOptions {
   api: SlackApi;
   target: ReplyTarget;
   posts: Posts;
-  paces: Paces;
+  rateLimiter: RateLimiter;
   streaming: Streaming;
   forms: CardForms;
   botUserId(): Promise<string>;
@@ -44,20 +44,24 @@ export interface ReplyOptions {
 
 /** The place, once it is known what stands there already. */
 interface Begun {
-  poster: Poster;
-  spot: Spot;
+  sender: MessageSender;
+  destination: Destination;
 }
 
 export function createSlackReply(options: ReplyOptions): Reply {
   const { target, posts, log } = options;
   const place = parseConversationId(target.conversationId);
-  const spot: Spot | undefined = place && { channel: place.channel, thread: place.thread, since: sinceOf(target) };
+  const destination: Destination | undefined = place && {
+    channel: place.channel,
+    thread: place.thread,
+    since: sinceOf(target),
+  };
   let begun: Promise<Begun> | undefined;
   let segment: Segment | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let latestText: string | undefined;
 
-  function serially<Result>(work: () => Promise<Result>): Promise<Result> {
+  function inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = last.then(work);
     last = result.catch(() => {});
     return result;
@@ -72,27 +76,36 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   async function open(): Promise<Begun> {
-    if (spot === undefined) throw noRoute(target.conversationId, "is not a Slack conversation");
+    if (destination === undefined) throw noRoute(target.conversationId, "is not a Slack conversation");
     const { api, botUserId, joinThread, signal } = options;
-    const { channel, thread } = spot;
+    const { channel, thread } = destination;
     // What stands in the channel itself is the beginning of a thread of the agent's.
     const onPosted = async (ts: string) => (isDirect(channel) ? undefined : await joinThread(channel, thread ?? ts));
-    const poster = createPoster({ api, spot, posts, turnId: target.turnId, botUserId, onPosted, log, signal });
-    await poster.begin();
-    return { poster, spot };
+    const sender = createMessageSender({
+      api,
+      destination,
+      posts,
+      turnId: target.turnId,
+      botUserId,
+      onPosted,
+      log,
+      signal,
+    });
+    await sender.begin();
+    return { sender, destination };
   }
 
   /** The number of cards and questions above it tells a segment from the others, also after a restart. */
-  function openSegment(poster: Poster, at: Spot): Segment {
+  function openSegment(sender: MessageSender, at: Destination): Segment {
     if (segment !== undefined) return segment;
-    const number = poster.keys().filter((key) => /^(?:card|question):/.test(key)).length;
+    const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
     const key = `text:${number}`;
-    const isResumed = poster.tsOf(key) !== undefined;
+    const isResumed = sender.tsOf(key) !== undefined;
     const setStatus = options.streaming.statusFor(at);
     segment = createSegment({
-      ...{ key, poster, log, paces: options.paces, now: options.now },
+      ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
       startStream: async (first) =>
-        isResumed ? undefined : await options.streaming.start({ spot: at, target, poster, key, first }),
+        isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first }),
       ...(setStatus === undefined ? {} : { setStatus }),
     });
     return segment;
@@ -101,8 +114,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
   async function show(change: { text?: string; activity?: string }): Promise<void> {
     if (change.text !== undefined) latestText = change.text;
     try {
-      const { poster, spot } = await begin();
-      await openSegment(poster, spot).show(change);
+      const { sender, destination } = await begin();
+      await openSegment(sender, destination).show(change);
     } catch (thrown) {
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply");
     }
@@ -110,10 +123,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
 
   /** What was shown by a process that ended is left as it is, when nothing more came to it. */
   async function closeSegment(
-    { poster, spot }: Begun,
+    { sender, destination }: Begun,
     text: string | undefined,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await openSegment(poster, spot).close(text);
+    const closed = await openSegment(sender, destination).close(text);
     segment = undefined;
     latestText = undefined;
     return closed;
@@ -121,10 +134,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
 
   async function end(text: string, files: ToolFile[]): Promise<void> {
     const place = await begin();
-    const { poster } = place;
+    const { sender } = place;
     const { found, notes } = await readFiles(files);
     const uploaded: UploadedFile[] = [];
-    const areShared = poster.isKept("files:end");
+    const areShared = sender.isKept("files:end");
     for (const file of areShared ? [] : found) {
       await uploadFile(options.api, file).then(
         (done) => uploaded.push(done),
@@ -138,16 +151,21 @@ export function createSlackReply(options: ReplyOptions): Reply {
       await share(place, "files:end", [...whole, ...uploaded]);
     } catch (thrown) {
       const names = [...(rest === undefined ? [] : ["answer.md"]), ...uploaded.map(({ title }) => title)];
-      await sayInstead(poster, names, rest, thrown);
+      await sayInstead(sender, names, rest, thrown);
     }
   }
 
   /** Files that can't be shown after all are named below; an answer that was to be one stands there in messages. */
-  async function sayInstead(poster: Poster, names: string[], rest: string | undefined, thrown: unknown): Promise<void> {
+  async function sayInstead(
+    sender: MessageSender,
+    names: string[],
+    rest: string | undefined,
+    thrown: unknown,
+  ): Promise<void> {
     if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw thrown;
     const notes = names.map((name) => notAttached(name, thrown));
-    const parts = partsOf([...notes, ...(rest === undefined ? [] : [rest])].join("\n\n"));
-    for (const [index, part] of parts.entries()) await poster.post(`instead:${index}`, contentOf(part));
+    const parts = renderParts([...notes, ...(rest === undefined ? [] : [rest])].join("\n\n"));
+    for (const [index, part] of parts.entries()) await sender.post(`instead:${index}`, renderMessage(part));
   }
 
   function uploadText(name: string, text: string): Promise<UploadedFile> {
@@ -155,42 +173,42 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return uploadFile(options.api, file);
   }
 
-  async function share({ poster, spot }: Begun, key: string, files: UploadedFile[]): Promise<void> {
-    if (files.length === 0 || poster.isKept(key)) return;
-    await shareFiles(options.api, spot, files);
-    await poster.noted(key, files.map((file) => file.id).join(","));
+  async function share({ sender, destination }: Begun, key: string, files: UploadedFile[]): Promise<void> {
+    if (files.length === 0 || sender.isKept(key)) return;
+    await shareFiles(options.api, destination, files);
+    await sender.noted(key, files.map((file) => file.id).join(","));
   }
 
   async function ask(card: ApprovalCard): Promise<void> {
     const place = await begin();
-    const { poster } = place;
+    const { sender } = place;
     const key = `card:${card.id}`;
-    if (poster.tsOf(key) === undefined) await closeSegment(place, latestText);
+    if (sender.tsOf(key) === undefined) await closeSegment(place, latestText);
     await options.forms.keep(card);
-    await showCard(poster, card);
+    await showCard(sender, card);
     const { files } = cardMessages(card, "awaited");
-    if (files.length === 0 || poster.isKept(filesKey(card))) return;
+    if (files.length === 0 || sender.isKept(filesKey(card))) return;
     try {
       const uploaded: UploadedFile[] = [];
       for (const { name, text } of files) uploaded.push(await uploadText(name, text));
       await share(place, filesKey(card), uploaded);
     } catch (thrown) {
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not upload a card's file");
-      await poster.noted(refusedKey(card), "1");
+      await sender.noted(refusedKey(card), "1");
     }
-    await showCard(poster, card);
+    await showCard(sender, card);
   }
 
   /** Posts the card's messages, or rewrites those that are there; settled rows need less room, so some may be left over. */
-  async function showCard(poster: Poster, card: ApprovalCard): Promise<void> {
-    const { parts } = cardMessages(card, cardFilesOf(poster, card));
+  async function showCard(sender: MessageSender, card: ApprovalCard): Promise<void> {
+    const { parts } = cardMessages(card, cardFilesOf(sender, card));
     const keyOf = (index: number) => (index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`);
-    while (poster.tsOf(keyOf(parts.length)) !== undefined) parts.push(emptyPart());
+    while (sender.tsOf(keyOf(parts.length)) !== undefined) parts.push(emptyPart());
     for (const [index, content] of parts.entries()) {
       const key = keyOf(index);
-      const ts = poster.tsOf(key);
-      if (ts === undefined) await poster.post(key, content);
-      else await poster.update(ts, key, content);
+      const ts = sender.tsOf(key);
+      if (ts === undefined) await sender.post(key, content);
+      else await sender.update(ts, key, content);
     }
   }
 
@@ -208,13 +226,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   async function settle(card: ApprovalCard): Promise<void> {
-    if (spot === undefined) return;
+    if (destination === undefined) return;
     await options.posting.get(postingOf(card));
-    const { poster } = await begin();
-    if ((await poster.find(`card:${card.id}`)) === undefined) return;
+    const { sender } = await begin();
+    if ((await sender.find(`card:${card.id}`)) === undefined) return;
     await options.forms.keep(card);
     await options.forms.drop(card);
-    await showCard(poster, card).catch((thrown: unknown) => {
+    await showCard(sender, card).catch((thrown: unknown) => {
       // Nobody sees a card that is gone, so nobody has to see how it ended.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a settled card");
@@ -223,23 +241,23 @@ export function createSlackReply(options: ReplyOptions): Reply {
 
   async function question(card: QuestionCard): Promise<void> {
     const place = await begin();
-    const { poster } = place;
+    const { sender } = place;
     const key = `question:${card.id}`;
-    const ts = poster.tsOf(key);
-    if (ts !== undefined) return await poster.update(ts, key, questionMessage(card));
+    const ts = sender.tsOf(key);
+    if (ts !== undefined) return await sender.update(ts, key, questionMessage(card));
     await closeSegment(place, latestText);
-    await poster.post(key, questionMessage(card));
+    await sender.post(key, questionMessage(card));
   }
 
   return {
-    write: (text) => serially(() => show({ text })),
-    activity: (activity) => serially(() => show({ activity })),
-    ask: (card) => serially(() => askNoted(card).catch(asNoRoute)),
-    settle: (card) => serially(() => settle(card)),
-    question: (card) => serially(() => question(card).catch(asNoRoute)),
-    finish: (text, files) => serially(() => end(text, files)),
-    fail: (text) => serially(() => end(text, [])),
-    leave: () => serially(async () => segment?.leave()),
+    write: (text) => inOrder(() => show({ text })),
+    activity: (activity) => inOrder(() => show({ activity })),
+    ask: (card) => inOrder(() => askNoted(card).catch(asNoRoute)),
+    settle: (card) => inOrder(() => settle(card)),
+    question: (card) => inOrder(() => question(card).catch(asNoRoute)),
+    finish: (text, files) => inOrder(() => end(text, files)),
+    fail: (text) => inOrder(() => end(text, [])),
+    leave: () => inOrder(async () => segment?.leave()),
   };
 }
 
@@ -252,9 +270,9 @@ function refusedKey({ id }: ApprovalCard): string {
 }
 
 /** After a restart a file that was refused is tried again. */
-function cardFilesOf(poster: Poster, card: ApprovalCard): CardFiles {
-  if (poster.isKept(filesKey(card))) return "shared";
-  return poster.isKept(refusedKey(card)) ? "refused" : "awaited";
+function cardFilesOf(sender: MessageSender, card: ApprovalCard): CardFiles {
+  if (sender.isKept(filesKey(card))) return "shared";
+  return sender.isKept(refusedKey(card)) ? "refused" : "awaited";
 }
 
 /** A schedule's turn answers nothing that is in Slack: what it posted is younger than the turn. */

@@ -43,13 +43,13 @@ const sequence =
   /<(?=[@#][A-Z0-9]|!(?:here|channel|everyone|group|subteam|date)\b|(?:https?|mailto|tel|slack):[^<>\n]{0,3000}\|)/gi;
 /** An address that shows itself stays a link. */
 const address = /^<https?:\/\/[^\s<>|\\]{1,2000}>/;
-const longestOpening = 3_000;
+const maxOpeningLength = 3_000;
 
 export function safeMarkdown(markdown: string): string {
   if (!markdown.includes("<")) return markdown;
   const parts: string[] = [];
   let paragraph = "";
-  for (const line of scanLines(markdown, longestOpening)) {
+  for (const line of scanLines(markdown, maxOpeningLength)) {
     const text = markdown.slice(line.start, line.end + 1);
     if (line.fence === undefined) {
       paragraph += text;

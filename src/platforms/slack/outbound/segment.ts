@@ -10,15 +10,16 @@
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isSlackError } from "../api/api-problems.ts";
-import type { PacedCall, Paces } from "../api/rate-limiter.ts";
-import type { Poster } from "./message-sender.ts";
-import { type Block, contentOf, type MessageContent, mrkdwnParts, partsOf, shortText } from "./render.ts";
+import type { LimitedCall, RateLimiter } from "../api/rate-limiter.ts";
+import { maxMarkdownLength } from "../limits.ts";
+import type { MessageSender } from "./message-sender.ts";
+import { type Block, type MessageContent, renderMessage, renderMrkdwn, renderParts, shortText } from "./render.ts";
 import { type Stream, settledPart } from "./stream.ts";
 
 export interface SegmentOptions {
   key: string;
-  poster: Poster;
-  paces: Paces;
+  sender: MessageSender;
+  rateLimiter: RateLimiter;
   /** Starts a stream with this text, where there can be one. */
   startStream(first: string): Promise<Stream | undefined>;
   /** Shows a status outside the message; absent: it stands under the text. */
@@ -40,12 +41,12 @@ export interface Segment {
 }
 
 /** Of the part that stays in the message, beside the words that say where the rest is. */
-const longestHead = 11_500;
-const mostFailures = 3;
-const gapMs: Record<PacedCall, number> = { append: 600, edit: 1_200, start: 0, status: 500 };
+const maxHeadLength = maxMarkdownLength - 500;
+const maxFailures = 3;
+const minGapMs: Record<LimitedCall, number> = { append: 600, edit: 1_200, start: 0, status: 500 };
 
 export function createSegment(options: SegmentOptions): Segment {
-  const { key, poster, paces, log, now } = options;
+  const { key, sender, rateLimiter, log, now } = options;
   let wanted = { text: "", activity: "" };
   let shown = { text: "", activity: "" };
   let status = "";
@@ -75,14 +76,14 @@ export function createSegment(options: SegmentOptions): Segment {
       })
       .finally(() => {
         working = undefined;
-        if (isBehind()) schedule(gapMs[pacedCall()]);
+        if (isBehind()) schedule(minGapMs[limitedCall()]);
       });
     return working;
   }
 
   /** Where partial texts fail again and again, the final one is waited for. */
   function isBehind(): boolean {
-    if (isClosed || failures >= mostFailures) return false;
+    if (isClosed || failures >= maxFailures) return false;
     return visible().text !== shown.text || visible().activity !== shown.activity || wantedStatus() !== status;
   }
 
@@ -96,25 +97,25 @@ export function createSegment(options: SegmentOptions): Segment {
     return options.setStatus === undefined ? "" : wanted.activity;
   }
 
-  function pacedCall(): PacedCall {
+  function limitedCall(): LimitedCall {
     return stream === undefined ? "edit" : "append";
   }
 
   /** The text goes first: nobody waits for a status. */
   async function step(): Promise<void> {
     await showText(visible());
-    if (wantedStatus() === status || paces.take("status") > 0) return;
+    if (wantedStatus() === status || rateLimiter.take("status") > 0) return;
     status = wantedStatus();
     await options.setStatus?.(status);
   }
 
   async function showText(next: typeof shown): Promise<void> {
     if (next.text === shown.text && next.activity === shown.activity) return;
-    const ts = poster.tsOf(key);
+    const ts = sender.tsOf(key);
     if (ts === undefined) return await begin(next);
-    const waitMs = Math.max(shownAt + gapMs[pacedCall()] - now(), 0) || paces.take(pacedCall());
+    const waitMs = Math.max(shownAt + minGapMs[limitedCall()] - now(), 0) || rateLimiter.take(limitedCall());
     if (waitMs > 0) return schedule(waitMs);
-    if (stream === undefined) await poster.update(ts, key, partial(next));
+    if (stream === undefined) await sender.update(ts, key, partial(next));
     else if (!(await goOn(stream, next.text))) return;
     markShown(next);
   }
@@ -127,8 +128,8 @@ export function createSegment(options: SegmentOptions): Segment {
       stream = first.trim() === "" ? undefined : await options.startStream(first);
       if (stream !== undefined) return markShown({ text: first, activity: "" });
     }
-    const ts = poster.tsOf(key);
-    await (ts === undefined ? poster.post(key, partial(next)) : poster.update(ts, key, partial(next)));
+    const ts = sender.tsOf(key);
+    await (ts === undefined ? sender.post(key, partial(next)) : sender.update(ts, key, partial(next)));
     markShown(next);
   }
 
@@ -137,7 +138,7 @@ export function createSegment(options: SegmentOptions): Segment {
     const rest = open.isOld() ? undefined : open.next(text);
     if (rest !== undefined && (rest === "" || (await open.append(rest)))) return true;
     stream = undefined;
-    await open.stop("", poster.metadata(key));
+    await open.stop("", sender.metadata(key));
     return false;
   }
 
@@ -147,40 +148,40 @@ export function createSegment(options: SegmentOptions): Segment {
   }
 
   async function finish(text: string): Promise<void> {
-    const ts = poster.tsOf(key);
+    const ts = sender.tsOf(key);
     if (ts === undefined) {
       if (text === "") return;
-      await poster.post(key, contentOf(text));
+      await sender.post(key, renderMessage(text));
       status = "";
       return;
     }
-    if (text === "") return await poster.remove(ts);
+    if (text === "") return await sender.remove(ts);
     if (stream !== undefined) {
       const rest = stream.next(text);
-      const isWhole = await stream.stop(rest ?? "", poster.metadata(key)).catch(() => false);
+      const isWhole = await stream.stop(rest ?? "", sender.metadata(key)).catch(() => false);
       if (isWhole && rest !== undefined) return;
     } else if (shown.text === text && shown.activity === "") return;
-    await poster.update(ts, key, contentOf(text)).catch(async (thrown: unknown) => {
+    await sender.update(ts, key, renderMessage(text)).catch(async (thrown: unknown) => {
       // Somebody has deleted it, or it may not be changed any more.
       if (!isSlackError(thrown, "message_not_found", "cant_update_message", "edit_window_closed")) throw thrown;
-      await poster.post(`${key}:again`, contentOf(text));
+      await sender.post(`${key}:again`, renderMessage(text));
     });
   }
 
   /** Without blocks a message is shorter, so what does not fit is posted below it. */
   async function finishAsText(text: string): Promise<void> {
-    const [first = "", ...more] = mrkdwnParts(text);
-    const ts = poster.tsOf(key);
-    if (ts === undefined) await poster.post(key, { text: first, blocks: [] });
-    else await poster.update(ts, key, { text: first, blocks: [] });
-    for (const [index, part] of more.entries()) await poster.post(`${key}:${index + 1}`, { text: part, blocks: [] });
+    const [first = "", ...more] = renderMrkdwn(text);
+    const ts = sender.tsOf(key);
+    if (ts === undefined) await sender.post(key, { text: first, blocks: [] });
+    else await sender.update(ts, key, { text: first, blocks: [] });
+    for (const [index, part] of more.entries()) await sender.post(`${key}:${index + 1}`, { text: part, blocks: [] });
   }
 
   return {
     async show(change) {
       wanted = { ...wanted, ...change };
       if (timer !== undefined || !isBehind()) return;
-      if (poster.tsOf(key) === undefined || working === undefined) await work();
+      if (sender.tsOf(key) === undefined || working === undefined) await work();
     },
     async leave() {
       isClosed = true;
@@ -192,12 +193,12 @@ export function createSegment(options: SegmentOptions): Segment {
       clearTimeout(timer);
       await working;
       if (text === undefined) {
-        const ts = poster.tsOf(key);
-        if (ts !== undefined) await (shown.activity === "" ? poster.endStream(ts, key) : poster.remove(ts));
+        const ts = sender.tsOf(key);
+        if (ts !== undefined) await (shown.activity === "" ? sender.endStream(ts, key) : sender.remove(ts));
         if (status !== "") await options.setStatus?.("");
         return { rest: undefined };
       }
-      const isLong = partsOf(text).length > 1;
+      const isLong = renderParts(text).length > 1;
       const final = isLong ? `${headOf(text)}\n\n${wholeIsBelow(text)}` : text;
       await finish(final).catch(async (thrown: unknown) => {
         if (!isSlackError(thrown, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"))
@@ -213,13 +214,13 @@ export function createSegment(options: SegmentOptions): Segment {
 
 /** As much of the beginning as has room. */
 function headOf(text: string): string {
-  if (text.length <= longestHead && !text.includes("<")) return text;
-  return partsOf(text, longestHead)[0] ?? "";
+  if (text.length <= maxHeadLength && !text.includes("<")) return text;
+  return renderParts(text, maxHeadLength)[0] ?? "";
 }
 
 function partial({ text, activity }: { text: string; activity: string }): MessageContent {
   const line: Block = { type: "context", elements: [{ type: "plain_text", text: activity || " ", emoji: false }] };
-  const content = text === "" ? { text: "", blocks: [] } : contentOf(text);
+  const content = text === "" ? { text: "", blocks: [] } : renderMessage(text);
   return {
     text: content.text === "" ? shortText(activity) : content.text,
     blocks: activity === "" ? content.blocks : [...content.blocks, line],

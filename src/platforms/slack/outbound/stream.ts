@@ -5,6 +5,7 @@
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
+import { maxStreamBytes, streamLifetimeMs } from "../limits.ts";
 import { endSession } from "./assistant-pane.ts";
 import type { Metadata } from "./message-sender.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
@@ -31,9 +32,8 @@ export interface StreamOptions {
 }
 
 const nothing = z.unknown();
-const mostBytes = 11_500;
-/** Slack ends a stream after five minutes, whatever happens in it. */
-const longestMs = 4 * 60_000;
+const maxBytes = maxStreamBytes - 500;
+const maxStreamMs = streamLifetimeMs - 60_000;
 /** A partial text is shown late rather than never. */
 const patienceMs = 20_000;
 
@@ -57,7 +57,7 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
     ts,
     next(markdown) {
       const whole = safeMarkdown(markdown);
-      if (!whole.startsWith(sent) || Buffer.byteLength(whole) > mostBytes) return undefined;
+      if (!whole.startsWith(sent) || Buffer.byteLength(whole) > maxBytes) return undefined;
       return whole.slice(sent.length);
     },
     async append(text) {
@@ -78,7 +78,7 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
           },
         ),
       ),
-    isOld: () => now() - startedAt > longestMs,
+    isOld: () => now() - startedAt > maxStreamMs,
   };
 }
 

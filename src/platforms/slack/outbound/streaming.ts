@@ -12,9 +12,10 @@ import type { ReplyTarget } from "../../../ports/message.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
 import type { People } from "../api/people.ts";
-import type { Paces } from "../api/rate-limiter.ts";
+import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseMessageId } from "../conversation-id.ts";
-import type { Poster, Spot } from "./message-sender.ts";
+import { maxStreamBytes } from "../limits.ts";
+import type { Destination, MessageSender } from "./message-sender.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
 import { createStream, type Stream } from "./stream.ts";
 
@@ -22,13 +23,13 @@ export interface Streaming {
   /** Undefined: not here, or not now. */
   start(beginning: Beginning): Promise<Stream | undefined>;
   /** Shows a line such as "is thinking" in a thread, outside of any message; undefined where that is not to be had. */
-  statusFor(spot: Spot): ((status: string) => Promise<void>) | undefined;
+  statusFor(destination: Destination): ((status: string) => Promise<void>) | undefined;
 }
 
 export interface Beginning {
-  spot: Spot;
+  destination: Destination;
   target: ReplyTarget;
-  poster: Poster;
+  sender: MessageSender;
   key: string;
   first: string;
 }
@@ -37,7 +38,7 @@ export interface StreamingOptions {
   api: SlackApi;
   mode: "native" | "edits";
   people: People;
-  paces: Paces;
+  rateLimiter: RateLimiter;
   /** Who wrote the messages that came in lately, by message id. */
   authors: LruMap<string>;
   log: Log;
@@ -47,23 +48,24 @@ export interface StreamingOptions {
 const startedSchema = z.object({ ts: z.string() });
 const repliesSchema = z.object({ messages: z.array(z.object({ ts: z.string(), user: z.string().optional() })) });
 const nothing = z.unknown();
+const maxFirstBytes = maxStreamBytes - 1_000;
 const restMs = 10 * 60_000;
 /** Longer statuses are cut by Slack's own clients. */
-const longestStatus = 90;
+const maxStatusLength = 90;
 
 export function createStreaming(options: StreamingOptions): Streaming {
-  const { api, mode, people, paces, authors, log, now } = options;
+  const { api, mode, people, rateLimiter, authors, log, now } = options;
   let restUntil = 0;
   let statusRestUntil = 0;
 
-  async function recipientOf({ spot, target }: Beginning) {
-    const userId = authors.get(target.messageId) ?? (await authorIn(spot, target.messageId));
+  async function recipientOf({ destination, target }: Beginning) {
+    const userId = authors.get(target.messageId) ?? (await authorIn(destination, target.messageId));
     if (userId === undefined) return undefined;
     return { recipient_user_id: userId, recipient_team_id: await people.teamOf(userId) };
   }
 
   /** Another process has received it. */
-  async function authorIn({ channel, thread }: Spot, messageId: string): Promise<string | undefined> {
+  async function authorIn({ channel, thread }: Destination, messageId: string): Promise<string | undefined> {
     const message = parseMessageId(messageId);
     if (message === undefined || thread === null) return undefined;
     const range = { oldest: message.ts, latest: message.ts, inclusive: true, limit: 2 };
@@ -72,24 +74,26 @@ export function createStreaming(options: StreamingOptions): Streaming {
   }
 
   async function startNow(beginning: Beginning): Promise<Stream | undefined> {
-    const { spot, poster, key } = beginning;
+    const { destination, sender, key } = beginning;
     const recipient = await recipientOf(beginning);
-    if (recipient === undefined && !isDirect(spot.channel)) return undefined;
+    if (recipient === undefined && !isDirect(destination.channel)) return undefined;
     const first = safeMarkdown(beginning.first);
-    if (Buffer.byteLength(first) > 11_000) return undefined;
-    const args = { channel: spot.channel, thread_ts: spot.thread, markdown_text: first, ...recipient };
-    const { ts, isFound } = await poster.postBy(
+    if (Buffer.byteLength(first) > maxFirstBytes) return undefined;
+    const args = { channel: destination.channel, thread_ts: destination.thread, markdown_text: first, ...recipient };
+    const { ts, isFound } = await sender.postBy(
       key,
       async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, patienceMs: 0 })).ts,
     );
     // One of before has another text by now, and goes on by edits.
-    return isFound ? undefined : createStream({ api, channel: spot.channel, thread: spot.thread, ts, first, now });
+    return isFound
+      ? undefined
+      : createStream({ api, channel: destination.channel, thread: destination.thread, ts, first, now });
   }
 
   return {
     async start(beginning) {
-      const isPossible = mode === "native" && beginning.spot.thread !== null && now() >= restUntil;
-      if (!isPossible || paces.take("start") > 0) return undefined;
+      const isPossible = mode === "native" && beginning.destination.thread !== null && now() >= restUntil;
+      if (!isPossible || rateLimiter.take("start") > 0) return undefined;
       try {
         return await startNow(beginning);
       } catch (thrown) {
@@ -110,7 +114,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
     statusFor({ channel, thread }) {
       if (mode !== "native" || thread === null || now() < statusRestUntil) return undefined;
       return async (status) => {
-        const args = { channel_id: channel, thread_ts: thread, status: beginningOf(status, longestStatus) };
+        const args = { channel_id: channel, thread_ts: thread, status: beginningOf(status, maxStatusLength) };
         await api.call("assistant.threads.setStatus", args, nothing, { patienceMs: 0 }).catch((thrown: unknown) => {
           // A status is a comfort; without it the answer comes all the same.
           statusRestUntil = now() + restMs;

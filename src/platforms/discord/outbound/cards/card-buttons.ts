@@ -1,18 +1,15 @@
-/** The buttons of a card: a line for each row that can be answered, and one for all of them. */
+/** The buttons of a card: a row of buttons for each item that can be answered, and one for all of them. */
 import {
   type APIButtonComponentWithCustomId,
   type APIMessageTopLevelComponent,
   ButtonStyle,
   ComponentType,
 } from "discord.js";
+import { shorten } from "../../../../lib/text/shorten.ts";
 import type { ApprovalCard, CardItem } from "../../../../ports/approval.ts";
 import type { AnswerChoice } from "../../../../ports/message.ts";
 import { type ButtonPlace, formatButtonId, parseButtonId } from "../../interactions/custom-id.ts";
-import { clip } from "../plain-text.ts";
-
-/** Of a line. */
-const maxButtons = 5;
-const maxLabel = 80;
+import { maxButtonLabelLength, maxButtonsPerRow } from "../../limits.ts";
 
 const looks: Record<AnswerChoice, { label: string; style: APIButtonComponentWithCustomId["style"] }> = {
   approve: { label: "Approve", style: ButtonStyle.Success },
@@ -26,15 +23,15 @@ const looks: Record<AnswerChoice, { label: string; style: APIButtonComponentWith
 };
 const order: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"];
 
-/** These say yes to something, which has to be seen whole first. */
+/** These approve something, so people must be able to see all of it first. */
 const consents: readonly AnswerChoice[] = ["approve", "edit", "allow", "part"];
 
-/** Choices that may be offered where not everything is seen. */
+/** The choices allowed when part of the call is hidden. */
 export function withoutConsent(choices: AnswerChoice[]): AnswerChoice[] {
   return choices.filter((choice) => !consents.includes(choice));
 }
 
-/** A line with the buttons that need nothing to be seen; undefined when there are none. */
+/** The line reduced to those buttons; undefined when none is left. */
 export function lineWithoutConsent(line: APIMessageTopLevelComponent): APIMessageTopLevelComponent | undefined {
   if (line.type !== ComponentType.ActionRow) return undefined;
   const components = line.components.filter((component) => {
@@ -45,7 +42,7 @@ export function lineWithoutConsent(line: APIMessageTopLevelComponent): APIMessag
   return components.length === 0 ? undefined : { ...line, components };
 }
 
-/** `suffix` tells rows apart; undefined when there is nothing to press. */
+/** `suffix` distinguishes items; undefined when there is nothing to press. */
 export function buttonLine(
   item: CardItem,
   choices: AnswerChoice[],
@@ -54,12 +51,12 @@ export function buttonLine(
 ): APIMessageTopLevelComponent | undefined {
   const buttons = order
     .filter((choice) => choices.includes(choice) && (choice !== "edit" || item.editJson !== undefined))
-    .slice(0, maxButtons)
+    .slice(0, maxButtonsPerRow)
     .map((choice) => button(choice, labelFor(choice, item) + suffix, item.approvalId, place));
   return buttons.length === 0 ? undefined : { type: ComponentType.ActionRow, components: buttons };
 }
 
-/** A call that may not be seen whole is not approved along with others. */
+/** A hidden call must not be approved along with the others. */
 export function lineForAll(card: ApprovalCard, place: ButtonPlace, canApprove: boolean): APIMessageTopLevelComponent {
   const deny = button("deny", "Deny all", card.id, { thread: place.thread });
   const approve = button("approve", "Approve all", card.id, { thread: place.thread });
@@ -72,7 +69,7 @@ function labelFor(choice: AnswerChoice, item: CardItem): string {
   return own || looks[choice].label;
 }
 
-/** With the time that the rule would hold, as the rule's own text begins: `For 30 minutes, …`. */
+/** Takes the minutes from the start of the rule's text: `For 30 minutes, …`. */
 function allowLabel({ grantText }: CardItem): string {
   const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText ?? "") ?? [];
   return minutes === undefined ? "Allow here for a while" : `Allow ${minutes} min here`;
@@ -82,7 +79,7 @@ function button(choice: AnswerChoice, label: string, id: string, place: ButtonPl
   return {
     type: ComponentType.Button,
     style: looks[choice].style,
-    label: clip(label, maxLabel),
+    label: shorten(label, maxButtonLabelLength),
     custom_id: formatButtonId({ meaning: { type: "answer", choice }, ...place, id }),
   };
 }

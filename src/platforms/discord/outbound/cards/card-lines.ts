@@ -1,6 +1,8 @@
-/** Single lines of a card, as plain text, within a limit. */
+/** Fits lines of plain text on a card into a limit. */
+
+import { shorten } from "../../../../lib/text/shorten.ts";
 import type { CardItem } from "../../../../ports/approval.ts";
-import { clip, escapePlain } from "../plain-text.ts";
+import { escapePlain } from "../plain-text.ts";
 
 export interface CardLine {
   /** Markdown. */
@@ -18,17 +20,19 @@ export interface Fitted {
   isWhole: boolean;
 }
 
-/** Longest text of a line, the best first. */
+/** Maximum length of a line, best first. */
 const lineLengths = [300, 200, 120, 80, 40];
 
-/** At most `room` characters, if that is 40 or more: shorter lines first, then fewer of them and how many are missing. */
+/**
+ * At most `room` characters; `room` must be 40 or more. Shortens the lines first, then drops lines and counts them.
+ */
 export function fitLines(lines: CardLine[], room: number): Fitted {
   for (const longest of lineLengths) {
     const text = lines.map((line) => lineText(line, longest)).join("\n");
     if (text.length <= room) return { text, isWhole: lines.every((line) => line.text.length <= longest) };
   }
   const kept: string[] = [];
-  let left = room - moreLength;
+  let left = room - maxMoreLength;
   for (const line of lines) {
     const text = lineText(line, lineLengths.at(-1) ?? 0);
     if (text.length + 1 > left) break;
@@ -39,13 +43,13 @@ export function fitLines(lines: CardLine[], room: number): Fitted {
 }
 
 /** Of `and 1234 more lines`. */
-const moreLength = 30;
+const maxMoreLength = 30;
 
 function lineText({ before, text, after = "" }: CardLine, longest: number): string {
-  return before + escapePlain(clip(text, longest)) + after;
+  return before + escapePlain(shorten(text, longest)) + after;
 }
 
-/** What people must know besides the call or the changes: what leaves the machine, above all. */
+/** What people should know before they answer, above all what leaves the machine. */
 export function factLines({ facts = [] }: CardItem): CardLine[] {
   return facts.map((text) => ({ before: "❗ **", text, after: "**" }));
 }

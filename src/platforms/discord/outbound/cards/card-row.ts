@@ -1,25 +1,25 @@
-/** One row of an approval card as text within a limit, and as the file that has it whole. */
+/** One item of an approval card as limited text, and whole as a file. */
 import type { CardItem } from "../../../../ports/approval.ts";
 import { codeBlock, cutAt, withoutFences } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
 
 export interface RowOptions {
-  /** Characters, at least 800. */
+  /** At least 800 characters. */
   room: number;
-  /** What the attached file is called; undefined: there is none, and what is left out is nowhere. */
+  /** The name of the attached file; undefined: nothing can be attached. */
   fileName: string | undefined;
 }
 
-const mostReasons = 4;
+const maxReasons = 4;
 
 /** `isWhole`: nothing is left out. */
 export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
   const heading = item.editedFrom === undefined ? undefined : "**Original call**";
-  // Half of what is left for the call as it was, where a person has edited it.
-  const left = room - around.text.length - 2 * 20 - noticeLength - (heading?.length ?? 0);
+  // An edited call shares the space with the original.
+  const left = room - around.text.length - 2 * 20 - maxNoticeLength - (heading?.length ?? 0);
   const share = heading === undefined ? left : Math.floor(left / 2);
-  // What is put between backticks takes room too.
+  // Separating backticks takes room too.
   const call = shortened(withoutFences(item.callText), share, fileName);
   const before = item.editedFrom === undefined ? undefined : shortened(withoutFences(item.editedFrom), share, fileName);
   const isWhole = call.isWhole && around.isWhole && (before?.isWhole ?? true);
@@ -34,7 +34,7 @@ export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted 
   return { text: blocks.filter((block) => block !== undefined).join("\n"), isWhole };
 }
 
-const noticeLength = 160;
+const maxNoticeLength = 160;
 const blockMarks = codeBlock("").length;
 
 function noticeFor({ callText }: CardItem, fileName: string | undefined): string {
@@ -44,7 +44,6 @@ function noticeFor({ callText }: CardItem, fileName: string | undefined): string
     : `📎 Shortened. The full call (${length} characters) is attached as \`${fileName}\`.`;
 }
 
-/** All of the row, for a file. */
 export function wholeRow(item: CardItem): string {
   const { callText, editedFrom, reasons, warning, facts, grantText, progress, outcome } = item;
   const parts = [
@@ -62,7 +61,7 @@ export function wholeRow(item: CardItem): string {
 
 function linesAround(item: CardItem, room: number): Fitted {
   const { warning, reasons } = item;
-  const shownReasons = reasons.slice(0, mostReasons);
+  const shownReasons = reasons.slice(0, maxReasons);
   const more = reasons.length - shownReasons.length;
   const lines = [
     ...(warning === undefined ? [] : [{ before: "⚠️ ", text: warning }]),
@@ -75,7 +74,7 @@ function linesAround(item: CardItem, room: number): Fitted {
   return { text, isWhole: isWhole && more === 0 };
 }
 
-/** Head and tail, and in between how much is missing. */
+/** Keeps head and tail, and says how much is missing between them. */
 function shortened(text: string, room: number, fileName: string | undefined): Fitted {
   if (text.length + blockMarks <= room) return { text, isWhole: true };
   const kept = Math.max(80, room - 120);

@@ -1,16 +1,18 @@
 /**
- * Approval cards as messages: one embed a row of the card, one line of buttons a row that can be answered, and a last line for all.
+ * Approval cards as messages: one embed per item, one row of buttons per item that can be answered, and a last row
+ * for all.
  *
- * All texts of a card are plain text, and are shown as that. The whole call is on the card; what does not fit is shown with its
- * head and tail and attached whole as a file, and the card says so. Where files can't be attached, what is not seen whole can't be
- * approved there.
+ * All texts of a card appear as plain text. A call that is too long shows its head and tail and is attached whole,
+ * and the
+ * card says so. Where files can't be attached, a call that is not shown whole can't be approved there.
  */
 import type { APIEmbed, APIMessageTopLevelComponent, RawFile } from "discord.js";
+import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
 import type { ApprovalCard, ApprovalState, CardItem } from "../../../../ports/approval.ts";
 import type { ButtonPlace } from "../../interactions/custom-id.ts";
+import { maxButtonRows, maxEmbedLength, maxEmbedTitleLength, maxMessageLength } from "../../limits.ts";
 import type { OutgoingMessage } from "../messages.ts";
-import { clip, clipStart, cutAt, escapePlain } from "../plain-text.ts";
-import { messageLimit } from "../render.ts";
+import { cutAt, escapePlain } from "../plain-text.ts";
 import { buttonLine, lineForAll, lineWithoutConsent, withoutConsent } from "./card-buttons.ts";
 import { rowText, wholeRow } from "./card-row.ts";
 import { wholeChanges } from "./changes-file.ts";
@@ -19,7 +21,7 @@ import { changesText, isAsked } from "./changes-text.ts";
 /** What Discord lets us send: `plain` is text without embeds and files. */
 export type CardStyle = "full" | "without-files" | "plain";
 
-/** The best first. */
+/** Best first. */
 export const cardStyles: readonly CardStyle[] = ["full", "without-files", "plain"];
 
 export interface CardOptions {
@@ -27,21 +29,20 @@ export interface CardOptions {
   style: CardStyle;
 }
 
-/** Lines of buttons in a message; with several rows one is for all of them. */
-const mostLines = 5;
-/** Discord takes 6,000 characters for all embeds of a message, titles and the last lines included. */
-const mostCharacters = 5_400;
-const mostDescription = 3_400;
+/** Leaves room for titles and the last lines. */
+const maxDescriptionsLength = maxEmbedLength - 600;
+const maxDescriptionLength = 3_400;
+const maxPlainLength = maxMessageLength - 300;
 
-/** The first message carries the card's id; a card of more rows than it has room for goes on in further ones. */
+/** The first message identifies the card. Items that don't fit continue in further messages. */
 export function cardMessages(card: ApprovalCard, options: CardOptions): OutgoingMessage[] {
   const { items } = card;
   const hasAll = items.filter((item) => item.choices.includes("approve")).length > 1;
-  // Also when the line for all is gone, so that a row stays in its message.
-  const first = items.slice(0, mostLines - 1);
+  // Reserves the row for all even when it is gone, so that an item stays in its message.
+  const first = items.slice(0, maxButtonRows - 1);
   const chunks = [first];
-  for (let from = first.length; from < items.length; from += mostLines)
-    chunks.push(items.slice(from, from + mostLines));
+  for (let from = first.length; from < items.length; from += maxButtonRows)
+    chunks.push(items.slice(from, from + maxButtonRows));
   let number = 0;
   return chunks.map((chunk, index) => {
     const place = index === 0 ? { thread: options.place.thread } : options.place;
@@ -54,10 +55,10 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
 /** What does not fit can't be approved here. */
 function asText({ embeds = [], components = [] }: OutgoingMessage): OutgoingMessage {
   const content = embeds.map(({ title, description = "" }) => `**${title}**\n${description}`).join("\n\n");
-  if (content.length <= messageLimit) return { content, components };
+  if (content.length <= maxMessageLength) return { content, components };
   const note = `\n… ⚠️ I can't show the rest without the Embed Links permission.`;
   return {
-    content: closeBlock(content.slice(0, cutAt(content, messageLimit - note.length - 4))) + note,
+    content: closeBlock(content.slice(0, cutAt(content, maxMessageLength - note.length - 4))) + note,
     components: components.flatMap((line) => lineWithoutConsent(line) ?? []),
   };
 }
@@ -74,8 +75,8 @@ interface Row {
 function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, hasAll: boolean): OutgoingMessage {
   const isOne = card.items.length === 1;
   const canAttach = options.style === "full";
-  const most = options.style === "plain" ? 1_700 : mostCharacters;
-  const room = Math.min(mostDescription, Math.floor(most / rows.length) - 200);
+  const most = options.style === "plain" ? maxPlainLength : maxDescriptionsLength;
+  const room = Math.min(maxDescriptionLength, Math.floor(most / rows.length) - 200);
   const files: RawFile[] = [];
   const embeds: APIEmbed[] = [];
   const lines: APIMessageTopLevelComponent[] = [];
@@ -94,7 +95,7 @@ function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, hasAll
   return { embeds, components: lines, files };
 }
 
-/** `whole`: the file to attach where not all of it is in the text. */
+/** `whole`: the file to attach when the text is shortened. */
 function shownRow({ item, number }: Row, room: number, canAttach: boolean) {
   const { changes } = item;
   const name = changes === undefined ? `call-${number}.txt` : `changes-${number}.txt`;
@@ -108,16 +109,16 @@ function shownRow({ item, number }: Row, room: number, canAttach: boolean) {
 function embedFor({ item, number }: Row, isOne: boolean, text: string): APIEmbed {
   const label = isOne ? "" : `${number}. `;
   return {
-    title: label + titleOf(item, isOne ? maxTitle : maxTitleOfSeveral),
+    title: label + titleOf(item, isOne ? maxTitleLength : maxTitleLengthOfSeveral),
     ...(text === "" ? {} : { description: text }),
     color: colors[item.state],
   };
 }
 
-/** Discord takes 256 characters, and an escaped text has up to twice as many. */
-const maxTitle = 120;
-const maxTitleOfSeveral = 45;
-const maxCallTitle = 96;
+/** Escaping can double a text. */
+const maxTitleLength = maxEmbedTitleLength / 2 - 8;
+const maxTitleLengthOfSeveral = 45;
+const maxCallTitleLength = 96;
 
 const colors: Record<ApprovalState, number> = {
   open: 0xf0b232,
@@ -128,14 +129,14 @@ const colors: Record<ApprovalState, number> = {
   cancelled: 0x80848e,
 };
 
-/** The counts at the end of a title about changes say more than the folder's name in front. */
+/** In a title about changes, the counts at the end matter more than the folder's name at the start. */
 function titleOf({ tool, times, changes }: CardItem, longest: number): string {
-  if (changes !== undefined) return escapePlain(clipStart(changes.title, longest));
-  return clip(`Approval: ${escapePlain(tool)}${times > 1 ? ` (${times} identical calls)` : ""}`, maxCallTitle);
+  if (changes !== undefined) return escapePlain(shortenStart(changes.title, longest));
+  return shorten(`Approval: ${escapePlain(tool)}${times > 1 ? ` (${times} identical calls)` : ""}`, maxCallTitleLength);
 }
 
 function whoAndUntil({ items, approversText, expiresAt }: ApprovalCard): string {
-  const who = escapePlain(clip(approversText, 300));
+  const who = escapePlain(shorten(approversText, 300));
   const isOpen = items.some((item) => item.state === "open");
   return isOpen && expiresAt !== null ? `${who} · expires <t:${Math.floor(expiresAt / 1000)}:R>` : who;
 }

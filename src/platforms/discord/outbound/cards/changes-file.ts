@@ -1,12 +1,12 @@
-/** All that a card says about changes, as the text of an attached file. */
+/** Everything a card says about changes, as the text of an attached file. */
 import type { CardItem, ShownChanges } from "../../../../ports/approval.ts";
-import { oneLine, visiblePath } from "../plain-text.ts";
+import { visiblePath, withoutLineBreaks } from "../plain-text.ts";
 
-/** The files have the numbers by which the form of Choose files… calls them. */
+/** Numbers the files as the form of Choose files… does. */
 export function wholeChanges(item: CardItem, changes: ShownChanges): string {
   const { title, summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
   const list = files.map(({ path, action, detail }, index) => {
-    const about = detail === "" ? "" : `  (${oneLine(detail)})`;
+    const about = detail === "" ? "" : `  (${withoutLineBreaks(detail)})`;
     return `${index + 1}. ${action} ${visiblePath(path)}${about}`;
   });
   const parts = [
@@ -14,7 +14,7 @@ export function wholeChanges(item: CardItem, changes: ShownChanges): string {
     summary,
     item.facts?.join("\n"),
     [...list, ...(moreFiles > 0 ? [`and ${moreFiles} more files`] : [])].join("\n"),
-    commands.map(({ text, outcome }) => `$ ${oneLine(text)} — ${oneLine(outcome)}`).join("\n"),
+    commands.map(({ text, outcome }) => `$ ${withoutLineBreaks(text)} — ${withoutLineBreaks(outcome)}`).join("\n"),
     lastOutput === "" ? "" : `End of the last output:\n${lastOutput}`,
     item.choices.includes("allow") ? item.grantText : undefined,
     item.progress,

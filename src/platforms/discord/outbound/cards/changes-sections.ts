@@ -1,23 +1,26 @@
 /**
- * The parts of a card that asks about changes: files, commands, output, diff. Each takes at most `room` characters, or where that is
- * too little one line that says what is missing. A part with nothing to show is an empty text.
+ * The sections of a card that asks about changes: files, commands, output, diff. Each takes at most `room`
+ * characters; with too
+ * little room, it is one line that says what is missing. An empty section is an empty text.
  */
+
+import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
 import type { ShownChange, ShownChanges } from "../../../../ports/approval.ts";
-import { clip, clipStart, codeBlock, oneLine, visiblePath, withoutFences } from "../plain-text.ts";
+import { codeBlock, visiblePath, withoutFences, withoutLineBreaks } from "../plain-text.ts";
 import type { Fitted } from "./card-lines.ts";
 
 const nothing: Fitted = { text: "", isWhole: true };
 
-/** Longest path in a line, and longest command; the best first. */
-const lengths = [300, 200, 120, 80, 50];
-const shortest = 50;
-const maxDetail = 60;
-const maxOutcome = 60;
+/** Maximum length of a path or command in a line, best first. */
+const lineLengths = [300, 200, 120, 80, 50];
+const minLineLength = 50;
+const maxDetailLength = 60;
+const maxOutcomeLength = 60;
 
-/** Of the block's own language, deletions are red and additions green. */
+/** In a diff block, deletions are red and additions green. */
 const signs: Record<ShownChange["action"], string> = { deleted: "-", changed: "!", added: "+" };
 
-/** A path that is too long loses its beginning. The first files are shown: deletions. */
+/** Shortens a long path at its start. Shows the first files, which are the deletions. */
 export function fileSection(files: ShownChange[], moreFiles: number, room: number): Fitted {
   if (files.length === 0 && moreFiles === 0) return nothing;
   const most = room - codeBlock("", "diff").length - moreFilesText(1_000_000).length - 1;
@@ -25,7 +28,8 @@ export function fileSection(files: ShownChange[], moreFiles: number, room: numbe
   const shown = linesWithin(lines, most);
   const hidden = files.length - shown.length + moreFiles;
   const list = shown.length === 0 ? [] : [codeBlock(shown.join("\n"), "diff")];
-  const isFull = ({ path, detail }: ShownChange) => visiblePath(path).length <= longest && detail.length <= maxDetail;
+  const isFull = ({ path, detail }: ShownChange) =>
+    visiblePath(path).length <= longest && detail.length <= maxDetailLength;
   return {
     text: [...list, ...(hidden > 0 ? [moreFilesText(hidden)] : [])].join("\n"),
     isWhole: shown.length === files.length && files.every(isFull),
@@ -33,8 +37,8 @@ export function fileSection(files: ShownChange[], moreFiles: number, room: numbe
 }
 
 function fileLine({ path, action, detail }: ShownChange, longest: number): string {
-  const about = detail === "" ? "" : `  ${clip(oneLine(detail), maxDetail)}`;
-  return `${signs[action]} ${action}  ${clipStart(visiblePath(path), longest)}${about}`;
+  const about = detail === "" ? "" : `  ${shorten(withoutLineBreaks(detail), maxDetailLength)}`;
+  return `${signs[action]} ${action}  ${shortenStart(visiblePath(path), longest)}${about}`;
 }
 
 export function moreFilesText(count: number): string {
@@ -43,7 +47,7 @@ export function moreFilesText(count: number): string {
 
 type Command = ShownChanges["commands"][number];
 
-/** Of many the last ones. */
+/** Shows the last commands when there are too many. */
 export function commandSection(commands: Command[], room: number): Fitted {
   if (commands.length === 0) return nothing;
   const titled = (missing: number) => titleOf("Commands", missing, "before them");
@@ -51,24 +55,24 @@ export function commandSection(commands: Command[], room: number): Fitted {
   const { lines, longest } = linesOf(commands, commandLine, most);
   const shown = linesWithin(lines.toReversed(), most).toReversed();
   const missing = commands.length - shown.length;
-  const isFull = ({ text, outcome }: Command) => text.length <= longest && outcome.length <= maxOutcome;
+  const isFull = ({ text, outcome }: Command) => text.length <= longest && outcome.length <= maxOutcomeLength;
   return { text: withBlock(titled(missing), shown, ""), isWhole: missing === 0 && commands.every(isFull) };
 }
 
 function commandLine({ text, outcome }: Command, longest: number): string {
-  return `$ ${clip(oneLine(text), longest)} — ${clip(oneLine(outcome), maxOutcome)}`;
+  return `$ ${shorten(withoutLineBreaks(text), longest)} — ${shorten(withoutLineBreaks(outcome), maxOutcomeLength)}`;
 }
 
 export interface TextOptions {
   room: number;
   keeps: "beginning" | "end";
-  /** Of the block of code. */
+  /** Of the code block. */
   language?: string;
   /** Where the rest can be seen. */
   where?: string | undefined;
 }
 
-/** Whole lines of a text, as many as fit. */
+/** As many whole lines as fit. */
 export function textSection(title: string, text: string, options: TextOptions): Fitted {
   const { room, keeps, language = "", where } = options;
   if (text.trim() === "") return nothing;
@@ -88,14 +92,14 @@ function withBlock(title: string, lines: string[], language: string): string {
   return lines.length === 0 ? title : `${title}\n${codeBlock(lines.join("\n"), language)}`;
 }
 
-/** Lines at the greatest length at which all of them fit, else at the shortest. */
+/** Lines at the largest length at which all of them fit, else at the smallest. */
 function linesOf<Value>(values: Value[], lineOf: (value: Value, longest: number) => string, room: number) {
   const at = (longest: number) => values.map((value) => withoutFences(lineOf(value, longest)));
-  const longest = lengths.find((length) => at(length).join("\n").length <= room) ?? shortest;
+  const longest = lineLengths.find((length) => at(length).join("\n").length <= room) ?? minLineLength;
   return { lines: at(longest), longest };
 }
 
-/** The first ones, together no longer than `room`. */
+/** The first lines, together no longer than `room`. */
 function linesWithin(lines: string[], room: number): string[] {
   let length = -1;
   const end = lines.findIndex((line) => {

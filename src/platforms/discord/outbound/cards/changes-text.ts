@@ -1,16 +1,19 @@
 /**
- * Changes to a folder as the text of a card's row. While people are asked: what is deleted, changed and added, the commands that ran,
- * and the diff. Once it is settled, or when it only reports: few lines.
+ * Changes to a folder as the text of a card's item. An open card lists deletions, changes, additions and commands,
+ * and shows
+ * the diff. A settled card or report is a few lines.
  */
+
+import { shortenStart } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/approval.ts";
-import { clipStart, escapePlain, visiblePath } from "../plain-text.ts";
+import { escapePlain, visiblePath } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
 import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";
 
 export interface ChangesOptions {
-  /** Characters, at least 800. */
+  /** At least 800 characters. */
   room: number;
-  /** What the attached file is called that has all of it; undefined: there is none. */
+  /** The attached file with all of it; undefined: none. */
   fileName: string | undefined;
 }
 
@@ -18,20 +21,20 @@ export function isAsked({ state }: CardItem): boolean {
   return state === "open";
 }
 
-/** `isWhole`: nothing is left out that can't be seen behind a button of the card. */
+/** `isWhole`: everything is visible here or behind one of the card's buttons. */
 export function changesText(item: CardItem, changes: ShownChanges, options: ChangesOptions): Fitted {
   return isAsked(item) ? askingText(item, changes, options) : reportText(item, changes, options.room);
 }
 
-/** Room for the notice, and for the headings of sections that have no room themselves. */
-const reserved = 360;
+/** For the notice, and for the headings of sections without room. */
+const reservedLength = 360;
 
 function askingText(item: CardItem, changes: ShownChanges, { room, fileName }: ChangesOptions): Fitted {
   const { summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
   const hasDiffButton = item.choices.includes("diff");
   const closing = fitLines(closingLines(item), Math.floor(room / 4));
   const opening = fitLines([...summaryLine(summary), ...factLines(item)], Math.floor(room / 4));
-  let left = room - reserved - closing.text.length - opening.text.length;
+  let left = room - reservedLength - closing.text.length - opening.text.length;
   const take = (section: Fitted): Fitted => {
     left -= section.text.length;
     return section;
@@ -42,7 +45,7 @@ function askingText(item: CardItem, changes: ShownChanges, { room, fileName }: C
   const output = take(textSection("End of the last output", lastOutput, { room: left * 0.5, keeps: "end" }));
   const where = hasDiffButton ? "Show diff" : fileName;
   const shownDiff = textSection("Diff", diff, { room: left, keeps: "beginning", language: "diff", where });
-  // Behind the button are all files and their whole diff.
+  // The button shows all files and their whole diff.
   const isWhole =
     [opening, shownCommands, output, closing].every((part) => part.isWhole) &&
     (hasDiffButton || (shownFiles.isWhole && shownDiff.isWhole));
@@ -61,12 +64,12 @@ function noticeFor(fileName: string | undefined, hasDiffButton: boolean): string
   return "⚠️ This is too long for a card and I can't attach files here, so it can't be approved here.";
 }
 
-/** Files named for each action; the most that fit. */
+/** Named files per action; the largest number that fits. */
 const namesPerAction = [4, 2, 1];
-const maxName = 50;
+const maxNameLength = 50;
 const actionMarks = { deleted: "🗑️ deleted", changed: "✏️ changed", added: "➕ added" } as const;
 
-/** What is not named is counted; so it is always whole. */
+/** Counts the files that it does not name, so it is always whole. */
 function reportText(item: CardItem, { summary, files, moreFiles }: ShownChanges, room: number): Fitted {
   const outcome = item.outcome === undefined ? [] : [{ before: "**", text: item.outcome, after: "**" }];
   const opening = fitLines([...outcome, ...summaryLine(summary)], Math.floor(room / 3));
@@ -80,7 +83,7 @@ function namesText(files: ShownChange[], moreFiles: number, names: number): stri
   let hidden = moreFiles;
   for (const action of ["deleted", "changed", "added"] as const) {
     const paths = files.filter((file) => file.action === action).map(({ path }) => visiblePath(path));
-    const shown = paths.slice(0, names).map((path) => escapePlain(clipStart(path, maxName)));
+    const shown = paths.slice(0, names).map((path) => escapePlain(shortenStart(path, maxNameLength)));
     hidden += paths.length - shown.length;
     if (shown.length > 0) lines.push(`${actionMarks[action]}: ${shown.join(", ")}`);
   }

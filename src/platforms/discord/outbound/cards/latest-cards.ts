@@ -1,7 +1,9 @@
 /**
- * What became of a card while it was being posted. A click may settle it in another process, or before its message is known; then there
- * is nothing to rewrite yet. So whoever settles it says so here first and looks for the message after it, and whoever posts it keeps
- * the message first and looks here after it: one of the two always sees the other.
+ * Resolves the race between posting a card and settling it. A click may settle a card in another process before its
+ * message is
+ * known. The settling process notes the card here and then looks for the message; the posting process keeps the
+ * message and then
+ * looks here. One of them always sees the other.
  */
 import type { ApprovalCard } from "../../../../ports/approval.ts";
 import type { Json } from "../../../../ports/message.ts";
@@ -9,7 +11,7 @@ import type { Store } from "../../../../ports/store.ts";
 
 export interface LatestCards {
   note(card: ApprovalCard): Promise<void>;
-  /** Undefined when it was not settled lately. */
+  /** Undefined when the card was not settled recently. */
   find(cardId: string): Promise<ApprovalCard | undefined>;
 }
 

@@ -1,6 +1,7 @@
 /** The buttons of a card's row: exactly those of its choices. A button carries its choice and the approval's id. */
 import type { CardItem } from "../../../../ports/approval.ts";
 import type { AnswerChoice } from "../../../../ports/message.ts";
+import { maxButtonLabelLength } from "../../limits.ts";
 import type { Block } from "../render.ts";
 import { beginningOf } from "../safe-text.ts";
 
@@ -16,8 +17,6 @@ export const choiceActions: Record<AnswerChoice, string> = {
 };
 
 const styles: Partial<Record<AnswerChoice, "primary" | "danger">> = { approve: "primary", deny: "danger" };
-/** Of a button's label: https://docs.slack.dev/reference/block-kit/block-elements/button-element */
-const maxLabel = 75;
 
 export function choiceBlock(item: CardItem): Block {
   return {
@@ -70,7 +69,7 @@ export function button(label: string, action: string, value: string, style?: "pr
   return {
     type: "button",
     action_id: action,
-    text: { type: "plain_text", text: beginningOf(label, maxLabel), emoji: false },
+    text: { type: "plain_text", text: beginningOf(label, maxButtonLabelLength), emoji: false },
     value,
     ...(style === undefined ? {} : { style }),
   };

@@ -8,6 +8,7 @@
  * a message holds make several messages.
  */
 import type { ApprovalCard, CardItem } from "../../../../ports/approval.ts";
+import { maxBlocksLength, maxMessageBlocks } from "../../limits.ts";
 import type { Block, MessageContent } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, escapeText } from "../safe-text.ts";
@@ -22,14 +23,16 @@ export interface CardMessages {
   files: { name: string; text: string }[];
 }
 
-/** Slack takes 50 blocks, and about 13,200 characters of all of them together, in which a block counts 125 by itself. */
-const mostBlocks = 44;
-const mostCharacters = 11_500;
+/** Both leave room for what is added later: buttons, expiry, notes. */
+const maxBlocks = maxMessageBlocks - 6;
+const maxCardLength = maxBlocksLength - 1_700;
+/** What a block counts by itself. */
 const blockOverhead = 130;
-const longestCall = 6_000;
-const longestOriginal = 2_500;
-const shownHead = 2_000;
-const shownTail = 1_000;
+const maxNotificationLength = 700;
+const maxCallLength = 6_000;
+const maxOriginalLength = 2_500;
+const maxShownHeadLength = 2_000;
+const maxShownTailLength = 1_000;
 
 /** Where what does not fit is: `shared` below the card, `awaited` there soon, or `refused` by Slack. */
 export type CardFiles = "shared" | "awaited" | "refused";
@@ -121,13 +124,13 @@ function callBlocks(item: CardItem, index: number, files: CardMessages["files"])
     shortened(text, limit, name, isOpen ? files : undefined);
   return [
     richText([bold(tool), plain(times_)]),
-    preformatted(shorten(item.callText, longestCall, `${fileName}.txt`)),
+    preformatted(shorten(item.callText, maxCallLength, `${fileName}.txt`)),
     ...factBlocks(facts, `${fileName}-facts.txt`, files),
     ...(editedFrom === undefined
       ? []
       : [
           richText([italic("Edited. Original call:")]),
-          preformatted(shorten(editedFrom, longestOriginal, `${fileName}-before.txt`)),
+          preformatted(shorten(editedFrom, maxOriginalLength, `${fileName}-before.txt`)),
         ]),
     ...warningBlocks(item),
     ...item.reasons.map((reason) => richText([plain(`Why: ${reason}`)])),
@@ -144,7 +147,7 @@ function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["f
   const below = [...factBlocks(facts, "facts.txt", factFiles), ...warningBlocks(item), ...answerBlocks(item)];
   const buttons = item.choices.length === 0 ? [] : [choiceBlock(item)];
   const diffRoom = (above: Block[]) =>
-    mostCharacters - charactersOf([...above, ...below, ...endBlocks(card, "shared"), ...buttons]) - blockOverhead;
+    maxCardLength - charactersOf([...above, ...below, ...endBlocks(card, "shared"), ...buttons]) - blockOverhead;
   const blocks = askingChangeBlocks(item, changes, { requesterName: card.requesterName, diffRoom, files });
   files.push(...factFiles);
   return [...blocks, ...below];
@@ -163,12 +166,12 @@ function answerBlocks({ choices, grantText, progress }: CardItem): Block[] {
 function shortened(text: string, limit: number, name: string, files: CardMessages["files"] | undefined): string {
   if (text.length <= limit) return text;
   files?.push({ name, text });
-  const left = text.length - shownHead - shownTail;
+  const left = text.length - maxShownHeadLength - maxShownTailLength;
   const where = files === undefined ? "" : ` The full call is in the file ${name} below. Read it before you approve.`;
   return [
-    beginningOf(text, shownHead),
+    beginningOf(text, maxShownHeadLength),
     `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters left out.${where}`,
-    endOf(text, shownTail),
+    endOf(text, maxShownTailLength),
   ].join("\n");
 }
 
@@ -178,7 +181,7 @@ function packed(rows: Block[][], extra: Block[]): Block[][] {
   for (const row of rows) {
     const last = groups.at(-1) ?? [];
     const together = [...last, ...row, ...extra];
-    const fits = together.length <= mostBlocks && sizeOf(together) <= mostCharacters;
+    const fits = together.length <= maxBlocks && sizeOf(together) <= maxCardLength;
     if (fits || last.length === 0) last.push(...row);
     else groups.push([...row]);
   }
@@ -211,9 +214,10 @@ function textLength(value: unknown): number {
 function noticeOf({ items, requesterName }: ApprovalCard): string {
   const open = items.filter((item) => item.state === "open");
   const names = [...new Set(items.map((item) => item.changes?.title || item.tool))].slice(0, 5).join(", ");
-  if (open.length > 0) return escapeText(beginningOf(`Approval needed: ${names} (requested by ${requesterName})`, 700));
+  if (open.length > 0)
+    return escapeText(beginningOf(`Approval needed: ${names} (requested by ${requesterName})`, maxNotificationLength));
   const outcomes = [...new Set(items.map((item) => item.outcome ?? item.state))].slice(0, 3).join("; ");
-  return escapeText(beginningOf(`${names}: ${outcomes}`, 700));
+  return escapeText(beginningOf(`${names}: ${outcomes}`, maxNotificationLength));
 }
 
 /** The part is in the block's id, because a click tells it: only the first part is the message that is known as the card. */

@@ -1,0 +1,50 @@
+/**
+ * Every number that Discord sets, with its source. Limits of our own stay in the files that use them.
+ * Lengths are in characters (UTF-16 units).
+ */
+
+/** https://discord.com/developers/docs/resources/message#create-message */
+export const maxMessageLength = 2_000;
+export const maxNonceLength = 25;
+export const maxAttachments = 10;
+/** Of one request, all files together: https://discord.com/developers/docs/reference#uploading-files */
+export const maxRequestBytes = 25 * 1024 * 1024;
+/** What every server accepts; boosted servers accept more. Same source. */
+export const maxAttachmentBytes = 10 * 1024 * 1024;
+
+/** Of all embeds of a message together: https://discord.com/developers/docs/resources/message#embed-object-embed-limits */
+export const maxEmbedLength = 6_000;
+export const maxEmbedTitleLength = 256;
+
+/** https://discord.com/developers/docs/components/reference#action-row */
+export const maxButtonRows = 5;
+export const maxButtonsPerRow = 5;
+/** https://discord.com/developers/docs/components/reference#button */
+export const maxButtonLabelLength = 80;
+/** https://discord.com/developers/docs/components/reference#string-select */
+export const maxOptions = 25;
+export const maxOptionLabelLength = 100;
+export const maxOptionDescriptionLength = 100;
+/** https://discord.com/developers/docs/components/reference#text-input */
+export const maxTextInputLength = 4_000;
+/** https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-response-object-modal */
+export const maxModalComponents = 5;
+
+/** https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-callback */
+export const interactionAckMs = 3_000;
+/** https://discord.com/developers/docs/interactions/application-commands#application-command-object */
+export const maxSubcommands = 25;
+export const maxCommandDescriptionLength = 100;
+export const commandNamePattern = /^[-_\p{Ll}\p{N}]{1,32}$/u;
+
+/** Messages of one request for history: https://discord.com/developers/docs/resources/message#get-channel-messages */
+export const maxHistoryPage = 100;
+/** https://discord.com/developers/docs/resources/channel#trigger-typing-indicator */
+export const typingShownMs = 10_000;
+/** Edits in one channel. From the rate-limit headers: https://discord.com/developers/docs/topics/rate-limits */
+export const editsPerWindow = 5;
+export const editWindowMs = 5_000;
+/** Of every bot; larger bots get more: https://discord.com/developers/docs/topics/rate-limits#global-rate-limit */
+export const globalRequestsPerSecond = 50;
+/** The first second of 2015: https://discord.com/developers/docs/reference#snowflakes */
+export const snowflakeEpochMs = 1_420_070_400_000;
