@@ -1,6 +1,5 @@
 /**
- * Checks a Discord set-up without connecting: the token, the intents, the servers, and the bot's permissions in
- * their
+ * Checks a Discord set-up without connecting: the token, the intents, the servers, and the bot's permissions in their
  * channels. Also prints the invite link. Each problem says where to repair it.
  */
 import {

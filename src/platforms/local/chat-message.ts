@@ -26,9 +26,7 @@ export type ChatMessageType = "message" | "card" | "question" | "receipt";
 export type ChatMessageState = "done" | "streaming" | "failed" | "waiting";
 
 export interface ChatMessage {
-  /**
-   * A person's page makes the id, so a repeated request is the same message. The agent's ids derive from the turn.
-   */
+  /** A person's page makes the id, so a repeated request is the same message. The agent's ids derive from the turn. */
   id: string;
   type: ChatMessageType;
   place: Scope;

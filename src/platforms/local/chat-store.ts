@@ -1,11 +1,9 @@
 /**
  * Keeps the local chat in one SQLite file: people, messages and files.
  *
- * Every change of a message takes the next revision, and only the newest state of a message is stored. A reader of
- * the
- * changes since a revision gets each changed message once. The revision is computed inside the writing statement,
- * so two
- * processes on one file never share one. A finished write survives `kill -9`.
+ * Every change of a message takes the next revision, and only the newest state of a message is stored. A reader of the
+ * changes since a revision gets each changed message once. The revision is computed inside the writing statement, so
+ * two processes on one file never share one. A finished write survives `kill -9`.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -94,8 +92,7 @@ export function createChatStore(path: string): ChatStore {
   }
 
   /**
-   * Writes the message and updates its thread in one transaction, so that readers always see a matching reply
-   * count.
+   * Writes the message and updates its thread in one transaction, so that readers always see a matching reply count.
    */
   function write(message: ChatMessage, isHandedOver: boolean, conflict: string): boolean {
     database.exec("BEGIN IMMEDIATE");

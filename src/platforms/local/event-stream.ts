@@ -1,11 +1,9 @@
 /**
- * Live updates as Server-Sent Events: every changed message that the person may see. The event id is the revision,
- * so
- * a browser that lost its connection resumes from `Last-Event-ID`.
+ * Live updates as Server-Sent Events: every changed message that the person may see. The event id is the revision, so a
+ * browser that lost its connection resumes from `Last-Event-ID`.
  *
  * There is no queue. The stream reads what changed since the last revision it sent, so a slow reader gets only the
- * newest
- * states. A poll finds what another process wrote into the same chat.
+ * newest states. A poll finds what another process wrote into the same chat.
  */
 import type { Context } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
@@ -75,8 +73,8 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
 }
 
 /**
- * Resolves at the next change, after `pollMs`, or when the stream ends. Call it before reading, so that no change
- * is missed.
+ * Resolves at the next change, after `pollMs`, or when the stream ends. Call it before reading, so that no change is
+ * missed.
  */
 function nextChange(store: ChatStore, closed: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

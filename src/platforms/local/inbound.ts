@@ -5,8 +5,7 @@
  *   edit, remove, answer, command   likewise
  *   redeliver                       at connect: hands over messages that an earlier process stored but did not hand over
  *
- * A refusal is thrown as a `Refusal` with an HTTP status and a sentence for the person. Anything else thrown is a
- * bug.
+ * A refusal is thrown as a `Refusal` with an HTTP status and a sentence for the person. Anything else thrown is a bug.
  */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";

@@ -1,8 +1,6 @@
 /**
- * One reply in the local chat. Each segment is one message, edited in place. A card or question is a message of its
- * own
- * between two segments. Ids derive from the turn, segment and card, so a reply resumed after a crash writes the
- * same
+ * One reply in the local chat. Each segment is one message, edited in place. A card or question is a message of its own
+ * between two segments. Ids derive from the turn, segment and card, so a reply resumed after a crash writes the same
  * messages.
  *
  * Streaming text is shown at short intervals. The first words, a card and the end never wait.

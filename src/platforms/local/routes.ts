@@ -5,8 +5,7 @@
  *   POST            messages (202 once durably kept), answers, picks, commands, people
  *   PATCH, DELETE   messages/:id
  *
- * The server must check token, origin and host before a request gets here. Bodies are size-limited JSON, validated,
- * and
+ * The server must check token, origin and host before a request gets here. Bodies are size-limited JSON, validated, and
  * refused with a sentence.
  */
 import { readFile } from "node:fs/promises";

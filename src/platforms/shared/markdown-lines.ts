@@ -2,9 +2,8 @@
  * Classifies each line of a Markdown text as far as a cut must know: fences with their bodies, tables, starts of
  * blocks.
  *
- * Fences may be indented in list items, follow list markers, or stand in quotes, as models write them. A quoted
- * fence ends
- * with its quote. An opening line longer than `maxOpeningLength` can't be repeated in every part, so it is plain
+ * Fences may be indented in list items, follow list markers, or stand in quotes, as models write them. A quoted fence
+ * ends with its quote. An opening line longer than `maxOpeningLength` can't be repeated in every part, so it is plain
  * text.
  */
 

@@ -1,6 +1,5 @@
 /**
- * Spans within a line that must not be cut: code spans, links and images, addresses, `<…>` marks such as mentions,
- * and
+ * Spans within a line that must not be cut: code spans, links and images, addresses, `<…>` marks such as mentions, and
  * short emphasis. Every pattern is bounded, so that no text is slow to scan.
  */
 

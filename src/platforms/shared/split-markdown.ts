@@ -6,11 +6,9 @@
  *      rows, then words, then graphemes
  *   3. closes a fence that is open at a cut or at the end, and reopens it after the cut with the same info string
  *
- * Without those added lines, the joined parts are the text, up to blanks at the cuts. A link, code span or table
- * row is cut
- * only when it is longer than a part. A blank text has no parts. The file is over 250 lines because all of its
- * functions
- * share one model of a cut.
+ * Without those added lines, the joined parts are the text, up to blanks at the cuts. A link, code span or table row is
+ * cut only when it is longer than a part. A blank text has no parts. The file is over 250 lines because all of its
+ * functions share one model of a cut.
  */
 import { closes, type Fence, type Line, openedBy, scanLines } from "./markdown-lines.ts";
 import { type Span, unbreakableSpans } from "./markdown-spans.ts";
@@ -74,9 +72,7 @@ function closingLength(fence: Fence | undefined): number {
   return fence === undefined ? 0 : closingOf(fence).length + 1;
 }
 
-/**
- * Minimum fill of a part for a cut of each rank, best rank first. Below it, a worse cut that fills more is chosen.
- */
+/** Minimum fill of a part for a cut of each rank, best rank first. Below it, a worse cut that fills more is chosen. */
 const minFill = [0.5, 0.5, 0.5, 0.4, 0.4];
 const minFillBeforeWords = 0.25;
 const neverRank = minFill.length;

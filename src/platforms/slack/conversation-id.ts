@@ -1,19 +1,18 @@
 /**
- * The one place that makes and reads ids of Slack's conversations and messages:
+ * Formats and parses the ids of Slack's conversations and messages. No other file does.
  *
- *   slack:<team>:<channel>                a DM, or a channel itself (commands, and posts that answer nobody)
- *   slack:<team>:<channel>:<thread_ts>    a thread, also one of the assistant's pane in a DM
+ *   slack:<team>:<channel>                a DM, or a channel itself (for commands and unprompted posts)
+ *   slack:<team>:<channel>:<thread_ts>    a thread, also one of the assistant pane in a DM
  *   <channel>:<ts>                        a message
  *
- * Slack's own ids have no colon in them. The kind of a conversation is in its first letter: D is a DM; group DMs are
- * channels, because several people see them.
+ * Slack's own ids contain no colon. D starts the id of a DM. Group DMs are channels, because several people see them.
  */
 import type { Scope } from "../../ports/message.ts";
 
 export interface SlackConversation {
   team: string;
   channel: string;
-  /** The ts of the message that opened the thread; null: not in a thread. */
+  /** The ts of the thread's first message; null: not in a thread. */
   thread: string | null;
 }
 
@@ -51,14 +50,13 @@ export function isDirect(channel: string): boolean {
   return channel.startsWith("D");
 }
 
-/** Who can see it: a thread has its channel's scope, a DM that of the person it is with. */
+/** A thread has its channel's scope; a DM, its person's. */
 export function scopeOf(channel: string, userId: string): Scope {
   return isDirect(channel) ? `dm:${userId}` : `channel:${channel}`;
 }
 
 /**
- * The thread that something belongs to, of what Slack says about it: the first message of a thread carries its own ts
- * once there are answers, and is not in the thread.
+ * The thread of a message. A thread's first message carries its own ts once it has replies, but is not in the thread.
  */
 export function threadOf(ts: string, threadTs: string | undefined): string | null {
   return threadTs === undefined || threadTs === ts ? null : threadTs;

@@ -1,9 +1,9 @@
 /**
- * What `remora doctor` says about Slack, one line a finding:
+ * The Slack checks of `remora doctor`, one line per finding:
  *
- *   1. the bot token: whether Slack takes it, who it is, and which scopes of the manifest it lacks
+ *   1. the bot token: whether Slack accepts it, who it is, and which of the manifest's scopes it lacks
  *   2. the app token, or the signing secret
- *   3. this machine's clock against Slack's
+ *   3. this machine's clock, compared with Slack's
  */
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";

@@ -1,9 +1,9 @@
 /**
- * Slack: messages by Socket Mode or signed HTTP, through Bolt; replies, cards and everything else by the Web API.
+ * Slack: receives by Socket Mode or signed HTTP, through Bolt; writes by the Web API.
  *
- *   connect   takes what comes, and fetches what was said while nobody listened
+ *   connect   accepts events and fetches missed messages
  *   reply     writes into a conversation (reply.ts), also in a process that receives nothing
- *   mount     with HTTP: puts `/slack/events` on a web server, which must let Slack's requests through to it
+ *   mount     with HTTP: adds `/slack/events` to a web server, which must let Slack's requests through
  */
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
@@ -48,28 +48,28 @@ export interface SlackPlatformOptions {
     /** Absent: Slack's own. */
     apiUrl?: string;
   };
-  /** `native`: Slack's streamed messages where they are available. */
+  /** `native`: Slack's streamed messages, where available. */
   streaming: "native" | "edits";
-  /** An emoji's name, put on each message as soon as it is kept. */
+  /** The name of an emoji to put on each kept message; null for none. */
   ackReaction: string | null;
-  /** Cursors, threads and what forms begin with; shared by all processes. */
+  /** Cursors, threads and forms, shared by all processes. */
   store: Store;
   commands(): { usage: string; description: string }[];
-  /** What App Home shows a person. */
+  /** The contents of App Home for a person. */
   home(person: Author): Promise<HomePage>;
-  /** Of a bot's user, or of the bot. */
+  /** Accepts the id of a bot or of its user. */
   isAllowedBot(id: string): boolean;
   log: Log;
   now?: () => number;
 }
 
 export interface SlackPlatform extends Platform {
-  /** With HTTP alone. */
+  /** Only with HTTP. */
   mount?(app: Hono): void;
 }
 
 const nothing = z.unknown();
-/** How long the start waits for Slack; then it goes on trying beside the rest. */
+/** The start waits this long for Slack, then continues in the background. */
 const maxConnectMs = 10_000;
 const maxReactionMs = 5_000;
 const waitForSlackMs = 86_400_000;
@@ -129,11 +129,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
               ...(self.botId === undefined ? {} : { botId: self.botId }),
             };
           },
-          // What the agent says is left out in inbound.ts, and conversations are kept in the ledger.
+          // inbound.ts ignores the agent's own messages, and the ledger keeps conversations.
           ...{ ignoreSelf: false, convoStore: false, logger: createSdkLogger(log) },
           ...(access.apiUrl === undefined ? {} : { clientOptions: { slackApiUrl: access.apiUrl } }),
         });
-        // A listener's failure is the receiver's to answer.
+        // The receiver handles a listener's failure.
         app.error((thrown) => Promise.reject(thrown));
         addListeners(app, {
           ...{ inbound, interactions, commands, home, pane },
@@ -186,7 +186,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         const error = messageOf(opened?.problem ?? "can't reach Slack");
         health.disconnected(error);
         log.warn({ error }, "Slack is not connected yet; retrying in the background");
-        // A socket says itself when it stands.
+        // A socket reports its connection itself.
         if (http !== undefined) void opening.then(() => identity(waitForSlackMs)).then(onConnected, onProblem);
       }
       people.warmUp();
@@ -210,7 +210,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   };
 }
 
-/** In a channel to the author alone; a thread that has no answers yet would not show it. */
+/** Shown to the author alone in a channel. A thread without replies would not show it. */
 async function tellWhy(
   tell: ReturnType<typeof createEphemeralReplies>,
   message: InboundMessage,
@@ -232,7 +232,7 @@ function acknowledge(api: SlackApi, message: InboundMessage, emoji: string, log:
   });
 }
 
-/** The app token is another one than the bot's, and is named so. */
+/** Names the app token, because the bot's token is another one. */
 function tokenOf(problem: RemoraError, health: ReturnType<typeof createHealth>): void {
   if (isTokenProblem(problem)) health.disconnected(`Slack rejected SLACK_APP_TOKEN: ${problem.message}`);
   else health.disconnected(problem.message);

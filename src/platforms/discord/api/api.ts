@@ -2,10 +2,8 @@
  * Requests to Discord's REST API, with retries.
  *
  * discord.js waits for rate limits. It retries 5xx answers without a pause and broken sockets not at all, so its
- * retries are
- * off. This file retries transient failures with pauses: seconds for what may fail, minutes for what must arrive. A
- * post
- * repeated after a lost answer appears once, because its nonce is the same.
+ * retries are off. This file retries transient failures with pauses: seconds for what may fail, minutes for what must
+ * arrive. A post repeated after a lost answer appears once, because its nonce is the same.
  */
 import {
   DiscordAPIError,
@@ -124,9 +122,8 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
 }
 
 /**
- * discord.js never exceeds the 50 requests a second that every bot may send, even for a bot with a higher limit.
- * This raises
- * the limit until Discord answers 429, and then keeps to 50 for a while, because refused requests count too.
+ * discord.js never exceeds the 50 requests a second that every bot may send, even for a bot with a higher limit. This
+ * raises the limit until Discord answers 429, and then keeps to 50 for a while, because refused requests count too.
  */
 function keepGlobalRate(rest: REST): void {
   let timer: NodeJS.Timeout | undefined;

@@ -7,9 +7,8 @@
  *   session  Discord does not resend what happened before a new session, so the platform fetches it. The shard's events
  *            wait until then, except interactions, which must be answered within three seconds
  *
- * Payloads are passed on raw, because messages fetched by REST look the same. The caches of discord.js provide
- * servers and
- * channels.
+ * Payloads are passed on raw, because messages fetched by REST look the same. The caches of discord.js provide servers
+ * and channels.
  */
 import { once } from "node:events";
 import {

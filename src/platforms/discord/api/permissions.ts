@@ -52,8 +52,7 @@ function memberPermissions(
 }
 
 /**
- * Follows Discord's algorithm: the overwrite for everyone, then for roles, then for the member. For a thread, pass
- * its
+ * Follows Discord's algorithm: the overwrite for everyone, then for roles, then for the member. For a thread, pass its
  * channel.
  */
 export function permissionsIn(

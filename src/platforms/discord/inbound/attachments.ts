@@ -1,7 +1,6 @@
 /**
- * Attachments of a message. Reads texts of up to 200 KB and images of up to 1 MB, and names everything else. A
- * message that
- * is quoted or forwarded becomes a text attachment, because it is not the author's own words.
+ * Attachments of a message. Reads texts of up to 200 KB and images of up to 1 MB, and names everything else. A message
+ * that is quoted or forwarded becomes a text attachment, because it is not the author's own words.
  */
 import type { APIAttachment, APIMessage } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";

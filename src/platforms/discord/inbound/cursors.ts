@@ -1,10 +1,8 @@
 /**
- * Remembers the last processed message of each channel, thread and DM, so that nothing is missed or read twice
- * after any
- * absence. A cursor advances only after the message was durably kept.
+ * Remembers the last processed message of each channel, thread and DM, so that nothing is missed or read twice after
+ * any absence. A cursor advances only after the message was durably kept.
  *
- * The map is bounded and saved in the store shortly after a change. `since` starts at the first start. Dropping a
- * place
+ * The map is bounded and saved in the store shortly after a change. `since` starts at the first start. Dropping a place
  * moves `since` up to its cursor, so every message before `since` counts as processed.
  */
 

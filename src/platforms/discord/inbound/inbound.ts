@@ -6,8 +6,7 @@
  *   edited, deleted   queued behind the message they concern
  *
  * A message is processed when the handler has kept it; only then does the cursor advance. One that can't be kept is
- * retried
- * until it is, and the rest of its place waits.
+ * retried until it is, and the rest of its place waits.
  */
 import { type APIMessage, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";

@@ -1,7 +1,6 @@
 /**
  * Runs work in order within a queue; queues run side by side. Failed work is retried with growing pauses until it
- * succeeds or
- * the signal aborts, and blocks what follows. A full queue refuses work instead of growing without end.
+ * succeeds or the signal aborts, and blocks what follows. A full queue refuses work instead of growing without end.
  */
 
 import { pause } from "../../../lib/backoff.ts";

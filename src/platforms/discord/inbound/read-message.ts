@@ -1,11 +1,10 @@
 /**
  * Converts a Discord message to an inbound message: who said what, in which conversation, and whether the bot is
- * addressed.
- * Live and missed messages both come here. Messages from REST lack the author's roles, so those are looked up.
+ * addressed. Live and missed messages both come here. Messages from REST lack the author's roles, so those are looked
+ * up.
  *
  * Ignores the bot's own messages (except the question that `/remora ask` posts for a person), webhooks, system
- * messages, and
- * bots that are not allowed.
+ * messages, and bots that are not allowed.
  */
 import { type APIMessage, type GatewayMessageCreateDispatchData, MessageFlags, MessageType } from "discord.js";
 import type { Log } from "../../../lib/log.ts";
@@ -112,9 +111,8 @@ function conversationOf(
 }
 
 /**
- * A thread has the id of its first message. Where threads can't be made, replies to the bot's answers belong to
- * that message
- * too.
+ * A thread has the id of its first message. Where threads can't be made, replies to the bot's answers belong to that
+ * message too.
  */
 function rootOf({ id, referenced_message: answered }: RawMessage, { botId }: InboundContext): string {
   const isToBot = answered?.author.id === botId();

@@ -1,7 +1,6 @@
 /**
- * Registers `/remora` with its subcommands for all servers and DMs. Runs in the background, and only when the
- * commands have
- * changed since the last registration.
+ * Registers `/remora` with its subcommands for all servers and DMs. Runs in the background, and only when the commands
+ * have changed since the last registration.
  */
 import { createHash } from "node:crypto";
 import {

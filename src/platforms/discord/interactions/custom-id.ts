@@ -1,7 +1,6 @@
 /**
  * The custom id of a button, at most 100 characters: its meaning, its place, and the id that locates its target. It
- * grants no
- * authority.
+ * grants no authority.
  *
  *   approve|<thread>|<message>|<approval or card>
  *

@@ -1,7 +1,6 @@
 /**
- * Clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is
- * decided. Only the
- * person sees the result.
+ * Clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is decided.
+ * Only the person sees the result.
  *
  *   approve, deny, allow, diff, undo, again, options   acknowledged, handed in, then a receipt
  *   edit, part                                         opens the form, which must be the first answer; then as above

@@ -1,7 +1,6 @@
 /**
  * Decides which channel a tool may use: the conversation's own, or one in which the requester has the needed
- * permissions on
- * Discord. When a permission can't be determined, access is denied.
+ * permissions on Discord. When a permission can't be determined, access is denied.
  */
 import {
   type APIChannel,

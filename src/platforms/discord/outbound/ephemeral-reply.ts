@@ -1,7 +1,6 @@
 /**
- * Answers to clicks, forms and commands: the acknowledgement within Discord's three seconds, and the receipt that
- * only the
- * person sees.
+ * Answers to clicks, forms and commands: the acknowledgement within Discord's three seconds, and the receipt that only
+ * the person sees.
  */
 import {
   type APIInteraction,
@@ -27,9 +26,7 @@ export interface ShownReceipt extends CommandReceipt {
 }
 
 export interface EphemeralReplies {
-  /**
-   * The first answer; undefined when the interaction was already acknowledged. Rejects when Discord accepted none.
-   */
+  /** The first answer; undefined when the interaction was already acknowledged. Rejects when Discord accepted none. */
   respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined>;
   /** Acknowledges, does the work, and shows its receipt. Never rejects. */
   withReceipt(interaction: APIInteraction, work: () => Promise<ShownReceipt>): Promise<void>;

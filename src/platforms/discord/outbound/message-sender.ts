@@ -1,7 +1,6 @@
 /**
- * Posts the messages of one reply. A mention is answered in a thread, which opens with the first words. Fallbacks
- * when Discord
- * refuses:
+ * Posts the messages of one reply. A mention is answered in a thread, which opens with the first words. Fallbacks when
+ * Discord refuses:
  *
  *   thread    can't be made, is locked or gone   → the channel, as a reply to the message
  *   channel   is gone or not writable            → a DM to the author, except for cards: they can be answered only where
@@ -9,8 +8,7 @@
  *   DM        is closed                          → `platform.no-route`, because nobody would see it
  *
  * The person is told the reason once. The place is kept with the reply's posts, so that a resumed reply continues
- * there. The
- * file is over 250 lines because every fallback shares the current place.
+ * there. The file is over 250 lines because every fallback shares the current place.
  */
 import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -54,9 +52,8 @@ export interface MessageSenderOptions {
 
 export interface MessageSender {
   /**
-   * Posts the message and keeps its id. Rejects with `platform.no-route` when no place is left, and with Discord's
-   * own refusal when
-   * files or embeds may be the cause.
+   * Posts the message and keeps its id. Rejects with `platform.no-route` when no place is left, and with Discord's own
+   * refusal when files or embeds may be the cause.
    */
   post(message: OutgoingMessage, options: { key: string; patience: Patience; isCard?: boolean }): Promise<string>;
   /** False when the message no longer exists. */

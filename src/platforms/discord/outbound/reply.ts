@@ -1,7 +1,6 @@
 /**
  * One reply on Discord. The text grows in a message that is edited at most once a second. A card or question is a
- * message of its
- * own and closes the text above it. The final text is written at once and retried until it arrives.
+ * message of its own and closes the text above it. The final text is written at once and retried until it arrives.
  *
  * The file is over 250 lines because text, cards and questions share the open segment.
  */
@@ -181,9 +180,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   }
 
   /**
-   * Settled items never reopen, so the card with fewer open items is newer. On a tie, the noted card wins;
-   * otherwise undone changes
-   * could appear as kept.
+   * Settled items never reopen, so the card with fewer open items is newer. On a tie, the noted card wins; otherwise
+   * undone changes could appear as kept.
    */
   async function newerOf(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);

@@ -2,8 +2,7 @@
  * The open segment of a reply: one text in one or more messages, each posted once and edited in place.
  *
  * Messages posted before a crash are known from the posts, but their text is not, so it is always written again. A
- * message that
- * was deleted or can't be edited is posted again under a new key.
+ * message that was deleted or can't be edited is posted again under a new key.
  */
 import type { RawFile } from "discord.js";
 import { isRefusal, type Patience } from "../api/api.ts";

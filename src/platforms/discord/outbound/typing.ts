@@ -1,6 +1,5 @@
 /**
- * Shows "Remora is typing…" while a reply is being worked on. Discord hides it after ten seconds and with each
- * message.
+ * Shows "Remora is typing…" while a reply is being worked on. Discord hides it after ten seconds and with each message.
  */
 import { Routes } from "discord.js";
 import type { DiscordApi } from "../api/api.ts";

@@ -1,8 +1,6 @@
 /**
- * Approval cards. A card about calls shows each full call, why it needs approval, who may answer and until when. A
- * card
- * about changes shows what happened to the folder; once settled, it shrinks to a few lines. A click is answered on
- * the
+ * Approval cards. A card about calls shows each full call, why it needs approval, who may answer and until when. A card
+ * about changes shows what happened to the folder; once settled, it shrinks to a few lines. A click is answered on the
  * card. The outcome comes from the server to everybody.
  */
 import { buttonsView, labels, looks } from "./card-buttons.js";

@@ -1,7 +1,6 @@
 /**
- * What a turn changed in its folder. An open card shows everything, deletions first. A report or settled card shows
- * a few
- * lines and folds the rest of the files.
+ * What a turn changed in its folder. An open card shows everything, deletions first. A report or settled card shows a
+ * few lines and folds the rest of the files.
  */
 import { diffView } from "./diff-view.js";
 import { element } from "./dom.js";

@@ -1,6 +1,5 @@
 /**
- * The message composer. Enter sends, Shift+Enter starts a line, `/` offers the commands; files come by button,
- * paste or
+ * The message composer. Enter sends, Shift+Enter starts a line, `/` offers the commands; files come by button, paste or
  * drop. Each conversation keeps its draft. A failed send keeps it too, and sending again is the same message.
  */
 import { Failure } from "./api.js";

@@ -79,8 +79,8 @@ export function sizeOf(bytes) {
 }
 
 /**
- * Asks in a dialog. Resolves to the text, or undefined when closed. Without `label` it only confirms.
- * `check` returns a sentence when the text is not acceptable.
+ * Asks in a dialog. Resolves to the text, or undefined when closed. Without `label` it only confirms. `check` returns a
+ * sentence when the text is not acceptable.
  */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");

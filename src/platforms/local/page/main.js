@@ -1,6 +1,5 @@
 /**
- * The page: loads the chat, follows its changes, and shows the open place and thread. The URL hash holds what is
- * open
+ * The page: loads the chat, follows its changes, and shows the open place and thread. The URL hash holds what is open
  * (`#/general`, `#/general/<message>`, `#/dm`), so that reload and the back button work.
  */
 import { Failure, follow, request } from "./api.js";

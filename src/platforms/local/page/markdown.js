@@ -1,7 +1,6 @@
 /**
  * Renders the agent's Markdown as safe elements. Raw HTML becomes text, and remote pictures become links, because
- * loading
- * them would contact their server. DOMPurify then removes everything that is not on a short list.
+ * loading them would contact their server. DOMPurify then removes everything that is not on a short list.
  */
 
 import DOMPurify from "/local/vendor/dompurify.js";

@@ -1,7 +1,6 @@
 /**
  * One message as an element. A section is rebuilt only when its content changed, so a growing answer moves neither
- * focus
- * nor scroll positions elsewhere.
+ * focus nor scroll positions elsewhere.
  */
 import { cardView } from "./card-view.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";

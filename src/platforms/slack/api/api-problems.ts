@@ -1,7 +1,7 @@
 /**
- * What Slack's refusals mean, for people: one sentence that says what to do, under the permanent code `slack.<error>`.
+ * Turns Slack's refusals into sentences that say what to do, under the permanent code `slack.<error>`.
  *
- * Refusals of a token are told apart from those of a place, because the first concern everybody and the second one reply.
+ * A refused token concerns everybody; a refused place concerns one reply. So they are told apart.
  */
 import { webApi } from "@slack/bolt";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
@@ -31,7 +31,7 @@ const placeErrors = new Set([
   "user_not_in_channel",
 ]);
 
-/** Slack's own trouble: the same call may work in a moment. */
+/** Slack's own failures: the same call may work in a moment. */
 const passingErrors = new Set([
   "fatal_error",
   "internal_error",
@@ -53,7 +53,7 @@ const advice: Record<string, string> = {
   token_revoked: "the token was revoked. Install the app again (Install App), and set the new SLACK_BOT_TOKEN.",
 };
 
-/** What was thrown by a call as an error that says what to do. */
+/** Converts anything thrown by a call to an error that says what to do. */
 export function problemOf(method: string, thrown: unknown): RemoraError {
   if (thrown instanceof RemoraError) return thrown;
   const place = `slack ${method}`;
@@ -68,7 +68,7 @@ export function problemOf(method: string, thrown: unknown): RemoraError {
   return new RemoraError({ code: "slack.unreachable", place, message, isRetryable: true, cause: thrown });
 }
 
-/** Slack has asked to wait so long before the method is called again. */
+/** Slack asked to wait this long before the next call of the method. */
 export function waitAsked(method: string, retryAfterMs: number, cause?: unknown): RemoraError {
   const message = `Slack's rate limit was reached. Wait ${Math.ceil(retryAfterMs / 1000)} s before calling this method again.`;
   const place = `slack ${method}`;
@@ -89,7 +89,7 @@ function missingScopeText({ needed }: { needed?: unknown }): string {
   return `missing_scope: the app lacks the scope ${String(needed)}. Add it under OAuth & Permissions → Scopes → Bot Token Scopes, or paste slack/manifest.yaml under App Manifest; then install the app again.`;
 }
 
-/** Slack's own words about arguments, where it has some. */
+/** Slack's own words about the arguments, if any. */
 function detailOf(data: object): string {
   const metadata = "response_metadata" in data ? data.response_metadata : undefined;
   const messages = typeof metadata === "object" && metadata !== null && "messages" in metadata ? metadata.messages : [];
@@ -100,7 +100,7 @@ export function isSlackError(thrown: unknown, ...errors: string[]): boolean {
   return thrown instanceof RemoraError && errors.some((error) => thrown.code === `slack.${error}`);
 }
 
-/** The token itself is refused: nothing works until somebody has acted. */
+/** Nothing works until a person repairs the token. */
 export function isTokenProblem(thrown: unknown): boolean {
   return isSlackError(thrown, ...tokenErrors);
 }

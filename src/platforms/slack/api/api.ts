@@ -1,13 +1,13 @@
 /**
- * Every call of Slack's Web API goes through here:
+ * Calls Slack's Web API:
  *
- *   1. a method that was told to wait waits, or is not called at all when there is no patience for it
- *   2. the call, by the SDK's client, with a time limit
- *   3. what may pass (429, network, 5xx) is tried again as long as there is patience; where a second try could do the thing
- *      twice, only when Slack has certainly not done it
- *   4. what comes back is read by its schema; what is thrown says what to do (api-problems.ts)
+ *   1. waits when Slack asked to wait for this method, or rejects when the caller has no patience
+ *   2. makes the call through the SDK's client, with a timeout
+ *   3. retries transient failures (429, network, 5xx) within the caller's patience. A call that must happen once is retried only
+ *      when Slack certainly did not carry it out
+ *   4. validates the answer; errors say what to do (api-problems.ts)
  *
- * Refusals that concern the whole app (tokens, scopes) are told to `onProblem` besides.
+ * Also reports refusals that concern the whole app (tokens, scopes) to `onProblem`.
  */
 import { webApi } from "@slack/bolt";
 import type { z } from "zod";
@@ -22,18 +22,18 @@ export interface SlackApiOptions {
   /** Absent: Slack's own. */
   apiUrl?: string;
   onProblem(problem: RemoraError): void;
-  /** Slack has taken the token. */
+  /** Slack accepted the token. */
   onTokenTaken?(): void;
   log: Log;
-  /** Ends every call under way. */
+  /** Ends every running call. */
   signal: AbortSignal;
   now?: () => number;
 }
 
 export interface CallOptions {
-  /** Doing it a second time does harm, as posting does: tried again only when it certainly was not done. */
+  /** Repeating does harm, as with posts. Retried only when Slack certainly did not carry it out. */
   isOnce?: boolean;
-  /** How long it may be tried; 0: once. Absent: a minute, and where Slack asks to wait, as long as it asks within reason. */
+  /** How long to retry; 0: never. Absent: a minute, or as long as Slack asks to wait, within reason. */
   patienceMs?: number;
 }
 
@@ -49,7 +49,7 @@ export interface SlackApi {
 }
 
 const defaultPatienceMs = 60_000;
-/** Slack counts by the minute and may ask for a whole one, or for several when it has been asked too often. */
+/** Slack counts per minute and may ask for one or several minutes. */
 const maxAskedWaitMs = 10 * 60_000;
 const maxCallMs = 15_000;
 const minWaitMs = 400;
@@ -121,7 +121,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
   };
 }
 
-/** Half a character, which a model or a cut may leave, can't be written in a request. */
+/** A request can't hold half a surrogate pair, which a model or a cut may leave. */
 function wellFormed(args: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, wellFormedValue(value)]));
 }
@@ -132,7 +132,7 @@ function wellFormedValue(value: unknown): unknown {
   return typeof value === "object" && value !== null ? wellFormed({ ...value }) : value;
 }
 
-/** Slack counts calls of a method; those that post, in each channel. */
+/** Slack counts calls per method; posts, per channel. */
 function queueOf(method: string, args: Record<string, unknown>): string {
   return method === "chat.postMessage" ? `${method} ${String(args.channel)}` : method;
 }

@@ -1,9 +1,9 @@
 /**
- * One request of Slack through Bolt, and what it is to be answered with.
+ * Passes one Slack request through Bolt and returns its acknowledgement.
  *
- * Bolt acknowledges an event before its listeners have run. Here the answer waits for them: an event is acknowledged when it
- * is durably kept, and not at all when that failed, so that Slack sends it again. What people do with buttons, modals and
- * commands is answered as soon as its listener says so, because Slack waits three seconds and asks once.
+ * Bolt acknowledges an event before its listeners run. Here the acknowledgement waits until the event is durably kept,
+ * and is omitted on failure, so that Slack sends the event again. Buttons, modals and commands are acknowledged as soon
+ * as the listener says so, because Slack waits three seconds and asks once.
  */
 import type { App } from "@slack/bolt";
 
@@ -13,7 +13,7 @@ export interface SlackRequest {
   retryReason?: string;
 }
 
-/** Resolves to the body of the acknowledgement; rejects when there must be none. */
+/** Resolves to the body of the acknowledgement. Rejects when there must be none. */
 export function dispatch(app: App, request: SlackRequest): Promise<unknown> {
   const isEvent = request.body.type === "event_callback";
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** How Slack is, in one line that a person can act on: the connection, then what does not work and what to do about it. */
+/** Slack's state in one line that a person can act on: the connection, then open problems. */
 import type { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { PlatformHealth } from "../../../ports/platform.ts";
@@ -7,16 +7,16 @@ import { isTokenProblem } from "./api-problems.ts";
 export interface Health {
   connected(as: string): void;
   disconnected(why: string): void;
-  /** A call has gone through, so the token is good, whatever was said of it before. */
+  /** A call succeeded, so the token is valid. */
   tokenTaken(): void;
-  /** A refusal that concerns the whole app; each is logged once. */
+  /** A refusal that concerns the whole app. Each is logged once. */
   problem(problem: RemoraError): void;
-  /** Says it at the start, and as long as it is so. */
+  /** Reports a skewed clock. */
   clock(skewMs: number | undefined): void;
   now(): PlatformHealth;
 }
 
-/** Slack's signatures are refused by more than five minutes; a minute is a sign. */
+/** Slack's signatures fail from five minutes on; one minute is a warning sign. */
 const minReportedSkewMs = 60_000;
 const maxProblems = 10;
 

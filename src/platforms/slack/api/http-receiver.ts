@@ -1,12 +1,11 @@
 /**
- * Slack over HTTP, on the process's own server:
+ * Receives Slack's HTTP requests on the process's own server:
  *
- *   1. its size, else 413. Nothing is read of what is too large by its own word, or has no signature or an old one
- *   2. the raw body's signature and its time, at most five minutes off: else 401, and nothing runs
- *   3. `url_verification` and `ssl_check` are answered at once
- *   4. a click, a form or a command that comes once more, signature and all, is answered and not done again; Slack sends
- *      those once, and events are known by their messages
- *   5. everything else goes through Bolt; 200 when it is kept, 500 when it is not
+ *   1. refuses an oversized body with 413, and a missing or old signature with 401, before reading the body
+ *   2. verifies the signature of the raw body, else 401
+ *   3. answers `url_verification` and `ssl_check`
+ *   4. acknowledges a repeated click, form or command without running it again. Slack sends those once, and events have ids
+ *   5. passes the rest through Bolt: 200 when it is kept, 500 when not
  */
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";
@@ -26,7 +25,7 @@ export interface HttpReceiver extends Receiver {
 
 const maxBodyBytes = 4 * 1024 * 1024;
 const minLogIntervalMs = 60_000;
-/** Of five minutes, after which their time is refused. */
+/** Within five minutes; later repeats fail by their time. */
 const maxKnownRequests = 10_000;
 
 export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
@@ -36,7 +35,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   let isOpen = false;
   let refusals = { count: 0, toldAt: Number.NEGATIVE_INFINITY };
 
-  /** Anybody may send requests, so they do not fill the log. */
+  /** Logs at intervals, because anybody can send requests. */
   function tellRefusal(problem: string): void {
     refusals.count++;
     if (now() - refusals.toldAt < minLogIntervalMs) return;
@@ -49,7 +48,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     return context.text("Request too large.\n", 413);
   }
 
-  /** Before anything of the body is read. */
+  /** Runs before the body is read. */
   async function checkHeaders(context: Context, next: Next): Promise<Response | undefined> {
     if (Number(context.req.header("content-length")) > maxBodyBytes) return refuseSize(context);
     const problem = headerProblem(context);
@@ -66,7 +65,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     if (body === undefined) return context.text("Not a Slack request.\n", 400);
     if (body.type === "url_verification") return context.json({ challenge: body.challenge });
     if (body.ssl_check === "1") return context.body(null, 200);
-    // While it starts or stops nothing can be kept; Slack asks again.
+    // Nothing can be kept while starting or stopping. Slack sends it again.
     if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
     const signature = context.req.header("x-slack-signature") ?? "";
     if (body.type !== "event_callback") {
@@ -102,7 +101,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     };
   }
 
-  /** What is wrong before the body is read; undefined where the body decides. */
+  /** What is wrong with the headers; undefined when the body decides. */
   function headerProblem(context: Context): string | undefined {
     const { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp } = signatureOf(context);
     if (signature === "" || Number.isNaN(timestamp)) return "it has no signature";
@@ -111,7 +110,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;
   }
 
-  /** What is wrong with the signature; undefined for a good one. */
+  /** What is wrong with the signature; undefined when it is valid. */
   function signatureProblem(context: Context, body: string): string | undefined {
     try {
       verifySlackRequest({

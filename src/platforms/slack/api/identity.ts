@@ -1,4 +1,4 @@
-/** Who the token belongs to: asked once, when it is first needed. A failure is not remembered. */
+/** Finds out who the token belongs to. Asks once, when first needed; a failure is not cached. */
 import { z } from "zod";
 import type { SlackApi } from "./api.ts";
 
@@ -8,7 +8,7 @@ export interface Identity {
   userId: string;
   botId: string | undefined;
   name: string;
-  /** Of the bot token; absent when Slack does not say. */
+  /** Of the bot token; absent when Slack does not report them. */
   scopes: string[] | undefined;
 }
 

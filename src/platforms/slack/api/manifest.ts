@@ -1,4 +1,4 @@
-/** `slack/manifest.yaml`, which says what the app is to Slack. */
+/** Reads `slack/manifest.yaml`, the app's definition for Slack. */
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import { z } from "zod";

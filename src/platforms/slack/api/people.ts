@@ -1,8 +1,8 @@
 /**
- * People as Slack knows them: names, guests, people of other workspaces, and their user groups.
+ * People in Slack: names, guests, people of other workspaces, and user groups.
  *
- * Both are kept for a while, so that a message does not wait for Slack: what has grown old is used once more and fetched
- * again beside it. Who can't be found out counts as a guest, so that a missing scope never opens a door.
+ * Entries are cached, so that messages do not wait for Slack. An old entry is used once more and refreshed in the
+ * background. An unknown person counts as a guest, so that a missing scope never grants access.
  */
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
@@ -12,30 +12,30 @@ import type { SlackApi } from "./api.ts";
 import { isSlackError } from "./api-problems.ts";
 
 export interface People {
-  /** With the person's groups. Rejects when Slack is out of reach and the person is not known yet. */
+  /** Includes the person's groups. Rejects when Slack can't be reached and the person is not cached. */
   author(userId: string): Promise<Author>;
-  /** Without waiting for groups; an id of its own when there is no such person. */
+  /** Does not wait for groups. Returns the id when there is no such person. */
   nameOf(userId: string): Promise<string>;
-  /** The workspace of a person, for streams to them. */
+  /** The person's workspace, which streams need. */
   teamOf(userId: string): Promise<string>;
-  /** As Slack knows them now; undefined: no longer there. */
+  /** Asks Slack again; undefined: no longer there. */
   fresh(userId: string): Promise<Author | undefined>;
-  /** From now on the groups are asked for again. */
+  /** Clears the cached groups. */
   forgetGroups(): void;
-  /** Asks for the groups ahead of the first message. */
+  /** Requests the groups before the first message. */
   warmUp(): void;
 }
 
 export interface PeopleOptions {
   api: SlackApi;
-  /** The workspace that the app is in. */
+  /** The app's workspace. */
   teamId(): Promise<string>;
   now?: () => number;
 }
 
 const freshMs = 10 * 60_000;
 const freshGroupsMs = 5 * 60_000;
-/** A message waits for them once, and not for long. */
+/** Messages wait for the groups once, and briefly. */
 const groupsWithinMs = 5_000;
 const maxPeople = 5_000;
 
@@ -88,7 +88,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
   async function userOf(id: string): Promise<User | undefined> {
     const known = users.get(id);
     if (known === undefined) return await fetchUser(id);
-    // A failure leaves what is known; the next message asks again.
+    // On failure the cached entry stays, and the next message tries again.
     if (now() - known.at > freshMs) fetchUser(id).catch(() => {});
     return known.user;
   }
@@ -111,7 +111,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
       const patience = { patienceMs: groupsWithinMs };
       return (await api.call("usergroups.list", { include_users: true }, groupsSchema, patience)).usergroups;
     } catch (thrown) {
-      // Without the scope, or in a plan without groups, nobody has any.
+      // Without the scope, or in a plan without groups, there are none.
       if (isSlackError(thrown, "missing_scope", "paid_teams_only", "plan_upgrade_required")) return [];
       throw thrown;
     }

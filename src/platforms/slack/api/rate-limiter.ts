@@ -1,18 +1,17 @@
 /**
- * How often the partial texts of all replies together may call Slack. Slack counts calls a minute over the whole workspace,
- * so replies share: each takes a slot before a partial text, and waits when there is none. What must be said (posts, final
- * texts, cards) takes none, and has the rest of Slack's allowance.
+ * Limits how often all replies together send partial texts. Slack counts calls per minute for the whole workspace, so a
+ * partial text needs a slot. Posts, final texts and cards need none; they use the rest of Slack's allowance.
  */
 import { callsPerMinute } from "../limits.ts";
 
 export interface RateLimiter {
-  /** Takes a slot; or how long until there is one, in milliseconds. */
+  /** Takes a slot and returns 0, or returns the milliseconds until one is free. */
   take(call: LimitedCall): number;
 }
 
 export type LimitedCall = "append" | "edit" | "start" | "status";
 
-/** Calls a minute; the rest is for what must be said. */
+/** The rest of Slack's allowance is for posts, final texts and cards. */
 const maxCallsPerMinute: Record<LimitedCall, number> = {
   append: callsPerMinute.append - 15,
   edit: callsPerMinute.edit - 15,
@@ -31,7 +30,7 @@ export function createRateLimiter(now: () => number = Date.now): RateLimiter {
       const [oldest] = recent;
       const last = recent.at(-1);
       if (recent.length >= maxCallsPerMinute[call] && oldest !== undefined) return oldest + windowMs - at;
-      // From the half on they are spread out, so that there is always a next one soon.
+      // From half of the slots on, calls are spread out, so that the next slot is never far away.
       const due =
         last === undefined || recent.length < maxCallsPerMinute[call] / 2
           ? at

@@ -1,4 +1,6 @@
-/** The SDK's logger over ours. What it reports goes to debug: whatever matters comes back as an error, and is told there. */
+/**
+ * Adapts our log for the SDK. Everything goes to debug, because failures also arrive as errors and are logged there.
+ */
 import type { Logger } from "@slack/bolt";
 import { LogLevel } from "@slack/bolt";
 import type { Log } from "../../../lib/log.ts";
@@ -6,7 +8,7 @@ import type { Log } from "../../../lib/log.ts";
 export function createSdkLogger(log: Log): Logger {
   const tell = (...words: unknown[]) => log.debug({ from: "the Slack SDK" }, words.map(String).join(" "));
   return {
-    // Its debug lines hold whole payloads, and are made even when nobody reads them.
+    // Debug lines contain whole payloads, and formatting them costs time.
     debug() {},
     info: tell,
     warn: tell,

@@ -1,10 +1,10 @@
 /**
- * Socket Mode, with connections that come back soon:
+ * Socket Mode with fast reconnection:
  *
- *   - the SDK's pings are close enough together that a connection that has gone silent is noticed within about two seconds
- *   - reconnecting is done here, not by the SDK: at once, then with short pauses, and for as long as it takes; the SDK waits
- *     longer each time, and gives up when the network is away
- *   - an envelope is acknowledged when what is in it is kept (dispatch.ts)
+ *   - pings are frequent, so a silent connection is noticed within about two seconds
+ *   - this file reconnects instead of the SDK: at once, then with short pauses, without giving up. The SDK waits longer each time
+ *     and gives up when the network is down
+ *   - an envelope is acknowledged when its contents are kept (dispatch.ts)
  */
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import { pause } from "../../../lib/backoff.ts";
@@ -17,21 +17,21 @@ import { createSdkLogger } from "./sdk-logger.ts";
 export interface SocketReceiverOptions {
   appToken: string;
   apiUrl?: string;
-  /** A connection stands: the first one, or another one after a cut. */
+  /** Called for the first connection and after each reconnection. */
   onConnected(): void;
   onDisconnected(): void;
-  /** It can't connect, and why. */
+  /** Called when connecting fails. */
   onProblem(problem: RemoraError): void;
   log: Log;
   signal: AbortSignal;
 }
 
-/** The SDK pings three times in it, and takes the connection for dead when nothing came back within it. */
+/** The SDK pings three times in this time, and drops a connection without an answer. */
 const maxSilenceMs = 1_500;
 const maxOpenMs = 5_000;
 const minPauseMs = 100;
 const maxPauseMs = 5_000;
-/** With a refused token only a person can help; it is tried now and then. */
+/** A refused token needs a person, so retries are rare. */
 const refusedPauseMs = 60_000;
 
 interface SocketEvent {
@@ -45,7 +45,7 @@ interface SocketEvent {
 /** `start` resolves with the first connection, or rejects when a token is refused. */
 export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
   const { log, signal } = options;
-  // Bolt hands out the SDK's client in its own receiver; that one is never started.
+  // Bolt exposes the SDK's client only through its own receiver, which is never started.
   const { client } = new SocketModeReceiver({
     appToken: options.appToken,
     logger: createSdkLogger(log),
@@ -79,7 +79,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     }
   }
 
-  /** Until a connection stands, or there is no more need of one. */
+  /** Retries until connected or stopped. */
   async function openPatiently(isFirst: boolean): Promise<void> {
     while (!over.aborted) {
       try {
@@ -97,7 +97,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     }
   }
 
-  // The SDK reads frames in a function whose rejection nobody hears: a frame that makes no sense would end the process.
+  // Nobody catches the SDK's frame errors: an unreadable frame would end the process.
   const readers = client.listeners("ws_message");
   client.removeAllListeners("ws_message");
   client.on("ws_message", (...frame: unknown[]) => {
@@ -117,7 +117,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
 
   client.on("slack_event", (event: SocketEvent) => {
     const { body, ack, retry_num: retryNum, retry_reason: retryReason } = event;
-    // Frames of the connection itself have no body.
+    // Frames about the connection itself have no body.
     if (app === undefined || typeof body !== "object" || body === null) return;
     const retry = {
       ...(retryNum === undefined ? {} : { retryNum }),

@@ -1,8 +1,8 @@
 /**
- * Files that came with a message: text files and images are read, within their sizes; everything else is named.
+ * Files of a message. Reads text files and images within size limits, and names everything else.
  *
- * The bot's token goes to Slack's own hosts alone. Slack answers a download that it refuses with the page to sign in, and 200:
- * a page where none was shared is no file.
+ * Sends the bot's token only to Slack's hosts. Slack answers a refused download with status 200 and a sign-in page, so
+ * an unexpected HTML page is a failure.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -38,7 +38,7 @@ const infoSchema = z.object({ file: fileSchema });
 const maxTextBytes = 200 * 1024;
 const maxImageBytes = 1024 * 1024;
 const maxFiles = 20;
-/** All of a message's together: until then the message is not acknowledged, and Slack sends it once more. */
+/** For all files of a message. Slack resends a message that is not acknowledged in time. */
 const maxReadMs = 8_000;
 const textTypes = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|toml|javascript|typescript|x-sh|sql|csv|x-ndjson))/;
 const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/;
@@ -62,7 +62,7 @@ export function createFileReader({ api, token, apiUrl, log, signal }: FileReader
     }
   }
 
-  /** Of files from another organisation the event holds the id alone. */
+  /** For files of another organisation, the event contains only the id. */
   async function known(file: File): Promise<File> {
     if (file.file_access !== "check_file_info") return file;
     return (await api.call("files.info", { file: file.id }, infoSchema, { patienceMs: 3_000 })).file;

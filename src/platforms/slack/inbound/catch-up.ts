@@ -1,9 +1,8 @@
 /**
- * What was said while nobody listened: fetched from the last message that was heard, conversation by conversation, the one
- * that was busy last first.
+ * Fetches messages that were missed, from each conversation's cursor on, the busiest conversation first.
  *
- * A page of a conversation's history holds its newest messages and, with each, when its thread was last answered; so one call
- * tells whether there is anything new. Threads that began before that page are asked for one by one, those of late.
+ * A page of history contains the newest messages and the time of the last reply in their threads, so one call tells
+ * whether there is news. Recent threads that started before the page are asked one by one.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
@@ -24,23 +23,26 @@ export interface CatchUpOptions {
   signal: AbortSignal;
 }
 
-/** - `start`: the process was away.  - `reconnect`: the connection was, for a moment. */
+/**
+ * - `start`: the process was away.
+ * - `reconnect`: the connection was down for a moment.
+ */
 export type Absence = "start" | "reconnect";
 
 export interface CatchUp {
-  /** Holds the cursors in the same tick, so that what comes in from now on does not hide the gap. Never rejects. */
+  /** Holds the cursors in the same tick, so that new messages do not hide the gap. Never rejects. */
   run(absence: Absence): Promise<void>;
 }
 
 const everyType = "public_channel,private_channel,im,mpim";
-/** `silent`: DMs that began before, and in which nothing was ever heard. */
+/** `silent`: older DMs in which nothing was ever received. */
 const limits = {
   start: { channels: 200, oldThreads: 20, types: everyType, newChannels: 50, silent: 50 },
   reconnect: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },
 };
 const maxPages = 5;
 const maxConcurrent = 4;
-/** Nobody waits for an answer any more. */
+/** Nobody waits longer for an answer. */
 const maxAgeMs = 7 * 86_400_000;
 const pauseMs = 30_000;
 const maxTries = 5;
@@ -80,7 +82,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     return found;
   }
 
-  /** Oldest first, those of threads among them. */
+  /** Oldest first, including replies in threads. */
   async function missed(channel: string, since: string, oldThreads: number): Promise<RawMessage[]> {
     const isNew = ({ ts }: RawMessage) => compare(ts, since) > 0;
     const newest = await pages("conversations.history", { channel }, (page) => !page.every(isNew));
@@ -117,7 +119,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
         if (count > 0) log.info({ channel, count }, "fetched missed messages");
         return cursors.release(channel);
       } catch (thrown) {
-        // Where the agent is no longer, nothing is missed.
+        // Nothing is missed where the agent is no longer a member.
         if (isPlaceProblem(thrown) || isSlackError(thrown, "missing_scope")) return cursors.release(channel);
         log.warn({ channel, error: messageOf(thrown), attempt }, "could not fetch missed messages");
         if (attempt === maxTries) return;
@@ -139,7 +141,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     return found;
   }
 
-  /** Conversations that began, or that the agent was invited to, while it was away; and the youngest of the silent DMs. */
+  /** Conversations that started, or invited the agent, during the absence; then the newest silent DMs. */
   async function newChannels(since: string, absence: Absence): Promise<{ id: string; isNew: boolean }[]> {
     const { types, newChannels: most, silent } = limits[absence];
     const known = new Set(cursors.channels());
@@ -158,7 +160,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     async run(absence) {
       const { channels: most, oldThreads } = limits[absence];
       const newest = cursors.newest();
-      // Nothing was ever heard: nothing is missing.
+      // Without any earlier message, nothing is missing.
       if (newest === undefined) return;
       const waiting = cursors
         .channels()

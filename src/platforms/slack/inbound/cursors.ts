@@ -1,11 +1,12 @@
 /**
- * How far each conversation was heard, so that what was said while nobody listened can be fetched: no message before a cursor
- * is missing.
+ * Remembers how far each conversation was received, so that missed messages can be fetched. Every message before a
+ * cursor is kept.
  *
- *   heard    a message came; until it is `kept` the cursor stays before it
- *   hold     from here on something may be missing; until `release` the cursor stays here
+ *   heard    a message arrived; the cursor stays before it until `kept`
+ *   hold     messages may be missing from here on; the cursor stays until `release`
  *
- * One value in the store, written a moment after a change: what a crash takes back is handed in again, which does no harm.
+ * One value in the store, saved shortly after a change. After a crash some messages are handed in again, which does no
+ * harm.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -16,25 +17,24 @@ export interface Cursors {
   load(): Promise<void>;
   heard(channel: string, ts: string, thread: string | null): void;
   kept(channel: string, ts: string): void;
-  /** The place to fetch from, for a conversation that is known. */
+  /** Where to start fetching, for a known conversation. */
   hold(channel: string): string | undefined;
-  /** For one that is not known yet. */
+  /** For a conversation that is not known yet. */
   holdAt(channel: string, ts: string): void;
   release(channel: string): void;
-  /** Conversations, the one with the newest message first. */
+  /** Newest message first. */
   channels(): string[];
-  /** Its threads of late, newest first. */
+  /** Recent threads, newest first. */
   threadsOf(channel: string): string[];
   /** The newest message anywhere; undefined before the first one. */
   newest(): string | undefined;
-  /** Writes what is not written yet. */
   flush(): Promise<void>;
 }
 
 interface Cursor {
-  /** The newest message that came. */
+  /** The newest message received. */
   newest: string;
-  /** Came and are not kept. */
+  /** Received but not kept. */
   open: Set<string>;
   held: string | undefined;
   /** Newest message by thread. */
@@ -146,7 +146,7 @@ function justBefore(ts: string): string {
   return `${micros / 1_000_000n}.${String(micros % 1_000_000n).padStart(6, "0")}`;
 }
 
-/** Of two ts, the older one first. */
+/** Sorts two ts by age, older first. */
 export function compare(one: string, other: string): number {
   return Number(one) - Number(other);
 }

@@ -1,7 +1,7 @@
-/** What Slack's events and histories hold, as far as it is read here; everything else in them is left alone. */
+/** Schemas for the parts of Slack's events and histories that are used here. */
 import { z } from "zod";
 
-/** What Slack leaves out in one place is null in another. */
+/** Slack leaves a field out in one place and sends null in another. */
 const word = z
   .string()
   .nullish()
@@ -21,7 +21,7 @@ export const messageSchema = z.object({
   edited: z.object({ ts: z.string() }).optional().catch(undefined),
   reply_count: z.number().optional().catch(undefined),
   files: z.array(z.unknown()).optional().catch(undefined),
-  /** Messages that were forwarded or quoted. */
+  /** Forwarded or quoted messages. */
   attachments: z
     .array(
       z.object({
@@ -51,10 +51,10 @@ export const deletedSchema = z.object({
   previous_message: messageSchema.optional().catch(undefined),
 });
 
-/** Of what people say; all others are Slack's own lines about a conversation, or changes of messages. */
+/** What people say. All other subtypes are Slack's own notices, or changes of messages. */
 const saidSubtypes = new Set([undefined, "bot_message", "file_share", "me_message", "thread_broadcast"]);
 
-/** Messages of a page of history; what is none is left out, and hides no others. */
+/** A page of history, without invalid entries. */
 export const messagesSchema = z
   .array(z.unknown())
   .default([])

@@ -1,13 +1,13 @@
 /**
- * Messages on their way to the agent, from events and from histories alike:
+ * Incoming messages, from events and from histories:
  *
- *   1. Slack's own lines, the agent's messages and those of bots that are not allowed end here
- *   2. a message is one message, however often and as whatever event it comes; one that could not be kept is handed in again
- *   3. what is said to the agent (a mention, a DM, a thread it is in) comes with its author, readable text and files; what is
- *      not is handed in as it is
- *   4. kept: only then the promise resolves, and Slack is told
+ *   1. ignores Slack's own notices, the agent's messages, and bots that are not allowed
+ *   2. handles each message once, however often it arrives; one that could not be kept is handed in again
+ *   3. adds author, readable text and files to a message for the agent (a mention, a DM, a thread it is in), and hands in others
+ *      raw
+ *   4. resolves when the message is kept; only then is Slack's event acknowledged
  *
- * Events come in any order, and the first one again after the others: what is known to be edited or deleted is taken so.
+ * Events arrive in any order and may repeat, so a message known to be edited or deleted is handled as such.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -33,15 +33,15 @@ export interface InboundOptions {
   cursors: Cursors;
   authors: LruMap<string>;
   isAllowedBot(id: string): boolean;
-  /** Shows why a message is not answered, to its author alone where that can be. */
+  /** Shows why a message gets no answer, to its author alone if possible. */
   tell(message: InboundMessage, notice: Notice): Promise<void>;
-  /** Called once a message to the agent is kept. */
+  /** Called when a message for the agent is kept. */
   onTaken(message: InboundMessage): void;
   log: Log;
 }
 
 export interface Inbound {
-  /** Resolves when the message is durably kept, or is none of ours. */
+  /** Resolves when the message is durably kept, or ignored. */
   message(event: MessageEvent): Promise<void>;
   changed(event: unknown): Promise<void>;
   deleted(event: unknown): Promise<void>;
@@ -52,12 +52,12 @@ const maxKnownChanges = 2_000;
 
 export function createInbound(options: InboundOptions): Inbound {
   const { handlers, identity, people, threads, cursors, authors, log } = options;
-  /** Messages that are kept; true: as said to the agent. */
+  /** Kept messages, and whether they were for the agent. */
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
-  /** What became of messages lately, as far as it was heard. */
+  /** Recent edits and deletions. */
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const underWay = new Map<string, Promise<void>>();
-  /** At hand, so that nothing is waited for before a message has its place in the order. */
+  /** Cached, so that a message takes its place in the order without waiting. */
   let known: Identity | undefined;
 
   async function knowSelf(): Promise<Identity> {
@@ -85,7 +85,7 @@ export function createInbound(options: InboundOptions): Inbound {
     return id === undefined || name === undefined ? undefined : { id, name, isBot: true, roles: [] };
   }
 
-  /** Undefined: nobody who is to be heard. */
+  /** Undefined for senders that are ignored. */
   async function authorOf(event: MessageEvent, isAddressed: boolean): Promise<Author | undefined> {
     if (event.bot_id !== undefined || event.subtype === "bot_message") return await botAuthor(event);
     const { user } = event;
@@ -127,7 +127,7 @@ export function createInbound(options: InboundOptions): Inbound {
     return { text, attachments };
   }
 
-  /** With the messages that were forwarded in it. */
+  /** Includes forwarded messages. */
   async function textOf(said: RawMessage, { userId }: Identity): Promise<string> {
     const reader = { botUserId: userId, nameOf: people.nameOf };
     const quoted = (said.attachments ?? []).filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
@@ -149,7 +149,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const notice = await handlers.onMessage(message);
     if (!isAddressed) return;
     if (notice === undefined) {
-      // After it is taken: a thread in which somebody was refused is not the agent's.
+      // Only now: a thread in which somebody was refused does not belong to the agent.
       if (thread !== null) await threads.join(event.channel, thread);
       return options.onTaken(message);
     }
@@ -162,7 +162,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const id = formatMessageId(event);
     const before = kept.get(id);
     const isAddressed = await isToAgent(event, self);
-    // An edit may have made it one for the agent.
+    // An edit may have addressed it to the agent.
     if (before !== undefined && (before.isAddressed || !isAddressed)) return;
     const change = changes.get(id);
     if (change === "deleted") return;
@@ -183,8 +183,8 @@ export function createInbound(options: InboundOptions): Inbound {
   }
 
   /**
-   * What happens in one conversation happens in its order: an answer does not overtake the question, an edit its message, and
-   * what comes as `message` and as `app_mention` at the same time is one after the other.
+   * Keeps the order within a conversation: an answer never overtakes its question, nor an edit its message. A message
+   * that arrives as both `message` and `app_mention` is handled one after the other.
    */
   async function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
     const place = `${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`;
@@ -212,9 +212,9 @@ export function createInbound(options: InboundOptions): Inbound {
       const self = known ?? (await knowSelf());
       if (isOurs(message, self)) return;
       const id = formatMessageId({ channel, ts: message.ts });
-      // What is left of a deleted message that has answers.
+      // What remains of a deleted message with replies.
       if (message.subtype === "tombstone") return await inOrder(channel, message, () => takeDeletion(id));
-      // Previews and answers change a message as well, and are no edit.
+      // Previews and replies also change a message, but are no edits.
       if (previous !== undefined && previous.text === message.text) return;
       await inOrder(channel, message, () => takeEdit(id, message, self));
     },
@@ -228,7 +228,7 @@ export function createInbound(options: InboundOptions): Inbound {
   };
 }
 
-/** Of a message, what its place in the order is made of. */
+/** What determines a message's place in the order. */
 type Placed = { ts: string; thread_ts?: string | undefined };
 
 function wordsOf({ text, attachments }: RawMessage): Pick<RawMessage, "text" | "attachments"> {

@@ -1,4 +1,7 @@
-/** What Bolt hands on, to whom it concerns. Buttons, modals and commands are acknowledged first; events when they are kept. */
+/**
+ * Routes Bolt's events to their handlers. Buttons, modals and commands are acknowledged first; events, once they are
+ * kept.
+ */
 import type { App } from "@slack/bolt";
 import { formCallbacks } from "../interactions/card-forms.ts";
 import type { Commands } from "../interactions/commands.ts";
@@ -14,9 +17,8 @@ export interface Listeners {
   commands: Commands;
   home: Home;
   pane: AssistantPane;
-  /** User groups were changed. */
   onGroupsChanged(): void;
-  /** The app was removed, or its tokens were taken back. */
+  /** The app was removed, or its tokens were revoked. */
   onRevoked(what: string): void;
 }
 
@@ -40,7 +42,7 @@ export function addListeners(app: App, listeners: Listeners): void {
     if (subtype === "message_changed") return await inbound.changed(event);
     if (subtype === "message_deleted") return await inbound.deleted(event);
     const parsed = messageEventSchema.safeParse(event);
-    // Something that is no message as Slack describes them is not going to be one when it comes again.
+    // An invalid message would be invalid again, so it is acknowledged.
     if (parsed.success) await inbound.message(parsed.data);
   }
 

@@ -1,6 +1,6 @@
 /**
- * What people write, as the agent reads it: Slack's sequences become words that keep their ids, entities become the
- * characters they stand for, and the mention that only says who is meant is taken away.
+ * Makes Slack's text readable: mentions and links become words with their ids, entities become characters, and a
+ * leading mention of the agent is removed.
  *
  *   <@U1> what about <#C1|general>?   →   what about #general (C1)?
  *   <https://x.dev|the page> &amp; …  →   the page (https://x.dev) & …
@@ -13,7 +13,7 @@ export interface TextReader {
 }
 
 const sequence = /<([^<>\n]+)>/g;
-/** More people than these in one message are left as ids. */
+/** Further people of one message stay as ids. */
 const maxNames = 20;
 
 export async function readText(text: string, { botUserId, nameOf }: TextReader): Promise<string> {
@@ -40,7 +40,7 @@ function shown(body: string, names: ReadonlyMap<string, string>): string {
   return `${label} (${target})`;
 }
 
-/** A name is unescaped with the rest of the text. */
+/** Names are unescaped later with the rest of the text. */
 function escaped(name: string): string {
   return name.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -1,7 +1,7 @@
 /**
- * The threads that the agent is in: it was mentioned there, or has posted. What is said in them is for it, without a mention.
+ * The threads in which the agent takes part: it was mentioned there, or has posted. Messages there need no mention.
  *
- * Kept in the store, a key each, so that every process knows them and a restart forgets none; at hand for those of late.
+ * Each has a key in the store, shared by all processes. Recent ones are cached.
  */
 
 import { createLruMap } from "../../../lib/lru-map.ts";

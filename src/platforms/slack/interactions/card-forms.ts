@@ -1,6 +1,6 @@
 /**
- * The forms behind a card's buttons: Edit… and Choose files…. What they begin with is kept when the card is posted and
- * dropped when its row is settled; what is sent from them becomes an answer.
+ * The forms behind Edit… and Choose files…. Keeps their initial contents when a card is posted, drops them when its
+ * item is settled, and turns submissions into answers.
  */
 import type { ApprovalCard } from "../../../ports/approval.ts";
 import type { InboundAnswer } from "../../../ports/message.ts";
@@ -22,20 +22,20 @@ export const formCallbacks: readonly string[] = [editCallback, filesCallback];
 export type FormChoice = "edit" | "part";
 
 export interface CardForms {
-  /** Keeps what the forms of open rows begin with. */
+  /** Keeps the initial contents for open items. */
   keep(card: ApprovalCard): Promise<void>;
   drop(card: ApprovalCard): Promise<void>;
-  /** The modal of a form; undefined: no longer to be had. */
+  /** The form's modal; undefined when its contents are gone. */
   view(choice: FormChoice, place: CardPlace): Promise<Record<string, unknown> | undefined>;
 }
 
-/** What was sent from a form. */
+/** A submitted form. */
 export interface Submission {
   place: CardPlace;
   answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts">;
-  /** Why it is not to be handed in, in a sentence for the person. */
+  /** A sentence for the person; the answer must not be handed in. */
   problem?: string;
-  /** The acknowledgement that leaves the form open and shows the sentence. */
+  /** The acknowledgement that shows the sentence and leaves the form open. */
   refused(text: string): Record<string, unknown>;
 }
 
@@ -66,7 +66,7 @@ export function createCardForms(store: Store): CardForms {
   };
 }
 
-/** Undefined when it is no form of ours. */
+/** Undefined for a form that is not ours. */
 export function readSubmission(callback: string, metadata: string, values: unknown): Submission | undefined {
   if (callback === editCallback) {
     const edit = readEdit(metadata, values);

@@ -1,4 +1,4 @@
-/** Where a card stands, carried through a modal in its private metadata, of which Slack keeps 3,000 characters. */
+/** The place of a card, carried through a modal in its private metadata (at most 3,000 characters). */
 import { z } from "zod";
 
 export const cardPlaceSchema = z.object({
@@ -11,7 +11,7 @@ export const cardPlaceSchema = z.object({
 });
 export type CardPlace = z.infer<typeof cardPlaceSchema>;
 
-/** Undefined when it is not what one of our modals carries. */
+/** Undefined when the metadata is not ours. */
 export function readMetadata<Metadata>(metadata: string, schema: z.ZodType<Metadata>): Metadata | undefined {
   try {
     return schema.safeParse(JSON.parse(metadata)).data;

@@ -1,6 +1,6 @@
 /**
- * `/remora NAME REST`. Every command is answered to the person alone, but for `ask`: that is something said, so it is posted
- * for everybody to see, and answered in a thread of its own as a mention would be.
+ * `/remora NAME REST`. Only the person sees a command's answer, except for `ask`: its text is posted for everybody and
+ * answered in a thread, like a mention.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -73,7 +73,7 @@ export function createCommands(options: CommandsOptions): Commands {
     }
   }
 
-  /** What was asked stands above its answer; it pings nobody. */
+  /** Shows the question above its answer. Pings nobody. */
   async function postQuestion(channel: string, author: Author, text: string): Promise<string> {
     const block = richText([
       { type: "text", text: `${author.name} asks: `, style: { bold: true } },

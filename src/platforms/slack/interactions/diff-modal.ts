@@ -1,4 +1,4 @@
-/** The modal of "Show diff": the text in boxes of code, cut at the ends of lines. */
+/** The modal of Show diff: the text in code boxes, cut at line ends. */
 import type { AnswerReceipt } from "../../../ports/message.ts";
 import { maxTextObjectLength, maxViewBytes } from "../limits.ts";
 import type { Block } from "../outbound/render.ts";
@@ -6,7 +6,7 @@ import { italic, plain, preformatted, richText } from "../outbound/rich-text.ts"
 import { beginningOf } from "../outbound/safe-text.ts";
 
 const maxBoxLength = maxTextObjectLength;
-/** Slack accepts more; nobody reads that far in a window. */
+/** Slack accepts more, but nobody reads that far in a window. */
 const maxBoxes = 40;
 const maxModalBytes = maxViewBytes - 50_000;
 const maxNoteLength = maxTextObjectLength;
@@ -47,7 +47,7 @@ function modal(blocks: Block[]): Record<string, unknown> {
   return { type: "modal", title: { type: "plain_text", text: "Diff" }, close, blocks };
 }
 
-/** `rest`: the characters that have no box. */
+/** `rest`: how many characters have no box. */
 function boxesOf(text: string): { boxes: string[]; rest: number; isInsideLine: boolean } {
   const boxes: string[] = [];
   let isInsideLine = false;
@@ -63,13 +63,13 @@ function boxesOf(text: string): { boxes: string[]; rest: number; isInsideLine: b
   return { boxes, rest: text.length - from, isInsideLine };
 }
 
-/** The last line end with which the text before it still fits; -1: none. */
+/** The last line end that still fits; -1: none. */
 function lastLineEnd(text: string, from: number, most: number): number {
   const found = text.lastIndexOf("\n", from + most);
   return found > from ? found : -1;
 }
 
-/** JSON may be sent with `\u` escapes, of six bytes a UTF-16 unit. */
+/** Counts non-ASCII characters as `\u` escapes: six bytes per UTF-16 unit. */
 function jsonBytes(view: Record<string, unknown>): number {
   return [...JSON.stringify(view)].reduce(
     (sum, character) => sum + (character < "\u0080" ? 1 : 6 * character.length),

@@ -1,7 +1,7 @@
 /**
- * The modal of Edit…: the arguments as JSON in as many inputs as they need, and back again.
+ * The modal of Edit…: the arguments as JSON, in as many inputs as needed.
  *
- * The arguments to begin with are kept in the store when the card is posted, because a click brings the approval's id alone.
+ * A click carries only the approval's id, so the arguments are stored when the card is posted.
  */
 import { z } from "zod";
 import type { Store } from "../../../ports/store.ts";
@@ -12,7 +12,7 @@ import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
 
 export const editCallback = "remora_edit";
 
-/** `joints`: what stands between the inputs' texts. */
+/** `joints`: the text between two inputs. */
 const metadataSchema = cardPlaceSchema.extend({ joints: z.array(z.string()) });
 
 const maxErrorLength = 1_500;
@@ -69,7 +69,7 @@ export function editModal(place: CardPlace, json: string): Record<string, unknow
   };
 }
 
-/** Undefined when it is no modal of ours. */
+/** Undefined for a modal that is not ours. */
 export function readEdit(metadata: string, values: unknown): { place: CardPlace; json: string } | undefined {
   const parsed = readMetadata(metadata, metadataSchema);
   if (parsed === undefined) return undefined;
@@ -79,7 +79,7 @@ export function readEdit(metadata: string, values: unknown): { place: CardPlace;
   return { place, json };
 }
 
-/** Puts a sentence under the first input, and leaves the modal open with what was typed. */
+/** Shows a sentence under the first input, and keeps the modal open with its text. */
 export function editRefused(text: string): Record<string, unknown> {
   return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, maxErrorLength) } };
 }
@@ -88,7 +88,7 @@ function blockOf(index: number): string {
   return `arguments-${index}`;
 }
 
-/** Cut at line ends where there are some; blanks at the ends of an input would not come back. */
+/** Cuts at line ends if possible. Slack trims blanks at the ends of an input. */
 function inputsOf(json: string): { texts: string[]; joints: string[] } {
   const texts: string[] = [];
   const joints: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * The modal of "Choose files…": a checkbox for each file of a card, all of them ticked, in groups as Slack allows them.
+ * The modal of Choose files…: a ticked checkbox per file, in groups of the size that Slack allows.
  *
- * A click brings the approval's id alone, so the list is kept in the store when the card is posted.
+ * A click carries only the approval's id, so the list is stored when the card is posted.
  */
 import { z } from "zod";
 import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChange } from "../../../ports/approval.ts";
@@ -26,7 +26,7 @@ const listSchema = z.object({
   moreFiles: z.number(),
   denyLabel: z.string(),
 });
-/** What the form begins with. `files` are in the order of the card, whose indexes are the answer. */
+/** The form's initial contents. The answer holds indexes into `files`, which are in the card's order. */
 export type FileList = z.infer<typeof listSchema>;
 
 const metadataSchema = cardPlaceSchema.extend({ denyLabel: z.string() });
@@ -46,7 +46,7 @@ export function createFileLists(store: Store): FileLists {
   };
 }
 
-/** Undefined for a row whose files can't be chosen. */
+/** Undefined for an item whose files can't be chosen. */
 export function fileListOf(item: ApprovalCard["items"][number]): FileList | undefined {
   const { changes, choices } = item;
   if (changes === undefined || !choices.includes("part")) return undefined;
@@ -77,7 +77,7 @@ export function filesModal(place: CardPlace, { files, moreFiles, denyLabel }: Fi
   };
 }
 
-/** Undefined when it is no modal of ours. */
+/** Undefined for a modal that is not ours. */
 export function readFiles(
   metadata: string,
   values: unknown,
@@ -88,7 +88,7 @@ export function readFiles(
   return { place, parts: chosenIn(values), denyLabel };
 }
 
-/** Puts a sentence under the first group, and leaves the modal open as it is. */
+/** Shows a sentence under the first group, and keeps the modal open. */
 export function filesRefused(text: string): Record<string, unknown> {
   return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, maxErrorLength) } };
 }
@@ -135,7 +135,7 @@ function groupBlocks({ label, entries }: Group, number: number): Block[] {
   ];
 }
 
-/** The end of a path says more than its beginning. Its number leads to the whole of it. */
+/** Keeps the end of a long path. Its number leads to the whole path. */
 function optionOf({ file: { path, detail }, index }: Entry) {
   const number = `${index + 1}. …`;
   const isShort = path.length <= maxOptionLength;

@@ -1,6 +1,6 @@
 /**
- * Clicks on cards and questions, and what is sent from the forms of a card. Each is acknowledged at once; then it is handed
- * in, whatever id and choice it carries, and the person is told what came of it.
+ * Clicks on cards and questions, and submitted forms. Each is acknowledged at once and handed in, whatever id and
+ * choice it carries. Then the person sees the result.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -32,9 +32,9 @@ export interface InteractionsOptions {
 }
 
 export interface Interactions {
-  /** Resolves when the person has been told. */
+  /** Resolves when the person has seen the result. */
   click(body: unknown): Promise<void>;
-  /** What the modal's submission is to be acknowledged with; undefined: close it. */
+  /** Resolves to the acknowledgement of the modal; undefined: close it. */
   submit(body: unknown): Promise<Record<string, unknown> | undefined>;
 }
 
@@ -113,7 +113,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     });
   }
 
-  /** The trigger is good for three seconds, so nothing is asked for before the modal is there. */
+  /** The trigger expires after three seconds, so the modal opens before anything else is requested. */
   async function openForm(choice: FormChoice, click: Click, place: CardPlace): Promise<AnswerReceipt | undefined> {
     const view = await forms.view(choice, place);
     if (view === undefined) return { accepted: false, text: noForm[choice] };

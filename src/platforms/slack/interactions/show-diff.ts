@@ -1,11 +1,11 @@
 /**
- * "Show diff", for the person alone:
+ * Show diff, for the person alone:
  *
- *   1. the modal, at once, because its trigger is good for three seconds
- *   2. the answer, and with it the diff, into the modal
- *   3. a diff that does not fit: as a file into the person's direct messages, and the modal says so and shows the beginning
+ *   1. opens the modal at once, because its trigger expires after three seconds
+ *   2. shows the answer and the diff in it
+ *   3. sends a diff that does not fit as a file by direct message; the modal says so and shows the beginning
  *
- * A file is never shared in a channel. Where there is no modal, words for the person alone take its place.
+ * Never shares a file in a channel. Without a modal, the person gets an ephemeral message.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -37,7 +37,7 @@ const openedSchema = z.object({ view: z.object({ id: z.string() }) });
 const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
 
-/** Resolves when the person has seen what there is. */
+/** Resolves when the person has seen the result. */
 export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: DiffRequest) => Promise<void> {
   async function open(trigger: string | undefined): Promise<string | undefined> {
     const args = { trigger_id: trigger, view: waitingModal() };
@@ -49,27 +49,27 @@ export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: D
     }
   }
 
-  /** False when Slack does not take it. */
+  /** False when Slack refuses the view. */
   async function update(viewId: string, view: Record<string, unknown>): Promise<boolean> {
     try {
       await api.call("views.update", { view_id: viewId, view }, nothing);
       return true;
     } catch (thrown) {
-      // The person has closed it, and does not wait for it any more.
+      // The person closed the modal.
       if (isSlackError(thrown, "not_found")) return true;
       log.warn({ error: messageOf(thrown) }, "could not show a diff in its modal");
       return false;
     }
   }
 
-  /** Resolves to what the person is to be told. */
+  /** Resolves to a sentence for the person. */
   async function sendFile({ userId, channel, thread }: Recipient, { name, text }: DiffFile): Promise<string> {
     const size = `The diff has ${text.length.toLocaleString("en")} characters.`;
     try {
       const place = isDirect(channel)
         ? { channel, thread }
         : { channel: (await api.call("conversations.open", { users: userId }, directSchema)).channel.id, thread: null };
-      // Slack takes no empty files.
+      // Slack refuses empty files.
       const file = await uploadFile(api, { name, bytes: Buffer.from(text || "\n") });
       await shareFiles(api, place, [file]);
       return `${size} I sent you all of it as the file ${name} in our direct messages.`;

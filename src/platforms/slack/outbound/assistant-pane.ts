@@ -1,9 +1,9 @@
 /**
- * What Slack has for agents beside messages:
+ * Slack's features for agents:
  *
- *   - suggestions when a person opens the agent's DM, or a thread of the assistant pane, as older apps have it
- *   - a title for such a thread, made of its first words
- *   - the stop button that Slack shows while a stream runs: it is the command `stop`
+ *   - suggested prompts when a person opens the agent's DM, or a thread of the assistant pane in older apps
+ *   - a title for such a thread, from its first words
+ *   - the stop button that Slack shows during a stream, which runs the command `stop`
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -29,10 +29,10 @@ export interface AssistantPaneOptions {
 export interface AssistantPane {
   /** A thread of the pane was opened. */
   opened(event: unknown): Promise<void>;
-  /** A tab of the app was opened; the one with the messages begins a conversation. */
+  /** A tab of the app was opened. Only the messages tab matters. */
   tabOpened(event: unknown): Promise<void>;
   stopped(event: unknown): Promise<void>;
-  /** Names a thread by the first thing that is said in it. */
+  /** Titles a thread after its first message. */
   said(message: InboundMessage): void;
 }
 
@@ -57,7 +57,7 @@ export function createAssistantPane({
   log,
   now,
 }: AssistantPaneOptions): AssistantPane {
-  /** Threads that have no title yet. */
+  /** Threads without a title. */
   const untitled = createLruMap<true>(1_000);
   const suggestedAt = createLruMap<number>(1_000);
 
@@ -82,7 +82,7 @@ export function createAssistantPane({
       const { channel } = parsed.data;
       if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
       suggestedAt.set(channel, now());
-      // With a thread Slack would ignore them: that is for the older pane alone.
+      // With a thread, Slack ignores the prompts: threads belong to the older pane.
       await suggest({ channel_id: channel });
     },
     async stopped(event) {
@@ -116,8 +116,8 @@ export function createAssistantPane({
 }
 
 /**
- * A stream opens a session, which shows as working until its stream is ended by the app. Where Slack or the person ended the
- * stream, the app has to say that it is over; apps that are no agents have no sessions.
+ * Ends the session that a stream opened, which would otherwise show as working. Needed when Slack or the person ended
+ * the stream. Apps that are not agents have no sessions, so failures are ignored.
  */
 export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
   if (thread === null) return;

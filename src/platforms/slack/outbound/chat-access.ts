@@ -1,8 +1,8 @@
 /**
- * Which channel a tool means, and whether the person it works for may have it there: never more than they see in Slack.
+ * Finds the channel that a tool means, and checks that the requester can see it in Slack.
  *
- * A public channel is seen by every full member; a private one, and any by a guest or a person of another workspace, only by
- * those who are in it. DMs, group DMs too, are never another channel.
+ * Every full member can see a public channel. Guests and people of other workspaces, and everybody for private
+ * channels, must be members of the channel. DMs and group DMs are never accessible from elsewhere.
  */
 import { z } from "zod";
 import { RemoraError } from "../../../lib/errors.ts";
@@ -53,7 +53,7 @@ export function createChatAccess(api: SlackApi, people: People): (place: ChatPla
     return found.id;
   }
 
-  /** The first thing that `pick` finds on a page. */
+  /** The first result of `pick` over all pages. */
   async function pages<Page extends { response_metadata?: { next_cursor?: string | undefined } | undefined }, Found>(
     method: string,
     args: Record<string, unknown>,

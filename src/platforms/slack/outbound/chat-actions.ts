@@ -1,4 +1,7 @@
-/** What tools may do in Slack besides answering: read, post elsewhere, react, open a thread (ports/chat.ts has the rules). */
+/**
+ * What tools can do in Slack besides answering: read, post elsewhere, react, open a thread. The rules are in
+ * ports/chat.ts.
+ */
 import { z } from "zod";
 import { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -38,9 +41,9 @@ const pageSchema = z.object({
 const nothing = z.unknown();
 const maxPages = 10;
 const maxParts = 3;
-/** A post of a job that is tried again is looked for so far back. */
+/** How far back to look for the post of a retried job. */
 const maxSearchAgeMs = 24 * 3_600_000;
-/** Posts of tools, as their metadata names them. */
+/** Marks posts of tools in their metadata. */
 const toolTurn = "tool";
 
 export function createChatActions(options: ChatActionsOptions): ChatActions {
@@ -67,7 +70,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     return { id, name: message.username ?? message.bot_profile?.name ?? id, isBot: true, roles: [] };
   }
 
-  /** Slack gives threads from their beginning, channels from their end. */
+  /** Slack pages threads from their beginning and channels from their end. */
   async function newest({ channel, thread }: FoundPlace, limit: number, before: string | undefined): Promise<Line[]> {
     const range = before === undefined ? {} : { latest: before };
     if (thread === null) {
@@ -96,7 +99,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     });
   }
 
-  /** The same key is looked for before it is posted: a job that is tried again says nothing twice. */
+  /** Looks for the key before posting, so that a retried job posts once. */
   async function postAll(place: FoundPlace, key: string, text: string): Promise<string> {
     const sender = senderIn(place);
     const parts = renderParts(text === "" ? "…" : text);
@@ -163,7 +166,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
   };
 }
 
-/** A message's ts, by its id or by itself; of another channel it is not to be had here. */
+/** Accepts a message id or a bare ts. Rejects messages of other channels. */
 function tsIn(messageId: string, channel: string): string {
   const parsed = parseMessageId(messageId.includes(":") ? messageId : `${channel}:${messageId}`);
   if (parsed !== undefined && parsed.channel === channel) return parsed.ts;
@@ -183,7 +186,7 @@ function nameIn(file: unknown): string[] {
   return parsed.success ? [parsed.data.name] : [];
 }
 
-/** What is readable of blocks; bots often say less in their text. */
+/** The readable text of blocks. Bots often say less in `text`. */
 function blocksText(blocks: readonly unknown[]): string {
   return blocks
     .map((block) => textsIn(block).join(""))

@@ -1,4 +1,4 @@
-/** Slack takes emoji by name. These are the characters that are reacted with; any other goes by its `:name:`. */
+/** Slack needs reactions by name. Maps the usual characters; any other emoji works by its `:name:`. */
 
 const names: Record<string, string> = {
   "👍": "+1",
@@ -133,10 +133,10 @@ const names: Record<string, string> = {
   "🏁": "checkered_flag",
 };
 
-/** Undefined for a character that has no name here. */
+/** Undefined for a character without a name here. */
 export function emojiName(emoji: string): string | undefined {
   const [, name] = /^:?([a-z0-9_+'-]+(?:::skin-tone-[2-6])?):?$/i.exec(emoji.trim()) ?? [];
   if (name !== undefined) return name.toLowerCase();
-  // The presentation selector and the skin tone are no part of the name.
+  // Presentation selectors and skin tones are not part of the name.
   return names[emoji.trim().replace(/[\uFE0F\u{1F3FB}-\u{1F3FF}]/gu, "")];
 }

@@ -1,6 +1,6 @@
 /**
- * Words for one person alone: by the response URL of what they did, which works everywhere and has five uses; else as an
- * ephemeral message in the channel, else in their DM.
+ * Messages for one person alone. Uses the response URL of their click or command, which works everywhere five times;
+ * else an ephemeral message in the channel, or their DM.
  */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
@@ -12,7 +12,7 @@ import { type MessageContent, renderMrkdwn } from "./render.ts";
 import { richText } from "./rich-text.ts";
 import { beginningOf, escapeText } from "./safe-text.ts";
 
-/** Where a person is, and how to answer them there. */
+/** A person, and how to reach them. */
 export interface Recipient {
   userId: string;
   channel: string;
@@ -21,7 +21,7 @@ export interface Recipient {
 }
 
 export interface EphemeralReplies {
-  /** Plain text, shown as it is. */
+  /** Plain text, shown literally. */
   plain(where: Recipient, text: string): Promise<void>;
   /** Standard Markdown. */
   markdown(where: Recipient, markdown: string): Promise<void>;
@@ -45,7 +45,7 @@ export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
     }
   }
 
-  /** In their DM a person has room for a file; false where the agent is not in it. */
+  /** Only in a DM. False elsewhere, and where the agent is not a member. */
   async function sendAsFile({ channel, thread }: Recipient, text: string): Promise<boolean> {
     if (!isDirect(channel)) return false;
     const file = await uploadFile(api, { name: "answer.md", bytes: Buffer.from(text) });
@@ -79,7 +79,7 @@ function tooLong(parts: number): string {
   return `This is the beginning; ${parts - maxResponses + 1} more parts don't fit here. Ask for less at a time.`;
 }
 
-/** False when the address is used up, has expired, or Slack is out of reach. */
+/** False when the URL is used up or expired, or Slack can't be reached. */
 async function respond(url: string, thread: string | null, content: MessageContent): Promise<boolean> {
   const body = {
     response_type: "ephemeral",

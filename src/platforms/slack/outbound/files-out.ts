@@ -1,6 +1,6 @@
 /**
- * Files to a conversation, by Slack's upload in three steps: an address, the bytes, and the completion, which shows all of
- * them as one message. What can't be read or uploaded is said, not left out.
+ * Uploads files in Slack's three steps: get a URL, send the bytes, and complete, which shows all files in one message.
+ * A file that can't be read or uploaded becomes a note.
  */
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
@@ -25,7 +25,7 @@ const nothing = z.unknown();
 const maxFileBytes = 100 * 1024 * 1024;
 const maxUploadMs = 120_000;
 
-/** Reads what tools made; notes are Markdown, one for each that can't be attached. */
+/** `notes`: one line of Markdown for each file that can't be read. */
 export async function readFiles(files: readonly ToolFile[]): Promise<{ found: OutgoingFile[]; notes: string[] }> {
   const found: OutgoingFile[] = [];
   const notes: string[] = [];
@@ -46,7 +46,7 @@ export function notAttached(name: string, thrown: unknown): string {
   return `⚠️ I couldn't attach the file \`${name.replaceAll("`", "'")}\`: ${messageOf(thrown)}`;
 }
 
-/** Brings the bytes to Slack; nobody sees them before `shareFiles`. */
+/** Nobody sees the file before `shareFiles`. */
 export async function uploadFile(api: SlackApi, { name, bytes }: OutgoingFile): Promise<UploadedFile> {
   const length = bytes.byteLength;
   const address = await api.call("files.getUploadURLExternal", { filename: name, length }, addressSchema);

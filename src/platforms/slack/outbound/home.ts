@@ -1,6 +1,6 @@
 /**
- * App Home: how the agent is, what it remembers of the person, and the person's own means over that: see it, take it along,
- * have it forgotten. They are the commands of the same names, so that there is one way to each.
+ * App Home: the agent's status, what it remembers about the person, and buttons to show, export or forget that. The
+ * buttons run the commands of the same names.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -16,11 +16,9 @@ import { maxAnswerMs, maxTextObjectLength, maxViewTitleLength } from "../limits.
 import type { EphemeralReplies } from "./ephemeral-reply.ts";
 import { type Block, renderMrkdwn } from "./render.ts";
 
-/** What a person sees, each a line of Markdown. */
+/** Lines of Markdown. */
 export interface HomePage {
-  /** How the agent is. */
   status: string[];
-  /** What is remembered of the person. */
   memory: string[];
 }
 
@@ -39,7 +37,7 @@ export interface Home {
   opened(event: unknown): Promise<void>;
   /** A button of the tab. */
   click(body: unknown): Promise<void>;
-  /** The modal that asks before forgetting was sent. Resolves to what Slack is answered. */
+  /** The confirmation to forget was submitted. Resolves to the answer for Slack. */
   forget(body: unknown): Promise<Record<string, unknown>>;
 }
 
@@ -55,7 +53,7 @@ const clickSchema = z.object({
 const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
 const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
-/** Of a modal or a tab. */
+/** In a modal or tab. */
 const maxSections = 40;
 const maxSectionLength = maxTextObjectLength - 100;
 
@@ -85,7 +83,7 @@ export function createHome(options: HomeOptions): Home {
     await api.call("views.publish", { user_id: userId, view: { type: "home", blocks } }, nothing);
   }
 
-  /** In the person's DM, where what is theirs may be shown. */
+  /** Runs the command in the person's DM, where private answers belong. */
   async function run(userId: string, name: string, rest: string): Promise<{ text: string; channel: string }> {
     const [{ teamId: team }, by, direct] = await Promise.all([
       identity(),
@@ -107,7 +105,7 @@ export function createHome(options: HomeOptions): Home {
     return opened.view.id;
   }
 
-  /** The trigger is good for three seconds: the modal comes first, and its text when it is there. */
+  /** The trigger expires after three seconds, so the modal opens before its text is ready. */
   async function show(trigger: string, userId: string, name: string): Promise<void> {
     const id = await open(trigger, modal("What I remember", "One moment…"));
     const text = await run(userId, name, "").then((done) => done.text, failureText);

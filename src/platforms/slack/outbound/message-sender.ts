@@ -1,9 +1,9 @@
 /**
- * Messages of the agent in one place: posted once, changed, found again.
+ * Posts, updates and finds the messages of one turn in one place.
  *
- * Posting is not idempotent in Slack, so each post leaves two marks: `try:<key>` in the ledger before it, and metadata with
- * turn and key on the message itself. Where a post may have happened without its ts being known (a crash, a broken
- * connection), it is looked for by these marks before it is made again.
+ * Posting in Slack is not idempotent. So each post leaves two marks: `try:<key>` in the ledger beforehand, and metadata
+ * with turn and key on the message. After a crash or lost connection the sender looks for these marks before it posts
+ * again.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
@@ -16,7 +16,7 @@ import { formatMessageId, parseMessageId } from "../conversation-id.ts";
 import { maxHistoryPage } from "../limits.ts";
 import type { MessageContent } from "./render.ts";
 
-/** Where a message goes. `since`: nothing that is looked for is older. */
+/** `since`: no message of the turn is older. */
 export interface Destination {
   channel: string;
   thread: string | null;
@@ -29,32 +29,35 @@ export interface MessageSenderOptions {
   posts: Posts;
   turnId: string;
   botUserId(): Promise<string>;
-  /** Hears of every new message. */
+  /** Called for every new message. */
   onPosted?(ts: string): Promise<void>;
   log: Log;
   signal: AbortSignal;
 }
 
 export interface MessageSender {
-  /** Reads what was posted already. */
+  /** Loads the posts that were kept. */
   begin(): Promise<void>;
   keys(): string[];
-  /** Posts, unless it has been done: what was found is changed to this content. Resolves to the message's ts. */
+  /** Posts once. A message that already exists is updated to this content. Resolves to the message's ts. */
   post(key: string, content: MessageContent): Promise<string>;
-  /** As `post`, for messages that another method makes; `start` resolves to the ts. What was found stands as it was. */
+  /**
+   * Like `post`, for messages that another method creates; `start` resolves to the ts. An existing message stays as it
+   * is.
+   */
   postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
   update(ts: string, key: string, content: MessageContent): Promise<void>;
   /** Ends a stream that another process left open. */
   endStream(ts: string, key: string): Promise<void>;
   remove(ts: string): Promise<void>;
-  /** The ts of a post, of what was kept or posted here. */
+  /** The ts of a known post. */
   tsOf(key: string): string | undefined;
-  /** The same; a post that was begun and not kept, by a process that ended or in this moment, is looked for. */
+  /** Like `tsOf`, but also looks for a post that was started and not kept. */
   find(key: string): Promise<string | undefined>;
-  /** Goes on every message of a key. */
+  /** For every message of a key. */
   metadata(key: string): Metadata;
   isKept(key: string): boolean;
-  /** Keeps something else under a key. */
+  /** Keeps another value under a key. */
   noted(key: string, value: string): Promise<void>;
 }
 
@@ -136,7 +139,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
         const { turn, key: theirs } = message.metadata.event_payload;
         if (turn === turnId && theirs === key) return message.ts;
       } else if (key.startsWith("text:") && message.user === mine && message.streaming_state !== undefined) {
-        // A stream gets its metadata when it ends; one that has none was left by a process that ended first.
+        // A stream gets metadata when it ends. Without metadata, its process died first.
         stray = message.ts;
       }
     }
@@ -210,7 +213,7 @@ const foundSchema = z.object({
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
 
-/** The messages of a place since then, with their metadata. */
+/** Messages since `since`, with their metadata. */
 async function* messagesOf(api: SlackApi, { channel, thread, since }: Destination) {
   const method = thread === null ? "conversations.history" : "conversations.replies";
   let cursor = "";

@@ -1,14 +1,14 @@
 /**
- * Standard Markdown as mrkdwn, Slack's own markup, for the places that take no markdown block: notifications, answers to
- * commands, and messages whose blocks Slack refuses.
+ * Converts standard Markdown to mrkdwn, Slack's own markup, for places without markdown blocks: notifications, answers
+ * to commands, and messages whose blocks Slack refused.
  *
- * mrkdwn has no headings, tables or nested lists of its own: headings become bold lines, tables aligned text in a code block,
- * lists text with marks. Text is escaped; a character of mrkdwn's that is only text is kept from formatting by a word joiner.
+ * Headings become bold lines, tables become aligned code blocks, and lists become text with marks. Text is escaped. A
+ * word joiner keeps literal mrkdwn characters from formatting.
  */
 import { Lexer, type Token, type Tokens } from "marked";
 import { escapeText, wordJoiner } from "./safe-text.ts";
 
-/** Lets a mark of formatting stand beside a letter, where mrkdwn would not see it. */
+/** Next to a letter, mrkdwn ignores a formatting mark without it. */
 const zeroWidthSpace = "\u200B";
 
 export function toMrkdwn(markdown: string): string {
@@ -49,7 +49,7 @@ function blockText(token: Token): string {
 }
 
 function codeBlock(code: string): string {
-  // Three backticks in it would end it.
+  // Three backticks would end the block.
   const whole = escapeText(code).replaceAll("```", `\`\`${wordJoiner}\``);
   return `\`\`\`\n${whole}\n\`\`\``;
 }
@@ -66,7 +66,7 @@ function listText({ items, ordered, start }: Tokens.List): string {
     .join("\n");
 }
 
-/** The parts of an item stand below each other without blank lines. */
+/** Joins the parts of an item without blank lines. */
 function itemText(tokens: Token[]): string {
   return tokens
     .map(blockText)
@@ -74,7 +74,7 @@ function itemText(tokens: Token[]): string {
     .join("\n");
 }
 
-/** Columns as wide as their longest cell; a table of very wide cells is not padded. */
+/** Pads columns to their longest cell, up to a maximum. */
 function tableText({ header, rows }: Tokens.Table): string {
   const lines = [header, ...rows].map((cells) => cells.map((cell) => plainText(cell.tokens).replace(/\s+/g, " ")));
   const widths = header.map((_, column) => Math.min(40, Math.max(...lines.map((line) => line[column]?.length ?? 0))));
@@ -134,7 +134,7 @@ function childrenOf(token: Token): Token[] {
   return "tokens" in token ? (token.tokens ?? []) : [];
 }
 
-/** Formatting does not reach over line ends. */
+/** Formatting does not span lines. */
 function marked(mark: string, text: string): string {
   return text
     .split("\n")
@@ -142,7 +142,7 @@ function marked(mark: string, text: string): string {
     .join("\n");
 }
 
-/** mrkdwn has no longer fences for code that has a backtick in it. */
+/** mrkdwn has no syntax for code with a backtick in it. */
 function codeSpan(code: string): string {
   if (code.trim() === "" || code.includes("`")) return literal(code);
   return `\`${escapeText(code.replace(/\s+/g, " "))}\``;
@@ -157,7 +157,7 @@ function linkText(href: string, label: string): string {
   return shown.includes("|") ? `${literal(shown)} <${url}>` : `<${url}|${escapeText(shown.replace(/\s+/g, " "))}>`;
 }
 
-/** What is readable of inline tokens, not escaped. */
+/** Readable text of inline tokens, not escaped. */
 function plainText(tokens: Token[]): string {
   return tokens
     .map((token) => {
@@ -175,7 +175,7 @@ function decoded(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|apos|nbsp|#39);/g, (_whole, name: string) => entities[name] ?? "'");
 }
 
-/** Text that is no markup in Markdown must be none in mrkdwn either. */
+/** Text that is literal in Markdown must stay literal in mrkdwn. */
 function literal(text: string): string {
   return escapeText(decoded(text)).replace(/(^|[^\p{L}\p{N}])([*_~`])(?=\S)/gu, `$1$2${wordJoiner}`);
 }

@@ -1,6 +1,6 @@
 /**
- * What a text becomes as messages: Slack's own Markdown in a block, with a short text beside it for notifications and for
- * clients that show no blocks. A part is at most as long as a block may be, as Slack counts it.
+ * Renders a text as messages: Slack's Markdown in a block, plus a short text for notifications and clients without
+ * blocks. Parts fit into a block as Slack counts it.
  */
 import { splitMarkdown } from "../../shared/split-markdown.ts";
 import { maxMarkdownLength, maxUpdateTextBytes } from "../limits.ts";
@@ -12,7 +12,7 @@ export interface MessageContent {
   blocks: Block[];
 }
 
-/** A block of Block Kit as plain JSON. */
+/** A Block Kit block as plain JSON. */
 export type Block = { type: string; [key: string]: unknown };
 
 const maxTextBytes = maxUpdateTextBytes - 100;
@@ -23,17 +23,17 @@ export function renderMessage(markdown: string): MessageContent {
   return { text: shortText(markdown), blocks: [{ type: "markdown", text: safeMarkdown(markdown) }] };
 }
 
-/** Parts that are each at most `limit` characters as they are sent. */
+/** Parts of at most `limit` characters, counted as sent. */
 export function renderParts(markdown: string, limit = maxMarkdownLength): string[] {
   return fitting(markdown, limit, (part) => safeMarkdown(part).length <= limit);
 }
 
-/** The same text without blocks, in parts of at most so many bytes; as many as `text` may have everywhere. */
+/** The text as mrkdwn without blocks. `limit` in bytes; the default fits every method. */
 export function renderMrkdwn(markdown: string, limit = maxTextBytes): string[] {
   return fitting(markdown, limit, (part) => Buffer.byteLength(toMrkdwn(part)) <= limit).map(toMrkdwn);
 }
 
-/** The beginning, well-formed. */
+/** The beginning of the text. */
 export function shortText(markdown: string): string {
   const [first = ""] = renderMrkdwn(beginningOf(markdown, maxShortTextLength));
   return first === "" ? "…" : first;

@@ -1,8 +1,9 @@
 /**
- * One reply in Slack. Each segment is one message (segment.ts); a card or a question is a message of its own between two
- * segments. Calls are taken one after the other, so that nothing overtakes what was said before it.
+ * One reply in Slack. Each segment is one message (segment.ts). A card or question is a message of its own between two
+ * segments. Calls run one after the other, so that nothing overtakes an earlier message.
  *
- * It needs the Web API alone: any process may write it, also one that receives nothing.
+ * Needs only the Web API, so any process can write a reply. The file is over 250 lines because text, cards and
+ * questions share the open segment.
  */
 
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
@@ -33,16 +34,16 @@ export interface ReplyOptions {
   streaming: Streaming;
   forms: CardForms;
   botUserId(): Promise<string>;
-  /** Cards of this process that are being posted: a click may come before their posting is known. */
+  /** Cards that this process is posting. A click may arrive before the post is known. */
   posting: Map<string, Promise<void>>;
-  /** From now on what is said in this thread is for the agent. */
+  /** Makes later messages in this thread messages to the agent. */
   joinThread(channel: string, thread: string): Promise<void>;
   log: Log;
   signal: AbortSignal;
   now: () => number;
 }
 
-/** The place, once it is known what stands there already. */
+/** The state after the posts are loaded. */
 interface Begun {
   sender: MessageSender;
   destination: Destination;
@@ -79,7 +80,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     if (destination === undefined) throw noRoute(target.conversationId, "is not a Slack conversation");
     const { api, botUserId, joinThread, signal } = options;
     const { channel, thread } = destination;
-    // What stands in the channel itself is the beginning of a thread of the agent's.
+    // A message in the channel itself starts one of the agent's threads.
     const onPosted = async (ts: string) => (isDirect(channel) ? undefined : await joinThread(channel, thread ?? ts));
     const sender = createMessageSender({
       api,
@@ -95,7 +96,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return { sender, destination };
   }
 
-  /** The number of cards and questions above it tells a segment from the others, also after a restart. */
+  /** The number of cards and questions above identifies a segment, also after a restart. */
   function openSegment(sender: MessageSender, at: Destination): Segment {
     if (segment !== undefined) return segment;
     const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
@@ -121,7 +122,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
   }
 
-  /** What was shown by a process that ended is left as it is, when nothing more came to it. */
+  /** A text from an earlier process stays as it is when this one added nothing. */
   async function closeSegment(
     { sender, destination }: Begun,
     text: string | undefined,
@@ -155,7 +156,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
   }
 
-  /** Files that can't be shown after all are named below; an answer that was to be one stands there in messages. */
+  /** Names the files that could not be shown. An answer that was to be a file is posted as messages. */
   async function sayInstead(
     sender: MessageSender,
     names: string[],
@@ -199,7 +200,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await showCard(sender, card);
   }
 
-  /** Posts the card's messages, or rewrites those that are there; settled rows need less room, so some may be left over. */
+  /** Posts or updates the card's messages. Settled items need less room, so further messages may be emptied. */
   async function showCard(sender: MessageSender, card: ApprovalCard): Promise<void> {
     const { parts } = cardMessages(card, cardFilesOf(sender, card));
     const keyOf = (index: number) => (index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`);
@@ -233,7 +234,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await options.forms.keep(card);
     await options.forms.drop(card);
     await showCard(sender, card).catch((thrown: unknown) => {
-      // Nobody sees a card that is gone, so nobody has to see how it ended.
+      // Nobody sees a deleted card, so its outcome does not matter.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a settled card");
     });
@@ -269,13 +270,13 @@ function refusedKey({ id }: ApprovalCard): string {
   return `card-files-refused:${id}`;
 }
 
-/** After a restart a file that was refused is tried again. */
+/** After a restart, a refused file is tried again. */
 function cardFilesOf(sender: MessageSender, card: ApprovalCard): CardFiles {
   if (sender.isKept(filesKey(card))) return "shared";
   return sender.isKept(refusedKey(card)) ? "refused" : "awaited";
 }
 
-/** A schedule's turn answers nothing that is in Slack: what it posted is younger than the turn. */
+/** A scheduled turn answers no message in Slack; its posts are younger than the turn. */
 function sinceOf({ messageId }: ReplyTarget): string {
   const message = parseMessageId(messageId);
   if (message !== undefined) return message.ts;

@@ -1,4 +1,4 @@
-/** Rich text blocks. Slack reads no markup in them, so any text may stand there as it is. */
+/** Rich text blocks. Slack reads no markup in them, so they can hold any text. */
 import type { Block } from "./render.ts";
 
 export interface TextElement {

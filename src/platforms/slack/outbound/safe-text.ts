@@ -1,13 +1,12 @@
 /**
- * Text in which none of Slack's control sequences (`<@U…>`, `<!channel>`, `<!subteam^…>`, `<#C…>`, `<https://…|words>`)
- * can form, whatever a model or a person wrote:
+ * Makes text safe from Slack's control sequences (`<@U…>`, `<!channel>`, `<!subteam^…>`, `<#C…>`, `<https://…|words>`):
  *
- *   escapeText     for mrkdwn and `text`: `&`, `<` and `>` as entities, as Slack's reference asks
- *   safeMarkdown   for markdown blocks and streams. Slack reads its own sequences there as well, and shows `&lt;` as `<`;
- *                  in code, where entities stay as they are, a sequence is broken by a word joiner, which has no width
- *   beginningOf    cuts without leaving half of a character; endOf and middleCut do the same
+ *   escapeText     for mrkdwn and `text`: `&`, `<` and `>` become entities, as Slack's reference demands
+ *   safeMarkdown   for markdown blocks and streams. Slack reads its sequences there too, and shows `&lt;` as `<`. In code, where
+ *                  entities stay literal, a word joiner without width breaks a sequence
+ *   beginningOf    cuts outside surrogate pairs, as endOf and middleCut do
  *
- * `&` stays as it is in Markdown: Slack does not read a decoded entity again, and in addresses it would break the query.
+ * Markdown keeps `&`: Slack does not decode twice, and in addresses an entity would break the query.
  */
 import { scanLines } from "../../shared/markdown-lines.ts";
 
@@ -17,17 +16,17 @@ export function escapeText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** The first `most` characters; never half of one, because a request can't hold that. */
+/** The first `most` characters. A request can't hold half a surrogate pair. */
 export function beginningOf(text: string, most: number): string {
   return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "");
 }
 
-/** The last `most` characters; never half of one. */
+/** The last `most` characters. */
 export function endOf(text: string, most: number): string {
   return text.slice(Math.max(0, text.length - most)).replace(/^[\uDC00-\uDFFF]/, "");
 }
 
-/** At most `most` characters: of what is longer the beginning and the longer end, with `…` between them. */
+/** At most `most` characters: the beginning, `…`, and the longer end. */
 export function middleCut(text: string, most: number): string {
   if (text.length <= most) return text;
   const head = Math.floor(most / 3);
@@ -38,10 +37,10 @@ export function unescapeText(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
 
-/** The `<` of what Slack would read as more than text. */
+/** A `<` that Slack would read as a sequence. */
 const sequence =
   /<(?=[@#][A-Z0-9]|!(?:here|channel|everyone|group|subteam|date)\b|(?:https?|mailto|tel|slack):[^<>\n]{0,3000}\|)/gi;
-/** An address that shows itself stays a link. */
+/** A bare address stays a link. */
 const address = /^<https?:\/\/[^\s<>|\\]{1,2000}>/;
 const maxOpeningLength = 3_000;
 
@@ -61,7 +60,7 @@ export function safeMarkdown(markdown: string): string {
   return [...parts, outsideFences(paragraph)].join("");
 }
 
-/** Code spans end where a run of backticks as long as the first one stands in the same line. */
+/** A code span ends at the next run of as many backticks in the same line. */
 function outsideFences(text: string): string {
   let result = "";
   for (let at = 0; at < text.length; ) {
@@ -98,7 +97,7 @@ function brokenUp(code: string): string {
   return code.replace(sequence, `<${wordJoiner}`);
 }
 
-/** A backslash in front is the same wish in Markdown's words, and must not take the ampersand instead. */
+/** A backslash already escapes the `<`. It must not escape the ampersand instead. */
 function escapeOpenings(text: string): string {
   return text.replace(/(\\*)<[^<]*/g, (part: string, slashes: string) => {
     const rest = part.slice(slashes.length + 1);

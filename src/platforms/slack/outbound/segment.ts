@@ -1,11 +1,11 @@
 /**
  * The message of one segment of a reply, from its first words to its final text:
  *
- *   show     the text so far: the first words at once, then as often as Slack allows; only the newest text counts
- *   close    the final text; a text that is too long for a message goes on in a file
+ *   show     the text so far: the first words at once, then as often as the rate limits allow. Only the newest text counts
+ *   close    the final text. A text that is too long continues in a file
  *
- * It grows as a native stream where there is one, else by edits. When a stream ends before its text does (after four
- * minutes, by its size, by Slack) the same message goes on by edits: a segment is one message.
+ * Grows as a native stream if possible, else by edits. When a stream ends early (after four minutes, by size, or by
+ * Slack), edits continue the same message: a segment is always one message.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -20,9 +20,9 @@ export interface SegmentOptions {
   key: string;
   sender: MessageSender;
   rateLimiter: RateLimiter;
-  /** Starts a stream with this text, where there can be one. */
+  /** Starts a stream with this text; undefined when streaming is not possible. */
   startStream(first: string): Promise<Stream | undefined>;
-  /** Shows a status outside the message; absent: it stands under the text. */
+  /** Shows a status outside the message. Absent: the status stands below the text. */
   setStatus?(status: string): Promise<void>;
   log: Log;
   now: () => number;
@@ -32,15 +32,15 @@ export interface Segment {
   /** Resolves when the first words are visible, or at once. Never rejects. */
   show(change: { text?: string; activity?: string }): Promise<void>;
   /**
-   * The final text; undefined: whatever stands there. Nothing is posted for an empty one. Resolves to the text when it did not
-   * fit into a message.
+   * Writes the final text; undefined: keeps what is there. Posts nothing for an empty text. Resolves to the text when
+   * it did not fit into a message.
    */
   close(text: string | undefined): Promise<{ rest: string | undefined }>;
-  /** Writes nothing more; what stands there stays as it is. */
+  /** Writes nothing more, and leaves the message as it is. */
   leave(): Promise<void>;
 }
 
-/** Of the part that stays in the message, beside the words that say where the rest is. */
+/** Leaves room for the note that says where the rest is. */
 const maxHeadLength = maxMarkdownLength - 500;
 const maxFailures = 3;
 const minGapMs: Record<LimitedCall, number> = { append: 600, edit: 1_200, start: 0, status: 500 };
@@ -64,7 +64,7 @@ export function createSegment(options: SegmentOptions): Segment {
     }, waitMs);
   }
 
-  /** One step at a time; what came meanwhile is the next one's. */
+  /** One step at a time. Later changes wait for the next step. */
   function work(): Promise<void> {
     working ??= step()
       .then(() => {
@@ -81,13 +81,13 @@ export function createSegment(options: SegmentOptions): Segment {
     return working;
   }
 
-  /** Where partial texts fail again and again, the final one is waited for. */
+  /** After repeated failures, only the final text is written. */
   function isBehind(): boolean {
     if (isClosed || failures >= maxFailures) return false;
     return visible().text !== shown.text || visible().activity !== shown.activity || wantedStatus() !== status;
   }
 
-  /** What the message itself is to show now. */
+  /** What the message itself should show. */
   function visible() {
     const text = stream === undefined ? headOf(wanted.text) : settledPart(wanted.text);
     return { text, activity: options.setStatus === undefined ? wanted.activity : "" };
@@ -101,7 +101,7 @@ export function createSegment(options: SegmentOptions): Segment {
     return stream === undefined ? "edit" : "append";
   }
 
-  /** The text goes first: nobody waits for a status. */
+  /** The text comes before the status. */
   async function step(): Promise<void> {
     await showText(visible());
     if (wantedStatus() === status || rateLimiter.take("status") > 0) return;
@@ -121,7 +121,7 @@ export function createSegment(options: SegmentOptions): Segment {
   }
 
   async function begin(next: typeof shown): Promise<void> {
-    // Slack takes a status away when something is said below it.
+    // Slack clears a status when a message follows it.
     status = "";
     if (next.text !== "") {
       const first = settledPart(next.text);
@@ -133,7 +133,7 @@ export function createSegment(options: SegmentOptions): Segment {
     markShown(next);
   }
 
-  /** False when the stream is over; the message then goes on by edits. */
+  /** False when the stream is over. Edits then continue the message. */
   async function goOn(open: Stream, text: string): Promise<boolean> {
     const rest = open.isOld() ? undefined : open.next(text);
     if (rest !== undefined && (rest === "" || (await open.append(rest)))) return true;
@@ -162,13 +162,13 @@ export function createSegment(options: SegmentOptions): Segment {
       if (isWhole && rest !== undefined) return;
     } else if (shown.text === text && shown.activity === "") return;
     await sender.update(ts, key, renderMessage(text)).catch(async (thrown: unknown) => {
-      // Somebody has deleted it, or it may not be changed any more.
+      // The message was deleted, or can't be edited any more.
       if (!isSlackError(thrown, "message_not_found", "cant_update_message", "edit_window_closed")) throw thrown;
       await sender.post(`${key}:again`, renderMessage(text));
     });
   }
 
-  /** Without blocks a message is shorter, so what does not fit is posted below it. */
+  /** Without blocks, a message holds less. The rest is posted below it. */
   async function finishAsText(text: string): Promise<void> {
     const [first = "", ...more] = renderMrkdwn(text);
     const ts = sender.tsOf(key);
@@ -212,7 +212,7 @@ export function createSegment(options: SegmentOptions): Segment {
   };
 }
 
-/** As much of the beginning as has room. */
+/** As much of the beginning as fits. */
 function headOf(text: string): string {
   if (text.length <= maxHeadLength && !text.includes("<")) return text;
   return renderParts(text, maxHeadLength)[0] ?? "";

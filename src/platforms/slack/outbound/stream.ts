@@ -1,6 +1,6 @@
 /**
- * One native stream: a message that Slack shows growing. Text can only be added, Slack ends it after five minutes, and it
- * holds 12,000 bytes; what does not fit into these rules is left to edits of the same message.
+ * One native stream: a message that Slack shows growing. Text can only be appended, Slack ends it after five minutes,
+ * and it holds 12,000 bytes. Edits of the same message do the rest.
  */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
@@ -12,11 +12,11 @@ import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface Stream {
   ts: string;
-  /** How the whole text so far goes on: what to append, which may be nothing; undefined when a stream can't show it. */
+  /** What to append to reach this text, possibly nothing; undefined when a stream can't show it. */
   next(markdown: string): string | undefined;
-  /** False when the stream has ended, by Slack or by the person; its session is ended then as well. */
+  /** False when Slack or the person ended the stream. Also ends its session then. */
   append(text: string): Promise<boolean>;
-  /** Ends it with a last piece; false when it had ended before. */
+  /** Ends the stream with a last piece. False when it had already ended. */
   stop(rest: string, metadata: Metadata): Promise<boolean>;
   isOld(): boolean;
 }
@@ -26,7 +26,7 @@ export interface StreamOptions {
   channel: string;
   thread: string | null;
   ts: string;
-  /** What it began with, as it was sent. */
+  /** The text it started with, as sent. */
   first: string;
   now: () => number;
 }
@@ -34,7 +34,7 @@ export interface StreamOptions {
 const nothing = z.unknown();
 const maxBytes = maxStreamBytes - 500;
 const maxStreamMs = streamLifetimeMs - 60_000;
-/** A partial text is shown late rather than never. */
+/** Better a late partial text than none. */
 const patienceMs = 20_000;
 
 export function createStream({ api, channel, thread, ts, first, now }: StreamOptions): Stream {
@@ -82,10 +82,7 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
   };
 }
 
-/**
- * What may be shown now without being taken back later: not the beginning of code, of a mark or of a character that is not
- * whole yet.
- */
+/** The part that will not change its look later: without an unfinished code span, mark or character at the end. */
 export function settledPart(text: string): string {
   const markdown = beginningOf(text, text.length);
   const lineStart = markdown.lastIndexOf("\n") + 1;

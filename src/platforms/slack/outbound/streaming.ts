@@ -1,8 +1,8 @@
 /**
- * Whether a reply can be a native stream, and who it streams to. Slack streams into threads, to one person, who is the
- * author of the message that is answered; everybody else sees the beginning, and the whole when it ends.
+ * Decides whether a reply can be a native stream, and to whom. Slack streams only into threads, and to one person: the
+ * author of the answered message. Everybody else sees the beginning, then the final text.
  *
- * Where Slack says that it can't, replies go by edits for a while, and then it is tried again.
+ * When Slack refuses streams, replies use edits for a while.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -20,9 +20,9 @@ import { beginningOf, safeMarkdown } from "./safe-text.ts";
 import { createStream, type Stream } from "./stream.ts";
 
 export interface Streaming {
-  /** Undefined: not here, or not now. */
+  /** Undefined: not possible here or now. */
   start(beginning: Beginning): Promise<Stream | undefined>;
-  /** Shows a line such as "is thinking" in a thread, outside of any message; undefined where that is not to be had. */
+  /** Shows a status such as "is thinking" in a thread, outside of messages; undefined where that is not possible. */
   statusFor(destination: Destination): ((status: string) => Promise<void>) | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface StreamingOptions {
   mode: "native" | "edits";
   people: People;
   rateLimiter: RateLimiter;
-  /** Who wrote the messages that came in lately, by message id. */
+  /** Authors of recent messages, by message id. */
   authors: LruMap<string>;
   log: Log;
   now: () => number;
@@ -50,7 +50,7 @@ const repliesSchema = z.object({ messages: z.array(z.object({ ts: z.string(), us
 const nothing = z.unknown();
 const maxFirstBytes = maxStreamBytes - 1_000;
 const restMs = 10 * 60_000;
-/** Longer statuses are cut by Slack's own clients. */
+/** Slack's clients cut longer statuses. */
 const maxStatusLength = 90;
 
 export function createStreaming(options: StreamingOptions): Streaming {
@@ -64,7 +64,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
     return { recipient_user_id: userId, recipient_team_id: await people.teamOf(userId) };
   }
 
-  /** Another process has received it. */
+  /** For messages that another process received. */
   async function authorIn({ channel, thread }: Destination, messageId: string): Promise<string | undefined> {
     const message = parseMessageId(messageId);
     if (message === undefined || thread === null) return undefined;
@@ -84,7 +84,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
       key,
       async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, patienceMs: 0 })).ts,
     );
-    // One of before has another text by now, and goes on by edits.
+    // An earlier stream's text has changed since, so edits continue it.
     return isFound
       ? undefined
       : createStream({ api, channel: destination.channel, thread: destination.thread, ts, first, now });
@@ -116,7 +116,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
       return async (status) => {
         const args = { channel_id: channel, thread_ts: thread, status: beginningOf(status, maxStatusLength) };
         await api.call("assistant.threads.setStatus", args, nothing, { patienceMs: 0 }).catch((thrown: unknown) => {
-          // A status is a comfort; without it the answer comes all the same.
+          // A status is optional, so failures are not passed on.
           statusRestUntil = now() + restMs;
           log.info({ error: messageOf(thrown) }, "could not set the status of a thread");
         });

@@ -23,9 +23,7 @@ export interface Fitted {
 /** Maximum length of a line, best first. */
 const lineLengths = [300, 200, 120, 80, 40];
 
-/**
- * At most `room` characters; `room` must be 40 or more. Shortens the lines first, then drops lines and counts them.
- */
+/** At most `room` characters; `room` must be 40 or more. Shortens the lines first, then drops lines and counts them. */
 export function fitLines(lines: CardLine[], room: number): Fitted {
   for (const longest of lineLengths) {
     const text = lines.map((line) => lineText(line, longest)).join("\n");

@@ -1,10 +1,9 @@
 /**
- * Approval cards as messages: one embed per item, one row of buttons per item that can be answered, and a last row
- * for all.
+ * Approval cards as messages: one embed per item, one row of buttons per item that can be answered, and a last row for
+ * all.
  *
- * All texts of a card appear as plain text. A call that is too long shows its head and tail and is attached whole,
- * and the
- * card says so. Where files can't be attached, a call that is not shown whole can't be approved there.
+ * All texts of a card appear as plain text. A call that is too long shows its head and tail and is attached whole, and
+ * the card says so. Where files can't be attached, a call that is not shown whole can't be approved there.
  */
 import type { APIEmbed, APIMessageTopLevelComponent, RawFile } from "discord.js";
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";

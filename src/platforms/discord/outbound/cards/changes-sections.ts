@@ -1,7 +1,6 @@
 /**
- * The sections of a card that asks about changes: files, commands, output, diff. Each takes at most `room`
- * characters; with too
- * little room, it is one line that says what is missing. An empty section is an empty text.
+ * The sections of a card that asks about changes: files, commands, output, diff. Each takes at most `room` characters;
+ * with too little room, it is one line that says what is missing. An empty section is an empty text.
  */
 
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";

@@ -1,7 +1,6 @@
 /**
- * Changes to a folder as the text of a card's item. An open card lists deletions, changes, additions and commands,
- * and shows
- * the diff. A settled card or report is a few lines.
+ * Changes to a folder as the text of a card's item. An open card lists deletions, changes, additions and commands, and
+ * shows the diff. A settled card or report is a few lines.
  */
 
 import { shortenStart } from "../../../../lib/text/shorten.ts";

@@ -1,9 +1,7 @@
 /**
  * Resolves the race between posting a card and settling it. A click may settle a card in another process before its
- * message is
- * known. The settling process notes the card here and then looks for the message; the posting process keeps the
- * message and then
- * looks here. One of them always sees the other.
+ * message is known. The settling process notes the card here and then looks for the message; the posting process keeps
+ * the message and then looks here. One of them always sees the other.
  */
 import type { ApprovalCard } from "../../../../ports/approval.ts";
 import type { Json } from "../../../../ports/message.ts";

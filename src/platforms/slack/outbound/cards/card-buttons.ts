@@ -1,4 +1,4 @@
-/** The buttons of a card's row: exactly those of its choices. A button carries its choice and the approval's id. */
+/** The buttons of a card's item, exactly those of its choices. A button carries its choice and the approval's id. */
 import type { CardItem } from "../../../../ports/approval.ts";
 import type { AnswerChoice } from "../../../../ports/message.ts";
 import { maxButtonLabelLength } from "../../limits.ts";
@@ -27,16 +27,16 @@ export function choiceBlock(item: CardItem): Block {
   };
 }
 
-/** These say yes to something, which has to be seen whole first. */
+/** These approve something, so people must be able to see all of it first. */
 const consents = new Set([choiceActions.approve, choiceActions.edit, choiceActions.allow, choiceActions.part]);
 
-/** The block with the other buttons only; none when there are no others. */
+/** The block reduced to the other buttons; empty when there are none. */
 export function withoutConsent(block: Block): Block[] {
   const elements = (block.elements as Block[]).filter(({ action_id }) => !consents.has(String(action_id)));
   return elements.length === 0 ? [] : [{ ...block, elements }];
 }
 
-/** What the button of a choice is called. */
+/** The label of a choice's button. */
 export function choiceLabel(choice: AnswerChoice, { changes, grantText }: Pick<CardItem, "changes" | "grantText">) {
   switch (choice) {
     case "approve":

@@ -1,11 +1,10 @@
 /**
- * Approve cards in Block Kit: for each row the tool, the whole call, why it asks, and exactly the buttons it offers. A card
- * about changes to a folder (change-blocks.ts) has one row and no heading above it.
+ * Approval cards in Block Kit. Each item shows its tool, the full call, the reasons, and exactly the buttons it offers.
+ * A card about changes to a folder (change-blocks.ts) has one item and no heading.
  *
- * Everything that was written by a model, a person or a skill stands in rich text, where Slack reads no markup at all. A call
- * that is too long for a message is shown by its beginning and its end; the whole of it is a file, and there are no buttons
- * before that file is there. Where it can't be uploaded, the card says so, and nothing that says yes is offered. More rows than
- * a message holds make several messages.
+ * Text from models, people and skills is rich text, in which Slack reads no markup. A call that is too long shows its
+ * beginning and end; the whole call is a file, and buttons appear only once the file is there. If the upload fails, the
+ * card says so and offers nothing that approves. Items that do not fit into one message continue in further ones.
  */
 import type { ApprovalCard, CardItem } from "../../../../ports/approval.ts";
 import { maxBlocksLength, maxMessageBlocks } from "../../limits.ts";
@@ -17,9 +16,9 @@ import { askingChangeBlocks, settledChangeBlocks } from "./change-blocks.ts";
 import { factBlocks } from "./facts-block.ts";
 
 export interface CardMessages {
-  /** At least one; each is one message. */
+  /** At least one, each one message. */
   parts: MessageContent[];
-  /** What is shown in part only. */
+  /** The full texts of what is shortened. */
   files: { name: string; text: string }[];
 }
 
@@ -34,7 +33,7 @@ const maxOriginalLength = 2_500;
 const maxShownHeadLength = 2_000;
 const maxShownTailLength = 1_000;
 
-/** Where what does not fit is: `shared` below the card, `awaited` there soon, or `refused` by Slack. */
+/** The state of the files: `shared` below the card, `awaited`, or `refused` by Slack. */
 export type CardFiles = "shared" | "awaited" | "refused";
 
 export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMessages {
@@ -52,13 +51,13 @@ export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMess
   return { parts, files };
 }
 
-/** A row's block without the buttons that its files do not allow for. */
+/** Removes the buttons that must wait for the files. */
 function offered(block: Block, files: CardFiles): Block[] {
   if (block.type !== "actions" || files === "shared") return [block];
   return files === "awaited" ? [] : withoutConsent(block);
 }
 
-/** What is left of a card's message whose rows stand in another one now. */
+/** Replaces a message whose items moved to another one. */
 export function emptyPart(): MessageContent {
   return { text: "Shown above.", blocks: [richText([italic("This card is shown above.")])] };
 }
@@ -101,7 +100,7 @@ function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
   return [...forAll, richText([plain(card.approversText)]), ...expiry, ...note[files]];
 }
 
-/** Slack shows it in each reader's own time zone. */
+/** Slack shows it in each reader's time zone. */
 function expiryText(expiresAt: number): string {
   const seconds = Math.floor(expiresAt / 1000);
   const fallback = `${new Date(expiresAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
@@ -109,7 +108,7 @@ function expiryText(expiresAt: number): string {
 }
 
 function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: CardMessages["files"]): Block[] {
-  // Nobody reads the whole of what is settled before an answer, so it needs no file.
+  // A settled item needs no file.
   const needed = item.state === "open" ? files : [];
   const subject = item.changes === undefined ? callBlocks(item, index, needed) : changeBlocks(card, item, needed);
   return [...subject, ...(item.choices.length === 0 ? [] : [choiceBlock(item)])];
@@ -162,7 +161,7 @@ function answerBlocks({ choices, grantText, progress }: CardItem): Block[] {
   return [...rule, ...(progress === undefined ? [] : [richText([plain(progress)])])];
 }
 
-/** The whole goes into a file when there is no room for it; `files` absent: it is no longer needed. */
+/** Puts the whole text into a file when it is too long. `files` absent: no file is needed. */
 function shortened(text: string, limit: number, name: string, files: CardMessages["files"] | undefined): string {
   if (text.length <= limit) return text;
   files?.push({ name, text });
@@ -175,7 +174,7 @@ function shortened(text: string, limit: number, name: string, files: CardMessage
   ].join("\n");
 }
 
-/** Rows in as few messages as they fit into; `extra` may come to any of them. */
+/** Packs items into as few messages as possible. `extra` may be added to any of them. */
 function packed(rows: Block[][], extra: Block[]): Block[][] {
   const groups: Block[][] = [[]];
   for (const row of rows) {
@@ -197,7 +196,7 @@ function sizeOf(value: unknown): number {
   );
 }
 
-/** As Slack counts them, as far as that was measured. */
+/** Counts as Slack does, as far as measured. */
 function charactersOf(blocks: Block[]): number {
   return blocks.reduce((sum, block) => sum + blockOverhead + textLength(block), 0);
 }
@@ -220,7 +219,7 @@ function noticeOf({ items, requesterName }: ApprovalCard): string {
   return escapeText(beginningOf(`${names}: ${outcomes}`, maxNotificationLength));
 }
 
-/** The part is in the block's id, because a click tells it: only the first part is the message that is known as the card. */
+/** Clicks carry the block id, so it tells the message. Only the first message is known as the card. */
 function withId(part: number) {
   return (block: Block, index: number): Block => ({ ...block, block_id: `card-${part}-${index}` });
 }

@@ -1,9 +1,9 @@
 /**
- * What a turn changed in its folder, as blocks. While it asks: title, summary, deletions first, commands, the diff. Once it
- * is settled, or where it only reports: one line and a short list.
+ * A turn's changes to its folder, as blocks. An open card shows title, summary, files with deletions first, commands
+ * and the diff. A settled card or report shows one line and a short list.
  *
- * Nothing is cut silently. A diff without room is behind Show diff, or a file below the card where that is not to be had; so
- * is a list of files that is not shown whole.
+ * Nothing is cut silently. A diff without room is behind Show diff, or in a file below the card. A shortened list of
+ * files is in a file too.
  */
 import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/approval.ts";
 import type { Block } from "../render.ts";
@@ -13,7 +13,7 @@ import { choiceLabel } from "./card-buttons.ts";
 
 type Files = { name: string; text: string }[];
 
-/** Together, with 25 files, these leave room in a message (card.ts) for facts, the rule of Allow and who may answer. */
+/** With 25 files, these leave room on the card for facts, the rule of Allow and who may answer. */
 const maxTitleCharacters = 300;
 const maxSummaryCharacters = 500;
 const maxPathCharacters = 110;
@@ -22,7 +22,7 @@ const maxCommands = 8;
 const maxCommandCharacters = 120;
 const maxOutcomeCharacters = 60;
 const maxOutputCharacters = 1_000;
-/** A longer diff makes a card that people scroll past. */
+/** People scroll past a card with a longer diff. */
 const maxDiffCharacters = 4_000;
 const maxReportedFiles = 5;
 const listFile = "changes.txt";
@@ -37,13 +37,13 @@ export const changeActions: readonly ShownChange["action"][] = ["deleted", "chan
 
 export interface AskingChanges {
   requesterName: string;
-  /** Characters that the diff may take on this card. */
+  /** The characters that the diff may take on this card. */
   diffRoom(blocks: Block[]): number;
-  /** What is shown in part only is added here. */
+  /** Collects the full texts of what is shortened. */
   files: Files;
 }
 
-/** Of an item that can still be answered. */
+/** For an open item. */
 export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking: AskingChanges): Block[] {
   const { summary, lastOutput } = changes;
   const blocks = [
@@ -56,7 +56,7 @@ export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking
   return [...blocks, ...diffBlocks(item, changes, asking, blocks)];
 }
 
-/** Of an item that is settled, or that reports what was kept at once. */
+/** For a settled item, or a report about changes that were kept at once. */
 export function settledChangeBlocks({ outcome, state }: CardItem, changes: ShownChanges): Block[] {
   const isKept = state === "approved" || state === "consumed";
   const lines = [
@@ -87,7 +87,7 @@ function fileBlocks(changes: ShownChanges, files: Files): Block[] {
   return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
 }
 
-/** Deletions first, also where there are more files than a card lists. */
+/** Deletions come first, so that a shortened list still has them. */
 function listed({ files, moreFiles }: ShownChanges, most: number): { shown: ShownChange[]; more: number } {
   const ordered = changeActions.flatMap((action) => files.filter((file) => file.action === action));
   const shown = ordered.slice(0, most);
@@ -118,7 +118,7 @@ function reportedLines(changes: ShownChanges): string[] {
   return [...lines, ...(more === 0 ? [] : [`and ${counted(more, "more file")}`])];
 }
 
-/** The latest ones matter most: an earlier failure may be repaired by then. */
+/** Shows the latest commands: an earlier failure may be repaired by then. */
 function commandBlocks(commands: ShownChanges["commands"]): Block[] {
   if (commands.length === 0) return [];
   const shown = commands.slice(-maxCommands);

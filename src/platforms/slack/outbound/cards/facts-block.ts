@@ -1,4 +1,4 @@
-/** What else people must know before they answer, such as the hosts that a call reaches: one bold line each. */
+/** What people should know before they answer, such as the hosts that a call reaches: one bold line each. */
 import type { Block } from "../render.ts";
 import { bold, italic, richText } from "../rich-text.ts";
 import { middleCut } from "../safe-text.ts";
@@ -6,7 +6,7 @@ import { middleCut } from "../safe-text.ts";
 const maxFactCharacters = 300;
 const maxFactsCharacters = 800;
 
-/** Facts without room are named, and all of them go into `files`, under `fileName`. */
+/** Counts the facts without room, and puts all of them into `files` under `fileName`. */
 export function factBlocks(
   facts: readonly string[],
   fileName: string,
