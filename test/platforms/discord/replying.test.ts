@@ -175,6 +175,34 @@ describe("where it is written", () => {
     expect(texts.map(({ content, buttons }) => [content, buttons.length])).toEqual([["It was not allowed.", 0]]);
   });
 
+  test("nor is a question", async () => {
+    discord.channel.permit(discord.bot, { deny: ["SendMessages", "CreatePublicThreads"] });
+    const message = await mentioned();
+    const words = {
+      tool: "deploy_run",
+      question: "Which one?",
+      options: ["staging", "production"],
+      requesterName: "Ann",
+    };
+    const asking = replyTo(message).question({ id: "question-1", target: targetOf(message), ...words });
+    await expect(asking).rejects.toMatchObject({ code: "platform.no-route" });
+    expect(own(discord.ann.dm())).toEqual([]);
+  });
+
+  test("nor is the second message of a card whose channel is closed after the first one", async () => {
+    const message = await mentioned();
+    const path = new RegExp(`/channels/(?:${message.id}|${discord.channel.id})/messages$`);
+    const body = { code: 50_001, message: "Missing Access" };
+    discord.fail({ method: "POST", path, after: 1, times: 10 }, { type: "answer", status: 403, body });
+    const card = createCard(message);
+    const items = [1, 2, 3, 4, 5, 6].flatMap((row) =>
+      card.items.map((item) => ({ ...item, approvalId: `row-${row}` })),
+    );
+    const asking = replyTo(message).ask({ ...card, items });
+    await expect(asking).rejects.toMatchObject({ code: "platform.no-route" });
+    expect(own(discord.ann.dm())).toEqual([]);
+  });
+
   test("a person who takes no DMs can't be reached, and the reply says so", async () => {
     discord.channel.permit(discord.bot, { deny: ["SendMessages", "CreatePublicThreads"] });
     discord.ann.acceptDms(false);
