@@ -7,9 +7,9 @@ import type { ToolFile } from "../../ports/tool.ts";
 import { agent, type ChatMessage, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId, scopeOf } from "./conversation-id.ts";
+import { maxThreadMessages } from "./limits.ts";
 import { attach } from "./reply.ts";
 
-const maxThreadMessages = 500;
 const pageSize = 100;
 
 interface Spot {
@@ -18,7 +18,7 @@ interface Spot {
 }
 
 export function createLocalChatActions(store: ChatStore, channels: readonly string[]): ChatActions {
-  function spotOf({ conversationId, channel }: ChatPlace): Spot {
+  function placeSpot({ conversationId, channel }: ChatPlace): Spot {
     if (channel !== undefined) {
       const name = channel.replace(/^#/, "");
       if (!channels.includes(name)) throw noAccess(`there is no channel ${channel} on the local page`);
@@ -57,7 +57,7 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
 
   return {
     async history(chatPlace, { limit, before }) {
-      const { place, thread } = spotOf(chatPlace);
+      const { place, thread } = placeSpot(chatPlace);
       const viewer = chatPlace.requester.id;
       const end = before === undefined ? undefined : messageIn(store, before, place).sequence;
       const said =
@@ -69,7 +69,7 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
       return said.filter(isSaid).slice(-limit).map(lineOf);
     },
     async post(chatPlace, message) {
-      return { messageId: await post(spotOf(chatPlace), message) };
+      return { messageId: await post(placeSpot(chatPlace), message) };
     },
     async react() {
       throw new RemoraError({
@@ -79,7 +79,7 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
       });
     },
     async openThread(chatPlace, { messageId, name, text, key }) {
-      const { place } = spotOf(chatPlace);
+      const { place } = placeSpot(chatPlace);
       if (place.startsWith("dm:")) throw noAccess("a DM on the local page has no threads");
       const root =
         messageId === undefined

@@ -8,6 +8,7 @@
 import type { Context } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import type { ChatStore } from "./chat-store.ts";
+import { maxEventStreams } from "./limits.ts";
 
 /** Finds changes by other processes. */
 const pollMs = 250;
@@ -15,8 +16,6 @@ const heartbeatMs = 15_000;
 /** A page that is further behind, or ahead because the chat was replaced, must reload everything. */
 const maxCatchUpChanges = 500;
 
-/** All pages share one token, and every stream polls the chat. The process must stay responsive. */
-const maxEventStreams = 100;
 const tooMany = `Too many pages are open (${maxEventStreams}). Close some, or try again later.`;
 
 /** Answers 429 above the limit. Pages retry by themselves. */
@@ -39,14 +38,14 @@ export function createEventStreams(store: ChatStore, signal: AbortSignal) {
   };
 }
 
-interface StreamOf {
+interface ChangeStream {
   store: ChatStore;
   person: string;
   since: number;
   closed: AbortSignal;
 }
 
-async function sendChanges(stream: SSEStreamingApi, { store, person, since, closed }: StreamOf): Promise<void> {
+async function sendChanges(stream: SSEStreamingApi, { store, person, since, closed }: ChangeStream): Promise<void> {
   let revision = since;
   let spokeAt = Date.now();
   await stream.writeSSE({ event: "hello", data: "", retry: 1000 });

@@ -10,10 +10,19 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { AnswerChoice, AnswerReceipt, Attachment, Author, InboundMessage, Scope } from "../../ports/message.ts";
+import type { AnswerChoice, AnswerReceipt, Scope } from "../../ports/message.ts";
 import type { PlatformHandlers } from "../../ports/platform.ts";
 import { askText } from "../shared/ask-text.ts";
-import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
+import {
+  authorOf,
+  inboundOf,
+  keepFiles,
+  personsMessage,
+  receiptFor,
+  type SentFile,
+  storableMessage,
+} from "./build-message.ts";
+import type { Person, StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId } from "./conversation-id.ts";
 import { hasMention, withoutMention } from "./mention.ts";
@@ -32,12 +41,6 @@ export interface Spot {
   person: string;
   place: Scope;
   thread: string | null;
-}
-
-export interface SentFile {
-  name: string;
-  mimeType: string;
-  content: Uint8Array;
 }
 
 export interface Inbound {
@@ -68,9 +71,6 @@ export interface InboundOptions {
   handlers(): PlatformHandlers | undefined;
   log: Log;
 }
-
-/** The model gets the name of a larger image, not its content. */
-const maxImageBytes = 1024 * 1024;
 
 export function createInbound({ store, channels, handlers, log }: InboundOptions): Inbound {
   function connected(): PlatformHandlers {
@@ -150,14 +150,14 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
     async edit(person, id, text) {
       const message = ownMessage(person, id);
       if (text === "") throw new Refusal(400, "The message is empty. To remove it, delete it.");
-      store.put({ ...chatMessageOf(message), text, editedAt: Date.now() });
+      store.put({ ...storableMessage(message), text, editedAt: Date.now() });
       await connected().onEdited("local", id, withoutMention(text));
       return storedBy(store, id);
     },
     async remove(person, id) {
       const message = ownMessage(person, id);
       await connected().onDeleted("local", id);
-      store.put({ ...chatMessageOf(message), text: "", files: [], isDeleted: true });
+      store.put({ ...storableMessage(message), text: "", files: [], isDeleted: true });
     },
     async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts }) {
       const by = authorOf(personOf(person));
@@ -213,77 +213,6 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
       }
     },
   };
-}
-
-function authorOf(person: Person): Author {
-  return { id: person.id, name: person.name, isBot: false, roles: [] };
-}
-
-function personsMessage(
-  said: Pick<ChatMessage, "id" | "place" | "thread" | "text" | "isAddressed"> & { author: Person },
-): ChatMessage {
-  return {
-    ...said,
-    author: { ...said.author, isBot: false },
-    type: "message",
-    at: Date.now(),
-    state: "done",
-    isDeleted: false,
-    activity: "",
-    files: [],
-  };
-}
-
-function receiptFor(
-  said: Pick<ChatMessage, "place" | "thread" | "text"> & { onlyFor?: string; command?: string },
-): ChatMessage {
-  return {
-    ...said,
-    ...{ id: randomUUID(), type: "receipt", author: agent, at: Date.now(), state: "done" },
-    ...{ isAddressed: false, isDeleted: false, activity: "", files: [] },
-  };
-}
-
-function keepFiles(store: ChatStore, messageId: string, files: SentFile[]): ChatFile[] {
-  return files.map(({ name, mimeType, content }, index) => {
-    const file: ChatFile = { id: `${messageId}.${index}`, name, mimeType, bytes: content.byteLength };
-    store.saveFile(file, content);
-    return file;
-  });
-}
-
-function inboundOf(message: StoredMessage, store: ChatStore): InboundMessage {
-  const { id, place, at, isAddressed } = message;
-  // A message outside threads opens its own.
-  const conversation = conversationOf(place, message.thread ?? id);
-  return {
-    id,
-    platform: "local",
-    conversationId: formatConversationId(conversation),
-    scope: place,
-    author: authorOf(message.author),
-    text: withoutMention(message.text),
-    attachments: message.files.map((file) => attachmentOf(file, store)),
-    isAddressed,
-    isDirect: conversation.type === "dm",
-    at,
-  };
-}
-
-function attachmentOf(file: ChatFile, store: ChatStore): Attachment {
-  const { name, mimeType, bytes } = file;
-  const content = Buffer.from(store.file(file.id)?.content ?? []);
-  if (/^image\/(png|jpeg|gif|webp)$/.test(mimeType) && bytes <= maxImageBytes) {
-    return { name, mimeType, bytes, imageBase64: content.toString("base64") };
-  }
-  const text = content.toString("utf8");
-  return text.includes("\0") || text.includes("\uFFFD") ? { name, mimeType, bytes } : { name, mimeType, bytes, text };
-}
-
-/** Without what the store computes. */
-function chatMessageOf(stored: StoredMessage): ChatMessage {
-  const { sequence: _s, revision: _r, replies: _c, lastReplyAt: _l, waitingCards: _w, ...message } = stored;
-  return message;
 }
 
 function storedBy(store: ChatStore, id: string): StoredMessage {

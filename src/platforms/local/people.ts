@@ -3,14 +3,13 @@ import type { Person } from "./chat-message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { Refusal } from "./inbound.ts";
-
-const maxPeople = 50;
+import { maxNameLength, maxPeople } from "./limits.ts";
 
 export function createPerson(store: ChatStore, givenName: string): Person {
   const name = givenName.replace(/\s+/gu, " ").trim();
   const hasLetters = /[\p{L}\p{N}]/u.test(name) && !/\p{C}/u.test(name);
-  if (!hasLetters || name.length > 40)
-    throw new Refusal(400, "A name needs 1 to 40 characters, including a letter or digit.");
+  if (!hasLetters || name.length > maxNameLength)
+    throw new Refusal(400, `A name needs 1 to ${maxNameLength} characters, including a letter or digit.`);
   const people = store.people();
   if (people.length >= maxPeople) throw new Refusal(409, `This chat already has the maximum of ${maxPeople} people.`);
   const taken = new Set([agent.id, ...people.map((person) => person.id)]);

@@ -14,9 +14,11 @@ import type { ReplyTarget } from "../../ports/message.ts";
 import type { Posts, Reply } from "../../ports/platform.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 import type { ToolFile } from "../../ports/tool.ts";
+import { attachmentNote } from "../shared/attachment-note.ts";
 import { agent, type ChatFile, type ChatMessage, type ChatMessageState } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { type LocalConversation, parseConversationId, scopeOf } from "./conversation-id.ts";
+import { maxFileBytes } from "./limits.ts";
 
 export interface LocalReplyOptions {
   store: ChatStore;
@@ -28,7 +30,6 @@ export interface LocalReplyOptions {
 }
 
 const minUpdateIntervalMs = 50;
-const maxFileBytes = 20 * 1024 * 1024;
 
 /** The message of the open segment, as it should look. */
 interface OpenSegment {
@@ -193,7 +194,7 @@ export async function attach(
       store.saveFile(file, await readFile(path));
       attached.push(file);
     } catch (thrown) {
-      notes.push(`⚠️ I couldn't attach the file \`${path.replaceAll("`", "'")}\`: ${messageOf(thrown)}`);
+      notes.push(attachmentNote(name, messageOf(thrown)));
     }
   }
   return { files: attached, notes };

@@ -18,10 +18,12 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { maxShownFiles } from "../../ports/approval.ts";
 import type { Scope } from "../../ports/message.ts";
+import type { SentFile } from "./build-message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createEventStreams } from "./event-stream.ts";
-import { type Inbound, Refusal, type SentFile } from "./inbound.ts";
+import { type Inbound, Refusal } from "./inbound.ts";
+import { maxAttachments, maxBodyBytes, maxThreadMessages, pageSize } from "./limits.ts";
 import { createPerson } from "./people.ts";
 
 export interface RoutesOptions {
@@ -34,10 +36,6 @@ export interface RoutesOptions {
   signal: AbortSignal;
   log: Log;
 }
-
-const maxBodyBytes = 2 * 1024 * 1024;
-const pageSize = 50;
-const maxThreadMessages = 500;
 
 const identifier = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, "8 to 64 letters, digits, _ or -");
 const spot = {
@@ -52,7 +50,7 @@ const bodies = {
     ...spot,
     id: identifier.optional(),
     text: z.string(),
-    attachments: z.array(attachment).max(10).default([]),
+    attachments: z.array(attachment).max(maxAttachments).default([]),
   }),
   edit: z.object({ person: z.string(), text: z.string() }),
   answer: z.object({
@@ -168,7 +166,7 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
 
   app.post("/local/api/messages", (context) =>
     taking(context, bodies.message, async ({ attachments, id, text, ...input }) => {
-      const message = await inbound.say({ ...spotOf(input), id, text, files: attachments.map(sentFile) });
+      const message = await inbound.say({ ...inputSpot(input), id, text, files: attachments.map(sentFile) });
       return context.json({ message }, 202);
     }),
   );
@@ -191,7 +189,7 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
   );
   app.post("/local/api/commands", (context) =>
     taking(context, bodies.command, async ({ name, rest, ...input }) =>
-      context.json({ message: await inbound.command({ ...spotOf(input), name, rest }) }, 202),
+      context.json({ message: await inbound.command({ ...inputSpot(input), name, rest }) }, 202),
     ),
   );
   app.post("/local/api/people", (context) =>
@@ -199,7 +197,7 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
   );
 }
 
-function spotOf(input: {
+function inputSpot(input: {
   person: string;
   channel?: string | undefined;
   dm?: true | undefined;

@@ -100,17 +100,17 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   let receiver: Receiver | undefined;
 
   function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(isFirst: boolean): void } {
-    const tell = createEphemeralReplies(api);
+    const ephemeral = createEphemeralReplies(api);
     const pane = createAssistantPane({ api, handlers, identity, people, log, now });
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
       if (options.ackReaction !== null) acknowledge(api, message, options.ackReaction, log);
     };
     const readFiles = createFileReader({ api, token: access.botToken, ...where, log, signal: ended.signal });
-    const shared = { handlers, api, identity, people, tell, log };
+    const shared = { handlers, api, identity, people, ephemeral, log };
     const inbound = createInbound({
       ...{ ...shared, readFiles, threads, cursors, authors, onTaken, isAllowedBot: options.isAllowedBot },
-      tell: (message, notice) => tellWhy(tell, message, notice),
+      sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
     });
     const catchUp = createCatchUp({ api, cursors, take: inbound.message, log, signal: ended.signal });
     const interactions = createInteractions({ ...shared, forms });
@@ -211,8 +211,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
 }
 
 /** Shown to the author alone in a channel. A thread without replies would not show it. */
-async function tellWhy(
-  tell: ReturnType<typeof createEphemeralReplies>,
+async function sendNotice(
+  ephemeral: ReturnType<typeof createEphemeralReplies>,
   message: InboundMessage,
   notice: Notice,
 ): Promise<void> {
@@ -220,7 +220,7 @@ async function tellWhy(
   const said = parseMessageId(message.id);
   if (place === undefined) return;
   const thread = place.thread === said?.ts ? null : place.thread;
-  await tell.markdown({ userId: message.author.id, channel: place.channel, thread }, notice.text);
+  await ephemeral.markdown({ userId: message.author.id, channel: place.channel, thread }, notice.text);
 }
 
 function acknowledge(api: SlackApi, message: InboundMessage, emoji: string, log: Log): void {

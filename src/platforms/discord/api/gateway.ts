@@ -11,22 +11,13 @@
  * and channels.
  */
 import { once } from "node:events";
-import {
-  Client,
-  type ClientOptions,
-  Events,
-  GatewayDispatchEvents,
-  GatewayIntentBits,
-  type Guild,
-  Options,
-  Partials,
-  Status,
-} from "discord.js";
+import { Client, Events, GatewayDispatchEvents, type Guild, Status } from "discord.js";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import { discordError, isPassing } from "./api.ts";
+import { clientOptions } from "./client-options.ts";
 import { fatalProblem } from "./gateway-problems.ts";
 
 export interface GatewayOptions {
@@ -54,10 +45,7 @@ export interface Gateway {
 }
 
 const pausesMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
-/** A server in an outage must not delay the others. */
-const maxGuildWaitMs = 3_000;
 const maxCloseMs = 2_000;
-const maxRequestMs = 15_000;
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { token, log } = options;
@@ -182,34 +170,6 @@ const heardEvents = [
   GatewayDispatchEvents.ChannelDelete,
   GatewayDispatchEvents.ThreadDelete,
 ] as const;
-
-function clientOptions({ apiUrl, shards }: GatewayOptions): ClientOptions {
-  return {
-    intents: [
-      GatewayIntentBits.Guilds,
-      GatewayIntentBits.GuildMessages,
-      GatewayIntentBits.DirectMessages,
-      GatewayIntentBits.MessageContent,
-    ],
-    partials: [Partials.Channel],
-    ...(shards === "auto" ? { shards } : { shardCount: shards, shards: Array.from({ length: shards }, (_, id) => id) }),
-    // Messages pass through once, so they are not cached. Of people, only the most recent are.
-    makeCache: Options.cacheWithLimits({
-      ...Options.DefaultMakeCacheSettings,
-      MessageManager: 0,
-      ReactionManager: 0,
-      PresenceManager: 0,
-      VoiceStateManager: 0,
-      GuildStickerManager: 0,
-      GuildScheduledEventManager: 0,
-      ThreadMemberManager: 0,
-      UserManager: { maxSize: 500, keepOverLimit: (user) => user.id === user.client.user.id },
-      GuildMemberManager: { maxSize: 100, keepOverLimit: (member) => member.id === member.client.user.id },
-    }),
-    waitGuildTimeout: maxGuildWaitMs,
-    rest: { retries: 0, timeout: maxRequestMs, ...(apiUrl === undefined ? {} : { api: apiUrl }) },
-  };
-}
 
 /** discord.js throws on unexpected events where no caller can catch it, which would end the process. */
 function leaveOutUnreadable({ ws }: Client, log: Log): void {

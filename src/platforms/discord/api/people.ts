@@ -74,10 +74,10 @@ export function createPeople(api: DiscordApi, guilds: () => string[] | undefined
 
 /** With the person's name in that server. */
 export function authorOf(user: APIUser, member?: { nick?: string | null; roles: string[] }): Author {
-  return { id: user.id, name: nameOf(user, member), isBot: user.bot === true, roles: member?.roles ?? [] };
+  return { id: user.id, name: personName(user, member), isBot: user.bot === true, roles: member?.roles ?? [] };
 }
 
-export function nameOf(user: APIUser, member?: { nick?: string | null }): string {
+export function personName(user: APIUser, member?: { nick?: string | null }): string {
   const name = asPlain(member?.nick ?? user.global_name ?? user.username).replace(/\s+/g, " ");
   return name === "" ? user.username : name;
 }

@@ -7,7 +7,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { Attachment } from "../../../ports/message.ts";
-import { nameOf } from "../api/people.ts";
+import { personName } from "../api/people.ts";
 
 const maxTextBytes = 200 * 1024;
 const maxImageBytes = 1024 * 1024;
@@ -32,7 +32,7 @@ export async function readAttachments(message: APIMessage, log: Log): Promise<At
 
 export function quotedMessage({ author, content, attachments }: APIMessage): Attachment {
   const files = attachments.map(({ filename }) => `[file: ${filename}]`);
-  const text = [`${nameOf(author)} (<@${author.id}>) wrote:`, content, ...files]
+  const text = [`${personName(author)} (<@${author.id}>) wrote:`, content, ...files]
     .filter((line) => line !== "")
     .join("\n");
   return textAttachment("the message that this answers", text);

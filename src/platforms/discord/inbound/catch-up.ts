@@ -1,6 +1,6 @@
 /** Finds the places with unread messages when a session starts, because Discord does not resend them. */
 import { type Client, type Guild, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
-import { type Cursors, newerOf } from "./cursors.ts";
+import { type Cursors, newerId } from "./cursors.ts";
 
 /** Discord does not report news in DMs and archived threads, so this many are asked, newest first. */
 const maxQuietPlaces = 100;
@@ -26,7 +26,7 @@ export function placesNotShown(client: Client<true>, cursors: Cursors): string[]
 function hasNews(channel: GuildBasedChannel, cursors: Cursors): boolean {
   if (!channel.isTextBased() || channel.lastMessageId === null) return false;
   const read = cursors.readUpTo(channel.id);
-  if (newerOf(channel.lastMessageId, read) === read) return false;
+  if (newerId(channel.lastMessageId, read) === read) return false;
   const me = channel.guild.members.me;
   const needed = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
   return me !== null && channel.permissionsFor(me).has(needed);

@@ -59,7 +59,7 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
     for (const [id, oldest] of places) {
       if (places.size <= maxPlaces) break;
       places.delete(id);
-      since = newerOf(since, oldest.read);
+      since = newerId(since, oldest.read);
     }
     timer ??= setTimeout(() => void write(), writeAfterMs);
   }
@@ -91,7 +91,7 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
     advance(id, type, messageId) {
       const known = places.get(id);
       const isOwn = known?.type === "own" && type === "thread";
-      put({ id, type: isOwn ? "own" : type, read: newerOf(known?.read ?? "0", messageId) });
+      put({ id, type: isOwn ? "own" : type, read: newerId(known?.read ?? "0", messageId) });
     },
     isOwn: (threadId) => places.get(threadId)?.type === "own",
     markOwn(threadId, messageId) {
@@ -113,7 +113,7 @@ export function snowflakeAt(ms: number): string {
   return String(BigInt(Math.max(0, ms - snowflakeEpochMs)) << 22n);
 }
 
-export function newerOf(one: string, other: string): string {
+export function newerId(one: string, other: string): string {
   return BigInt(one) > BigInt(other) ? one : other;
 }
 

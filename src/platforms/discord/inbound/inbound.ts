@@ -18,9 +18,9 @@ import { codeOfRefusal, type DiscordApi, isPassing, isRefusal } from "../api/api
 import { isThread } from "../api/channels.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import { maxHistoryPage } from "../limits.ts";
-import { type Cursors, newerOf, type PlaceType, snowflakeAt } from "./cursors.ts";
+import { type Cursors, newerId, type PlaceType, snowflakeAt } from "./cursors.ts";
 import { createOrderedQueues } from "./ordered-queue.ts";
-import { type InboundContext, type RawMessage, readInbound, textOf } from "./read-message.ts";
+import { type InboundContext, messageText, type RawMessage, readInbound } from "./read-message.ts";
 
 export interface Inbound {
   add(raw: RawMessage): void;
@@ -58,7 +58,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     const message = await unlessHopeless(raw, () => readInbound(raw, context));
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
-      const thread = message.isAddressed ? threadOf(message) : undefined;
+      const thread = message.isAddressed ? messageThread(message) : undefined;
       // Also before the thread exists: once somebody opens it, its messages belong to this conversation.
       if (thread !== undefined) cursors.markOwn(thread, raw.id);
       onKept(message, notice, raw.channel_id);
@@ -87,7 +87,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
   async function fetchMissed(placeId: string): Promise<void> {
     const oldest = snowflakeAt(Date.now() - maxAwayMs);
     for (let read = 0; read < maxMissedMessages; ) {
-      const after = newerOf(cursors.readUpTo(placeId), oldest);
+      const after = newerId(cursors.readUpTo(placeId), oldest);
       const page = await pageAfter(placeId, after);
       for (const raw of page) await take(raw);
       read += page.length;
@@ -137,7 +137,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     catchUp: (placeId) => addWork(placeId, () => fetchMissed(placeId)),
     edited(raw) {
       addWork(raw.channel_id, async () => {
-        const text = await unlessHopeless(raw, () => textOf(raw, raw.guild_id, context));
+        const text = await unlessHopeless(raw, () => messageText(raw, raw.guild_id, context));
         if (text !== undefined) await handlers.onEdited("discord", raw.id, text);
       });
     },
@@ -151,10 +151,10 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
 }
 
 function byAge(one: RawMessage, other: RawMessage): number {
-  return newerOf(one.id, other.id) === one.id ? 1 : -1;
+  return newerId(one.id, other.id) === one.id ? 1 : -1;
 }
 
-function threadOf({ conversationId }: InboundMessage): string | undefined {
+function messageThread({ conversationId }: InboundMessage): string | undefined {
   const conversation = parseConversationId(conversationId);
   return conversation?.type === "guild" ? (conversation.thread ?? undefined) : undefined;
 }

@@ -10,7 +10,7 @@ import { type APIMessage, type GatewayMessageCreateDispatchData, MessageFlags, M
 import type { Log } from "../../../lib/log.ts";
 import type { Author, InboundMessage } from "../../../ports/message.ts";
 import { type ChannelFacts, type Channels, isThread } from "../api/channels.ts";
-import { authorOf, nameOf, type People } from "../api/people.ts";
+import { authorOf, type People, personName } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, scopeOf } from "../conversation-id.ts";
 import { quotedMessage, readAttachments } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
@@ -54,7 +54,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
     scope: scopeOf(conversation, author.id),
     ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
     author,
-    text: await textOf(raw, guildId, context),
+    text: await messageText(raw, guildId, context),
     attachments: isAddressed ? await attachmentsOf(raw, conversation, context) : [],
     isAddressed,
     isDirect,
@@ -63,13 +63,17 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
 }
 
 /** The text as handed in; also used for edits. */
-export async function textOf(raw: RawMessage, guildId: string | undefined, context: InboundContext): Promise<string> {
+export async function messageText(
+  raw: RawMessage,
+  guildId: string | undefined,
+  context: InboundContext,
+): Promise<string> {
   const own = ownIds(guildId, context);
   const said = isAsk(raw, context) ? raw.content.slice(askMark.length) : withoutLeadingMention(raw.content, own);
   const { channels } = idsIn(said);
   const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
   const names = new Map(facts.flatMap((each) => (each === undefined ? [] : [[each.id, each.name] as const])));
-  const mentioned = new Map(raw.mentions.map((user) => [user.id, nameOf(user, memberIn(user))]));
+  const mentioned = new Map(raw.mentions.map((user) => [user.id, personName(user, memberIn(user))]));
   return readableText(said, {
     user: (id) => mentioned.get(id),
     role: (id) => (guildId === undefined ? undefined : context.roleName(guildId, id)),

@@ -33,7 +33,7 @@ const maxAskLength = maxMessageLength - 100;
 
 function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputApplicationCommandsJSONBody {
   const all = [{ usage: "ask TEXT", description: "ask me something; everybody here can see it" }, ...commands];
-  const named = new Map(all.map((each) => [nameOf(each), each]));
+  const named = new Map(all.map((each) => [usageName(each), each]));
   return {
     name: commandName,
     description: "Talk to Remora and see what it does",
@@ -63,7 +63,7 @@ function isSaid(name: string): boolean {
   return askText(name, "some words") !== undefined;
 }
 
-function nameOf({ usage }: CommandHelp): string {
+function usageName({ usage }: CommandHelp): string {
   return usage.split(" ", 1)[0] ?? usage;
 }
 

@@ -4,7 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { ChatActions, ChatLine } from "../../../ports/chat.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { codeOfRefusal, type DiscordApi, discordError, isLimited } from "../api/api.ts";
-import { authorOf, nameOf } from "../api/people.ts";
+import { authorOf, personName } from "../api/people.ts";
 import { isSnowflake } from "../conversation-id.ts";
 import { askMark } from "../inbound/read-message.ts";
 import { readableText } from "../inbound/readable-text.ts";
@@ -125,7 +125,7 @@ function isWritten({ type }: APIMessage): boolean {
 
 function lineOf(message: APIMessage): ChatLine {
   const { id, author, content, timestamp, attachments, mentions, thread, embeds, interaction_metadata } = message;
-  const names = new Map(mentions.map((user) => [user.id, nameOf(user)]));
+  const names = new Map(mentions.map((user) => [user.id, personName(user)]));
   const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
   const shown = isAsk ? content.slice(askMark.length) : content || embeds.map(({ title }) => title ?? "").join("\n");
   const text = readableText(shown, {

@@ -4,6 +4,7 @@ import type { RawFile } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
+import { attachmentNote } from "../../shared/attachment-note.ts";
 import { maxAttachmentBytes, maxAttachments, maxRequestBytes } from "../limits.ts";
 
 /** Of one message. Leaves room for the rest of the request. */
@@ -25,14 +26,10 @@ export async function readFiles(wanted: ToolFile[]): Promise<ReadFiles> {
         throw new Error(`it has ${formatBytes(size)}, and Discord accepts at most ${formatBytes(maxAttachmentBytes)}`);
       files.push({ name, data: await readFile(path), contentType: mimeType });
     } catch (thrown) {
-      notes.push(notAttached(name, messageOf(thrown)));
+      notes.push(attachmentNote(name, messageOf(thrown)));
     }
   }
   return { files, notes };
-}
-
-export function notAttached(name: string, why: string): string {
-  return `⚠️ I couldn't attach the file \`${name.replaceAll("`", "'")}\`: ${why}`;
 }
 
 /** One batch for each message. */

@@ -21,17 +21,17 @@ export function toDiscordMarkdown(markdown: string): string {
     const line = lines[index] as Line;
     if (line.type === "table-head") {
       const rows = tableFrom(lines, index);
-      converted.push(tableAsText(rows.map((row) => textOf(markdown, row)).filter((_, at) => at !== 1)));
+      converted.push(tableAsText(rows.map((row) => lineText(markdown, row)).filter((_, at) => at !== 1)));
       index += rows.length;
       continue;
     }
-    converted.push(lineAsText(textOf(markdown, line), line));
+    converted.push(lineAsText(lineText(markdown, line), line));
     index++;
   }
   return converted.join("\n");
 }
 
-function textOf(markdown: string, { start, end }: Line): string {
+function lineText(markdown: string, { start, end }: Line): string {
   return markdown.slice(start, end).replace(/\r$/, "");
 }
 

@@ -47,7 +47,7 @@ export function createMessages(api: DiscordApi): Messages {
         ...payload({ ...message }, replyTo === undefined ? {} : { message_reference: reference }, nonce),
         patience,
       });
-      return { id: posted.id, isSame: textOf(posted) === textOf(message) };
+      return { id: posted.id, isSame: visibleText(posted) === visibleText(message) };
     },
     async edit(channelId, messageId, message, patience) {
       const route = Routes.channelMessage(channelId, messageId);
@@ -65,7 +65,7 @@ export function createMessages(api: DiscordApi): Messages {
 }
 
 /** Visible text and buttons. Discord may change blanks. */
-function textOf({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
+function visibleText({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
   const buttons = JSON.stringify(components).match(/"custom_id":"[^"]*"/g) ?? [];
   const texts = [content, ...embeds.flatMap(({ title = "", description = "" }) => [title, description])];
   return [...texts.map((text) => text.replace(/\s+/g, "")), ...buttons].join("\n");

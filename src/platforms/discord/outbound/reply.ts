@@ -12,6 +12,7 @@ import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
+import { attachmentNote } from "../../shared/attachment-note.ts";
 import { createThrottledUpdates } from "../../shared/throttled-updates.ts";
 import { type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
@@ -19,7 +20,7 @@ import type { FormContents } from "../interactions/form-contents.ts";
 import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
 import type { LatestCards } from "./cards/latest-cards.ts";
-import { batchesOf, notAttached, readFiles } from "./files-out.ts";
+import { batchesOf, readFiles } from "./files-out.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
 import { renderAll, renderFinal, renderPartial, withoutStatus } from "./render.ts";
@@ -148,7 +149,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       if (isRefusal(thrown, "blockedByAutoMod", "blockedForLink")) return await settleText(open, [blockedText]);
       const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
       if (!isAboutFiles) throw thrown;
-      const refused = files.map(({ name }) => notAttached(name, messageOf(thrown)));
+      const refused = files.map(({ name }) => attachmentNote(name, messageOf(thrown)));
       await settleText(open, renderAll([whole, ...refused].join("\n\n")));
     } finally {
       typing.stop();
@@ -170,11 +171,11 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function ask(card: ApprovalCard): Promise<void> {
     await begun();
     await options.formContents.keep(card);
-    if (asked.has(`card:${card.id}`)) return await rewrite(await newerOf(card));
+    if (asked.has(`card:${card.id}`)) return await rewrite(await newerCard(card));
     await closeSegment();
     typing.stop();
     await plainerUntilTaken((style) => postCard(card, style));
-    const newer = await newerOf(card);
+    const newer = await newerCard(card);
     if (newer !== card) await rewrite(newer);
     segment = createSegment(cardsPosted(asked), sender, []);
   }
@@ -183,7 +184,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
    * Settled items never reopen, so the card with fewer open items is newer. On a tie, the noted card wins; otherwise
    * undone changes could appear as kept.
    */
-  async function newerOf(card: ApprovalCard): Promise<ApprovalCard> {
+  async function newerCard(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);
     return latest !== undefined && openRows(latest) <= openRows(card) ? latest : card;
   }
@@ -193,7 +194,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   }
 
   async function postCard(card: ApprovalCard, style: CardStyle): Promise<void> {
-    const [first = {}, ...more] = cardMessages(card, { place: { thread: threadOf(target) }, style });
+    const [first = {}, ...more] = cardMessages(card, { place: { thread: targetThread(target) }, style });
     const key = `card:${card.id}`;
     asked.set(key, await sender.post(first, { key, patience: "lasting", isCard: true }));
     if (more.length > 0) await writeCard(card, style);
@@ -203,7 +204,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function writeCard(card: ApprovalCard, style: CardStyle): Promise<void> {
     const firstMessage = asked.get(`card:${card.id}`);
     if (firstMessage === undefined) return;
-    const place = { thread: threadOf(target), firstMessage };
+    const place = { thread: targetThread(target), firstMessage };
     for (const [index, message] of cardMessages(card, { place, style }).entries()) {
       const key = index === 0 ? `card:${card.id}` : `more:${card.id}:${index}`;
       const messageId = asked.get(key);
@@ -221,7 +222,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       typing.stop();
     }
     await plainerUntilTaken(async (style) => {
-      const message = questionMessage(card, threadOf(target), style === "plain");
+      const message = questionMessage(card, targetThread(target), style === "plain");
       if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
       else asked.set(key, await sender.post(message, { key, patience: "lasting", isCard: true }));
     });
@@ -268,7 +269,7 @@ function cardsPosted(asked: Map<string, string>): number {
   return [...asked.keys()].filter((key) => !key.startsWith("more:")).length;
 }
 
-function threadOf({ conversationId }: ReplyTarget): string | null {
+function targetThread({ conversationId }: ReplyTarget): string | null {
   const conversation = parseConversationId(conversationId);
   return conversation?.type === "guild" ? conversation.thread : null;
 }

@@ -3,10 +3,12 @@
  * (`#/general`, `#/general/<message>`, `#/dm`), so that reload and the back button work.
  */
 import { Failure, follow, request } from "./api.js";
+import { attempt, showBanner } from "./banner.js";
 import { countDown } from "./card-view.js";
 import { createChat, isThinking } from "./chat.js";
 import { createComposer } from "./composer.js";
 import { ask, byId, element } from "./dom.js";
+import { emptyView } from "./empty-view.js";
 import { createLogView } from "./log-view.js";
 import { createSidebar } from "./sidebar.js";
 
@@ -64,23 +66,6 @@ function composing(id, spot, log) {
     send: async (said) => taken(await request("POST", "messages", { ...to(), ...said })),
     command: async (command) => taken(await request("POST", "commands", { ...to(), ...command })),
   };
-}
-
-/** Shows a failure's sentence in the banner for a while. */
-async function attempt(work) {
-  try {
-    await work();
-  } catch (thrown) {
-    if (!(thrown instanceof Failure)) throw thrown;
-    showBanner(thrown.message);
-    setTimeout(() => showBanner(""), 6000);
-  }
-}
-
-function showBanner(text) {
-  const banner = byId("banner");
-  banner.textContent = text;
-  banner.hidden = text === "";
 }
 
 async function load(person) {
@@ -178,7 +163,7 @@ function renderPlace(name, isDirect) {
       text: "Older messages",
       onclick: () => attempt(loadOlder),
     });
-  const empty = emptyView(name, isDirect);
+  const empty = emptyView(name, isDirect, (text) => composers.place.write(text));
   const thinking = isDirect && isThinking(messages);
   logs.place.render(`${facts.me.id} ${open.place}`, messages, {
     me: facts.me,
@@ -209,33 +194,6 @@ function renderThread(name) {
     hint: "",
     isMentionOffered: false,
   });
-}
-
-function emptyView(name, isDirect) {
-  const prefix = isDirect ? "" : "@remora ";
-  const tries = [
-    ["help", "see what Remora can do"],
-    ["run touch hello.txt", "run a command; you can undo its changes"],
-  ].map(([text, about]) =>
-    element(
-      "button",
-      { type: "button", class: "try", onclick: () => composers.place.write(prefix + text) },
-      element("code", { text: prefix + text }),
-      element("span", { text: about }),
-    ),
-  );
-  return element(
-    "div",
-    { class: "empty" },
-    element("img", { src: "/local/page/remora.svg", alt: "" }),
-    element("h2", { text: isDirect ? "Just the two of you" : `This is ${name}` }),
-    element("p", {
-      text: isDirect
-        ? "You don't need to mention Remora here. Try:"
-        : "Mention the agent to get an answer in a thread. Try:",
-    }),
-    element("div", { class: "tries" }, ...tries),
-  );
 }
 
 async function speakAs(id) {

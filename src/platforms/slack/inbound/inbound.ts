@@ -10,6 +10,7 @@
  * Events arrive in any order and may repeat, so a message known to be edited or deleted is handled as such.
  */
 import { messageOf } from "../../../lib/errors.ts";
+import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
 import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/message.ts";
@@ -34,7 +35,7 @@ export interface InboundOptions {
   authors: LruMap<string>;
   isAllowedBot(id: string): boolean;
   /** Shows why a message gets no answer, to its author alone if possible. */
-  tell(message: InboundMessage, notice: Notice): Promise<void>;
+  sendNotice(message: InboundMessage, notice: Notice): Promise<void>;
   /** Called when a message for the agent is kept. */
   onTaken(message: InboundMessage): void;
   log: Log;
@@ -56,7 +57,7 @@ export function createInbound(options: InboundOptions): Inbound {
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   /** Recent edits and deletions. */
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
-  const underWay = new Map<string, Promise<void>>();
+  const oneAtATime = createKeyedMutex();
   /** Cached, so that a message takes its place in the order without waiting. */
   let known: Identity | undefined;
 
@@ -153,7 +154,7 @@ export function createInbound(options: InboundOptions): Inbound {
       if (thread !== null) await threads.join(event.channel, thread);
       return options.onTaken(message);
     }
-    await options.tell(message, notice).catch((thrown: unknown) => {
+    await options.sendNotice(message, notice).catch((thrown: unknown) => {
       log.warn({ message: message.id, error: messageOf(thrown) }, "could not tell a person why they get no answer");
     });
   }
@@ -186,15 +187,8 @@ export function createInbound(options: InboundOptions): Inbound {
    * Keeps the order within a conversation: an answer never overtakes its question, nor an edit its message. A message
    * that arrives as both `message` and `app_mention` is handled one after the other.
    */
-  async function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
-    const place = `${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`;
-    const before = underWay.get(place) ?? Promise.resolve();
-    const mine = before.then(work);
-    const settled = mine.catch(() => {});
-    underWay.set(place, settled);
-    await mine.finally(() => {
-      if (underWay.get(place) === settled) underWay.delete(place);
-    });
+  function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
+    return oneAtATime(`${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`, work);
   }
 
   return {

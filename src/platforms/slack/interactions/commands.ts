@@ -27,7 +27,7 @@ export interface CommandsOptions {
   people: People;
   threads: Threads;
   authors: LruMap<string>;
-  tell: EphemeralReplies;
+  ephemeral: EphemeralReplies;
   onTaken(message: InboundMessage): void;
   log: Log;
 }
@@ -46,9 +46,9 @@ const postedSchema = z.object({ ts: z.string() });
 const nothing = z.unknown();
 
 export function createCommands(options: CommandsOptions): Commands {
-  const { handlers, api, identity, people, threads, authors, tell, log } = options;
+  const { handlers, api, identity, people, threads, authors, ephemeral, log } = options;
 
-  async function ask(channel: string, author: Author, text: string, where: Recipient): Promise<void> {
+  async function ask(channel: string, author: Author, text: string, recipient: Recipient): Promise<void> {
     const self = await identity();
     const ts = await postQuestion(channel, author, text);
     const isDm = isDirect(channel);
@@ -66,7 +66,7 @@ export function createCommands(options: CommandsOptions): Commands {
       const notice = await handlers.onMessage(message);
       if (notice === undefined) return options.onTaken(message);
       await api.call("chat.delete", { channel, ts }, nothing);
-      await tell.markdown(where, notice.text);
+      await ephemeral.markdown(recipient, notice.text);
     } catch (thrown) {
       await api.call("chat.delete", { channel, ts }, nothing).catch(() => {});
       throw thrown;
@@ -87,7 +87,7 @@ export function createCommands(options: CommandsOptions): Commands {
     return (await api.call("chat.postMessage", { channel, ...content, ...silent }, postedSchema, { isOnce: true })).ts;
   }
 
-  async function run(channel: string, by: Author, name: string, rest: string, where: Recipient): Promise<void> {
+  async function run(channel: string, by: Author, name: string, rest: string, recipient: Recipient): Promise<void> {
     const { teamId: team } = await identity();
     const command: InboundCommand = {
       platform: "slack",
@@ -97,12 +97,12 @@ export function createCommands(options: CommandsOptions): Commands {
       ...{ name, rest, by, at: Date.now() },
     };
     const receipt = await handlers.onCommand(command);
-    await tell.markdown(where, receipt.text);
+    await ephemeral.markdown(recipient, receipt.text);
   }
 
   return async (body) => {
     const { channel_id: channel, user_id: userId, text, response_url: responseUrl } = schema.parse(body);
-    const where = { userId, channel, thread: null, responseUrl };
+    const recipient = { userId, channel, thread: null, responseUrl };
     const [, name = "", raw = ""] = /^\s*(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
     try {
       const self = await identity();
@@ -110,11 +110,11 @@ export function createCommands(options: CommandsOptions): Commands {
       const rest = await readText(raw, { botUserId: self.userId, nameOf: people.nameOf });
       const command = name.toLowerCase();
       const said = askText(command, rest);
-      if (said !== undefined) await ask(channel, by, said, where);
-      else await run(channel, by, command, rest, where);
+      if (said !== undefined) await ask(channel, by, said, recipient);
+      else await run(channel, by, command, rest, recipient);
     } catch (thrown) {
       log.error({ command: name.slice(0, 40), error: messageOf(thrown) }, "a slash command failed");
-      await tell.plain(where, failureText(thrown)).catch(() => {});
+      await ephemeral.plain(recipient, failureText(thrown)).catch(() => {});
     }
   };
 }

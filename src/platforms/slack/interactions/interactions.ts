@@ -27,7 +27,7 @@ export interface InteractionsOptions {
   identity(): Promise<Identity>;
   people: People;
   forms: CardForms;
-  tell: EphemeralReplies;
+  ephemeral: EphemeralReplies;
   log: Log;
 }
 
@@ -71,7 +71,7 @@ const noForm: Record<FormChoice, string> = {
 const unknownButton = "This button no longer works, so nothing changed.";
 
 export function createInteractions(options: InteractionsOptions): Interactions {
-  const { handlers, api, identity, people, forms, tell, log } = options;
+  const { handlers, api, identity, people, forms, ephemeral, log } = options;
   const showDiff = createShowDiff(options);
 
   async function placeOf(click: Click) {
@@ -140,9 +140,12 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     }
   }
 
-  function tellQuietly(where: Recipient, text: string): Promise<void> {
-    return tell.plain(where, text).catch((thrown: unknown) => {
-      log.warn({ person: where.userId, error: messageOf(thrown) }, "could not tell a person the result of their click");
+  function sendQuietly(recipient: Recipient, text: string): Promise<void> {
+    return ephemeral.plain(recipient, text).catch((thrown: unknown) => {
+      log.warn(
+        { person: recipient.userId, error: messageOf(thrown) },
+        "could not tell a person the result of their click",
+      );
     });
   }
 
@@ -153,7 +156,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       const click = parsed.data;
       const { user, channel, container, response_url: responseUrl } = click;
       const thread = container.thread_ts ?? click.message?.thread_ts ?? null;
-      const where = {
+      const recipient = {
         userId: user.id,
         channel: channel.id,
         thread,
@@ -161,7 +164,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       };
       if (choices.get(click.actions[0]?.action_id ?? "") === "diff") {
         const answer = async () => (await handInSafely(click)) ?? { accepted: false, text: notTaken };
-        return await showDiff({ where, trigger: click.trigger_id, answer }).catch((thrown: unknown) =>
+        return await showDiff({ recipient, trigger: click.trigger_id, answer }).catch((thrown: unknown) =>
           log.warn({ person: user.id, error: messageOf(thrown) }, "could not show a person a diff"),
         );
       }
@@ -170,9 +173,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
         maxAnswerMs,
         handed.then(() => true),
       );
-      if (isInTime !== true) await tellQuietly(where, takesLonger);
+      if (isInTime !== true) await sendQuietly(recipient, takesLonger);
       const receipt = await handed;
-      if (receipt !== undefined) await tellQuietly(where, receipt.text);
+      if (receipt !== undefined) await sendQuietly(recipient, receipt.text);
     },
     async submit(body) {
       const parsed = submissionSchema.safeParse(body);
@@ -186,7 +189,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       const inTime = await withTimeout(maxAnswerMs, answered);
       if (inTime?.accepted === false) return refused(inTime.text);
       const { channel, thread } = place;
-      void answered.then((receipt) => tellQuietly({ userId: user.id, channel, thread }, receipt.text));
+      void answered.then((receipt) => sendQuietly({ userId: user.id, channel, thread }, receipt.text));
       return undefined;
     },
   };

@@ -20,12 +20,12 @@ import { beginningModal, diffModal, noteModal, waitingModal } from "./diff-modal
 
 export interface ShowDiffOptions {
   api: SlackApi;
-  tell: EphemeralReplies;
+  ephemeral: EphemeralReplies;
   log: Log;
 }
 
 export interface DiffRequest {
-  where: Recipient;
+  recipient: Recipient;
   trigger: string | undefined;
   /** Must not reject. */
   answer(): Promise<AnswerReceipt>;
@@ -38,7 +38,7 @@ const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
 
 /** Resolves when the person has seen the result. */
-export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: DiffRequest) => Promise<void> {
+export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (request: DiffRequest) => Promise<void> {
   async function open(trigger: string | undefined): Promise<string | undefined> {
     const args = { trigger_id: trigger, view: waitingModal() };
     try {
@@ -79,21 +79,21 @@ export function createShowDiff({ api, tell, log }: ShowDiffOptions): (request: D
     }
   }
 
-  async function show(viewId: string | undefined, where: Recipient, receipt: AnswerReceipt): Promise<void> {
+  async function show(viewId: string | undefined, recipient: Recipient, receipt: AnswerReceipt): Promise<void> {
     const { text, file } = receipt;
     if (file === undefined) {
-      if (viewId === undefined || !(await update(viewId, noteModal(text)))) await tell.plain(where, text);
+      if (viewId === undefined || !(await update(viewId, noteModal(text)))) await ephemeral.plain(recipient, text);
       return;
     }
     const whole = diffModal({ ...receipt, file });
     if (viewId !== undefined && whole !== undefined && (await update(viewId, whole))) return;
-    const note = await sendFile(where, file);
+    const note = await sendFile(recipient, file);
     const isShown = viewId !== undefined && (await update(viewId, beginningModal(note, file.text)));
-    if (!isShown) await tell.plain(where, note);
+    if (!isShown) await ephemeral.plain(recipient, note);
   }
 
-  return async ({ where, trigger, answer }) => {
+  return async ({ recipient, trigger, answer }) => {
     const viewId = await open(trigger);
-    await show(viewId, where, await answer());
+    await show(viewId, recipient, await answer());
   };
 }

@@ -9,13 +9,13 @@ import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
+import { shorten } from "../../../lib/text/shorten.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId, isDirect, parseConversationId, scopeOf } from "../conversation-id.ts";
-import { beginningOf } from "./safe-text.ts";
 
 export interface AssistantPaneOptions {
   api: SlackApi;
@@ -104,8 +104,7 @@ export function createAssistantPane({
       const key = `${place?.channel}:${place?.thread}`;
       if (place === undefined || place.thread === null || !untitled.has(key)) return;
       untitled.delete(key);
-      const line = text.replace(/\s+/g, " ").trim();
-      const title = line.length > maxTitleLength ? `${beginningOf(line, maxTitleLength - 1)}…` : line;
+      const title = shorten(text.replace(/\s+/g, " ").trim(), maxTitleLength);
       if (title === "") return;
       const args = { channel_id: place.channel, thread_ts: place.thread, title };
       api.call("assistant.threads.setTitle", args, nothing).catch((thrown: unknown) => {

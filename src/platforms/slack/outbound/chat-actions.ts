@@ -3,10 +3,11 @@
  * ports/chat.ts.
  */
 import { z } from "zod";
-import { RemoraError } from "../../../lib/errors.ts";
+import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { ChatActions, ChatLine } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
+import { attachmentNote } from "../../shared/attachment-note.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
@@ -18,7 +19,7 @@ import type { Threads } from "../inbound/threads.ts";
 import { maxHistoryPage } from "../limits.ts";
 import { createChatAccess, type FoundPlace } from "./chat-access.ts";
 import { emojiName } from "./emoji.ts";
-import { notAttached, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import { readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
 import { createMessageSender, type MessageSender } from "./message-sender.ts";
 import { renderMessage, renderParts } from "./render.ts";
 
@@ -136,7 +137,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
       for (const file of readable) {
         await uploadFile(api, file).then(
           (done) => uploaded.push(done),
-          (thrown: unknown) => notes.push(notAttached(file.name, thrown)),
+          (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
         );
       }
       const ts = await postAll(found, key, [text, ...notes].filter(Boolean).join("\n\n"));

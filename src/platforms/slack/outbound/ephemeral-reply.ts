@@ -22,9 +22,9 @@ export interface Recipient {
 
 export interface EphemeralReplies {
   /** Plain text, shown literally. */
-  plain(where: Recipient, text: string): Promise<void>;
+  plain(recipient: Recipient, text: string): Promise<void>;
   /** Standard Markdown. */
-  markdown(where: Recipient, markdown: string): Promise<void>;
+  markdown(recipient: Recipient, markdown: string): Promise<void>;
 }
 
 const nothing = z.unknown();
@@ -33,10 +33,11 @@ const maxPlainLength = 3_000;
 const maxNotificationLength = 700;
 
 export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
-  async function show(where: Recipient, content: MessageContent): Promise<void> {
-    if (where.responseUrl !== undefined && (await respond(where.responseUrl, where.thread, content))) return;
-    const { channel, userId: user } = where;
-    const place = { channel, ...(where.thread === null ? {} : { thread_ts: where.thread }) };
+  async function show(recipient: Recipient, content: MessageContent): Promise<void> {
+    if (recipient.responseUrl !== undefined && (await respond(recipient.responseUrl, recipient.thread, content)))
+      return;
+    const { channel, userId: user } = recipient;
+    const place = { channel, ...(recipient.thread === null ? {} : { thread_ts: recipient.thread }) };
     if (isDirect(channel)) {
       const silent = { unfurl_links: false, unfurl_media: false };
       await api.call("chat.postMessage", { ...place, ...silent, ...content }, nothing, { isOnce: true });
@@ -59,18 +60,18 @@ export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
   }
 
   return {
-    async plain(where, text) {
+    async plain(recipient, text) {
       const shown = text === "" ? "Done." : beginningOf(text, maxPlainLength);
-      await show(where, {
+      await show(recipient, {
         text: escapeText(beginningOf(shown, maxNotificationLength)),
         blocks: [richText([{ type: "text", text: shown }])],
       });
     },
-    async markdown(where, markdown) {
+    async markdown(recipient, markdown) {
       const parts = renderMrkdwn(markdown);
-      if (parts.length > maxResponses && (await sendAsFile(where, markdown))) return;
+      if (parts.length > maxResponses && (await sendAsFile(recipient, markdown))) return;
       const cut = parts.length > maxResponses ? [...parts.slice(0, maxResponses - 1), tooLong(parts.length)] : parts;
-      for (const text of cut.length === 0 ? ["Done."] : cut) await show(where, { text, blocks: [] });
+      for (const text of cut.length === 0 ? ["Done."] : cut) await show(recipient, { text, blocks: [] });
     },
   };
 }

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
+import { attachmentNote } from "../../shared/attachment-note.ts";
 import type { SlackApi } from "../api/api.ts";
 
 export interface OutgoingFile {
@@ -36,14 +37,10 @@ export async function readFiles(files: readonly ToolFile[]): Promise<{ found: Ou
       if (size === 0) throw new Error("it is empty, and Slack does not accept empty files");
       found.push({ name: basename(name), bytes: await readFile(path) });
     } catch (thrown) {
-      notes.push(notAttached(path, thrown));
+      notes.push(attachmentNote(name, messageOf(thrown)));
     }
   }
   return { found, notes };
-}
-
-export function notAttached(name: string, thrown: unknown): string {
-  return `⚠️ I couldn't attach the file \`${name.replaceAll("`", "'")}\`: ${messageOf(thrown)}`;
 }
 
 /** Nobody sees the file before `shareFiles`. */

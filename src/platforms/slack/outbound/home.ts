@@ -29,7 +29,7 @@ export interface HomeOptions {
   people: People;
   page(person: Author): Promise<HomePage>;
   commands(): { usage: string; description: string }[];
-  tell: EphemeralReplies;
+  ephemeral: EphemeralReplies;
   log: Log;
 }
 
@@ -58,7 +58,7 @@ const maxSections = 40;
 const maxSectionLength = maxTextObjectLength - 100;
 
 export function createHome(options: HomeOptions): Home {
-  const { api, handlers, identity, people, tell, log } = options;
+  const { api, handlers, identity, people, ephemeral, log } = options;
 
   async function publish(userId: string): Promise<void> {
     const person = await people.author(userId);
@@ -114,7 +114,7 @@ export function createHome(options: HomeOptions): Home {
 
   async function send(userId: string): Promise<void> {
     const { text, channel } = await run(userId, "export", "");
-    await tell.markdown({ userId, channel, thread: null }, text);
+    await ephemeral.markdown({ userId, channel, thread: null }, text);
   }
 
   async function forgetNow(userId: string): Promise<string> {
@@ -127,10 +127,10 @@ export function createHome(options: HomeOptions): Home {
     }
   }
 
-  async function tellLate(userId: string, text: string): Promise<void> {
+  async function sendLate(userId: string, text: string): Promise<void> {
     try {
       const direct = await api.call("conversations.open", { users: userId }, directSchema);
-      await tell.markdown({ userId, channel: direct.channel.id, thread: null }, text);
+      await ephemeral.markdown({ userId, channel: direct.channel.id, thread: null }, text);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "could not tell a person the result of their click in App Home");
     }
@@ -159,14 +159,14 @@ export function createHome(options: HomeOptions): Home {
         }
       } catch (thrown) {
         log.warn({ error: messageOf(thrown) }, "an App Home button failed");
-        await tellLate(user.id, failureText(thrown));
+        await sendLate(user.id, failureText(thrown));
       }
     },
     async forget(body) {
       const { user } = submittedSchema.parse(body);
       const forgetting = forgetNow(user.id);
       const text = await withTimeout(maxAnswerMs, forgetting);
-      if (text === undefined) void forgetting.then((late) => tellLate(user.id, late));
+      if (text === undefined) void forgetting.then((late) => sendLate(user.id, late));
       return {
         response_action: "update",
         view: modal("Forget me", text ?? "Working on it. I'll message you when it's done."),

@@ -7,19 +7,21 @@
  */
 
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
+import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { ApprovalCard } from "../../../ports/approval.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
+import { attachmentNote } from "../../shared/attachment-note.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
-import { notAttached, type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
 import { renderMessage, renderParts } from "./render.ts";
@@ -57,15 +59,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
     thread: place.thread,
     since: sinceOf(target),
   };
+  const oneAtATime = createKeyedMutex();
   let begun: Promise<Begun> | undefined;
   let segment: Segment | undefined;
-  let last: Promise<unknown> = Promise.resolve();
   let latestText: string | undefined;
 
   function inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = last.then(work);
-    last = result.catch(() => {});
-    return result;
+    return oneAtATime(target.turnId, work);
   }
 
   function begin(): Promise<Begun> {
@@ -142,7 +142,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     for (const file of areShared ? [] : found) {
       await uploadFile(options.api, file).then(
         (done) => uploaded.push(done),
-        (thrown: unknown) => notes.push(notAttached(file.name, thrown)),
+        (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
       );
     }
     const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"));
@@ -164,7 +164,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     thrown: unknown,
   ): Promise<void> {
     if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw thrown;
-    const notes = names.map((name) => notAttached(name, thrown));
+    const notes = names.map((name) => attachmentNote(name, messageOf(thrown)));
     const parts = renderParts([...notes, ...(rest === undefined ? [] : [rest])].join("\n\n"));
     for (const [index, part] of parts.entries()) await sender.post(`instead:${index}`, renderMessage(part));
   }

@@ -108,7 +108,7 @@ function shownRow({ item, number }: Row, room: number, canAttach: boolean) {
 function embedFor({ item, number }: Row, isOne: boolean, text: string): APIEmbed {
   const label = isOne ? "" : `${number}. `;
   return {
-    title: label + titleOf(item, isOne ? maxTitleLength : maxTitleLengthOfSeveral),
+    title: label + itemTitle(item, isOne ? maxTitleLength : maxTitleLengthOfSeveral),
     ...(text === "" ? {} : { description: text }),
     color: colors[item.state],
   };
@@ -129,7 +129,7 @@ const colors: Record<ApprovalState, number> = {
 };
 
 /** In a title about changes, the counts at the end matter more than the folder's name at the start. */
-function titleOf({ tool, times, changes }: CardItem, longest: number): string {
+function itemTitle({ tool, times, changes }: CardItem, longest: number): string {
   if (changes !== undefined) return escapePlain(shortenStart(changes.title, longest));
   return shorten(`Approval: ${escapePlain(tool)}${times > 1 ? ` (${times} identical calls)` : ""}`, maxCallTitleLength);
 }

@@ -49,7 +49,7 @@ type Command = ShownChanges["commands"][number];
 /** Shows the last commands when there are too many. */
 export function commandSection(commands: Command[], room: number): Fitted {
   if (commands.length === 0) return nothing;
-  const titled = (missing: number) => titleOf("Commands", missing, "before them");
+  const titled = (missing: number) => sectionTitle("Commands", missing, "before them");
   const most = room - codeBlock("").length - titled(1_000_000).length - 1;
   const { lines, longest } = linesOf(commands, commandLine, most);
   const shown = linesWithin(lines.toReversed(), most).toReversed();
@@ -75,7 +75,8 @@ export interface TextOptions {
 export function textSection(title: string, text: string, options: TextOptions): Fitted {
   const { room, keeps, language = "", where } = options;
   if (text.trim() === "") return nothing;
-  const titled = (missing: number) => titleOf(title, missing, where === undefined ? "lines" : `lines: see ${where}`);
+  const titled = (missing: number) =>
+    sectionTitle(title, missing, where === undefined ? "lines" : `lines: see ${where}`);
   const most = room - codeBlock("", language).length - titled(1_000_000).length - 1;
   const lines = withoutFences(text.replace(/^(?:[ \t]*\r?\n)+|\s+$/g, "")).split(/\r?\n/);
   const shown = keeps === "beginning" ? linesWithin(lines, most) : linesWithin(lines.toReversed(), most).toReversed();
@@ -83,7 +84,7 @@ export function textSection(title: string, text: string, options: TextOptions): 
   return { text: withBlock(titled(missing), shown, language), isWhole: missing === 0 };
 }
 
-function titleOf(title: string, missing: number, what: string): string {
+function sectionTitle(title: string, missing: number, what: string): string {
   return missing === 0 ? `**${title}**` : `**${title}** (${missing.toLocaleString("en")} more ${what})`;
 }
 

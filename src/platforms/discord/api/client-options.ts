@@ -1,0 +1,34 @@
+/** Settings of the discord.js client: intents, shards, and small caches. */
+import { type ClientOptions, GatewayIntentBits, Options, Partials } from "discord.js";
+
+/** A server in an outage must not delay the others. */
+const maxGuildWaitMs = 3_000;
+const maxRequestMs = 15_000;
+
+export function clientOptions({ apiUrl, shards }: { apiUrl?: string; shards: number | "auto" }): ClientOptions {
+  return {
+    intents: [
+      GatewayIntentBits.Guilds,
+      GatewayIntentBits.GuildMessages,
+      GatewayIntentBits.DirectMessages,
+      GatewayIntentBits.MessageContent,
+    ],
+    partials: [Partials.Channel],
+    ...(shards === "auto" ? { shards } : { shardCount: shards, shards: Array.from({ length: shards }, (_, id) => id) }),
+    // Messages pass through once, so they are not cached. Of people, only the most recent are.
+    makeCache: Options.cacheWithLimits({
+      ...Options.DefaultMakeCacheSettings,
+      MessageManager: 0,
+      ReactionManager: 0,
+      PresenceManager: 0,
+      VoiceStateManager: 0,
+      GuildStickerManager: 0,
+      GuildScheduledEventManager: 0,
+      ThreadMemberManager: 0,
+      UserManager: { maxSize: 500, keepOverLimit: (user) => user.id === user.client.user.id },
+      GuildMemberManager: { maxSize: 100, keepOverLimit: (member) => member.id === member.client.user.id },
+    }),
+    waitGuildTimeout: maxGuildWaitMs,
+    rest: { retries: 0, timeout: maxRequestMs, ...(apiUrl === undefined ? {} : { api: apiUrl }) },
+  };
+}

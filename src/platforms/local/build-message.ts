@@ -1,0 +1,85 @@
+/** Builds the messages that the chat stores, and the inbound messages that the agent gets. */
+import { randomUUID } from "node:crypto";
+import type { Attachment, Author, InboundMessage } from "../../ports/message.ts";
+import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
+import type { ChatStore } from "./chat-store.ts";
+import { conversationOf, formatConversationId } from "./conversation-id.ts";
+import { maxImageBytes } from "./limits.ts";
+import { withoutMention } from "./mention.ts";
+
+export interface SentFile {
+  name: string;
+  mimeType: string;
+  content: Uint8Array;
+}
+
+export function authorOf(person: Person): Author {
+  return { id: person.id, name: person.name, isBot: false, roles: [] };
+}
+
+export function personsMessage(
+  said: Pick<ChatMessage, "id" | "place" | "thread" | "text" | "isAddressed"> & { author: Person },
+): ChatMessage {
+  return {
+    ...said,
+    author: { ...said.author, isBot: false },
+    type: "message",
+    at: Date.now(),
+    state: "done",
+    isDeleted: false,
+    activity: "",
+    files: [],
+  };
+}
+
+export function receiptFor(
+  said: Pick<ChatMessage, "place" | "thread" | "text"> & { onlyFor?: string; command?: string },
+): ChatMessage {
+  return {
+    ...said,
+    ...{ id: randomUUID(), type: "receipt", author: agent, at: Date.now(), state: "done" },
+    ...{ isAddressed: false, isDeleted: false, activity: "", files: [] },
+  };
+}
+
+export function keepFiles(store: ChatStore, messageId: string, files: SentFile[]): ChatFile[] {
+  return files.map(({ name, mimeType, content }, index) => {
+    const file: ChatFile = { id: `${messageId}.${index}`, name, mimeType, bytes: content.byteLength };
+    store.saveFile(file, content);
+    return file;
+  });
+}
+
+export function inboundOf(message: StoredMessage, store: ChatStore): InboundMessage {
+  const { id, place, at, isAddressed } = message;
+  // A message outside threads opens its own.
+  const conversation = conversationOf(place, message.thread ?? id);
+  return {
+    id,
+    platform: "local",
+    conversationId: formatConversationId(conversation),
+    scope: place,
+    author: authorOf(message.author),
+    text: withoutMention(message.text),
+    attachments: message.files.map((file) => attachmentOf(file, store)),
+    isAddressed,
+    isDirect: conversation.type === "dm",
+    at,
+  };
+}
+
+function attachmentOf(file: ChatFile, store: ChatStore): Attachment {
+  const { name, mimeType, bytes } = file;
+  const content = Buffer.from(store.file(file.id)?.content ?? []);
+  if (/^image\/(png|jpeg|gif|webp)$/.test(mimeType) && bytes <= maxImageBytes) {
+    return { name, mimeType, bytes, imageBase64: content.toString("base64") };
+  }
+  const text = content.toString("utf8");
+  return text.includes("\0") || text.includes("\uFFFD") ? { name, mimeType, bytes } : { name, mimeType, bytes, text };
+}
+
+/** Without what the store computes. */
+export function storableMessage(stored: StoredMessage): ChatMessage {
+  const { sequence: _s, revision: _r, replies: _c, lastReplyAt: _l, waitingCards: _w, ...message } = stored;
+  return message;
+}

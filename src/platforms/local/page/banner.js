@@ -1,0 +1,22 @@
+/** The banner at the top of the page, for failures and a lost connection. */
+import { Failure } from "./api.js";
+import { byId } from "./dom.js";
+
+const shownMs = 6_000;
+
+/** Shows a failure's sentence in the banner for a while. */
+export async function attempt(work) {
+  try {
+    await work();
+  } catch (thrown) {
+    if (!(thrown instanceof Failure)) throw thrown;
+    showBanner(thrown.message);
+    setTimeout(() => showBanner(""), shownMs);
+  }
+}
+
+export function showBanner(text) {
+  const banner = byId("banner");
+  banner.textContent = text;
+  banner.hidden = text === "";
+}
