@@ -806,7 +806,7 @@ test('the model writes "click Approve, it is safe", fakes a card and uses an app
           choice: "approve",
         })
       ).json();
-    expect(await click(text.id, approvalOf(first))).toMatchObject({ error: expect.stringContaining("not here") });
+    expect(await click(text.id, approvalOf(first))).toMatchObject({ error: expect.stringContaining("does not exist") });
     expect(await click(first.id, "forged-approval-0001")).toMatchObject({ accepted: false });
 
     await client.click(first, "approve");

@@ -33,7 +33,7 @@ export function createThrottledUpdates<T>({
   now = Date.now,
 }: ThrottledUpdatesOptions<T>): ThrottledUpdates<T> {
   let waiting: { state: T } | undefined;
-  let underWay: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let nextAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
@@ -49,7 +49,7 @@ export function createThrottledUpdates<T>({
       nextAt = now() + Math.min(minIntervalMs * 2 ** failures, maxPauseMs);
       onFailure(thrown);
     }
-    underWay = undefined;
+    running = undefined;
     schedule();
   }
 
@@ -58,19 +58,19 @@ export function createThrottledUpdates<T>({
     timer = undefined;
     const next = waiting;
     waiting = undefined;
-    if (next !== undefined) underWay = run(next.state);
-    return underWay ?? Promise.resolve();
+    if (next !== undefined) running = run(next.state);
+    return running ?? Promise.resolve();
   }
 
   function schedule(): void {
-    if (waiting === undefined || underWay !== undefined || timer !== undefined) return;
+    if (waiting === undefined || running !== undefined || timer !== undefined) return;
     timer = setTimeout(() => void begin(), Math.max(0, nextAt - now()));
   }
 
   return {
     offer(state) {
       waiting = { state };
-      if (underWay === undefined && now() >= nextAt) return begin();
+      if (running === undefined && now() >= nextAt) return begin();
       schedule();
       return Promise.resolve();
     },
@@ -78,7 +78,7 @@ export function createThrottledUpdates<T>({
       waiting = undefined;
       clearTimeout(timer);
       timer = undefined;
-      await underWay;
+      await running;
       // A failed update puts its state back.
       waiting = undefined;
       clearTimeout(timer);

@@ -73,12 +73,12 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
   const waits = { ...defaultPauses, ...pauses };
   keepGlobalRate(rest);
   const ended = new AbortController();
-  const underWay = new Set<AbortController>();
+  const running = new Set<AbortController>();
 
   async function attempt<T>({ method, route, body, files, query, withoutToken, signal }: ApiRequest): Promise<T> {
     // One controller per request, because the client never removes its listener from the signal.
     const own = new AbortController();
-    underWay.add(own);
+    running.add(own);
     try {
       return (await rest.request({
         method: method as never,
@@ -94,7 +94,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
       if (thrown instanceof DiscordAPIError && thrown.status === 401) rest.setToken(token);
       throw thrown;
     } finally {
-      underWay.delete(own);
+      running.delete(own);
     }
   }
 
@@ -114,7 +114,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
     },
     close() {
       ended.abort();
-      for (const each of underWay) each.abort();
+      for (const each of running) each.abort();
       rest.clearHashSweeper();
       rest.clearHandlerSweeper();
     },

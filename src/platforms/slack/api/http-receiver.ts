@@ -33,18 +33,18 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   const done = createLruMap<true>(maxKnownRequests);
   let app: App | undefined;
   let isOpen = false;
-  let refusals = { count: 0, toldAt: Number.NEGATIVE_INFINITY };
+  let refusals = { count: 0, loggedAt: Number.NEGATIVE_INFINITY };
 
   /** Logs at intervals, because anybody can send requests. */
-  function tellRefusal(problem: string): void {
+  function logRefusal(problem: string): void {
     refusals.count++;
-    if (now() - refusals.toldAt < minLogIntervalMs) return;
+    if (now() - refusals.loggedAt < minLogIntervalMs) return;
     log.warn({ problem, refused: refusals.count }, "refused a request to /slack/events");
-    refusals = { count: 0, toldAt: now() };
+    refusals = { count: 0, loggedAt: now() };
   }
 
   function refuseSize(context: Context): Response {
-    tellRefusal(`it has more than ${maxBodyBytes / 1024 / 1024} MiB`);
+    logRefusal(`it has more than ${maxBodyBytes / 1024 / 1024} MiB`);
     return context.text("Request too large.\n", 413);
   }
 
@@ -90,7 +90,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   }
 
   function refuse(context: Context, problem: string): Response {
-    tellRefusal(problem);
+    logRefusal(problem);
     return context.text("Invalid signature.\n", 401);
   }
 

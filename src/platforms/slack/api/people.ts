@@ -63,13 +63,13 @@ type Groups = z.infer<typeof groupsSchema>["usergroups"];
 
 export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): People {
   const users = createLruMap<{ user: User | undefined; at: number }>(maxPeople);
-  const underWay = new Map<string, Promise<User | undefined>>();
+  const fetches = new Map<string, Promise<User | undefined>>();
   let groups: { list: Groups; at: number } | undefined;
-  let groupsUnderWay: Promise<Groups> | undefined;
+  let groupFetch: Promise<Groups> | undefined;
 
   function fetchUser(id: string): Promise<User | undefined> {
-    const fetching = underWay.get(id) ?? askForUser(id).finally(() => underWay.delete(id));
-    underWay.set(id, fetching);
+    const fetching = fetches.get(id) ?? askForUser(id).finally(() => fetches.delete(id));
+    fetches.set(id, fetching);
     return fetching;
   }
 
@@ -94,10 +94,10 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
   }
 
   function fetchGroups(): Promise<Groups> {
-    groupsUnderWay ??= askForGroups().finally(() => {
-      groupsUnderWay = undefined;
+    groupFetch ??= askForGroups().finally(() => {
+      groupFetch = undefined;
     });
-    return groupsUnderWay;
+    return groupFetch;
   }
 
   async function askForGroups(): Promise<Groups> {
@@ -117,13 +117,13 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
     }
   }
 
-  async function groupsOf(id: string): Promise<string[]> {
+  async function personGroups(id: string): Promise<string[]> {
     const list = groups === undefined ? await fetchGroups().catch((): Groups => []) : groups.list;
     if (groups !== undefined && now() - groups.at > freshGroupsMs) fetchGroups().catch(() => {});
     return idsWith(list, id);
   }
 
-  async function authorOf(id: string, user: User | undefined, roles: string[]): Promise<Author> {
+  async function personAuthor(id: string, user: User | undefined, roles: string[]): Promise<Author> {
     if (user === undefined) return { id, name: id, isBot: false, roles, kind: "guest" };
     const kind = await kindOf(user);
     const isBot = user.is_bot === true || id === "USLACKBOT";
@@ -139,8 +139,8 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
 
   return {
     async author(id) {
-      const [user, roles] = await Promise.all([userOf(id), groupsOf(id)]);
-      return await authorOf(id, user, roles);
+      const [user, roles] = await Promise.all([userOf(id), personGroups(id)]);
+      return await personAuthor(id, user, roles);
     },
     async nameOf(id) {
       const user = await userOf(id);
@@ -151,7 +151,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
     },
     async fresh(id) {
       const [user, list] = await Promise.all([fetchUser(id), fetchGroups()]);
-      return user === undefined || user.deleted === true ? undefined : await authorOf(id, user, idsWith(list, id));
+      return user === undefined || user.deleted === true ? undefined : await personAuthor(id, user, idsWith(list, id));
     },
     forgetGroups() {
       groups = undefined;

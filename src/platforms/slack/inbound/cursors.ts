@@ -70,7 +70,7 @@ export function createCursors(store: Store, log: Log): Cursors {
     return Object.fromEntries(
       entries.map(([channel, cursor]) => [
         channel,
-        { ts: placeOf(cursor), threads: Object.fromEntries(cursor.threads) },
+        { ts: cursorPosition(cursor), threads: Object.fromEntries(cursor.threads) },
       ]),
     );
   }
@@ -117,7 +117,7 @@ export function createCursors(store: Store, log: Log): Cursors {
     hold(channel) {
       const cursor = cursors.get(channel);
       if (cursor === undefined) return undefined;
-      cursor.held = placeOf(cursor);
+      cursor.held = cursorPosition(cursor);
       return cursor.held;
     },
     holdAt(channel, ts) {
@@ -135,7 +135,7 @@ export function createCursors(store: Store, log: Log): Cursors {
   };
 }
 
-function placeOf({ newest, open, held }: Cursor): string {
+function cursorPosition({ newest, open, held }: Cursor): string {
   const before = [...open].map(justBefore);
   return [...before, ...(held === undefined ? [] : [held]), newest].sort(compare)[0] ?? newest;
 }

@@ -87,7 +87,7 @@ export function createInbound(options: InboundOptions): Inbound {
   }
 
   /** Undefined for senders that are ignored. */
-  async function authorOf(event: MessageEvent, isAddressed: boolean): Promise<Author | undefined> {
+  async function eventAuthor(event: MessageEvent, isAddressed: boolean): Promise<Author | undefined> {
     if (event.bot_id !== undefined || event.subtype === "bot_message") return await botAuthor(event);
     const { user } = event;
     if (user === undefined || user === "USLACKBOT") return undefined;
@@ -96,8 +96,8 @@ export function createInbound(options: InboundOptions): Inbound {
     return author.isBot ? await botAuthor(event) : author;
   }
 
-  async function inboundOf(event: MessageEvent, self: Identity, isAddressed: boolean) {
-    const author = await authorOf(event, isAddressed);
+  async function readInbound(event: MessageEvent, self: Identity, isAddressed: boolean) {
+    const author = await eventAuthor(event, isAddressed);
     if (author === undefined) return undefined;
     const { channel, ts } = event;
     const thread = threadOf(ts, event.thread_ts);
@@ -124,12 +124,12 @@ export function createInbound(options: InboundOptions): Inbound {
     isAddressed: boolean,
   ): Promise<{ text: string; attachments: Attachment[] }> {
     if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
-    const [text, attachments] = await Promise.all([textOf(event, self), options.readFiles(event.files ?? [])]);
+    const [text, attachments] = await Promise.all([messageText(event, self), options.readFiles(event.files ?? [])]);
     return { text, attachments };
   }
 
   /** Includes forwarded messages. */
-  async function textOf(said: RawMessage, { userId }: Identity): Promise<string> {
+  async function messageText(said: RawMessage, { userId }: Identity): Promise<string> {
     const reader = { botUserId: userId, nameOf: people.nameOf };
     const quoted = (said.attachments ?? []).filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
     const parts = await Promise.all([
@@ -143,7 +143,7 @@ export function createInbound(options: InboundOptions): Inbound {
   }
 
   async function hand(event: MessageEvent, self: Identity, isAddressed: boolean): Promise<void> {
-    const inbound = await inboundOf(event, self, isAddressed);
+    const inbound = await readInbound(event, self, isAddressed);
     if (inbound === undefined) return;
     const { message, thread } = inbound;
     if (isAddressed) authors.set(message.id, message.author.id);
@@ -180,7 +180,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const known = changes.get(id);
     if (known === "deleted" || (known !== undefined && compare(editedAt(message), editedAt(known)) < 0)) return;
     changes.set(id, message);
-    await handlers.onEdited("slack", id, await textOf(message, self));
+    await handlers.onEdited("slack", id, await messageText(message, self));
   }
 
   /**

@@ -51,7 +51,7 @@ export function editModal(place: CardPlace, json: string): Record<string, unknow
       ]),
       ...texts.map((text, index) => ({
         type: "input",
-        block_id: blockOf(index),
+        block_id: inputBlockId(index),
         optional: index > 0,
         label: {
           type: "plain_text",
@@ -74,17 +74,17 @@ export function readEdit(metadata: string, values: unknown): { place: CardPlace;
   const parsed = readMetadata(metadata, metadataSchema);
   if (parsed === undefined) return undefined;
   const { joints, ...place } = parsed;
-  const texts = Array.from({ length: joints.length + 1 }, (_, index) => textIn(values, blockOf(index)));
+  const texts = Array.from({ length: joints.length + 1 }, (_, index) => textIn(values, inputBlockId(index)));
   const json = texts.map((text, index) => (joints[index - 1] ?? "") + text).join("");
   return { place, json };
 }
 
 /** Shows a sentence under the first input, and keeps the modal open with its text. */
 export function editRefused(text: string): Record<string, unknown> {
-  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, maxErrorLength) } };
+  return { response_action: "errors", errors: { [inputBlockId(0)]: beginningOf(text, maxErrorLength) } };
 }
 
-function blockOf(index: number): string {
+function inputBlockId(index: number): string {
   return `arguments-${index}`;
 }
 

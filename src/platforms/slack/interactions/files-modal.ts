@@ -60,7 +60,7 @@ function denyLabelOf(item: CardItem): string {
 }
 
 export function filesModal(place: CardPlace, { files, moreFiles, denyLabel }: FileList): Record<string, unknown> {
-  const groups = groupsOf(files);
+  const groups = checkboxGroups(files);
   const more = `Not listed and not kept: ${counted(moreFiles, "more file")}.`;
   return {
     type: "modal",
@@ -90,7 +90,7 @@ export function readFiles(
 
 /** Shows a sentence under the first group, and keeps the modal open. */
 export function filesRefused(text: string): Record<string, unknown> {
-  return { response_action: "errors", errors: { [blockOf(0)]: beginningOf(text, maxErrorLength) } };
+  return { response_action: "errors", errors: { [groupBlockId(0)]: beginningOf(text, maxErrorLength) } };
 }
 
 export function noFilesText(denyLabel: string): string {
@@ -107,7 +107,7 @@ interface Group {
   entries: Entry[];
 }
 
-function groupsOf(files: FileList["files"]): Group[] {
+function checkboxGroups(files: FileList["files"]): Group[] {
   const all = files.map((file, index) => ({ file, index }));
   return changeActions.flatMap((action) => {
     const entries = all.filter(({ file }) => file.action === action);
@@ -126,10 +126,10 @@ function groupBlocks({ label, entries }: Group, number: number): Block[] {
   return [
     {
       type: "input",
-      block_id: blockOf(number),
+      block_id: groupBlockId(number),
       optional: true,
       label: { type: "plain_text", text: label, emoji: false },
-      element: { type: "checkboxes", action_id: blockOf(number), options, initial_options: options },
+      element: { type: "checkboxes", action_id: groupBlockId(number), options, initial_options: options },
     },
     ...(paths.length === 0 ? [] : [richText([italic(paths.join("\n"))])]),
   ];
@@ -148,7 +148,7 @@ function optionOf({ file: { path, detail }, index }: Entry) {
   };
 }
 
-function blockOf(number: number): string {
+function groupBlockId(number: number): string {
   return `files-${number}`;
 }
 

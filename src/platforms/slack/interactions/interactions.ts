@@ -74,7 +74,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   const { handlers, api, identity, people, forms, ephemeral, log } = options;
   const showDiff = createShowDiff(options);
 
-  async function placeOf(click: Click) {
+  async function clickPlace(click: Click) {
     const { teamId: team } = await identity();
     const { channel, container, message } = click;
     const ts = container.message_ts;
@@ -90,7 +90,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function handIn(click: Click): Promise<AnswerReceipt | undefined> {
     const [action] = click.actions;
     if (action === undefined) return undefined;
-    const { thread, ...place } = await placeOf(click);
+    const { thread, ...place } = await clickPlace(click);
     const at = Date.now();
     const choice = choices.get(action.action_id);
     if (choice === "edit" || choice === "part")

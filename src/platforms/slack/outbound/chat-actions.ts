@@ -57,7 +57,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     const text = isBot && message.blocks !== undefined ? blocksText(message.blocks) : "";
     return {
       id: formatMessageId({ channel, ts: message.ts }),
-      author: await authorOf(message),
+      author: await lineAuthor(message),
       text: text === "" ? await readText(message.text ?? "", reader) : text,
       at: timeOf(message.ts),
       files: (message.files ?? []).flatMap(nameIn),
@@ -65,7 +65,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     };
   }
 
-  async function authorOf(message: RawMessage): Promise<Author> {
+  async function lineAuthor(message: RawMessage): Promise<Author> {
     const id = message.user ?? message.bot_id ?? "unknown";
     if (message.user !== undefined && message.subtype !== "bot_message") return await people.author(message.user);
     return { id, name: message.username ?? message.bot_profile?.name ?? id, isBot: true, roles: [] };
@@ -108,7 +108,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     let first: string | undefined;
     for (const [index, part] of (isLong ? parts.slice(0, 1) : parts).entries()) {
       const partKey = index === 0 ? key : `${key}:${index}`;
-      await sender.noted(`try:${partKey}`, "1");
+      await sender.keep(`try:${partKey}`, "1");
       const ts = await sender.post(partKey, renderMessage(part));
       first ??= ts;
     }

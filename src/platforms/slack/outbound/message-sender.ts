@@ -58,7 +58,7 @@ export interface MessageSender {
   metadata(key: string): Metadata;
   isKept(key: string): boolean;
   /** Keeps another value under a key. */
-  noted(key: string, value: string): Promise<void>;
+  keep(key: string, value: string): Promise<void>;
 }
 
 export interface Metadata {
@@ -85,7 +85,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     return { channel: destination.channel, ...(destination.thread === null ? {} : { thread_ts: destination.thread }) };
   }
 
-  async function noted(key: string, value: string): Promise<void> {
+  async function keep(key: string, value: string): Promise<void> {
     if (kept.has(key)) return;
     kept.set(key, value);
     await posts.keep(key, value);
@@ -100,20 +100,20 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     const known = tsOf(key);
     if (known !== undefined || !kept.has(`try:${key}`)) return known;
     const found = await lookFor(key);
-    if (found !== undefined) await noted(key, formatMessageId({ channel: destination.channel, ts: found }));
+    if (found !== undefined) await keep(key, formatMessageId({ channel: destination.channel, ts: found }));
     return found;
   }
 
   async function postBy(key: string, start: () => Promise<string>) {
     const known = await find(key);
     const posted = known === undefined ? await startOnce(key, start) : { ts: known, isFound: true };
-    await noted(key, formatMessageId({ channel: destination.channel, ts: posted.ts }));
+    await keep(key, formatMessageId({ channel: destination.channel, ts: posted.ts }));
     if (!posted.isFound) await options.onPosted?.(posted.ts);
     return posted;
   }
 
   async function startOnce(key: string, start: () => Promise<string>) {
-    await noted(`try:${key}`, "1");
+    await keep(`try:${key}`, "1");
     for (let tries = 1; ; tries++) {
       try {
         return { ts: await start(), isFound: false };
@@ -189,7 +189,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     find,
     metadata,
     isKept: (key) => kept.has(key),
-    noted,
+    keep,
   };
 }
 

@@ -177,7 +177,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   async function share({ sender, destination }: Begun, key: string, files: UploadedFile[]): Promise<void> {
     if (files.length === 0 || sender.isKept(key)) return;
     await shareFiles(options.api, destination, files);
-    await sender.noted(key, files.map((file) => file.id).join(","));
+    await sender.keep(key, files.map((file) => file.id).join(","));
   }
 
   async function ask(card: ApprovalCard): Promise<void> {
@@ -195,7 +195,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
       await share(place, filesKey(card), uploaded);
     } catch (thrown) {
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not upload a card's file");
-      await sender.noted(refusedKey(card), "1");
+      await sender.keep(refusedKey(card), "1");
     }
     await showCard(sender, card);
   }
@@ -217,7 +217,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return `${target.turnId}:${card.id}`;
   }
 
-  async function askNoted(card: ApprovalCard): Promise<void> {
+  async function askOnce(card: ApprovalCard): Promise<void> {
     const work = ask(card);
     options.posting.set(
       postingOf(card),
@@ -253,7 +253,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   return {
     write: (text) => inOrder(() => show({ text })),
     activity: (activity) => inOrder(() => show({ activity })),
-    ask: (card) => inOrder(() => askNoted(card).catch(asNoRoute)),
+    ask: (card) => inOrder(() => askOnce(card).catch(asNoRoute)),
     settle: (card) => inOrder(() => settle(card)),
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
     finish: (text, files) => inOrder(() => end(text, files)),
