@@ -7,7 +7,7 @@ import { answerIn, createDurabilityWorld, type DurabilityWorld, newId } from "./
 const testMs = 180_000;
 /** Longer than a start takes, also on a busy machine. */
 const lockMs = 15_000;
-const notServed = "another process serves its own page";
+const notServed = "another process serves the page";
 
 describe.skipIf(missingRedis !== undefined)(`The page on Redis${redisNote}`, () => {
   let world: DurabilityWorld;

@@ -212,7 +212,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
   }, async () => {
     const first = await world.start();
     const second = await world.start();
-    expect(second.stderr()).toContain("another process serves its own page");
+    expect(second.stderr()).toContain("another process serves the page");
     const calls = await Promise.all(Array.from({ length: 8 }, () => callFor(world, "effect_safe")));
     for (const id of calls) expect(await answerIn(world, id)).toContain(`effect ${id}`);
     expect(calls.map(world.effects)).toEqual(calls.map(() => 1));

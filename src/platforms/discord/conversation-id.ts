@@ -32,7 +32,6 @@ export function scopeOf(conversation: DiscordConversation, userId: string): Scop
   return conversation.type === "dm" ? `dm:${userId}` : `channel:${conversation.channel}`;
 }
 
-/** A Discord id: a number of up to 64 bits. */
 export function isSnowflake(text: string): boolean {
   return /^[1-9]\d{0,19}$/.test(text);
 }

@@ -24,7 +24,6 @@ export interface DiscordFinding {
   text: string;
 }
 
-/** Further servers are only counted. */
 const maxGuilds = 10;
 const maxChannels = 5;
 
@@ -123,7 +122,6 @@ async function checkGuild(
   ];
 }
 
-/** Groups the channels by what is missing. */
 function describe(lacking: { name: string; missing: string[] }[]): string {
   const byMissing = new Map<string, string[]>();
   for (const { name, missing } of lacking) {

@@ -59,7 +59,6 @@ export interface StoredMessage extends ChatMessage {
   /** Visible to everybody, in the thread that this message opened. */
   replies: number;
   lastReplyAt: number | null;
-  /** In that thread. */
   waitingCards: number;
 }
 

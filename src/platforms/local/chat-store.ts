@@ -38,7 +38,6 @@ export interface ChatStore {
   changes(viewer: string, since: number, limit: number): StoredMessage[];
   saveFile(file: ChatFile, content: Uint8Array): void;
   file(id: string): { file: ChatFile; content: Uint8Array } | undefined;
-  /** Calls back after every change made through this store. */
   onChange(listener: () => void): () => void;
   close(): void;
 }

@@ -39,7 +39,6 @@ export function scopeOf(conversation: LocalConversation): Scope {
   return conversation.type === "dm" ? `dm:${conversation.person}` : `channel:${conversation.channel}`;
 }
 
-/** The conversation of a message in this place and thread. */
 export function conversationOf(place: Scope, thread: string | null): LocalConversation {
   const name = place.slice(place.indexOf(":") + 1);
   return place.startsWith("dm:") ? { type: "dm", person: name } : { type: "channel", channel: name, thread };

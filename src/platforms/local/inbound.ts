@@ -36,7 +36,6 @@ export class Refusal extends Error {
   }
 }
 
-/** Where something is said. */
 export interface Spot {
   person: string;
   place: Scope;

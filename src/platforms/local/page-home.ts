@@ -1,4 +1,4 @@
-/** Which process serves the page's chat. */
+/** Decides which process serves the page's chat. */
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,16 +7,16 @@ import type { Leases } from "../../ports/cluster.ts";
 import type { Store } from "../../ports/store.ts";
 
 /**
- * The page's chat is a file in the data folder, so that of several processes only those with the same folder can answer on it,
- * and only one folder's page is served at a time.
+ * The chat is a file in the data folder. Only processes with the same folder can answer on it, so only one folder's
+ * page is served at a time.
  */
 export interface PageHome {
   /**
-   * True when the page has just become this process's to serve; then others with another folder are not to. Asked again and
-   * again: a process that died holds the page until its lease is over, and one that lives may lose its lease.
+   * True when this process serves the page from now on. Call it repeatedly: a dead process holds the page until its
+   * lease expires, and a live one may lose its lease.
    */
   claim(): Promise<boolean>;
-  /** Whether what this process writes on the page is seen. */
+  /** Whether people see what this process writes on the page. */
   isHere(): Promise<boolean>;
 }
 
@@ -32,7 +32,7 @@ export function createPageHome(options: { data: string; store: Store; leases: Le
       const isFreeAgain = lease !== undefined && !wasFree;
       wasFree = lease !== undefined;
       if (lease === undefined) return false;
-      // Whoever served it from another folder, lost its lease and lives has it back by the next time.
+      // A live process with another folder that lost its lease takes it back before the next claim.
       if (isFreeAgain && !(await isHere())) {
         await lease.release();
         return false;
@@ -44,7 +44,7 @@ export function createPageHome(options: { data: string; store: Store; leases: Le
   };
 }
 
-/** Of the data folder; made by the first process that asks. */
+/** Identifies the data folder. The first process creates it. */
 async function idOf(data: string): Promise<string> {
   const file = join(data, "page-home");
   try {

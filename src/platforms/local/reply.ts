@@ -31,7 +31,6 @@ export interface LocalReplyOptions {
 
 const minUpdateIntervalMs = 50;
 
-/** The message of the open segment, as it should look. */
 interface OpenSegment {
   number: number;
   isKept: boolean;

@@ -1,11 +1,10 @@
-/** Connects platforms, so that messages come in; of several processes with a page, one serves it. */
+/** Connects the platforms. When several processes have a page, one of them serves it. */
 import type { Log } from "../../lib/log.ts";
 import type { Events } from "../../ports/events.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { PageHome } from "../local/page-home.ts";
 
 export interface ConnectionsOptions {
-  /** Those that this process connects. */
   platforms: readonly Platform[];
   pageHome: PageHome;
   events: Events;
@@ -13,9 +12,9 @@ export interface ConnectionsOptions {
 }
 
 export interface PlatformConnections {
-  /** Platforms that are connected, or being connected. */
+  /** Connected, or connecting. */
   all(): Platform[];
-  /** Resolves at once to a promise for all connections: work that needs none of them does not wait. */
+  /** Resolves at once. `connected` resolves with all connections, so that other work does not wait for them. */
   start(handlers: PlatformHandlers, signal: AbortSignal): Promise<{ connected: Promise<unknown> }>;
   /** Takes over the page when the process that served it is gone. */
   servePage(handlers: PlatformHandlers, signal: AbortSignal): Promise<void>;
@@ -37,7 +36,7 @@ export function createConnections(options: ConnectionsOptions): PlatformConnecti
       for (const platform of platforms) {
         if (platform.name === "local") isPageOurs = await pageHome.claim();
         if (platform.name !== "local" || isPageOurs) connected.add(platform);
-        else log.warn({}, "another process serves its own page, so this process serves none");
+        else log.warn({}, "another process serves the page, so this one does not");
       }
       const all = Promise.all([...connected].map((platform) => connect(platform, handlers, signal)));
       all.catch(() => {});
@@ -50,7 +49,7 @@ export function createConnections(options: ConnectionsOptions): PlatformConnecti
       if (!isPageOurs || connected.has(page)) return;
       await connect(page, handlers, signal);
       connected.add(page);
-      log.info({}, "this process serves the page now");
+      log.info({}, "this process now serves the page");
     },
   };
 }

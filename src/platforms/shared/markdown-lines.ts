@@ -10,7 +10,6 @@
 export interface Fence {
   /** Blanks and quote marks before the fence. A list marker counts as blanks of its width. */
   prefix: string;
-  /** The backticks or tildes. */
   marks: string;
   /** The info string, with surrounding blanks. */
   info: string;
@@ -33,7 +32,6 @@ export interface Line {
   /** Offsets in the text; `end` is the line feed, or the end of the text. */
   start: number;
   end: number;
-  /** With the three fence types. */
   fence?: Fence;
 }
 

@@ -131,7 +131,6 @@ function lineCuts({ text, lines }: Source, from: number, index: number, room: nu
   return { cuts, overflowing };
 }
 
-/** The fence that is open at the start of a line. */
 function openBefore({ type, fence }: Line): Fence | undefined {
   return type === "fence-body" || type === "fence-close" ? fence : undefined;
 }

@@ -62,7 +62,6 @@ export function threadOf(ts: string, threadTs: string | undefined): string | nul
   return threadTs === undefined || threadTs === ts ? null : threadTs;
 }
 
-/** Milliseconds since the epoch. */
 export function timeOf(ts: string): number {
   return Math.round(Number(ts) * 1000);
 }

@@ -45,7 +45,6 @@ export interface SlackPlatformOptions {
   access: {
     botToken: string;
     transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
-    /** Absent: Slack's own. */
     apiUrl?: string;
   };
   /** `native`: Slack's streamed messages, where available. */
@@ -55,7 +54,6 @@ export interface SlackPlatformOptions {
   /** Cursors, threads and forms, shared by all processes. */
   store: Store;
   commands(): { usage: string; description: string }[];
-  /** The contents of App Home for a person. */
   home(person: Author): Promise<HomePage>;
   /** Accepts the id of a bot or of its user. */
   isAllowedBot(id: string): boolean;
@@ -64,7 +62,6 @@ export interface SlackPlatformOptions {
 }
 
 export interface SlackPlatform extends Platform {
-  /** Only with HTTP. */
   mount?(app: Hono): void;
 }
 

@@ -171,7 +171,6 @@ export function codeOfRefusal(thrown: unknown): number | undefined {
   return thrown instanceof DiscordAPIError && typeof thrown.code === "number" ? thrown.code : undefined;
 }
 
-/** Discord's error codes by name. */
 export const refusals = {
   unknownChannel: 10003,
   unknownGuild: 10004,
@@ -204,7 +203,6 @@ export function isRefusal(thrown: unknown, ...names: (keyof typeof refusals)[]):
   return code !== undefined && names.some((name) => refusals[name] === code);
 }
 
-/** An error for the rest of Remora about something that Discord refused. */
 export function discordError(code: string, message: string, cause?: unknown): RemoraError {
   return new RemoraError({
     code,

@@ -28,7 +28,6 @@ export interface GatewayOptions {
   onDispatch(type: string, data: unknown): void;
   /** A shard has a new session, and discord.js knows its servers. */
   onSession(client: Client<true>, shard: number): void;
-  /** A server is back after an outage. */
   onGuildBack(guild: Guild): void;
   onLost(detail: string): void;
   /** A session resumed without missing events. */
@@ -50,7 +49,6 @@ const maxCloseMs = 2_000;
 export function createGateway(options: GatewayOptions): Gateway {
   const { token, log } = options;
   let current: Client | undefined;
-  /** Set once one of its shards is ready. */
   let known: Client<true> | undefined;
   let hasConnected = false;
   let problem = "not connected yet";

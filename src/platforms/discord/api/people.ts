@@ -72,7 +72,6 @@ export function createPeople(api: DiscordApi, guilds: () => string[] | undefined
   };
 }
 
-/** With the person's name in that server. */
 export function authorOf(user: APIUser, member?: { nick?: string | null; roles: string[] }): Author {
   return { id: user.id, name: personName(user, member), isBot: user.bot === true, roles: member?.roles ?? [] };
 }

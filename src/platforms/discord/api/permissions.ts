@@ -10,7 +10,6 @@ import {
   type PermissionsString,
 } from "discord.js";
 
-/** With the names that Discord shows. */
 export const neededPermissions: readonly (readonly [PermissionsString, string])[] = [
   ["ViewChannel", "View Channels"],
   ["SendMessages", "Send Messages"],
@@ -33,7 +32,6 @@ export function inviteUrl(applicationId: string): string {
   return `https://discord.com/oauth2/authorize?${query}`;
 }
 
-/** Names of the needed permissions that `bits` lacks. */
 export function missingFrom(bits: bigint): string[] {
   const has = new PermissionsBitField(bits);
   return neededPermissions.filter(([name]) => !has.has(name)).map(([, shown]) => shown);

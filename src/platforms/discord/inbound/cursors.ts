@@ -18,7 +18,6 @@ export type PlaceType = "channel" | "thread" | "own" | "dm";
 export interface KnownPlace {
   id: string;
   type: PlaceType;
-  /** The newest processed message. */
   read: string;
 }
 

@@ -25,7 +25,6 @@ export interface InboundContext {
   roleName(guildId: string, roleId: string): string | undefined;
   channels: Channels;
   people: People;
-  /** The bot was addressed in this thread before. */
   isOwnThread(threadId: string): boolean;
   replyIn: "thread" | "channel";
   isAllowedBot(id: string): boolean;

@@ -15,7 +15,6 @@ export function withoutLeadingMention(text: string, ownIds: readonly string[]): 
   return text.replace(new RegExp(String.raw`^\s*(?:<@[!&]?(?:${ownIds.join("|")})>[,:]?\s*)+`), "");
 }
 
-/** The person whom a text starts by mentioning. */
 export function leadingMention(text: string): string | undefined {
   return /^\s*<@!?(\d+)>/.exec(text)?.[1];
 }

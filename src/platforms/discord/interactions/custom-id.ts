@@ -12,9 +12,7 @@ import type { AnswerChoice } from "../../../ports/message.ts";
 
 export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
-  /** The form behind Edit. */
   | { type: "edited" }
-  /** The form behind Choose files. */
   | { type: "chosen" }
   | { type: "pick"; option: number };
 

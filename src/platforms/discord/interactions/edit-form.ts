@@ -38,7 +38,6 @@ export function editForm(options: {
   };
 }
 
-/** Joins the fields in their order. */
 export function editedJson(components: readonly APIModalSubmissionComponent[]): string {
   return components
     .flatMap((part) => {

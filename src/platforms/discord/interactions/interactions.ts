@@ -220,7 +220,6 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   };
 }
 
-/** Choices that open a form first. */
 const formChoices: readonly AnswerChoice[] = ["edit", "part"];
 
 /** The submitted fields of a form; empty for a button that carries a form's id. */

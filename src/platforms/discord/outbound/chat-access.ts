@@ -24,7 +24,6 @@ export interface ChatAccess {
   channelFor(place: ChatPlace, rights: PermissionsString[]): Promise<string>;
 }
 
-/** `guilds`: the bot's servers. */
 export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]>): ChatAccess {
   async function get<T>(route: `/${string}`): Promise<T | undefined> {
     try {
@@ -37,7 +36,6 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     }
   }
 
-  /** The thread if the conversation has one, else its channel. */
   async function ownChannel({ conversationId }: ChatPlace): Promise<string> {
     const conversation = parseConversationId(conversationId);
     if (conversation === undefined) throw noAccess(conversationId, "it is not a Discord conversation");

@@ -118,7 +118,6 @@ function checkedId(id: string): string {
   );
 }
 
-/** Excludes system messages. */
 function isWritten({ type }: APIMessage): boolean {
   return type === MessageType.Default || type === MessageType.Reply || type === MessageType.ChatInputCommand;
 }

@@ -20,7 +20,6 @@ import { escapePlain } from "./plain-text.ts";
 import { attachmentFor, attachmentText } from "./receipt-file.ts";
 import { maxAnswerMessages, renderAll } from "./render.ts";
 
-/** A receipt in Markdown, perhaps with a file. */
 export interface ShownReceipt extends CommandReceipt {
   file?: AnswerReceipt["file"];
 }
@@ -38,7 +37,6 @@ const notTaken: ShownReceipt = privately({
   text: "That didn't work: something failed on my side. Nothing changed. Try again.",
 });
 
-/** Receipts of clicks are plain text for the person alone. */
 export function privately({ text, file }: Pick<AnswerReceipt, "text" | "file">): ShownReceipt {
   return { text: escapePlain(text), isPrivate: true, ...(file === undefined ? {} : { file }) };
 }

@@ -32,7 +32,6 @@ export async function readFiles(wanted: ToolFile[]): Promise<ReadFiles> {
   return { files, notes };
 }
 
-/** One batch for each message. */
 export function batchesOf(files: RawFile[]): RawFile[][] {
   const batches: RawFile[][] = [];
   let bytes = 0;

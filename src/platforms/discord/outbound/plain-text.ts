@@ -3,7 +3,6 @@
 /** Characters that Discord accepts a backslash before. An escaped colon keeps `https://` from being a link. */
 const special = /[\\`*_~|<>[\]()#+\-:@.!]/g;
 
-/** For message and embed texts. */
 export function escapePlain(text: string): string {
   return text.replace(special, "\\$&");
 }
@@ -13,7 +12,6 @@ export function withoutFences(text: string): string {
   return text.replace(/`(?=``)/g, "`\u200b");
 }
 
-/** `language`: for Discord's colours. */
 export function codeBlock(text: string, language = ""): string {
   return `\`\`\`${language}\n${withoutFences(text)}\n\`\`\``;
 }

@@ -34,7 +34,6 @@ export interface DiscordReplyOptions {
   posts: Posts;
   formContents: FormContents;
   latestCards: LatestCards;
-  /** Called before anything is written. */
   onBegin(): void;
   log: Log;
 }

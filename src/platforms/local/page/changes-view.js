@@ -5,7 +5,6 @@
 import { diffView } from "./diff-view.js";
 import { element } from "./dom.js";
 
-/** In a report. */
 const filesBeforeFold = 3;
 
 /** The parts of an open card between its head and its notes and buttons. */

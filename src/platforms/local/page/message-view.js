@@ -10,7 +10,6 @@ import { questionView } from "./question-view.js";
 /** A longer text from a person is folded; a click shows all of it. */
 const maxUnfoldedLength = 12_000;
 
-/** `actions`: openThread(message), edit(message), remove(message). */
 export function createMessageView(actions) {
   const root = element("article", { class: "message" });
   const main = element("div", { class: "message-main" });

@@ -1,7 +1,6 @@
 /** The sidebar: places, and the people to speak as. On a narrow screen it is a drawer. */
 import { avatar, byId, element } from "./dom.js";
 
-/** Returns the function that renders it. */
 export function createSidebar() {
   let shown = "";
   wireDrawer();

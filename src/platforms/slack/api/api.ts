@@ -19,13 +19,10 @@ import { createSdkLogger } from "./sdk-logger.ts";
 
 export interface SlackApiOptions {
   token: string;
-  /** Absent: Slack's own. */
   apiUrl?: string;
   onProblem(problem: RemoraError): void;
-  /** Slack accepted the token. */
   onTokenTaken?(): void;
   log: Log;
-  /** Ends every running call. */
   signal: AbortSignal;
   now?: () => number;
 }

@@ -60,7 +60,6 @@ export function createHealth(log: Log): Health {
   };
 }
 
-/** Undefined when the clocks agree. */
 export function clockText(skewMs: number | undefined): string | undefined {
   if (skewMs === undefined || Math.abs(skewMs) < minReportedSkewMs) return undefined;
   const seconds = Math.round(Math.abs(skewMs) / 1000);

@@ -48,7 +48,6 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     return context.text("Request too large.\n", 413);
   }
 
-  /** Runs before the body is read. */
   async function checkHeaders(context: Context, next: Next): Promise<Response | undefined> {
     if (Number(context.req.header("content-length")) > maxBodyBytes) return refuseSize(context);
     const problem = headerProblem(context);

@@ -16,19 +16,16 @@ export interface People {
   author(userId: string): Promise<Author>;
   /** Does not wait for groups. Returns the id when there is no such person. */
   nameOf(userId: string): Promise<string>;
-  /** The person's workspace, which streams need. */
   teamOf(userId: string): Promise<string>;
   /** Asks Slack again; undefined: no longer there. */
   fresh(userId: string): Promise<Author | undefined>;
   /** Clears the cached groups. */
   forgetGroups(): void;
-  /** Requests the groups before the first message. */
   warmUp(): void;
 }
 
 export interface PeopleOptions {
   api: SlackApi;
-  /** The app's workspace. */
   teamId(): Promise<string>;
   now?: () => number;
 }

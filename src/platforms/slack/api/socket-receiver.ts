@@ -20,7 +20,6 @@ export interface SocketReceiverOptions {
   /** Called for the first connection and after each reconnection. */
   onConnected(): void;
   onDisconnected(): void;
-  /** Called when connecting fails. */
   onProblem(problem: RemoraError): void;
   log: Log;
   signal: AbortSignal;

@@ -22,7 +22,6 @@ export interface Cursors {
   /** For a conversation that is not known yet. */
   holdAt(channel: string, ts: string): void;
   release(channel: string): void;
-  /** Newest message first. */
   channels(): string[];
   /** Recent threads, newest first. */
   threadsOf(channel: string): string[];
@@ -37,7 +36,6 @@ interface Cursor {
   /** Received but not kept. */
   open: Set<string>;
   held: string | undefined;
-  /** Newest message by thread. */
   threads: Map<string, string>;
 }
 
@@ -146,7 +144,6 @@ function justBefore(ts: string): string {
   return `${micros / 1_000_000n}.${String(micros % 1_000_000n).padStart(6, "0")}`;
 }
 
-/** Sorts two ts by age, older first. */
 export function compare(one: string, other: string): number {
   return Number(one) - Number(other);
 }

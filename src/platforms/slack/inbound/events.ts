@@ -21,7 +21,6 @@ export const messageSchema = z.object({
   edited: z.object({ ts: z.string() }).optional().catch(undefined),
   reply_count: z.number().optional().catch(undefined),
   files: z.array(z.unknown()).optional().catch(undefined),
-  /** Forwarded or quoted messages. */
   attachments: z
     .array(
       z.object({

@@ -36,7 +36,6 @@ export interface InboundOptions {
   isAllowedBot(id: string): boolean;
   /** Shows why a message gets no answer, to its author alone if possible. */
   sendNotice(message: InboundMessage, notice: Notice): Promise<void>;
-  /** Called when a message for the agent is kept. */
   onTaken(message: InboundMessage): void;
   log: Log;
 }
@@ -55,7 +54,6 @@ export function createInbound(options: InboundOptions): Inbound {
   const { handlers, identity, people, threads, cursors, authors, log } = options;
   /** Kept messages, and whether they were for the agent. */
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
-  /** Recent edits and deletions. */
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const oneAtATime = createKeyedMutex();
   /** Cached, so that a message takes its place in the order without waiting. */
@@ -128,7 +126,6 @@ export function createInbound(options: InboundOptions): Inbound {
     return { text, attachments };
   }
 
-  /** Includes forwarded messages. */
   async function messageText(said: RawMessage, { userId }: Identity): Promise<string> {
     const reader = { botUserId: userId, nameOf: people.nameOf };
     const quoted = (said.attachments ?? []).filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);

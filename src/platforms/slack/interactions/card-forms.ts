@@ -22,14 +22,12 @@ export const formCallbacks: readonly string[] = [editCallback, filesCallback];
 export type FormChoice = "edit" | "part";
 
 export interface CardForms {
-  /** Keeps the initial contents for open items. */
   keep(card: ApprovalCard): Promise<void>;
   drop(card: ApprovalCard): Promise<void>;
   /** The form's modal; undefined when its contents are gone. */
   view(choice: FormChoice, place: CardPlace): Promise<Record<string, unknown> | undefined>;
 }
 
-/** A submitted form. */
 export interface Submission {
   place: CardPlace;
   answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts">;

@@ -15,12 +15,10 @@ export function waitingModal(): Record<string, unknown> {
   return modal([richText([italic("One moment…")])]);
 }
 
-/** A sentence instead of the diff. */
 export function noteModal(text: string): Record<string, unknown> {
   return modal([richText([plain(beginningOf(text, maxNoteLength) || "There is nothing to show.")])]);
 }
 
-/** Undefined when the text does not fit. */
 export function diffModal({ text: note, file }: AnswerReceipt & { file: { text: string } }) {
   const { boxes, rest, isInsideLine } = boxesOf(file.text);
   if (rest > 0) return undefined;

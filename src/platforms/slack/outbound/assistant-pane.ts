@@ -27,7 +27,6 @@ export interface AssistantPaneOptions {
 }
 
 export interface AssistantPane {
-  /** A thread of the pane was opened. */
   opened(event: unknown): Promise<void>;
   /** A tab of the app was opened. Only the messages tab matters. */
   tabOpened(event: unknown): Promise<void>;
@@ -57,7 +56,6 @@ export function createAssistantPane({
   log,
   now,
 }: AssistantPaneOptions): AssistantPane {
-  /** Threads without a title. */
   const untitled = createLruMap<true>(1_000);
   const suggestedAt = createLruMap<number>(1_000);
 

@@ -53,7 +53,6 @@ export function createChatAccess(api: SlackApi, people: People): (place: ChatPla
     return found.id;
   }
 
-  /** The first result of `pick` over all pages. */
   async function pages<Page extends { response_metadata?: { next_cursor?: string | undefined } | undefined }, Found>(
     method: string,
     args: Record<string, unknown>,

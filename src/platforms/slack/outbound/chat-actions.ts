@@ -44,7 +44,6 @@ const maxPages = 10;
 const maxParts = 3;
 /** How far back to look for the post of a retried job. */
 const maxSearchAgeMs = 24 * 3_600_000;
-/** Marks posts of tools in their metadata. */
 const toolTurn = "tool";
 
 export function createChatActions(options: ChatActionsOptions): ChatActions {

@@ -35,7 +35,6 @@ export interface HomeOptions {
 
 export interface Home {
   opened(event: unknown): Promise<void>;
-  /** A button of the tab. */
   click(body: unknown): Promise<void>;
   /** The confirmation to forget was submitted. Resolves to the answer for Slack. */
   forget(body: unknown): Promise<Record<string, unknown>>;
@@ -53,7 +52,6 @@ const clickSchema = z.object({
 const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
 const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
-/** In a modal or tab. */
 const maxSections = 40;
 const maxSectionLength = maxTextObjectLength - 100;
 

@@ -29,14 +29,12 @@ export interface MessageSenderOptions {
   posts: Posts;
   turnId: string;
   botUserId(): Promise<string>;
-  /** Called for every new message. */
   onPosted?(ts: string): Promise<void>;
   log: Log;
   signal: AbortSignal;
 }
 
 export interface MessageSender {
-  /** Loads the posts that were kept. */
   begin(): Promise<void>;
   keys(): string[];
   /** Posts once. A message that already exists is updated to this content. Resolves to the message's ts. */
@@ -54,7 +52,6 @@ export interface MessageSender {
   tsOf(key: string): string | undefined;
   /** Like `tsOf`, but also looks for a post that was started and not kept. */
   find(key: string): Promise<string | undefined>;
-  /** For every message of a key. */
   metadata(key: string): Metadata;
   isKept(key: string): boolean;
   /** Keeps another value under a key. */

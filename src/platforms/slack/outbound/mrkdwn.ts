@@ -157,7 +157,6 @@ function linkText(href: string, label: string): string {
   return shown.includes("|") ? `${literal(shown)} <${url}>` : `<${url}|${escapeText(shown.replace(/\s+/g, " "))}>`;
 }
 
-/** Readable text of inline tokens, not escaped. */
 function plainText(tokens: Token[]): string {
   return tokens
     .map((token) => {

@@ -33,7 +33,6 @@ export function renderMrkdwn(markdown: string, limit = maxTextBytes): string[] {
   return fitting(markdown, limit, (part) => Buffer.byteLength(toMrkdwn(part)) <= limit).map(toMrkdwn);
 }
 
-/** The beginning of the text. */
 export function shortText(markdown: string): string {
   const [first = ""] = renderMrkdwn(beginningOf(markdown, maxShortTextLength));
   return first === "" ? "…" : first;

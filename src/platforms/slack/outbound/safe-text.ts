@@ -21,7 +21,6 @@ export function beginningOf(text: string, most: number): string {
   return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "");
 }
 
-/** The last `most` characters. */
 export function endOf(text: string, most: number): string {
   return text.slice(Math.max(0, text.length - most)).replace(/^[\uDC00-\uDFFF]/, "");
 }

@@ -87,7 +87,6 @@ export function createSegment(options: SegmentOptions): Segment {
     return visible().text !== shown.text || visible().activity !== shown.activity || wantedStatus() !== status;
   }
 
-  /** What the message itself should show. */
   function visible() {
     const text = stream === undefined ? headOf(wanted.text) : settledPart(wanted.text);
     return { text, activity: options.setStatus === undefined ? wanted.activity : "" };
@@ -212,7 +211,6 @@ export function createSegment(options: SegmentOptions): Segment {
   };
 }
 
-/** As much of the beginning as fits. */
 function headOf(text: string): string {
   if (text.length <= maxHeadLength && !text.includes("<")) return text;
   return renderParts(text, maxHeadLength)[0] ?? "";

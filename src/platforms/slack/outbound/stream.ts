@@ -26,7 +26,6 @@ export interface StreamOptions {
   channel: string;
   thread: string | null;
   ts: string;
-  /** The text it started with, as sent. */
   first: string;
   now: () => number;
 }

@@ -39,7 +39,6 @@ export interface StreamingOptions {
   mode: "native" | "edits";
   people: People;
   rateLimiter: RateLimiter;
-  /** Authors of recent messages, by message id. */
   authors: LruMap<string>;
   log: Log;
   now: () => number;

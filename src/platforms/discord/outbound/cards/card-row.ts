@@ -12,7 +12,6 @@ export interface RowOptions {
 
 const maxReasons = 4;
 
-/** `isWhole`: nothing is left out. */
 export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
   const heading = item.editedFrom === undefined ? undefined : "**Original call**";

@@ -65,9 +65,7 @@ function commandLine({ text, outcome }: Command, longest: number): string {
 export interface TextOptions {
   room: number;
   keeps: "beginning" | "end";
-  /** Of the code block. */
   language?: string;
-  /** Where the rest can be seen. */
   where?: string | undefined;
 }
 
@@ -99,7 +97,6 @@ function linesOf<Value>(values: Value[], lineOf: (value: Value, longest: number)
   return { lines: at(longest), longest };
 }
 
-/** The first lines, together no longer than `room`. */
 function linesWithin(lines: string[], room: number): string[] {
   let length = -1;
   const end = lines.findIndex((line) => {

@@ -36,7 +36,6 @@ export function withoutConsent(block: Block): Block[] {
   return elements.length === 0 ? [] : [{ ...block, elements }];
 }
 
-/** The label of a choice's button. */
 export function choiceLabel(choice: AnswerChoice, { changes, grantText }: Pick<CardItem, "changes" | "grantText">) {
   switch (choice) {
     case "approve":

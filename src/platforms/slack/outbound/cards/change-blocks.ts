@@ -43,7 +43,6 @@ export interface AskingChanges {
   files: Files;
 }
 
-/** For an open item. */
 export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking: AskingChanges): Block[] {
   const { summary, lastOutput } = changes;
   const blocks = [
