@@ -1,6 +1,6 @@
 /**
- * The baseline: a bot without memory, gate, queue or ledger. It takes a message over HTTP, asks the model over the same
- * SDK, and shows the answer as it comes over Server-Sent Events, as the page's own API does.
+ * Baseline: a bot without memory, gate, queue or ledger. It accepts a message over HTTP, calls the model through the same
+ * SDK, and streams the answer as Server-Sent Events, like the page's API.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

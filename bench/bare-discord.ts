@@ -1,6 +1,6 @@
 /**
- * The baseline: a bot as discord.js's own guide builds one. It hears a mention, asks the model over the same SDK, posts the first words
- * in a thread and edits them once the answer is whole. It has no memory, gate, queue or ledger.
+ * Baseline: a bot built as in the discord.js guide, without memory, gate, queue or ledger. On a mention, it calls the model
+ * through the same SDK, posts the first words in a thread, and edits them into the full answer.
  */
 import Anthropic from "@anthropic-ai/sdk";
 import { Client, Events, GatewayIntentBits, type Message } from "discord.js";

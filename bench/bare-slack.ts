@@ -1,6 +1,6 @@
 /**
- * The baseline: a bot as Bolt's own guide builds one. It hears a mention by Socket Mode, asks the model over the same SDK,
- * and streams the answer into the thread. It has no memory, gate, queue or ledger.
+ * Baseline: a bot built as in Bolt's guide, without memory, gate, queue or ledger. On a mention by Socket Mode, it calls the
+ * model through the same SDK and streams the answer into the thread.
  */
 import Anthropic from "@anthropic-ai/sdk";
 import { App, LogLevel } from "@slack/bolt";

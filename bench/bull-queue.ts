@@ -1,8 +1,9 @@
 /**
- * What the queue of several processes adds to BullMQ: the same tool by `run` to its result, through our queue, and by `add`
- * to `completed`, through BullMQ alone, in turns in one run on one redis-server. Our ledger is once on SQLite and once on
- * Redis. BullMQ alone is measured twice: heard by the worker in its own process, and over QueueEvents, which is how another
- * process hears of it. Prints one JSON line; times are in milliseconds. `node bench/bull-queue.ts [rounds]`
+ * The cost of the BullMQ queue over BullMQ alone: the same tool from `run` to its result through our queue, and from `add` to
+ * `completed` through BullMQ, alternating in one run on one redis-server. Our queue runs with the ledger on SQLite and on
+ * Redis. BullMQ alone is measured through the worker in its own process, and through QueueEvents, as other processes use it.
+ *
+ * Prints one JSON line, times in milliseconds. `node bench/bull-queue.ts [rounds]`
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -64,7 +65,7 @@ const [onSqlite, onRedis] = Object.values(ledgers).map((ledger, index) =>
   }),
 ) as [ToolQueue, ToolQueue];
 
-/** BullMQ by itself, as its documentation shows it, with the same options for its jobs. */
+/** BullMQ alone, used as in its documentation, with the same job options. */
 function openBullMq(prefix: string) {
   const waiting = new Map<string, () => void>();
   const ended = (id: string | undefined) => {

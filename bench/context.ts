@@ -1,6 +1,6 @@
 /**
- * Context assembly with 1,000 candidates (memory hits, earlier exchanges, triggered skills), snapshot included, against a
- * bare join of the same texts in the same run; and assembly for one line in a new conversation. Prints one JSON line.
+ * Context assembly with 1,000 candidates (memory hits, earlier exchanges, triggered skills) and its snapshot, against a plain
+ * join of the same texts in the same run. Also assembly for one line in a new conversation. Prints one JSON line.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -76,7 +76,7 @@ try {
 function createBuilder(found: MemoryHit[], briefs: SkillBrief[]) {
   const values = new Map<string, string>();
   const memory: Memory = {
-    // All of them, to have the candidates; in use a search returns far fewer.
+    // Real searches return far fewer.
     search: async () => found,
     digest: async () => "shell_exec: approved 3 times",
     saveEpisode: async () => {},

@@ -1,15 +1,15 @@
 /**
- * What Remora adds to a bare Discord bot, both as processes of their own on a double of Discord, asked in turns in the same run:
+ * Remora against a bare Discord bot, each in its own process on a double of Discord, alternating in the same run:
  *
- *   requestMs     from the mention to the model having the whole request
+ *   requestMs     from the mention to the complete request at the model
  *   replyMs       from the model's last word to the finished reply in Discord
  *   connectedMs   from the start of the process to its session
- *   residentMb    of the process, after all of it
- *   fiftyMs       fifty mentions in fifty channels at once, until the last one is answered; Remora alone
- *   cut           a connection that is cut: until there is another one, and until what was said meanwhile is answered
- *   restart       a process that was killed: from the next start until what was said meanwhile is answered
+ *   residentMb    resident memory at the end
+ *   fiftyMs       fifty mentions in fifty channels at once, until the last answer; Remora only
+ *   cut           after a broken connection: until it is restored, and until missed messages are answered
+ *   restart       after a kill: from the next start until missed messages are answered
  *
- * Discord's rates are lifted, because both would wait for the same ones. Prints one JSON line. `node bench/discord.ts [mentions]`;
+ * Discord's rate limits are off, because both would wait for the same ones. Prints one JSON line. `node bench/discord.ts [mentions]`;
  * default 150.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -19,8 +19,8 @@ import { createDiscordDouble, type DiscordDouble } from "../test/doubles/discord
 import type { ChannelHandle } from "../test/doubles/discord/places.ts";
 import type { SeenMessage } from "../test/doubles/discord/view.ts";
 import { createHome, type RemoraProcess, startRemora } from "../test/doubles/remora-process.ts";
+import { residentMb } from "./memory-usage.ts";
 import { createModelServer } from "./model-server.ts";
-import { residentMb } from "./resident.ts";
 import { compared } from "./statistics.ts";
 
 interface Sample {
@@ -61,7 +61,7 @@ function mention(discord: DiscordDouble, text: string, channel: ChannelHandle): 
   return discord.ann.say(`${discord.bot.mention} ${text}`, { in: channel });
 }
 
-/** The bodies that were sent are looked at, because looking as a person does would cost more than what is measured. */
+/** Reads the sent bodies, because viewing them as a person would cost more than what is measured. */
 function isAnswered(discord: DiscordDouble, { id }: SeenMessage): boolean {
   const path = `/channels/${id}/messages`;
   return discord.requests.some(({ path: sent, body, status }) => {
@@ -71,10 +71,10 @@ function isAnswered(discord: DiscordDouble, { id }: SeenMessage): boolean {
   });
 }
 
-/** A channel each: nothing that a channel has gathered is measured. */
+/** One channel per mention, so no channel's history is measured. */
 async function measure(discord: DiscordDouble, turn: number): Promise<Sample> {
   const channel = discord.guild.addChannel(`room-${turn}`);
-  // What the last answer left to do belongs to that answer.
+  // Background work of the last answer must not count here.
   await new Promise((done) => setTimeout(done, restMs));
   discord.requests.length = 0;
   const saidAt = performance.now();

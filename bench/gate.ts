@@ -1,6 +1,6 @@
 /**
- * The gate: classification of 300 patterns × 1 KB against a plain loop of regular expressions in the same run, all forms
- * on the table of shell commands, the slowest of inputs of 1 MB, and files of prose. Prints one JSON line.
+ * The gate: classification of 300 patterns × 1 KB against a plain loop of regular expressions in the same run, all derived
+ * forms on the table of shell commands, the slowest 1 MB input, and files of prose. Prints one JSON line.
  */
 import { fileURLToPath } from "node:url";
 import { createGate } from "../src/gate/gate.ts";
@@ -58,7 +58,7 @@ function shellCommands() {
   };
   timesOf(commands.length * 20, judge);
   const times = timesOf(commands.length * 20, judge);
-  // The same command's middle time of 20 leaves out what else the machine was doing.
+  // The median of 20 runs excludes noise from other processes.
   const medians = commands.map((_, index) =>
     percentile(
       times.filter((_time, round) => round % commands.length === index),
@@ -86,7 +86,7 @@ function largest() {
   return { slowestMs: rounded(Math.max(...results)), medianMs: rounded(percentile(results, 0.5)) };
 }
 
-/** A file of 1 MB of ordinary text for each of many scripts, with the shipped skills. */
+/** One 1 MB file of ordinary text per script, with the shipped skills. */
 async function proseFiles() {
   const skills = await loadSkills([fileURLToPath(new URL("../skills", import.meta.url))]);
   const gate = createGate({ rules: gateRules(skills), matching: "extended" });

@@ -1,6 +1,6 @@
 /**
- * Many people at the page in one: says things in many threads at once and sees when each is answered. Lighter than the
- * tests' chat client, so that what is measured is the agent.
+ * A load generator for the page's API: it writes in many threads at once and watches the answers. It is lighter than the
+ * tests' chat client, so the agent dominates what is measured.
  */
 import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
@@ -19,19 +19,19 @@ interface Shown {
   author: { isBot: boolean };
 }
 
-export interface Crowd {
+export interface LoadGenerator {
   /**
-   * Says `say <round>-<conversation>-<number>.` in `conversations` new threads, `messages` times each. Resolves when the
-   * model was shown all of it and has nothing left to answer. `acceptedMs`: until all was kept.
+   * Writes `say <round>-<conversation>-<number>.` in `conversations` new threads, `messages` times each. Resolves when the
+   * model has seen and answered everything. `acceptedMs`: time until all messages were accepted.
    */
   talk(round: string, conversations: number, messages: number): Promise<{ acceptedMs: number }>;
-  /** Answers that are finished. */
+  /** Number of finished answers. */
   turns(): number;
   close(): void;
 }
 
 /** `order` sees the model's requests. */
-export async function createCrowd({ url, token }: Served, order: OrderCheck): Promise<Crowd> {
+export async function createLoadGenerator({ url, token }: Served, order: OrderCheck): Promise<LoadGenerator> {
   const headers = { authorization: `Bearer ${token}`, origin: url, "content-type": "application/json" };
   const ended = new AbortController();
   const finished = new Set<string>();
@@ -64,7 +64,7 @@ export async function createCrowd({ url, token }: Served, order: OrderCheck): Pr
   async function say(text: string, thread?: string): Promise<Shown> {
     const body = JSON.stringify({ id: randomUUID(), person: "ann", channel: "general", text, thread });
     const request = () => fetch(`${url}/local/api/messages`, { method: "POST", headers, body });
-    // A connection that was left idle may be closed just now; the same id is the same message.
+    // The server may have closed an idle connection. Retrying is safe: the same id is the same message.
     const response = await request().catch(request);
     if (!response.ok) throw new Error(`not accepted: ${response.status} ${await response.text()}`);
     return ((await response.json()) as { message: Shown }).message;

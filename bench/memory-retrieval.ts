@@ -1,11 +1,11 @@
 /**
- * Does search find the turns that answer a question? Recall@5 and @10, beside a plain BM25 index of the same turns.
+ * How often search finds the turns that answer a question: recall@5 and @10, against a plain BM25 index of the same turns.
  *
  *   node bench/memory-retrieval.ts [FILE]
  *
- * FILE is a JSON file in the published format of LoCoMo (an array of `{ conversation, qa }`); without it a synthetic set is
- * made. Every turn becomes an entry of a Markdown file, the questions go through the memory port, and what is counted is
- * the share of a question's evidence turns among the first 5 and 10 hits. Prints one JSON line.
+ * FILE is a JSON file in the published LoCoMo format (an array of `{ conversation, qa }`); the default is a synthetic set.
+ * Every turn becomes an entry of a Markdown file, and the questions go through the memory port. Recall is the share of a
+ * question's evidence turns among the first 5 and 10 hits. Prints one JSON line.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ import { type Conversation, readLocomo, syntheticConversations } from "./memory-
 
 const cutoffs = [5, 10] as const;
 
-/** Sum of recalls by cutoff, and how many questions. */
+/** Sum of recalls by cutoff, and the number of questions. */
 interface Tally {
   questions: number;
   recall: Record<(typeof cutoffs)[number], number>;

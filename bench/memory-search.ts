@@ -1,11 +1,10 @@
 /**
- * How long does a search take over 100,000 entries, and does the loop stand still meanwhile? Beside the bare FTS5 query
- * over the same texts in the same run: same words, first ten by BM25, nothing else.
+ * Search time over 100,000 entries, and the longest pause of the event loop, against a plain FTS5 query in the same run: the
+ * same texts and words, the first ten hits by BM25.
  *
  *   node bench/memory-search.ts [ENTRIES]
  *
- * Also measured: how fast the index is made from the Markdown, and the longest pause of the main loop in both. Prints one
- * JSON line.
+ * Also measures how fast the index is built from Markdown, and the longest pause during that. Prints one JSON line.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -86,7 +85,7 @@ console.log(
   }),
 );
 
-/** A few words are in nearly every text and most are rare, as in any language. */
+/** As in any language, a few words are in nearly every text and most are rare. */
 function zipfWord(): string {
   return words[Math.floor(words.length ** next()) - 1] ?? "word";
 }

@@ -1,8 +1,8 @@
 /**
- * Long conversations with questions whose answering turns are known: read from a LoCoMo file, or made up.
+ * Long conversations with questions whose answering turns are known: read from a LoCoMo file, or generated.
  *
- * The made-up set has what makes retrieval hard: a question in other word forms than the answer, the subject named in the
- * turn before the answer, dates, names, and many turns about similar things. It is the same on every run.
+ * The generated set has what makes retrieval hard: questions with other word forms than their answers, subjects named only in
+ * the turn before the answer, dates, names, and many similar turns. It is the same on every run.
  */
 
 export interface Conversation {
@@ -62,7 +62,7 @@ const months = ["January", "February", "March", "April", "May", "June"].concat([
 /** `1:56 pm on 8 May, 2023`. */
 function sessionTime(text: string): { day: string; minutes: number } {
   const found = /(\d+):(\d+) (am|pm) on (\d+) (\w+), (\d+)/.exec(text);
-  if (found === null) throw new Error(`a session has no time that can be read: "${text}"`);
+  if (found === null) throw new Error(`a session has an unreadable time: "${text}"`);
   const [, hour, minute, half, day, month, year] = found;
   const hours = (Number(hour) % 12) + (half === "pm" ? 12 : 0);
   const number = twoDigits(months.indexOf(month ?? "") + 1);
@@ -133,7 +133,7 @@ export function syntheticConversations(): Conversation[] {
   });
 }
 
-/** Mulberry32: small, good enough, and the same everywhere. */
+/** Mulberry32: a small deterministic generator. */
 export function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

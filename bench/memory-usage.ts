@@ -1,4 +1,4 @@
-/** Resident memory of a process, in MB. Linux. */
+/** Resident memory of a process, in MB, on Linux. */
 import { readFile } from "node:fs/promises";
 
 export async function residentMb(pid: number): Promise<number> {

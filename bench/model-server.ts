@@ -1,4 +1,4 @@
-/** A model that answers at once, in Anthropic's protocol, and notes when each request came and when its last word went. */
+/** A model server with Anthropic's protocol that records when each request arrived and when its last word was sent. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { performance } from "node:perf_hooks";
@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 
 export interface ModelServer {
   url: string;
-  /** When the newest request had arrived whole, and when the newest answer's last word was written (`performance.now()`). */
+  /** `performance.now()` when the newest request was complete, and when the newest answer's last word was written. */
   requestAt(): number;
   lastTokenAt(): number;
   requests(): number;
@@ -14,13 +14,13 @@ export interface ModelServer {
 }
 
 export interface ModelServerOptions {
-  /** Words of an answer. */
+  /** Words per answer. */
   words: number;
-  /** Between two words, in milliseconds; 0: all in one turn of the loop. */
+  /** Milliseconds between two words; 0: all in one turn of the event loop. */
   wordMs: number;
-  /** Before the first word, in milliseconds; default none. */
+  /** Milliseconds before the first word; default 0. */
   thinkMs?: number;
-  /** Sees every request's body as it came. */
+  /** Receives every raw request body. */
   onRequest?(body: string): void;
 }
 

@@ -1,15 +1,18 @@
-/** Whether a model was shown what people said in the order they said it: texts are `<round>-<conversation>-<number>`, the round a word. */
+/**
+ * Checks that the model saw each conversation's messages in order. Texts are `<round>-<conversation>-<number>`, with a word as
+ * the round.
+ */
 export interface OrderCheck {
-  /** A request to the model. */
+  /** Records a request to the model. */
   see(body: string): void;
-  /** Whether the model was shown all that was said, and each of its answers is among the `answers` that people have seen. */
+  /** Whether the model saw all messages, and people saw all of its `answers`. */
   isThrough(conversation: string, messages: number, answers: number): boolean;
-  /** Conversations that were shown less than all, twice, or in another order. */
+  /** Conversations with missing, repeated or reordered messages. */
   problems(round: string, conversations: number, messages: number): string[];
 }
 
 export function createOrderCheck(): OrderCheck {
-  /** What the newest request of a conversation showed. */
+  /** Message numbers in the newest request, by conversation. */
   const shown = new Map<string, number[]>();
   const requests = new Map<string, number>();
   const wrong = new Set<string>();
@@ -19,8 +22,8 @@ export function createOrderCheck(): OrderCheck {
       const [conversation] = said.map(({ conversation }) => conversation);
       if (conversation === undefined) return;
       const numbers = said.filter((each) => each.conversation === conversation).map(({ number }) => number);
-      if (numbers.length !== said.length) wrong.add(`${conversation} was shown what was said elsewhere`);
-      if (numbers.some((number, index) => number !== index)) wrong.add(`${conversation} was shown as ${numbers}`);
+      if (numbers.length !== said.length) wrong.add(`${conversation} contained another conversation's messages`);
+      if (numbers.some((number, index) => number !== index)) wrong.add(`${conversation} had the order ${numbers}`);
       shown.set(conversation, numbers);
       requests.set(conversation, (requests.get(conversation) ?? 0) + 1);
     },

@@ -1,10 +1,10 @@
 /**
- * What Remora adds to a bare bot, both as processes of their own, asked in turns in the same run:
+ * Remora against a bare bot, each in its own process, alternating in the same run:
  *
- *   requestMs   from the message being sent to the model having the whole request
+ *   requestMs   from sending the message to the complete request at the model
  *   replyMs     from the model's last word to the finished reply at the client
- *   readyMs     from the start of the process to its being ready
- *   residentMb  of the process, idle after the start and after many turns
+ *   readyMs     from the start of the process until it is ready
+ *   residentMb  resident memory, idle after the start and after many turns
  *
  * Prints one JSON line. `node bench/pipeline.ts [turns]`; default 1,000.
  */
@@ -13,8 +13,8 @@ import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createChatClient } from "../test/doubles/chat-client.ts";
 import { createHome, startRemora } from "../test/doubles/remora-process.ts";
+import { residentMb } from "./memory-usage.ts";
 import { createModelServer, type ModelServer } from "./model-server.ts";
-import { residentMb } from "./resident.ts";
 import { compared } from "./statistics.ts";
 
 interface Sample {
@@ -22,7 +22,7 @@ interface Sample {
   replyMs: number;
 }
 
-/** Says something and resolves when the answer stands finished at the client. */
+/** Resolves when the client has the finished answer. */
 type Say = (text: string) => Promise<void>;
 
 const turns = Number(process.argv[2] ?? 1_000);
@@ -31,7 +31,7 @@ const warmUp = 20;
 const restMs = 60;
 
 async function measure(say: Say, model: ModelServer, text: string): Promise<Sample> {
-  // What the last answer left to do (memory, index) belongs to that answer: people do not reply within milliseconds.
+  // Background work of the last answer (memory, index) must not count here: people do not reply within milliseconds.
   await new Promise((resolve) => setTimeout(resolve, restMs));
   const saidAt = performance.now();
   await say(text);
@@ -83,7 +83,7 @@ const idleMb = await residentMb(remora.pid);
 const sayTo =
   (count: () => number): Say =>
   async (text) => {
-    // A thread each, as mentions in a channel are.
+    // One thread per message, like mentions in a channel.
     const said = await client.say(`@remora ${text} ${count()}`);
     await client.answerTo(said);
     client.seen.clear();

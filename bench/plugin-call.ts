@@ -1,7 +1,7 @@
 /**
- * What isolation adds to the call of a plugin: median milliseconds of a call in the plugin's own process, in its view, and of
- * the same call inside this process; and the first call, which starts the process. Prints one JSON line. Target: at most 2 ms
- * more once the process runs.
+ * The cost of plugin isolation: median milliseconds of a call in the plugin's own process, in its view, and of the same call
+ * in this process. Also the first call, which starts the process. Prints one JSON line. Target: at most 2 ms more per call in
+ * a running process.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * What the queue costs: the same tool called through the embedded queue and through the toolbox alone, in turns in one
- * run, and the ledger's writes per second. Prints one JSON line; times are in milliseconds.
+ * The cost of the embedded queue: the same tool called through it and through the toolbox alone, alternating in one run.
+ * Also the ledger's writes per second. Prints one JSON line, times in milliseconds.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,35 +1,35 @@
 /**
- * Runs the benchmarks, each in a process of its own and one after the other, so that none disturbs another.
+ * Runs the benchmarks one after the other, each in its own process, so they do not disturb each other.
  *
- *   node bench/run.ts                    all of them
- *   node bench/run.ts pipeline 300       one, with its own arguments
+ *   node bench/run.ts                    all benchmarks
+ *   node bench/run.ts pipeline 300       one benchmark, with its arguments
  *
- * What they print, one JSON line each, goes to standard output; which one runs and how long it took, to standard error.
- * Ends with 1 when one of them failed; the others are run all the same.
+ * Each benchmark prints one JSON line on standard output; progress goes to standard error. The exit code is 1 if any
+ * benchmark failed; the others still run.
  */
 import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What the benchmarks share, and this file; the bots they compare with are `bare-…`. */
-const parts: ReadonlySet<string> = new Set([
+/** Files here that are no benchmarks, besides the baseline bots `bare-…`. */
+const helpers: ReadonlySet<string> = new Set([
   "run",
   "statistics",
-  "resident",
+  "memory-usage",
   "memory-sets",
   "model-server",
-  "crowd",
+  "load-generator",
   "order-check",
 ]);
 
 const names = (await readdir(import.meta.dirname))
   .flatMap((file) => (file.endsWith(".ts") ? [file.slice(0, -".ts".length)] : []))
-  .filter((name) => !parts.has(name) && !name.startsWith("bare-"))
+  .filter((name) => !helpers.has(name) && !name.startsWith("bare-"))
   .sort();
 const [wanted, ...args] = process.argv.slice(2);
 
 if (wanted !== undefined && !names.includes(wanted)) {
-  process.stderr.write(`There is no benchmark "${wanted}". There are: ${names.join(", ")}.\n`);
+  process.stderr.write(`Unknown benchmark "${wanted}". Benchmarks: ${names.join(", ")}.\n`);
   process.exitCode = 1;
 } else {
   for (const name of wanted === undefined ? names : [wanted]) {

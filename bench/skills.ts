@@ -1,6 +1,6 @@
 /**
- * Skills in numbers: 2,500 generated ones read for the first time, again without a change, and again with one changed; what
- * they add to the prompt; and the whole prompt of a one-word message with the shipped skills, without tool schemas. Prints one
+ * Skills: the time to read 2,500 generated ones at first, again without a change, and again with one change; their share of the
+ * prompt; and the size of the whole prompt of a one-word message with the shipped skills, without tool schemas. Prints one
  * JSON line.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -67,7 +67,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
-/** With room for all of them every skill is one line; with the usual budget the index keeps to its share. */
+/** With enough room, every skill has one line. With the usual budget, the index stays within its share. */
 async function indexOf(skills: SkillBrief[]) {
   const roomy = await promptFor(skills, [], 2_000_000);
   const usual = await promptFor(skills, [], 32_000);
@@ -104,7 +104,7 @@ async function shippedPrompt() {
   };
 }
 
-/** The system prompt and the messages for "ping", as text, with the shipped brain and nothing remembered. */
+/** The system prompt and messages for "ping" as text, with the shipped brain and an empty memory. */
 async function promptFor(skills: SkillBrief[], tools: ToolSpec[], contextTokens: number): Promise<string> {
   const workspace = join(folder, "workspace");
   cpSync(join(project, "workspace/brain/identity"), join(workspace, "brain/identity"), { recursive: true });

@@ -1,14 +1,14 @@
 /**
- * What Remora adds to a bare Slack bot, both as processes of their own on a double of Slack, asked in turns in the same run:
+ * Remora against a bare Slack bot, each in its own process on a double of Slack, alternating in the same run:
  *
- *   requestMs     from the mention to the model having the whole request
+ *   requestMs     from the mention to the complete request at the model
  *   replyMs       from the model's last word to the finished reply in Slack
  *   connectedMs   from the start of the process to its connection
- *   residentMb    of the process, after all of it
- *   fiftyMs       fifty mentions in fifty channels at once, until the last one is answered; Remora alone
- *   cut           a connection that is cut: until there is another one, and until what was said meanwhile is answered
+ *   residentMb    resident memory at the end
+ *   fiftyMs       fifty mentions in fifty channels at once, until the last answer; Remora only
+ *   cut           after a broken connection: until it is restored, and until missed messages are answered
  *
- * Slack's rates are lifted, because both would wait for the same ones. Prints one JSON line. `node bench/slack.ts [mentions]`;
+ * Slack's rate limits are off, because both would wait for the same ones. Prints one JSON line. `node bench/slack.ts [mentions]`;
  * default 150.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -18,8 +18,8 @@ import { createHome, startRemora } from "../test/doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../test/doubles/slack/double.ts";
 import type { Said } from "../test/doubles/slack/people.ts";
 import type { Channel } from "../test/doubles/slack/state.ts";
+import { residentMb } from "./memory-usage.ts";
 import { createModelServer } from "./model-server.ts";
-import { residentMb } from "./resident.ts";
 import { compared } from "./statistics.ts";
 
 interface Sample {
@@ -61,7 +61,7 @@ function mention(slack: SlackDouble, text: string, channel: Channel = slack.gene
   return slack.people.say({ as: slack.ann, in: channel, text: `@Remora ${text}` });
 }
 
-/** The stored messages are looked at, because looking as a person does would cost more than what is measured. */
+/** Reads the stored messages, because viewing them as a person would cost more than what is measured. */
 function isAnswered({ state }: SlackDouble, { ts }: Said): boolean {
   return state.messages.some(
     (message) => message.threadTs === ts && message.stream?.state !== "in_progress" && message.text.includes(lastWord),
@@ -69,7 +69,7 @@ function isAnswered({ state }: SlackDouble, { ts }: Said): boolean {
 }
 
 async function measure(slack: SlackDouble, text: string): Promise<Sample> {
-  // What the last answer left to do belongs to that answer.
+  // Background work of the last answer must not count here.
   await new Promise((done) => setTimeout(done, restMs));
   slack.state.messages.length = 0;
   const saidAt = performance.now();

@@ -9,7 +9,7 @@ export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** Medians of ours beside the baseline's, and how often the one is the other. */
+/** Medians of ours and the baseline's, and their ratio. */
 export function compared(
   ours: readonly number[],
   theirs: readonly number[],

@@ -1,11 +1,11 @@
 /**
- * The cost of a view against plain bubblewrap (no layer, the machine's root read-only), in one run and in turns: a folder of
- * 10,000 files, and a command that does nothing. Prints one JSON line, in milliseconds.
+ * The cost of a view against plain bubblewrap (no layer, read-only root), alternating in one run: a folder of 10,000 files, and
+ * a command that does nothing. Prints one JSON line, times in milliseconds.
  *
  *   node bench/view.ts            100 rounds
- *   node bench/view.ts 30         as many rounds
+ *   node bench/view.ts 30         30 rounds
  *
- * `open`: until a command could start. `run`: until its end is known. `close`: until nothing is left. `total`: all of it.
+ * `open`: until a command can start. `run`: until its end is known. `close`: until everything is removed. `total`: the sum.
  * `bubblewrap` is missing where it is not installed.
  */
 import { spawn } from "node:child_process";

@@ -1,6 +1,6 @@
 /**
- * Two worker processes against one, on a Redis of their own, with a model that takes its time: turns a second from the first
- * word to the last answer, and the ratio. Each process may run only so many turns at once, so that one is the bottleneck.
+ * Two worker processes against one, on their own Redis, with a slow model: turns per second from the first message to the last
+ * answer, and the ratio. A limit on concurrent turns per process makes one process the bottleneck.
  * Prints one JSON line. `node bench/workers.ts [conversations]`; default 60.
  */
 import { writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { startRedisServer } from "../test/doubles/redis-server.ts";
 import { createHome, type RemoraProcess, startRemora } from "../test/doubles/remora-process.ts";
-import { createCrowd } from "./crowd.ts";
+import { createLoadGenerator } from "./load-generator.ts";
 import { createModelServer } from "./model-server.ts";
 import { createOrderCheck } from "./order-check.ts";
 
@@ -34,13 +34,13 @@ const env = {
 const start = (role: string): Promise<RemoraProcess> => startRemora(home, env, ["--role", role]);
 
 const front = await start("platforms");
-const crowd = await createCrowd(front, order);
+const load = await createLoadGenerator(front, order);
 const workers = [await start("worker")];
 
 async function turnsPerSecond(round: string): Promise<number> {
-  await crowd.talk(`warm${round}`, concurrency, 1);
+  await load.talk(`warm${round}`, concurrency, 1);
   const began = performance.now();
-  await crowd.talk(round, conversations, 1);
+  await load.talk(round, conversations, 1);
   return Number(((conversations / (performance.now() - began)) * 1_000).toFixed(1));
 }
 
@@ -52,7 +52,7 @@ const ratio = Number((two / one).toFixed(2));
 process.stdout.write(
   `${JSON.stringify({ bench: "workers", conversations, modelMs: words * wordMs, concurrency, turnsPerSecond: { one, two }, ratio })}\n`,
 );
-crowd.close();
+load.close();
 await Promise.all([front, ...workers].map((each) => each.kill()));
 await Promise.all([redis.dispose(), model.close()]);
 await home.remove();

@@ -1,11 +1,11 @@
 /**
  * Brings node_modules up to date with package-lock.json, before any script that needs it.
  *
- * Plain JavaScript without dependencies that runs on Node 18 and up, because it is what makes the rest possible: the
- * packages, and a current `node` for machines whose own is older. When nothing has changed it costs a few milliseconds.
+ * Plain JavaScript without dependencies, for Node 18 and up: it installs the packages, and a current `node` on machines with
+ * an older one. It takes a few milliseconds if nothing has changed.
  *
  *   node scripts/bootstrap.mjs            run time only
- *   node scripts/bootstrap.mjs --dev      with what tests and checks need
+ *   node scripts/bootstrap.mjs --dev      also packages for tests and checks
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -22,7 +22,7 @@ const wanted = createHash("sha256")
 
 if (!isCurrent()) await install();
 
-/** An install with development packages also serves a plain start; the other way round it does not. */
+/** An install with development packages also suits a plain start, but not the other way round. */
 function isCurrent() {
   try {
     const stamp = JSON.parse(readFileSync(stampFile, "utf8"));
@@ -32,7 +32,7 @@ function isCurrent() {
   }
 }
 
-/** The scripts' `node` is the one in node_modules/.bin when it is there, else the machine's own. */
+/** npm scripts run the `node` of node_modules/.bin if it exists, otherwise the machine's. */
 function hasCurrentNode() {
   return existsSync(join(root, "node_modules", ".bin", "node")) || isRecent(process.versions.node);
 }
@@ -44,10 +44,10 @@ function isRecent(version) {
 
 async function install() {
   const began = Date.now();
-  say(`Installing packages${wantsDev ? " (with those for development)" : ""}, once for this version …`);
+  say(`Installing packages${wantsDev ? " (including development packages)" : ""}, once for this version …`);
   rmSync(stampFile, { force: true });
-  // Install scripts stay off: no package needs one here but `node`, which unpacks its binary in the next command.
-  // Peers that are needed are named in package.json; the others are types for development.
+  // Install scripts stay off. Only `node` needs its own, which unpacks the binary; the next command runs it.
+  // package.json names the peers that are needed; the others are types for development.
   const omitted = wantsDev ? [] : ["--omit=dev", "--omit=peer"];
   await npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund", ...omitted]);
   if (!wantsDev) trim();
@@ -56,14 +56,14 @@ async function install() {
   }
   if (!hasCurrentNode()) {
     throw fail(
-      `Node ${process.versions.node} is too old and the package "node" could not bring a newer one. Install Node 24 or later.`,
+      `Node ${process.versions.node} is too old, and the package "node" did not install a newer one. Install Node 24 or later.`,
     );
   }
   writeFileSync(stampFile, JSON.stringify({ lock: wanted, dev: wantsDev }));
   say(`Installed in ${Math.round((Date.now() - began) / 1000)} s.`);
 }
 
-/** Removes what Node never reads, which is half of what packages bring: type declarations, source maps, change logs. */
+/** Removes files that Node never reads, about half of the packages: type declarations, source maps, change logs. */
 function trim() {
   const modules = join(root, "node_modules");
   for (const name of readdirSync(modules, { recursive: true })) {
@@ -72,7 +72,7 @@ function trim() {
   }
 }
 
-/** Runs npm quietly, saying every few seconds that it is still at it; its whole output is shown when it fails. */
+/** Runs npm with progress lines every few seconds. Shows its whole output only if it fails. */
 function npm(args) {
   return new Promise((resolve, reject) => {
     const began = Date.now();
@@ -90,12 +90,12 @@ function npm(args) {
       if (problem === undefined) resolve();
       else reject(fail(`npm ${args.join(" ")} ${problem}\n${output}`));
     };
-    child.on("error", (error) => end(`could not be started: ${error.message}`));
+    child.on("error", (error) => end(`did not start: ${error.message}`));
     child.on("close", (code) =>
       end(
         code === 0
           ? undefined
-          : `ended with exit code ${code}. Is the npm registry reachable, and is there room on the disk?`,
+          : `failed with exit code ${code}. Check that the npm registry is reachable and the disk has space.`,
       ),
     );
   });

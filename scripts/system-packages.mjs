@@ -1,9 +1,8 @@
 /**
- * Brings what the test suites need from the system: servers and programs that real commands are tried with.
+ * Installs the system packages that the test suites need: servers, and programs that real commands run.
  *
- * Where apt may be used (root on Debian or Ubuntu) the missing ones are installed, and it says so. Elsewhere it names
- * them with the command to run, and the suites that need them are skipped, each with its reason; with CI=true nothing
- * may be skipped, so then it fails.
+ * As root on Debian or Ubuntu, it installs missing packages with apt. Elsewhere it prints the command to run, and the suites
+ * that need them are skipped, each with its reason. With CI=true nothing can be skipped, so it fails.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -22,10 +21,10 @@ const missing = needed.filter(({ command }) => !isOnPath(command)).map((need) =>
 if (missing.length > 0) {
   if (mayUseApt()) installWithApt(missing);
   else if (process.env.CI === "true") {
-    say(`Missing: ${missing.join(", ")}. With CI=true no suite may be skipped. Install them: ${byHand(missing)}`);
+    say(`Missing: ${missing.join(", ")}. With CI=true no suite can be skipped. Install them: ${byHand(missing)}`);
     process.exit(1);
   } else {
-    say(`Missing: ${missing.join(", ")}. The suites that need them are skipped. To run them too: ${byHand(missing)}`);
+    say(`Missing: ${missing.join(", ")}. Suites that need them are skipped. To run those too: ${byHand(missing)}`);
   }
 }
 
@@ -42,7 +41,7 @@ function byHand(packages) {
 }
 
 function installWithApt(packages) {
-  say(`Installing with apt, for the test suites: ${packages.join(", ")} …`);
+  say(`Installing with apt for the test suites: ${packages.join(", ")} …`);
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   spawnSync("apt-get", ["update", "-qq"], { env, stdio: "ignore" });
   try {
@@ -51,7 +50,7 @@ function installWithApt(packages) {
       stdio: ["ignore", "ignore", "inherit"],
     });
   } catch {
-    say(`apt-get could not install them. Try by hand: apt-get update && apt-get install ${packages.join(" ")}`);
+    say(`apt-get failed. Install them yourself: apt-get update && apt-get install ${packages.join(" ")}`);
     process.exit(1);
   }
   say("Installed.");
