@@ -32,7 +32,7 @@ export function coordinationConformance(
     afterEach(() => harness.dispose());
 
     describe("leases", () => {
-      test("a free name is given, and one that is held is refused", async () => {
+      test("a free name is granted, and a held one is refused", async () => {
         const lease = await leases.acquire("a");
         expect(lease?.signal.aborted).toBe(false);
         expect(await leases.acquire("a")).toBeUndefined();
@@ -40,7 +40,7 @@ export function coordinationConformance(
         expect(lease?.signal.aborted).toBe(false);
       });
 
-      test("a released name is given again", async () => {
+      test("a released name can be acquired again", async () => {
         const first = await leases.acquire("a");
         await first?.release();
         const second = await leases.acquire("a");
@@ -48,12 +48,12 @@ export function coordinationConformance(
         expect(await leases.acquire("a")).toBeUndefined();
       });
 
-      test("of 100 that ask at once, exactly one gets it", async () => {
+      test("exactly one of 100 concurrent requests succeeds", async () => {
         const asked = await Promise.all(Array.from({ length: 100 }, () => leases.acquire("a")));
         expect(asked.filter((lease) => lease !== undefined)).toHaveLength(1);
       });
 
-      test("any text is a name, and different ones do not get in each other's way", async () => {
+      test("any text can be a name, and different names are independent", async () => {
         const names = fc.uniqueArray(fc.string({ unit: "binary" }), { maxLength: 10 });
         await fc.assert(
           fc.asyncProperty(names, async (wanted) => {
@@ -65,7 +65,7 @@ export function coordinationConformance(
         );
       });
 
-      test("closing twice is no harm", async () => {
+      test("closing twice is harmless", async () => {
         await leases.acquire("a");
         await leases.close();
         await leases.close();
@@ -73,7 +73,7 @@ export function coordinationConformance(
     });
 
     describe("the bus", () => {
-      test("a message is heard in the same tick, once by each listener, and not after it stopped listening", () => {
+      test("each listener receives a message once, in the same tick, until it stops listening", () => {
         const heard: string[] = [];
         const stop = bus.listen((message) => heard.push(`one ${message.type}`));
         bus.listen((message) => heard.push(`two ${message.type}`));
@@ -85,7 +85,7 @@ export function coordinationConformance(
         expect(heard).toEqual(["one work", "two work", "two work"]);
       });
 
-      test("publishing to nobody does nothing, and after closing nobody hears", async () => {
+      test("publishing without listeners does nothing, and nobody receives messages after closing", async () => {
         bus.publish(work);
         const heard = vi.fn();
         bus.listen(heard);
@@ -95,7 +95,7 @@ export function coordinationConformance(
         expect(heard).not.toHaveBeenCalled();
       });
 
-      test("a listener may stop listening, and start another, while it hears", () => {
+      test("a listener can remove itself and add another during delivery", () => {
         const heard: string[] = [];
         const stop = bus.listen(() => {
           heard.push("first");
@@ -111,7 +111,7 @@ export function coordinationConformance(
 
     if (isSole) return;
     describe("over several processes", () => {
-      test("a name that one holds is refused to the others until it is released", async () => {
+      test("a held name is refused to other processes until it is released", async () => {
         const other = harness.open();
         const lease = await leases.acquire("a");
         expect(await other.leases.acquire("a")).toBeUndefined();
@@ -120,7 +120,7 @@ export function coordinationConformance(
         expect(await leases.acquire("a")).toBeUndefined();
       });
 
-      test("releasing again what another holds by now changes nothing", async () => {
+      test("a second release does not affect the new holder", async () => {
         const other = harness.open();
         const lease = await leases.acquire("a");
         await lease?.release();
@@ -139,7 +139,7 @@ export function coordinationConformance(
         expect(theirs.every((lease) => lease !== undefined)).toBe(true);
       });
 
-      test("at most one holds a name at any time, whoever asks how often", async () => {
+      test("at most one process holds a name at any time", async () => {
         const several = [leases, harness.open().leases, harness.open().leases];
         let inside = 0;
         let most = 0;
@@ -160,7 +160,7 @@ export function coordinationConformance(
         expect(most).toBe(1);
       });
 
-      test("every process hears each message once and in order, as it was said", async () => {
+      test("every process receives each message once, unchanged and in order", async () => {
         const others = [harness.open().bus, harness.open().bus];
         const own: BusMessage[] = [];
         const heard = others.map((each) => {
@@ -184,7 +184,7 @@ export function coordinationConformance(
         expect(own).toEqual([...said, end]);
       });
 
-      test("a listener that throws stops neither who publishes nor who listens beside it", () => {
+      test("a throwing listener stops neither the publisher nor other listeners", () => {
         const heard: BusMessage[] = [];
         bus.listen(() => {
           throw new Error("as a bug");

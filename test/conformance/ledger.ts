@@ -46,7 +46,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect((await ledger.get("call", "a"))?.body).toEqual(callBody());
       });
 
-      test("of 100 creates at once over two connections, exactly one succeeds", async () => {
+      test("exactly one of 100 concurrent creates over two connections succeeds", async () => {
         const second = await harness.open();
         const tries = Array.from({ length: 100 }, (_, index) =>
           (index % 2 === 0 ? ledger : second).create("call", "a", { ...planned, body: callBody(index) }),
@@ -56,7 +56,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect((await second.get("call", "a"))?.body.attempts).toBe(won[0]);
       });
 
-      test("what is given out is the caller's own: changing it changes nothing", async () => {
+      test("changing a returned entry does not change the ledger", async () => {
         const body = callBody();
         await ledger.create("call", "a", { ...planned, body });
         body.attempts = 5;
@@ -65,7 +65,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect((await ledger.get("call", "a"))?.body.attempts).toBe(0);
       });
 
-      test("any text in a body, an id and a group comes back as it was", async () => {
+      test("any text in a body, id or group is returned unchanged", async () => {
         const text = fc.string({ unit: "binary" });
         await fc.assert(
           fc.asyncProperty(text, text, text, async (messageId, group, rest) => {
@@ -79,7 +79,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
     });
 
     describe("transition", () => {
-      test("moves an entry from one of the states, and returns it as it is now", async () => {
+      test("moves an entry from one of the states, and returns it", async () => {
         await ledger.create("call", "a", planned);
         const before = await ledger.get("call", "a");
         const moved = await ledger.transition("call", "a", ["waiting", "planned"], "started", (body) => ({
@@ -101,7 +101,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         });
       });
 
-      test("from another state nothing changes and undefined comes back", async () => {
+      test("returns undefined and changes nothing from another state", async () => {
         await ledger.create("call", "a", planned);
         const before = await ledger.get("call", "a");
         expect(await ledger.transition("call", "a", ["started"], "done", () => callBody(9))).toBeUndefined();
@@ -110,13 +110,13 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect(await ledger.get("call", "a")).toEqual(before);
       });
 
-      test("a missing entry is undefined, and none is made", async () => {
+      test("returns undefined for a missing entry, and creates none", async () => {
         expect(await ledger.transition("call", "a", ["planned"], "done", () => callBody())).toBeUndefined();
         expect(await ledger.transition("call", "a", ["planned"], "done")).toBeUndefined();
         expect(await ledger.get("call", "a")).toBeUndefined();
       });
 
-      test("a change that returns undefined refuses the step", async () => {
+      test("a change that returns undefined refuses the transition", async () => {
         await ledger.create("call", "a", planned);
         const before = await ledger.get("call", "a");
         expect(await ledger.transition("call", "a", ["planned"], "done", () => undefined)).toBeUndefined();
@@ -133,7 +133,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect(await ledger.transition("call", "a", ["planned"], "done")).toBeDefined();
       });
 
-      test("of 100 transitions at once over two connections, exactly one wins", async () => {
+      test("exactly one of 100 concurrent transitions over two connections succeeds", async () => {
         const second = await harness.open();
         await ledger.create("call", "a", planned);
         const tries = Array.from({ length: 100 }, (_, index) =>
@@ -144,7 +144,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect(await ledger.get("call", "a")).toEqual(won[0]);
       });
 
-      test("100 guarded changes at once over two connections all count", async () => {
+      test("100 concurrent guarded changes over two connections all count", async () => {
         const second = await harness.open();
         await ledger.create("call", "a", planned);
         const changes = Array.from({ length: 100 }, (_, index) =>
@@ -157,7 +157,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect((await second.get("call", "a"))?.body.attempts).toBe(100);
       });
 
-      test("any sequence of steps ends where a plain map would", async () => {
+      test("any sequence of operations matches a plain map", async () => {
         const step = fc.record({
           id: fc.constantFrom("a", "b", "c"),
           from: fc.uniqueArray(fc.constantFrom(...callStates)),
@@ -210,7 +210,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         await ledger.create("post", "p", { state: "posted", body: { messageId: "1" }, group: "one" });
       });
 
-      test("lists one kind in the order of creation, newest first on demand", async () => {
+      test("lists one kind in order of creation, or newest first", async () => {
         expect(ids(await ledger.list("call", {}))).toEqual(["a", "b", "c", "d", "e"]);
         expect(ids(await ledger.list("call", { order: "oldest" }))).toEqual(["a", "b", "c", "d", "e"]);
         expect(ids(await ledger.list("call", { order: "newest" }))).toEqual(["e", "d", "c", "b", "a"]);
@@ -222,7 +222,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect(ids(await ledger.list("call", {}))).toEqual(["a", "b", "c", "d", "e"]);
       });
 
-      test("filters by states, by group, and by both; no state means none", async () => {
+      test("filters by states, group or both; an empty list of states finds nothing", async () => {
         expect(ids(await ledger.list("call", { states: ["planned"] }))).toEqual(["a", "c", "e"]);
         expect(ids(await ledger.list("call", { states: ["done", "started"] }))).toEqual(["b", "d"]);
         expect(ids(await ledger.list("call", { group: "one" }))).toEqual(["a", "d", "e"]);
@@ -237,7 +237,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect(ids(await ledger.list("call", { states: ["started"], group: "one" }))).toEqual(["a"]);
       });
 
-      test("the limit is counted from the wanted end", async () => {
+      test("the limit counts from the chosen end", async () => {
         expect(ids(await ledger.list("call", { limit: 2 }))).toEqual(["a", "b"]);
         expect(ids(await ledger.list("call", { states: ["planned"], order: "newest", limit: 2 }))).toEqual(["e", "c"]);
       });
@@ -262,7 +262,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect(await ledger.list("call", { group: "turn" })).toHaveLength(1);
       });
 
-      test("a pruned id may be used again, and comes after everything before it", async () => {
+      test("a pruned id can be used again, and sorts after earlier entries", async () => {
         await ledger.create("call", "a", planned);
         const highest = (await ledger.get("call", "a"))?.sequence ?? Number.POSITIVE_INFINITY;
         await ledger.prune("call", ["planned"], Date.now() + 1_000);
@@ -272,7 +272,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
     });
 
     describe("restart and close", () => {
-      test("everything is there after a restart, and the order goes on", async () => {
+      test("everything survives a restart, and the order continues", async () => {
         await ledger.create("call", "a", planned);
         await ledger.transition("call", "a", ["planned"], "started", () => callBody(1));
         const before = await ledger.list("call", {});
@@ -291,7 +291,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect((await ledger.get("call", "a"))?.state).toBe("done");
       });
 
-      test("a closed ledger rejects, and may be closed again", async () => {
+      test("a closed ledger rejects, and can be closed again", async () => {
         await ledger.close();
         await ledger.close();
         await expect(ledger.get("call", "a")).rejects.toThrow(/closed/);

@@ -35,14 +35,14 @@ export function memoryConformance(name: string, create: () => MemoryUnderTest): 
     const texts = async (query: string, scopes: MemoryScope[]) =>
       (await memory.search({ query, scopes, limit: 20 })).map((hit) => hit.text).join("\n");
 
-    test("what was just saved is found, with where and when it was said", async () => {
+    test("a saved turn is found at once, with its place and time", async () => {
       await memory.saveEpisode(anEpisode("t1", "channel:general", "The anchor winch is stuck."));
       const [hit] = await memory.search({ query: "winch", scopes: ["channel:general"], limit: 5 });
       expect(hit).toMatchObject({ scope: "channel:general", at: "2026-11-21T12:00:00.000Z" });
       expect(hit?.text).toContain("The anchor winch is stuck.");
     });
 
-    test("saving a turn again replaces what was saved of it", async () => {
+    test("saving a turn again replaces it", async () => {
       await memory.saveEpisode(anEpisode("t1", "channel:general", "winch", "first answer"));
       await memory.saveEpisode(anEpisode("t2", "channel:general", "winch", "other turn"));
       await memory.saveEpisode(anEpisode("t1", "channel:general", "winch", "second answer"));
@@ -59,7 +59,7 @@ export function memoryConformance(name: string, create: () => MemoryUnderTest): 
       expect(hits).toHaveLength(20);
     });
 
-    test("what was said in a DM is found in that DM alone, also after a restart", async () => {
+    test("messages of a DM are found only in that DM, even after a restart", async () => {
       await memory.saveEpisode(anEpisode("t1", "dm:ann", "My canaryword is 4711.", "canaryword kept"));
       await memory.recordFeedback(aFeedback("dm:ann", '{"note":"canaryword"}', "approved"));
       await memory.saveEpisode(anEpisode("t2", "channel:general", "Nothing here."));
@@ -74,7 +74,7 @@ export function memoryConformance(name: string, create: () => MemoryUnderTest): 
       }
     });
 
-    test("no scope names see into each other, however they are spelled", async () => {
+    test("scopes never overlap, however they are spelled", async () => {
       const name = fc.oneof(
         fc.string({ maxLength: 12 }),
         fc.constantFrom("ann", "Ann", "../ann", ".", "..", "a/b", "%61nn", "ann%2F"),
@@ -91,7 +91,7 @@ export function memoryConformance(name: string, create: () => MemoryUnderTest): 
       );
     });
 
-    test("any text is a question: none throws", async () => {
+    test("no query throws", async () => {
       await memory.saveEpisode(anEpisode("t1", "channel:general", "The anchor winch is stuck."));
       const pieces = fc.constantFrom(
         '"',
@@ -127,7 +127,7 @@ export function memoryConformance(name: string, create: () => MemoryUnderTest): 
       );
     });
 
-    test("no question, no scope, or no room finds nothing", async () => {
+    test("an empty query, scope or limit finds nothing", async () => {
       await memory.saveEpisode(anEpisode("t1", "channel:general", "winch"));
       expect(await memory.search({ query: "", scopes: ["channel:general"], limit: 5 })).toEqual([]);
       expect(await memory.search({ query: "?!… --", scopes: ["channel:general"], limit: 5 })).toEqual([]);
@@ -135,7 +135,7 @@ export function memoryConformance(name: string, create: () => MemoryUnderTest): 
       expect(await memory.search({ query: "winch", scopes: ["channel:general"], limit: 0 })).toEqual([]);
     });
 
-    test("scores fall, and the limit holds", async () => {
+    test("results are sorted by score and limited", async () => {
       for (let index = 0; index < 6; index++) {
         await memory.saveEpisode(anEpisode(`t${index}`, "channel:general", `${"winch ".repeat(index + 1)}and rope`));
       }

@@ -134,7 +134,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
     }
 
     describe("a card about changes", () => {
-      test("says what was done to the folder, deletions first, with its own buttons", async () => {
+      test("lists the changes, deletions first, with its own buttons", async () => {
         await asked({ moreFiles: 7 });
         const card = await onlyMessage();
         const { title, summary, files, commands } = changesWith();
@@ -150,14 +150,14 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         );
       });
 
-      test("shows a short diff whole, whatever is in it", async () => {
+      test("shows a short diff in full, whatever it contains", async () => {
         await asked();
         const text = await seen();
         for (const line of shortDiff.split("\n")) expect(text).toContain(line.trim());
         expect((await onlyMessage()).effects ?? []).toEqual([]);
       });
 
-      test("has nothing where there is nothing: no commands, no output, no diff, no summary", async () => {
+      test("leaves out empty sections", async () => {
         const message = await mentioned();
         const { lastOutput: _output, diff: _diff, ...bare } = changesWith({ summary: "", commands: [] });
         const card = changesCard(message, {}, { choices: ["approve", "deny"] });
@@ -171,7 +171,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect(shown.choices.toSorted()).toEqual(["approve", "deny"]);
       });
 
-      test("of hundreds of files none is silently left out: what is not listed is counted", async () => {
+      test("counts the files that it does not list", async () => {
         const files = Array.from(
           { length: 25 },
           (_, index): ShownChange => ({
@@ -190,7 +190,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect(listed).toBeGreaterThanOrEqual(5);
       });
 
-      test("a diff too long for the service is not cut without a word", async () => {
+      test("says when a diff is too long for the service", async () => {
         const lines = Array.from({ length: 2_000 }, (_, index) => `+line ${index} of what was written`);
         const diff = ["--- a/x", "+++ b/x", "@@ -0,0 +1,2000 @@", ...lines].join("\n");
         await asked({ diff });
@@ -199,7 +199,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect((await agentsMessages())[0]?.choices).toContain("approve");
       });
 
-      test("text injection: markup in paths, commands, output, facts and the diff is read as the text it is", async () => {
+      test("shows markup in paths, commands, output, facts and the diff as text", async () => {
         const bad = "<!channel> <@U1> @everyone [safe](https://evil.example/x) *bold* ~~s~~ <b>b</b> &amp; | # h";
         const { message, reply } = await asked(
           {
@@ -224,7 +224,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect(settledCard.effects ?? []).toEqual([]);
       });
 
-      test.each(["approve", "deny", "allow"] as const)("%s comes in with the person and the card", async (choice) => {
+      test.each(["approve", "deny", "allow"] as const)("reports %s with the person and the card", async (choice) => {
         const { message } = await asked();
         expect(await world.click("approval-1", choice)).toContain("Noted.");
         expect(heard.answers).toMatchObject([
@@ -232,7 +232,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         ]);
       });
 
-      test.each(["undo", "again"] as const)("%s comes in from a settled card", async (choice) => {
+      test.each(["undo", "again"] as const)("reports %s on a settled card", async (choice) => {
         const { message } = await asked({}, { ...reported, choices: [choice] });
         expect((await onlyMessage()).choices).toEqual([choice]);
         expect(await world.click("approval-1", choice)).toContain("Noted.");
@@ -241,7 +241,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         ]);
       });
 
-      test("a part comes in as the files that were chosen, and who chose them", async () => {
+      test("reports the chosen files and who chose them", async () => {
         const { message } = await asked();
         expect(await world.choose("approval-1", [0, 2], "Ben")).toContain("Noted.");
         expect(heard.answers).toMatchObject([
@@ -255,7 +255,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect(heard.answers[0]?.parts).toEqual([0, 2]);
       });
 
-      test("of 25 files the last can be chosen alone", async () => {
+      test("lets people choose only the last of 25 files", async () => {
         const files = Array.from(
           { length: 25 },
           (_, index): ShownChange => ({ path: `file-${index}.txt`, action: "added", detail: "+1" }),
@@ -265,13 +265,13 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect(heard.answers[0]?.parts).toEqual([24]);
       });
 
-      test("no file chosen is no answer: the person is told to use the other button", async () => {
+      test("treats an empty choice as no answer, and tells the person to use the other button", async () => {
         await asked();
         expect(await world.choose("approval-1", [])).toContain("Discard all");
         expect(heard.answers).toEqual([]);
       });
 
-      test("the whole diff is for the one who asked for it alone, whoever that is", async () => {
+      test("shows the whole diff only to the person who asked for it", async () => {
         await asked();
         const text = Array.from({ length: 3_000 }, (_, index) => `+line ${index} \`\`\` <b> of the diff`).join("\n");
         heard.receipt = { accepted: true, text: "This is the whole diff.", file: { name: "changes.diff", text } };
@@ -280,7 +280,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect(await seen()).not.toContain("line 2999");
       });
 
-      test("a diff that is refused is refused in words", async () => {
+      test("says why a diff is refused", async () => {
         await asked();
         heard.receipt = { accepted: false, text: "This diff is not kept any more." };
         expect(await world.click("approval-1", "diff")).toContain("This diff is not kept any more.");
@@ -288,7 +288,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
     });
 
     describe("a card that only reports", () => {
-      test("is a title, an outcome, the files and Undo; it asks for nothing", async () => {
+      test("has a title, an outcome, the files and Undo, and asks nothing", async () => {
         await asked({}, reported);
         const card = await onlyMessage();
         for (const part of [changesWith().title, "Kept", "old/page.html"]) expect(card.text).toContain(part);
@@ -297,7 +297,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
       });
 
       test.each(["finish", "fail"] as const)(
-        "stands below an answer that ended by %s, and changes nothing of it",
+        "appears below an answer that ended by %s, and does not change it",
         async (end) => {
           const folder = await mkdtemp(join(tmpdir(), "remora-files-"));
           const path = join(folder, "report.csv");
@@ -329,7 +329,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         ["cancelled", "Nothing was kept: src/app.css changed in the meantime", ["again"]],
         ["cancelled", "Continued below", []],
         ["expired", "Expired: nobody answered in time", []],
-      ] as const)("%s, “%s”: it shrinks to title and outcome", async (state, outcome, choices) => {
+      ] as const)("shrinks to title and outcome: %s, “%s”", async (state, outcome, choices) => {
         const { message, posts } = await asked();
         await world.restart();
         await world.platform.connect(heard.handlers, new AbortController().signal);
@@ -342,7 +342,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect(card.choices).toEqual(choices);
       });
 
-      test("a late click on it is handed in and answered", async () => {
+      test("passes on a late click and answers it", async () => {
         const { message, reply } = await asked();
         await reply.settle(changesCard(message, {}, { state: "denied", choices: [], outcome: "Denied by Ben" }));
         heard.receipt = { accepted: false, text: "Nothing left to answer. Denied by Ben." };

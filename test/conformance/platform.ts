@@ -93,7 +93,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
     }
 
     describe("receiving", () => {
-      test("a message is acknowledged only after it is durably kept", async () => {
+      test("a message is acknowledged only after it is durably saved", async () => {
         const order: string[] = [];
         let keep = () => {};
         heard.before = () =>
@@ -111,7 +111,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(order).toEqual(["kept", "acknowledged"]);
       });
 
-      test("a message that could not be kept is not acknowledged, and is delivered again when it comes again", async () => {
+      test("a message that can't be saved is not acknowledged, and is accepted on redelivery", async () => {
         heard.before = () => Promise.reject(new Error("the disk is full"));
         await expect(world.say({ text: "hello", where: "mention" })).rejects.toThrow();
         heard.before = () => Promise.resolve();
@@ -126,7 +126,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(new Set(heard.messages.map((message) => message.id))).toEqual(new Set([id]));
       });
 
-      test("a mention, a follow-up in its thread and a DM are addressed; an aside is heard and not addressed", async () => {
+      test("mentions, follow-ups in their thread and DMs are addressed; other messages are only received", async () => {
         const mention = await mentioned();
         await world.say({ text: "and then?", where: "thread" });
         const followUp = last(heard.messages);
@@ -153,7 +153,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(direct.scope).toMatch(/^dm:/);
       });
 
-      test("the mention in front is no part of what is said", async () => {
+      test("the leading mention is not part of the text", async () => {
         expect((await mentioned("what time is it?")).text).toBe("what time is it?");
       });
 
@@ -164,7 +164,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(await agentsMessages()).toHaveLength(1);
       });
 
-      test("what the agent says does not come back in", async () => {
+      test("the agent's own messages are not received", async () => {
         const message = await mentioned();
         await replyTo(message, createPosts()).finish("I am here, @remora", []);
         await world.say({ text: "thanks", where: "thread" });
@@ -173,7 +173,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
     });
 
     describe("replying", () => {
-      test("a segment is one message, whatever is written while it grows", async () => {
+      test("a growing segment stays one message", async () => {
         const reply = replyTo(await mentioned(), createPosts());
         for (const text of ["One", "One two", "One two three"]) await reply.write(text);
         await reply.finish("One two three four.", []);
@@ -181,7 +181,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(shown.map((message) => message.text)).toEqual(["One two three four."]);
       });
 
-      test("the first words are seen before the end", async () => {
+      test("the first words appear before the end", async () => {
         const reply = replyTo(await mentioned(), createPosts());
         await reply.write("First words");
         await vi.waitFor(async () => expect((await agentsMessages())[0]?.text).toContain("First words"), {
@@ -190,7 +190,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         await reply.finish("First words, and the last.", []);
       });
 
-      test("the status line shows what is being done, and is gone at the end", async () => {
+      test("the status line shows the current work, and disappears at the end", async () => {
         const reply = replyTo(await mentioned(), createPosts());
         await reply.activity("Running a tool …");
         await vi.waitFor(async () => expect((await agentsMessages())[0]?.text).toContain("Running a tool"), {
@@ -201,7 +201,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(shown.map((message) => message.text)).toEqual(["Done."]);
       });
 
-      test("a card closes the segment: what comes after stands below it", async () => {
+      test("a card closes the segment, and later text appears below it", async () => {
         const message = await mentioned();
         const reply = replyTo(message, createPosts());
         await reply.write("Let me look.");
@@ -216,7 +216,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(more).toEqual([]);
       });
 
-      test("a card shows the whole call, the reasons and who may answer, with exactly the buttons it offers", async () => {
+      test("a card shows the whole call, the reasons, who can answer, and exactly its buttons", async () => {
         const message = await mentioned();
         const reply = replyTo(message, createPosts());
         const callText = `{\n  "command": "rm -rf ./build <b>*x*</b> \`y\` ${"z".repeat(3000)} the end"\n}`;
@@ -237,7 +237,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(card?.choices).toEqual([]);
       });
 
-      test("a click comes in with the choice and the person, and the person is told what came of it", async () => {
+      test("a click reports the choice and the person, and the person is told the result", async () => {
         const message = await mentioned();
         await replyTo(message, createPosts()).ask(createCard(message));
         heard.receipt = { accepted: false, text: "That is not yours to answer." };
@@ -248,7 +248,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(last(heard.answers).by).toMatchObject({ name: "Ann", isBot: false });
       });
 
-      test("a question has a button an option; a pick comes in, and an answered question has none", async () => {
+      test("a question has one button per option, reports the choice, and loses its buttons when answered", async () => {
         const message = await mentioned();
         const reply = replyTo(message, createPosts());
         await reply.write("One thing first.");
@@ -270,7 +270,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(more).toEqual([]);
       });
 
-      test("the author of a message that is not answered is told why", async () => {
+      test("the author of a refused message is told why", async () => {
         heard.notice = { text: "I can't answer: guests may not use me here." };
         await world.say({ text: "hello", where: "dm" });
         await vi.waitFor(async () => {
@@ -279,7 +279,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         });
       });
 
-      test("a reply to nothing that was said stands in the conversation by itself", async () => {
+      test("a reply without a message is posted in the conversation by itself", async () => {
         const message = await mentioned();
         const target = { ...targetOf(message), messageId: "schedule:abc:1800000000000", turnId: "turn-scheduled" };
         await world.platform.reply(target, createPosts()).finish("It is time for tea.", []);
@@ -295,14 +295,14 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(shown[0]?.text).toContain("The model could not answer. Try again.");
       });
 
-      test("a conversation that nobody can see has no route, and a card there is refused", async () => {
+      test("an unreachable conversation has no route, and a card there is refused", async () => {
         const message = await mentioned();
         const target = { ...targetOf(message), conversationId: `${message.conversationId.split(":")[0]}:nowhere` };
         const asking = world.platform.reply(target, createPosts()).ask(createCard(message));
         await expect(asking).rejects.toMatchObject({ code: "platform.no-route" });
       });
 
-      test("a long text arrives whole and in order", async () => {
+      test("a long text arrives completely and in order", async () => {
         const lines = Array.from({ length: 4000 }, (_, index) => `line ${index} of the long answer`);
         await replyTo(await mentioned(), createPosts()).finish(lines.join("\n"), []);
         const shown = await agentsMessages();
@@ -312,7 +312,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(all.match(/line \d+ of the long answer/g)?.slice(-4000)).toEqual(lines);
       });
 
-      test("files arrive with their content, and one that is not there is named", async () => {
+      test("files arrive with their content, and a missing one is named", async () => {
         const folder = await mkdtemp(join(tmpdir(), "remora-files-"));
         const path = join(folder, "report.csv");
         await writeFile(path, "a,b\n1,2\n");
@@ -344,7 +344,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         return card;
       }
 
-      test("anyone in the channel clicks: the platform says who it was, and only they read the refusal", async () => {
+      test("a click by someone else reports who it was, and only they read the refusal", async () => {
         await asked();
         heard.receipt = { accepted: false, text: "This is not yours to answer." };
         expect(await world.click("approval-1", "approve", "Mallory")).toContain("This is not yours to answer.");
@@ -357,7 +357,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect((await onlyCard()).choices.toSorted()).toEqual(["approve", "deny"]);
       });
 
-      test("double clicks and late clicks: each is handed in and answered, also on a card without buttons", async () => {
+      test("double and late clicks are each reported and answered, even on a card without buttons", async () => {
         const { message, reply } = await asked();
         const twice = await Promise.all([world.click("approval-1", "approve"), world.click("approval-1", "deny")]);
         expect(twice.every((told) => told.includes("Noted."))).toBe(true);
@@ -367,7 +367,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(heard.answers.map((answer) => answer.choice).toSorted()).toEqual(["approve", "deny", "deny"]);
       });
 
-      test("forged or guessed button id: handed in as it is, with the card's own conversation and message", async () => {
+      test("a forged button id is reported unchanged, with the card's own conversation and message", async () => {
         const { message } = await asked();
         heard.receipt = { accepted: false, text: "This card is not valid any more." };
         for (const id of ["AAAAAAAAAAAAAAAAAAAAAA", "approval-2", "__proto__", "a:b:c"]) {
@@ -377,7 +377,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(new Set(heard.answers.map((answer) => answer.messageId)).size).toBe(1);
       });
 
-      test("a click that could not be taken is answered, and counts as no yes", async () => {
+      test("a click that can't be processed is answered, and is not an approval", async () => {
         await asked();
         heard.failure = new Error("the disk is full");
         expect(await world.click("approval-1", "approve")).not.toBe("");
@@ -390,7 +390,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         ["cancelled", "Cancelled: The turn was stopped."],
         ["consumed", "Approved by Ann"],
       ] as const)(
-        "stale approval: a card that is %s shows that and has no buttons, also when another process settles it",
+        "a card that is %s says so and has no buttons, even when another process settles it",
         async (state, outcome) => {
           const { message, posts } = await asked({ choices: ["approve", "deny", "edit", "allow"], editJson: "{}" });
           await world.restart();
@@ -403,7 +403,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         },
       );
 
-      test("of several rows only those that are open have buttons", async () => {
+      test("only the open rows of a card have buttons", async () => {
         const message = await mentioned();
         const one = createCard(message).items[0] as CardItem;
         const settledRow: CardItem = {
@@ -419,7 +419,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(card.choices.toSorted()).toEqual(["approve", "deny"]);
       });
 
-      test("text injection in the card: markup in a call, a name, a reason and an outcome is read as the text it is", async () => {
+      test("markup in a call, a name, a reason or an outcome is shown as text", async () => {
         const bad =
           "<!channel> <@U1> @everyone [safe](https://evil.example/x) *bold* ~~s~~ <b>b</b> &amp; | `tick` # h";
         const { message, reply } = await asked({
@@ -437,7 +437,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(settledCard.effects ?? []).toEqual([]);
       });
 
-      test("bidi, zero-width and look-alike characters: their escapes arrive as they are, with the warning", async () => {
+      test("escaped bidi, zero-width and look-alike characters arrive unchanged, with the warning", async () => {
         const callText = 'shell_exec\ncommand: "echo \\u{202E}txt.exe\\u{200B} \\\\u{202E} C:\\dir ``\\u{60}"';
         const warning = "Some characters are invisible or imitate others: U+202E, U+200B.";
         await asked({ callText, warning });
@@ -446,7 +446,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(text).toContain(warning);
       });
 
-      test("dangerous tail cut off: a call of 60,000 characters is there whole, in the card or in a file beside it", async () => {
+      test("a call of 60,000 characters is shown in full, on the card or in a file", async () => {
         const callText = `shell_exec\ncommand: "${Array.from({ length: 6_000 }, (_, index) => `word ${index}`).join(" ")} && rm -rf the-tail"`;
         await asked({ callText });
         const shown = await agentsMessages();
@@ -457,7 +457,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(seen.some((text) => text.includes(callText.split("\n")[1] ?? "-"))).toBe(true);
       });
 
-      test("identical calls, an edited call and votes so far are said on the card", async () => {
+      test("the card shows identical calls, edits and votes so far", async () => {
         await asked({
           times: 3,
           editedFrom: 'shell_exec\ncommand: "as the model asked"',
@@ -467,13 +467,13 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         for (const part of ["3", "as the model asked", "1 of 2 approvals: Ann"]) expect(text).toContain(part);
       });
 
-      test("a card that was never posted is not posted by settling it", async () => {
+      test("settling a card that was never posted does not post it", async () => {
         const message = await mentioned();
         await replyTo(message, createPosts()).settle(createCard(message, { state: "cancelled", choices: [] }));
         expect(await agentsMessages()).toEqual([]);
       });
 
-      test("card can't be delivered: it is refused every time, and shown nowhere", async () => {
+      test("a card that can't be delivered is refused every time, and shown nowhere", async () => {
         const message = await mentioned();
         const conversationId = `${message.conversationId.split(":")[0]}:nowhere`;
         const reply = world.platform.reply({ ...targetOf(message), conversationId }, createPosts());
@@ -484,8 +484,8 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
       });
     });
 
-    describe("going on after a crash", () => {
-      test("the same posts make the same messages: a partial text is edited, not posted again", async () => {
+    describe("resuming after a crash", () => {
+      test("a partial text is edited, not posted again", async () => {
         const message = await mentioned();
         const posts = createPosts();
         await replyTo(message, posts).write("Half an ans");
@@ -497,7 +497,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect((await agentsMessages()).map((each) => each.text)).toEqual(["A whole answer."]);
       });
 
-      test("a card that was posted is not posted again, and the text goes on below it", async () => {
+      test("a posted card is not posted again, and the text continues below it", async () => {
         const message = await mentioned();
         const posts = createPosts();
         const before = replyTo(message, posts);
@@ -515,7 +515,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(shown[2]?.text).toBe("I looked.");
       });
 
-      test("a click on a card from before the crash comes in", async () => {
+      test("a click on a card from before the crash is reported", async () => {
         const message = await mentioned();
         await replyTo(message, createPosts()).ask(createCard(message));
         await world.restart();
@@ -525,7 +525,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
       });
     });
 
-    test("health says whether messages can come in", async () => {
+    test("health says whether messages can be received", async () => {
       expect(world.platform.health()).toMatchObject({ isConnected: true });
       await world.restart();
       expect(world.platform.health()).toMatchObject({ isConnected: false });

@@ -30,14 +30,14 @@ export function describeProvider(
     });
     afterEach(() => under.stop());
 
-    test("text comes in pieces, then exactly one end, last", async () => {
+    test("text arrives in pieces, followed by exactly one end", async () => {
       const events = await collect(under.provider, under.textRequest);
       expect(events.filter((event) => event.type === "text-delta").length).toBeGreaterThan(1);
       expect(endings(events)).toEqual([events.length - 1]);
       expect(events.at(-1)).toMatchObject({ type: "end", stop: "end", model: under.provider.model });
     });
 
-    test("a call comes whole, with an id, and the answer ends in calls", async () => {
+    test("a call arrives complete, with an id, and the answer ends in calls", async () => {
       const events = await collect(under.provider, under.callRequest);
       const calls = events.flatMap((event) => (event.type === "tool-call" ? [event] : []));
       expect(calls).toHaveLength(1);
@@ -58,14 +58,14 @@ export function describeProvider(
       ]);
     });
 
-    test("a request that was stopped before it began ends as aborted, with nothing else", async () => {
+    test("a request aborted before its start only ends as aborted", async () => {
       const events = await collect(under.provider, under.callRequest, AbortSignal.abort());
       expect(endings(events)).toEqual([events.length - 1]);
       expect(events.at(-1)).toMatchObject({ type: "error", error: { code: "provider.aborted", isRetryable: false } });
       expect(events.some((event) => event.type === "tool-call")).toBe(false);
     });
 
-    test("an abort in mid-answer ends the stream as aborted", async () => {
+    test("an abort during the answer ends the stream as aborted", async () => {
       const controller = new AbortController();
       const events: ModelEvent[] = [];
       for await (const event of under.provider.stream(under.textRequest, controller.signal)) {
@@ -76,7 +76,7 @@ export function describeProvider(
       expect(events.at(-1)).toMatchObject({ type: "error", error: { code: "provider.aborted" } });
     });
 
-    test("a reader that stops early is no trouble, and the provider can be asked again", async () => {
+    test("a reader can stop early, and the provider still works", async () => {
       for await (const event of under.provider.stream(under.textRequest, new AbortController().signal)) {
         if (event.type === "text-delta") break;
       }
@@ -98,14 +98,14 @@ export function describeProvider(
 
     if (kind === "stand-in") return;
 
-    test("an overload is an error that may pass", async () => {
+    test("an overload is a retryable error", async () => {
       under.fail("overloaded");
       const events = await collect(under.provider, under.textRequest);
       expect(events).toHaveLength(1);
       expect(events[0]).toMatchObject({ type: "error", error: { code: "provider.overloaded", isRetryable: true } });
     });
 
-    test("a wrong key is an error that will not pass, and names the setting", async () => {
+    test("a wrong key is a permanent error that names the setting", async () => {
       under.fail("wrong-key");
       const events = await collect(under.provider, under.textRequest);
       expect(events).toHaveLength(1);
@@ -115,7 +115,7 @@ export function describeProvider(
       expect(event.error.message).toMatch(/set a valid one in [A-Z]+_[A-Z_]+/);
     });
 
-    test("a connection that breaks in mid-answer is an error after what was said", async () => {
+    test("a broken connection is an error after the text so far", async () => {
       under.fail("broken");
       const events = await collect(under.provider, under.textRequest);
       expect(events[0]?.type).toBe("text-delta");
@@ -123,7 +123,7 @@ export function describeProvider(
       expect(events.at(-1)).toMatchObject({ type: "error", error: { code: "provider.cut", isRetryable: true } });
     });
 
-    test("an abort ends even a request that nobody answers", async () => {
+    test("an abort ends even an unanswered request", async () => {
       under.fail("silent");
       const controller = new AbortController();
       const pending = collect(under.provider, under.textRequest, controller.signal);

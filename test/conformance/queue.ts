@@ -103,7 +103,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
     const stateOf = async (callId: string) => (await harness.ledger.get("call", `turn-${callId}`))?.state;
 
     describe("a call", () => {
-      test("runs once and gives its result, also when the job is asked for again later or elsewhere", async () => {
+      test("runs once and returns its result, even if the job is requested again later or elsewhere", async () => {
         const file = { name: "a.txt", path: "/a.txt", mimeType: "text/plain" };
         const { queue, runs } = await open(() => ({ ...ok("said"), files: [file] }));
         const result = await queue.run(jobOf("c1"), never);
@@ -116,7 +116,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect([runs, other.runs]).toEqual([["c1"], []]);
       });
 
-      test("that is asked for twice at once is joined", async () => {
+      test("is shared by two concurrent requests", async () => {
         const { promise, resolve } = Promise.withResolvers<ToolAttempt>();
         const { queue, runs } = await open(() => promise);
         const both = [queue.run(jobOf("c1"), never), queue.run(jobOf("c1"), never)];
@@ -128,7 +128,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(runs).toEqual(["c1"]);
       });
 
-      test("is in the ledger as started before its tool runs, and as done with its result after", async () => {
+      test("is started in the ledger before its tool runs, and done with its result afterwards", async () => {
         let during: string | undefined;
         const { queue } = await open(async () => {
           during = await stateOf("c1");
@@ -142,7 +142,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         });
       });
 
-      test("is told as events, with turn, conversation and user", async () => {
+      test("emits events with turn, conversation and user", async () => {
         const { queue } = await open(({ name }) => (name === "bad" ? failed("no such thing") : ok()));
         await queue.run(jobOf("c1"), never);
         await queue.run(jobOf("c2", { call: { id: "c2", name: "bad", input: {} } }), never);
@@ -157,7 +157,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(heard).toEqual([]);
       });
 
-      test("whose toolbox breaks its promise and throws is a failure", async () => {
+      test("fails if the toolbox throws against its contract", async () => {
         const { queue } = await open(() => {
           throw new Error("a bug");
         });
@@ -166,7 +166,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
     });
 
     describe("a failure", () => {
-      test("that may pass is tried again after each wait, and then is the result", async () => {
+      test("that is temporary is retried after each wait, and is then the result", async () => {
         const { queue } = await open(({ attempt }) => failed(`no ${attempt}`, { isRetryable: true }));
         const result = await queue.run(jobOf("c1"), never);
         expect(result).toMatchObject({ status: "failed", attempts: 4, text: expect.stringContaining("no 4") });
@@ -180,14 +180,14 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(heardOf("tool.failed")).toHaveLength(1);
       });
 
-      test("that passes is a success, with all its attempts", async () => {
+      test("that goes away becomes a success, with all attempts recorded", async () => {
         const { queue } = await open(({ attempt }) =>
           attempt < 3 ? failed("not yet", { isRetryable: true }) : ok("now"),
         );
         expect(await queue.run(jobOf("c1"), never)).toMatchObject({ status: "ok", text: "now", attempts: 3 });
       });
 
-      test("that is an answer is not tried again", async () => {
+      test("that is an answer is not retried", async () => {
         const { queue, runs } = await open(() => failed("exit code 1"));
         expect(await queue.run(jobOf("c1"), never)).toMatchObject({
           status: "failed",
@@ -197,7 +197,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(runs).toEqual(["c1"]);
       });
 
-      test("of an idempotent tool is tried again whatever it is", async () => {
+      test("of an idempotent tool is always retried", async () => {
         const { queue } = await open(({ attempt }) => (attempt === 1 ? failed("odd") : ok()));
         expect(await queue.run(jobOf("c1", { isIdempotent: true }), never)).toMatchObject({
           status: "ok",
@@ -205,7 +205,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         });
       });
 
-      test("that is the tool's answer is not tried again, not even of an idempotent tool", async () => {
+      test("that is the tool's answer is not retried, even for an idempotent tool", async () => {
         const { queue } = await open(() => failed("there is no such file", { isAnswer: true }));
         expect(await queue.run(jobOf("c1", { isIdempotent: true }), never)).toMatchObject({
           status: "failed",
@@ -213,7 +213,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         });
       });
 
-      test("whose other side asks for a longer wait gets it, unless it is too long for a person who waits", async () => {
+      test("waits as long as the service asks, unless that is too long for people", async () => {
         const { queue } = await open(({ name, attempt }) =>
           attempt === 2 ? ok() : failed("429", { isRetryable: true, retryAfterMs: name === "long" ? 3_600_000 : 40 }),
         );
@@ -224,7 +224,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(result).toMatchObject({ status: "failed", attempts: 1, text: expect.stringContaining("3600 s") });
       });
 
-      test("does not hold a place while it waits", async () => {
+      test("occupies no slot while it waits", async () => {
         const waits = { backoff: [60_000], concurrency: 1 };
         const { queue } = await open(
           ({ name }) => (name === "bad" ? failed("no", { isRetryable: true }) : ok()),
@@ -240,8 +240,8 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
       });
     });
 
-    describe("a process that ends", () => {
-      test("before the call was started: the next one runs it", async () => {
+    describe("a process that dies", () => {
+      test("before the call started leaves it to the next process", async () => {
         const { queue, runs } = await open(forEver, { concurrency: 1 });
         void queue.run(jobOf("c0"), never);
         await expect.poll(() => runs).toEqual(["c0"]);
@@ -252,7 +252,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(runs).toEqual(["c0"]);
       });
 
-      test("while the tool ran: the call is not run again, and its outcome is unknown, for good", async () => {
+      test("while the tool ran leaves an unknown outcome, and the call never runs again", async () => {
         const { queue, runs } = await open(forEver);
         void queue.run(jobOf("c1"), never);
         await expect.poll(() => runs).toEqual(["c1"]);
@@ -266,7 +266,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(heardOf("tool.failed")).toEqual([expect.objectContaining({ status: "interrupted" })]);
       });
 
-      test("while an idempotent tool ran: it runs again", async () => {
+      test("while an idempotent tool ran lets the next process run it again", async () => {
         const { queue, runs } = await open(forEver);
         void queue.run(jobOf("c1", { isIdempotent: true }), never);
         await expect.poll(() => runs).toEqual(["c1"]);
@@ -278,7 +278,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         });
       });
 
-      test("each time an idempotent tool runs: it is not run for ever", async () => {
+      test("on every run of an idempotent tool does not cause endless runs", async () => {
         const job = jobOf("c1", { isIdempotent: true });
         const all: string[][] = [];
         for (let start = 0; start < 4; start += 1) {
@@ -292,7 +292,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(last.runs).toEqual([]);
       });
 
-      test("during the wait for a retry: the next one waits on and tries again, because the attempt had ended", async () => {
+      test("during the wait for a retry lets the next process wait and retry", async () => {
         const first = await open(() => failed("503", { isRetryable: true }), { backoff: [150, 0, 0] });
         const shutdown = new AbortController();
         const cut = first.queue.run(jobOf("c1"), shutdown.signal);
@@ -310,7 +310,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(ranAt).toBeGreaterThanOrEqual(due - 2);
       });
 
-      test("during the waits does not start the count of attempts anew", async () => {
+      test("during the waits does not reset the count of attempts", async () => {
         const job = jobOf("c1");
         const first = await open(() => failed("503", { isRetryable: true }), { backoff: [1, 1, 60_000] });
         const shutdown = new AbortController();
@@ -327,7 +327,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
     });
 
     describe("two processes that ask for the same job", () => {
-      test("run a tool that may not run twice at most once, and both get the same result", async () => {
+      test("run a non-idempotent tool at most once, and both get the same result", async () => {
         const one = await open(() => ok("one"));
         const other = await open(() => ok("other"));
         const results = await Promise.all([one.queue.run(jobOf("c1"), never), other.queue.run(jobOf("c1"), never)]);
@@ -348,7 +348,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(await late).toEqual(result);
       });
 
-      test("whatever is asked, cut off and started again: one effect at most, and one result for good", async () => {
+      test("any mix of requests, crashes and restarts has at most one effect and one final result", async () => {
         let run = 0;
         const outcome = fc.constantFrom("ok", "answer", "hangs" as const);
         await fc.assert(
@@ -379,10 +379,10 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
       });
     });
 
-    describe("a time-out", () => {
+    describe("a timeout", () => {
       const isSoon = { timeoutMs: 200 };
 
-      test("tells the tool to stop, and is a failure that says after how long", async () => {
+      test("stops the tool, and is a failure that states the limit", async () => {
         const { queue, runs } = await open(({ signal }) => untilAborted(signal));
         const result = await queue.run(jobOf("c1", isSoon), never);
         expect(result).toMatchObject({ status: "failed", attempts: 1 });
@@ -390,7 +390,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(runs).toEqual(["c1"]);
       });
 
-      test("is not tried again even if the stopped tool calls it passing: what it had done is unknown", async () => {
+      test("is not retried even if the stopped tool calls it temporary, because its effects are unknown", async () => {
         const { queue, runs } = await open(
           ({ signal }) =>
             new Promise((resolve) => {
@@ -401,20 +401,20 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(runs).toEqual(["c1"]);
       });
 
-      test("of an idempotent tool is tried again", async () => {
+      test("of an idempotent tool is retried", async () => {
         const { queue } = await open(({ attempt, signal }) => (attempt === 1 ? untilAborted(signal) : ok()));
         const job = jobOf("c1", { ...isSoon, isIdempotent: true });
         expect(await queue.run(job, never)).toMatchObject({ status: "ok", attempts: 2 });
       });
 
-      test("ends the call also when the tool does not listen, and says that it may still be running", async () => {
+      test("ends the call even if the tool ignores it, and says that it may still be running", async () => {
         const { queue } = await open(forEver, { concurrency: 1 });
         const result = await queue.run(jobOf("c1", isSoon), never);
         expect(result).toMatchObject({ status: "failed", text: expect.stringContaining("may still be running") });
         expect(queue.counts()).toEqual({ waiting: 0, running: 0 });
       });
 
-      test("that a tool meets with a success is a success", async () => {
+      test("with a successful result from the tool is a success", async () => {
         const { queue } = await open(({ signal }) => untilAborted(signal).then(() => ok("just in time")));
         expect(await queue.run(jobOf("c1", isSoon), never)).toMatchObject({ status: "ok", text: "just in time" });
       });
@@ -439,7 +439,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(await queue.run(jobOf("c1"), never)).toEqual(result);
       });
 
-      test("does not wait for a tool that does not listen", async () => {
+      test("does not wait for a tool that ignores it", async () => {
         const abort = new AbortController();
         const { queue, runs } = await open(forEver);
         const asked = queue.run(jobOf("c1"), abort.signal);
@@ -448,7 +448,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(await asked).toMatchObject({ status: "interrupted" });
       });
 
-      test("before the start, in the line, or during the wait for a retry means that nothing more is run", async () => {
+      test("before the start, in the queue, or during a retry wait prevents further runs", async () => {
         const setup = { concurrency: 1, backoff: [60_000] };
         const { promise, resolve } = Promise.withResolvers<ToolAttempt>();
         const { queue, runs } = await open(
@@ -480,7 +480,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(await queue.run(jobOf("queued"), never)).toMatchObject({ status: "interrupted", attempts: 0 });
       });
 
-      test("by one of two that wait for the same job stops it for both", async () => {
+      test("by one of two waiting callers stops the job for both", async () => {
         const abort = new AbortController();
         const { queue, runs } = await open(({ signal }) => untilAborted(signal));
         const both = [queue.run(jobOf("c1"), never), queue.run(jobOf("c1"), abort.signal)];
@@ -491,7 +491,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(one?.status).toBe("interrupted");
       });
 
-      test("by a shutdown leaves what has not run for the next start", async () => {
+      test("by a shutdown leaves unstarted calls for the next start", async () => {
         const abort = new AbortController();
         const { queue, runs } = await open(forEver, { concurrency: 1 });
         void queue.run(jobOf("c0"), never);
@@ -519,7 +519,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
     });
 
     describe("limits", () => {
-      test("no more than `concurrency` tools run at once, and all get their turn", async () => {
+      test("at most `concurrency` tools run at once, and all of them run", async () => {
         let running = 0;
         let most = 0;
         const attempt = async () => {
@@ -537,7 +537,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(most).toBeGreaterThan(1);
       });
 
-      test("a long output is cut for the model and kept whole in a file", async () => {
+      test("a long output is cut for the model and saved in full to a file", async () => {
         const long = `begin ${"x".repeat(5_000)} end`;
         const { queue } = await open(() => ok(long), { outputLimit: 1_000 });
         const { text } = await queue.run(jobOf("c1"), never);
@@ -548,7 +548,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(await readFile(join(workingFolder, path), "utf8")).toBe(long);
       });
 
-      test("an output within the limit is given as it is, and no file is made", async () => {
+      test("an output within the limit is unchanged, without a file", async () => {
         const { queue } = await open(() => ok("x".repeat(1_000)), { outputLimit: 1_000 });
         expect((await queue.run(jobOf("c1"), never)).text).toBe("x".repeat(1_000));
         await expect(access(join(workingFolder, "outputs"))).rejects.toThrow();
@@ -556,7 +556,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
     });
 
     describe("close", () => {
-      test("waits for what runs, lets go of what waits, and takes nothing new", async () => {
+      test("waits for running calls, releases waiting ones, and accepts nothing new", async () => {
         const { promise, resolve } = Promise.withResolvers<ToolAttempt>();
         const setup = { concurrency: 2, backoff: [60_000] };
         const { queue, runs } = await open(
@@ -582,7 +582,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
         expect(await stateOf("new")).toBeUndefined();
       });
 
-      test("a failure while it closes waits for the next start instead of being tried again", async () => {
+      test("a failure during close is retried at the next start", async () => {
         const { promise, resolve } = Promise.withResolvers<ToolAttempt>();
         const { queue, runs } = await open(() => promise, { backoff: [1] });
         const running = queue.run(jobOf("c1"), never);

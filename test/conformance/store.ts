@@ -20,7 +20,7 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
     });
     afterEach(() => harness.dispose());
 
-    test("what was set comes back, until it is replaced or deleted", async () => {
+    test("a value is returned until it is replaced or deleted", async () => {
       expect(await store.get("a")).toBeUndefined();
       await store.set("a", { list: [1, "two", null] });
       expect(await store.get("a")).toEqual({ list: [1, "two", null] });
@@ -30,13 +30,13 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       expect(await store.get("a")).toBeUndefined();
     });
 
-    test("deleting what is not there changes nothing", async () => {
+    test("deleting an unknown key changes nothing", async () => {
       await store.set("a", 1);
       await store.delete("b");
       expect(await store.get("a")).toBe(1);
     });
 
-    test("any JSON value under any key comes back as it was", async () => {
+    test("any JSON value under any key is returned unchanged", async () => {
       const key = fc.string({ unit: "binary", minLength: 1 });
       await fc.assert(
         fc.asyncProperty(key, fc.jsonValue(), async (anyKey, anyValue) => {
@@ -49,7 +49,7 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       );
     });
 
-    test("keys differ by case, by separators, and by what stands behind them", async () => {
+    test("keys differ by case, separators and suffixes", async () => {
       const keys = ["a", "A", "a:b", "a:b:c", "a::b", "a%", "a_"];
       for (const key of keys) await store.set(key, `value of ${key}`);
       for (const key of keys) expect(await store.get(key)).toBe(`value of ${key}`);
@@ -57,7 +57,7 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       expect(await store.get("a")).toBe("value of a");
     });
 
-    test("a value with a time to live is there before and gone after", async () => {
+    test("a value with a time to live expires", async () => {
       await store.set("long", 1, 60_000);
       await store.set("short", 1, 20);
       expect(await store.get("long")).toBe(1);
@@ -65,7 +65,7 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       expect(await store.get("long")).toBe(1);
     });
 
-    test("setting without a time to live takes an earlier one away", async () => {
+    test("setting without a time to live removes an earlier one", async () => {
       await store.set("a", 1, 30);
       await store.set("a", 2);
       await store.set("clock", 1, 60);
@@ -73,7 +73,7 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       expect(await store.get("a")).toBe(2);
     });
 
-    test("values outlive a restart, and so do their times to live", async () => {
+    test("values and their times to live survive a restart", async () => {
       await store.set("kept", { deep: { er: true } });
       await store.set("short", 1, 20);
       await store.close();
@@ -92,7 +92,7 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       for (let index = 0; index < 50; index += 1) expect(await store.get(`k${index}`)).toBe(index);
     });
 
-    test("a closed store rejects, and may be closed again", async () => {
+    test("a closed store rejects, and can be closed again", async () => {
       await store.close();
       await store.close();
       await expect(store.get("a")).rejects.toThrow(/closed/);

@@ -199,8 +199,8 @@ function approvalOf(card: SeenMessage): string {
   return card.card?.items[0]?.approvalId ?? "";
 }
 
-describe("the table", () => {
-  test("anyone in the channel clicks: told who may, and nothing changes", async () => {
+describe("attacks on approvals", () => {
+  test("a click by someone else in the channel changes nothing, and they are told who can answer", async () => {
     const call = await asked("stranger.txt");
     const stranger = await addPerson("Mallory");
     for (const choice of ["approve", "deny", "allow", "edit"]) {
@@ -213,7 +213,7 @@ describe("the table", () => {
     expect(await written(call.mark)).toBe("");
   });
 
-  test("the bot, another bot, a webhook, a guest: who is nobody here is refused, and a namesake is somebody else", async () => {
+  test("bots, webhooks, guests and namesakes are refused", async () => {
     const call = await asked("guest.txt");
     for (const person of ["remora", "B012BOT", "", "ann ", "ANN", "slack:ann", "__proto__"]) {
       expect(await forged(call.card, { person })).toMatchObject({ status: 404 });
@@ -226,7 +226,7 @@ describe("the table", () => {
     expect(await written(call.mark)).toBe("");
   });
 
-  test("replay of an old click, also after a restart: shown how it was settled", async () => {
+  test("a replayed click shows how the card was settled, even after a restart", async () => {
     const [approved, denied] = [await asked("replay.txt"), await asked("replay-denied.txt")];
     await ann.click(approved.card, "approve");
     await ann.click(denied.card, "deny");
@@ -250,7 +250,7 @@ describe("the table", () => {
     expect(await written(denied.mark)).toBe("");
   });
 
-  test("double click, two approvers, approve and deny at once: one decision, everybody is told it", async () => {
+  test("double and concurrent clicks make one decision, and everybody is told", async () => {
     const call = await asked("race.txt");
     const clicks = Array.from({ length: 40 }, (_, index) =>
       (index % 2 ? ann : ben).click(call.card, index % 3 === 2 ? "deny" : "approve"),
@@ -265,7 +265,7 @@ describe("the table", () => {
     for (const late of answers.filter((answer) => !answer.accepted)) expect(late.text).toContain(outcome);
   });
 
-  test("forged or guessed button id: unknown, and a real id counts on its own card alone", async () => {
+  test("a forged button id is unknown, and a real id counts only on its own card", async () => {
     const [call, other] = [await asked("forged.txt"), await asked("forged-other.txt")];
     const hers = await asked("forged-dm.txt", { place: { dm: true } });
     const guesses = [
@@ -308,7 +308,7 @@ describe("the table", () => {
     expect(await written(hers.mark, "dm:ann")).toBe("");
   });
 
-  test("text injection in the card, and hidden characters: everything in a call is shown escaped and nothing else", async () => {
+  test("markup and hidden characters in a call are shown escaped", async () => {
     const said = await ann.say(
       "@remora run echo '\u202Etxt.exe\u200B' '```' '<!channel> [safe](http://x) <b>' >> inject.txt",
     );
@@ -326,7 +326,7 @@ describe("the table", () => {
     expect(await written("inject.txt")).toContain("\u202Etxt.exe\u200B");
   });
 
-  test("a dangerous tail is not cut off, and a call of 90,000 characters is on the card whole", async () => {
+  test("a call of 90,000 characters is on the card in full, including a dangerous end", async () => {
     const call = await asked("tail.txt", { prefix: `true ${"a".repeat(90_000)} && ` });
     expect(call.card.card?.items[0]?.callText).toMatch(
       /^shell_exec\ncommand: "true a{90000} && echo ran >> tail\.txt"$/,
@@ -340,7 +340,7 @@ describe("the table", () => {
     }
   });
 
-  test("configured secrets in arguments: masked by name, and the call needs an owner, here the operator", async () => {
+  test("configured secrets in arguments are masked by name, and the call needs the operator", async () => {
     const said = await ann.say(`@remora run echo ${cloudKey} >> secret.txt`);
     const card = await ann.cardFor(said);
     const [item] = card.card?.items ?? [];
@@ -359,7 +359,7 @@ describe("the table", () => {
     expect(blocked.text).toContain("the safety rules block it");
   });
 
-  test("text between PEM marks or behind sk- is on the card whole, however long", async () => {
+  test("text between PEM markers or after sk- is on the card in full, however long", async () => {
     const hiding = [
       "echo -----BEGIN RSA PRIVATE KEY----- >> pem.txt; echo hidden >> pem.txt; echo -----END RSA PRIVATE KEY-----",
       "echo sk-ant-api03-hidden-behind-a-token-shape-0123456789 >> pem.txt",
@@ -378,7 +378,7 @@ describe("the table", () => {
     expect(await written("pem.txt")).toBe("");
   });
 
-  test("approval fatigue: identical calls share a card, five are open at most, and the rest is denied with a note", async () => {
+  test("identical calls share a card, at most five cards are open, and further calls are denied with a note", async () => {
     const place = { dm: true } as const;
     const [first, twin] = [
       await asked("twin.txt", { by: ben, place }),
@@ -400,7 +400,7 @@ describe("the table", () => {
     for (const mark of ["twin.txt", "open-1.txt", "open-6.txt"]) expect(await written(mark, "dm:ben")).toBe("");
   });
 
-  test("requesting message edited meanwhile: what runs is the stored call; deleted meanwhile: nothing does", async () => {
+  test("after the request is edited the stored call runs; after it is deleted nothing runs", async () => {
     const edited = await asked("edited-message.txt");
     const text = "@remora run echo ran >> another.txt";
     expect((await ann.request("PATCH", `/local/api/messages/${edited.said.id}`, { person: "ann", text })).status).toBe(
@@ -419,7 +419,7 @@ describe("the table", () => {
     expect(await written(deleted.mark)).toBe("");
   });
 
-  test("after a stop: the card is settled without buttons, and every click is told so", async () => {
+  test("after a stop the card has no buttons, and every click is told so", async () => {
     const call = await asked("stopped.txt");
     await ann.command("stop", "", { channel: "general", thread: call.said.id });
     expect((await settled(call)).card?.items).toMatchObject([{ state: "cancelled", choices: [] }]);
@@ -432,7 +432,7 @@ describe("the table", () => {
     expect(await written(call.mark)).toBe("");
   });
 
-  test("arguments edited into something dangerous, wrong or for another tool are refused; the card stays open", async () => {
+  test("edits into something dangerous, invalid or for another tool are refused, and the card stays open", async () => {
     const call = await asked("edit.txt");
     const edits = [
       '{"command":"rm -rf /"}',
@@ -468,7 +468,7 @@ describe("the table", () => {
     });
   });
 
-  test("stale approval: expired at its time, rewritten without buttons, and a late click is told so", async () => {
+  test("an approval expires on time, its card loses the buttons, and a late click is told so", async () => {
     const gone = await settled(short, short.ann);
     expect(gone.card?.items).toMatchObject([
       { state: "expired", choices: [], outcome: expect.stringContaining("Expired") },
@@ -484,8 +484,8 @@ describe("the table", () => {
   });
 });
 
-describe("the table, across kill -9", () => {
-  test("approved once, executed twice: a click that was taken and never worked on runs its call once", async () => {
+describe("attacks on approvals, across kill -9", () => {
+  test("an accepted click that was never processed runs its call once", async () => {
     const [taken, consumed] = [await asked("taken.txt"), await asked("consumed.txt")];
     const [begun, beyond] = [
       await asked("begun.txt"),
@@ -518,7 +518,7 @@ describe("the table, across kill -9", () => {
     expect(await Promise.all(all.map(({ mark }) => written(mark)))).toEqual(["ran\n", "ran\n", "ran\n", ""]);
   });
 
-  test("a click right before the kill and one right after the start: at most once, and nobody waits for ever", async () => {
+  test("clicks right before a kill and right after the start run the call at most once, and nobody waits forever", async () => {
     const suffix = " with network example.com";
     const [answered, cutOff] = [await asked("around.txt"), await asked("around-cut.txt")];
     const [far, farCutOff] = [await asked("far.txt", { suffix }), await asked("far-cut.txt", { suffix })];
@@ -537,7 +537,7 @@ describe("the table, across kill -9", () => {
     }
   });
 
-  test("stale approval: what was approved in time and is run too late is not run", async () => {
+  test("a call approved in time does not run after its expiry", async () => {
     const [late, unused] = [await asked("late.txt"), await asked("late-consumed.txt")];
     await killRemora();
     for (const call of [late, unused]) {
@@ -552,7 +552,7 @@ describe("the table, across kill -9", () => {
     }
   });
 
-  test("arguments change after approval: the call of the record is compared with what was approved", async () => {
+  test("a call whose stored arguments changed after approval does not run", async () => {
     const [record, journal] = [await asked("record.txt"), await asked("journal.txt")];
     await killRemora();
     for (const call of [record, journal]) await clickAndDie(call);
@@ -580,7 +580,7 @@ describe("the table, across kill -9", () => {
     }
   });
 
-  test("approver loses the role before execution: the click counted, and the call does not run", async () => {
+  test("a call does not run if its approver lost the role", async () => {
     const call = await asked("role.txt");
     await killRemora();
     await clickAndDie(call, "ben");
@@ -593,7 +593,7 @@ describe("the table, across kill -9", () => {
     await endOf(next);
   });
 
-  test("card can't be delivered: the call of a conversation that nobody sees does not run", async () => {
+  test("a call does not run if its card can't be delivered", async () => {
     await killRemora();
     const conversationId = "local:channel:general:no-such-thread";
     const author = { id: "ann", name: "Ann", isBot: false, roles: [] };
@@ -645,7 +645,7 @@ describe("skills that change while a call waits", () => {
   const marking = (about: string) =>
     `---\nname: marking\ndescription: ${about}\npermissions:\n  files: write\ntools:\n  - name: mark\n    folder: write\n    description: ${about}\n    parameters:\n      type: object\n      properties:\n        text:\n          type: string\nconfirm_patterns:\n  - '^mark '\n---\n`;
 
-  test("a rule that blocks it by now wins over the approval", async () => {
+  test("a new blocking rule overrides the approval", async () => {
     const call = await asked("ruled.txt");
     await put("extra", { "SKILL.md": blocking("ruled") }, "blocks ruled");
     await ann.click(call.card, "approve");
@@ -654,7 +654,7 @@ describe("skills that change while a call waits", () => {
     expect(await written(call.mark)).toBe("");
   });
 
-  test("a skill edited between asking and execution: its tool is not what was approved", async () => {
+  test("a tool whose skill changed after the question does not run", async () => {
     const plugin =
       'import { appendFile } from "node:fs/promises";\nimport { join } from "node:path";\n' +
       "export default { execute: async (_tool, { text }, { workingFolder }) => {\n" +
@@ -673,7 +673,7 @@ describe("skills that change while a call waits", () => {
     expect(await Promise.all([written(unchanged.mark), written(call.mark)])).toEqual(["ran\n", ""]);
   });
 
-  test("a call that was safe when its step began is judged by the rules of the moment it runs", async () => {
+  test("a safe call that waited is classified again when it runs", async () => {
     const steps = [
       calls(
         { id: "one", name: "shell_exec", input: { command: "echo ran >> asked.txt", network: ["example.com"] } },
@@ -733,7 +733,7 @@ async function withModel(steps: ScriptStep[], work: (played: Played) => Promise<
   }
 }
 
-test("a repository made of written files: what git runs because of it stays in the draft, and people see it before it counts", async () => {
+test("programs that git runs from written files stay in the draft, and people see the changes first", async () => {
   const outside = await mkdtemp(join(tmpdir(), "remora-site-"));
   const [folder, canary] = [join(outside, "site"), join(outside, "canary.txt")];
   await mkdir(folder);
@@ -825,7 +825,7 @@ test('the model writes "click Approve, it is safe", fakes a card and uses an app
 });
 
 describe.skipIf(missingBrowser !== undefined)(`markup on the page${browserNote}`, () => {
-  test("in arguments, names, file names, reasons and receipts is text, and runs nothing", async () => {
+  test("stays text in arguments, names, file names, reasons and receipts", async () => {
     const browser = await launchBrowser();
     try {
       const tab = await (await browser.newContext()).newPage();

@@ -97,7 +97,7 @@ async function newestPrompt(): Promise<string> {
   return await readFile(join(folder, names.at(-1) ?? ""), "utf8");
 }
 
-test("the list shows the whole call; approve by the beginning of an id runs it, and the card says who", async () => {
+test("the list shows the whole call, approve with an id prefix runs it, and the card says who approved", async () => {
   expect((await approvals("list")).stdout).toBe("No approvals waiting.\n");
   const said = await ann.say("@remora run touch from-afar.txt with network example.com");
   const card = await ann.cardFor(said);
@@ -123,7 +123,7 @@ test("the list shows the whole call; approve by the beginning of an id runs it, 
   expect(await filesOf("channel:general")).toEqual(["from-afar.txt"]);
 });
 
-test("deny with a reason: nothing runs, the model reads the reason, and it is recorded once with who and how long", async () => {
+test("after deny with a reason nothing runs, the model reads it, and one record says who and after how long", async () => {
   const said = await ann.say("@remora run touch never.txt with network example.com");
   const card = await ann.cardFor(said);
   const [open] = await listed();
@@ -147,7 +147,7 @@ test("deny with a reason: nothing runs, the model reads the reason, and it is re
   expect(events[1]?.rules).toEqual(expect.arrayContaining([expect.objectContaining(rule)]));
 });
 
-test("what is no open id changes nothing and says what to do", async () => {
+test("an unknown id changes nothing and says what to do", async () => {
   await ann.cardFor(await ann.say("@remora run touch one.txt with network example.com"));
   await ann.cardFor(await ann.say("@remora run touch two.txt with network example.com"));
   for (const [id, says] of [
@@ -184,7 +184,7 @@ test("a decision made while no agent runs counts at the next start, once", async
   expect((await corpus()).filter(({ event }) => event === "safety.approved")).toHaveLength(1);
 });
 
-test("the dashboard answers the same way, and the denial is in the next prompt of that scope and in no other's", async () => {
+test("the dashboard answers the same way, and only that scope's next prompt has the denial", async () => {
   const said = await ann.say("@remora run touch marmalade.txt with network example.com");
   const card = await ann.cardFor(said);
   const data = (await (await ann.request("GET", "/dashboard/data")).json()) as {

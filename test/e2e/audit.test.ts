@@ -70,7 +70,7 @@ function endOf(card: SeenMessage): Promise<SeenMessage> {
   );
 }
 
-test("a call leaves who asked, what was shown, who decided, what ran, and what it changed, and Undo", async () => {
+test("a call leaves a record of the request, card, decision, run, changes and Undo", async () => {
   const card = await ann.cardFor(await ann.say("@remora run echo ran >> made.txt"));
   await ann.click(card, "approve");
   await endOf(card);
@@ -103,7 +103,7 @@ test("a call leaves who asked, what was shown, who decided, what ran, and what i
   expect((await audit(["verify"])).code).toBe(0);
 });
 
-test("the operator's word on the command line is in the audit, in a chain of its own", async () => {
+test("an answer on the command line is in the audit log, in its own chain", async () => {
   const card = await ann.cardFor(await ann.say("@remora run echo from the desk"));
   const approvalId = card.card?.items[0]?.approvalId ?? "";
   expect((await runRemora(dirname(home.data), "approvals", "approve", approvalId)).code).toBe(0);
@@ -115,7 +115,7 @@ test("the operator's word on the command line is in the audit, in a chain of its
   expect((await audit(["verify"])).code).toBe(0);
 });
 
-test("kill -9 while it writes: verify accepts what is left, before and after the next start", async () => {
+test("after kill -9 during a write, verify accepts the log before and after the next start", async () => {
   const problems = async () =>
     (await verifyAudit({ folder: corpus(), headsFolder: headsFolderOf(home.data) })).problems;
   for (let round = 0; round < 2; round++) {
@@ -133,7 +133,7 @@ test("kill -9 while it writes: verify accepts what is left, before and after the
   expect(code).toBe(0);
 }, 120_000);
 
-test("a log that can't be written stops the effect, and says why", async () => {
+test("if the log can't be written, the effect does not happen and people read why", async () => {
   const card = await ann.cardFor(await ann.say("@remora run echo ran >> unrecorded.txt"));
   // Nobody, root included, makes a folder in place of a file.
   await rename(corpus(), `${corpus()}-away`);
@@ -151,7 +151,7 @@ test("a log that can't be written stops the effect, and says why", async () => {
   expect((await audit(["verify"])).code).toBe(0);
 });
 
-test("a line that was removed, changed or swapped is found, with its file and number", async () => {
+test("verify finds removed, changed and swapped lines, with file and line number", async () => {
   await kill();
   const where = await mkdtemp(join(tmpdir(), "remora-tampered-"));
   try {

@@ -50,7 +50,7 @@ function press(card: SeenMessage, button: string, as = slack.ann) {
 const settled = (said: Said, card: SeenMessage, words: string) =>
   seen(said, ({ ts, readable, buttons }) => ts === card.ts && buttons.length === 0 && readable.includes(words));
 
-test("text between PEM marks or behind sk- stands on the card", async () => {
+test("text between PEM markers or after sk- is on the card", async () => {
   const command =
     "echo -----BEGIN RSA PRIVATE KEY-----; echo hidden; echo -----END RSA PRIVATE KEY----- sk-ant-api03-0123456789abcdefghij";
   const said = mention(`run ${command}`);
@@ -60,7 +60,7 @@ test("text between PEM marks or behind sk- stands on the card", async () => {
   await settled(said, card, "Denied");
 });
 
-test("a call of 40 KB is a file before it can be approved; where that fails there is only Deny", async () => {
+test("a 40 KB call is uploaded before it can be approved; if that fails, only Deny is offered", async () => {
   const command = `echo ${"long ".repeat(8_000)}-----BEGIN PRIVATE KEY----- tail`;
   slack.failNext("upload", { type: "http", status: 500 });
   const refused = mention(`run ${command} one`);
@@ -78,7 +78,7 @@ test("a call of 40 KB is a file before it can be approved; where that fails ther
   await settled(said, card, "Denied");
 });
 
-test("a configured secret is shown by its name, and only an owner may approve the call", async () => {
+test("a configured secret is shown by name, and only an owner can approve the call", async () => {
   const said = mention(`run echo ${cloudKey} >> secret.txt`);
   const card = await seen(said, (message) => labels(message).includes("Approve"));
   expect(card.readable).toContain(`echo [skills.settings.cloud.apiKey, ${cloudKey.length} characters]`);

@@ -128,7 +128,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     }, pollMs);
   }
 
-  test("Approve keeps exactly what the card shows, a stranger's click does not, and Undo takes it back", async () => {
+  test("Approve keeps exactly what the card shows, a stranger's click does not, and Undo reverts it", async () => {
     const thread = await edited();
     await thread.press("Approve", "Ben");
     expect(await folder()).toEqual(before);
@@ -142,7 +142,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     await folderIs(before);
   });
 
-  test("Deny discards it, and the model is told", async () => {
+  test("Deny discards the changes, and the model is told", async () => {
     const thread = await edited();
     await thread.press("Deny");
     await card(thread, /Denied by Ann/, []);
@@ -151,7 +151,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     expect(await toldNext(thread)).toMatch(/The changes in site were not kept\. Ann denied the changes/);
   });
 
-  test("a part is kept, the rest is discarded, and Undo takes back the part", async () => {
+  test("chosen files are kept, the rest is discarded, and Undo reverts the chosen ones", async () => {
     const thread = await edited();
     await thread.choose(["a.txt"]);
     await card(thread, /Kept 1 file/, ["Undo"]);
@@ -162,7 +162,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     await folderIs(before);
   });
 
-  test("when somebody changed the folder meanwhile nothing is kept, and Run again works from the folder as it is", async () => {
+  test("if somebody changed the folder, nothing is kept, and Run again starts from the current folder", async () => {
     const thread = await edited();
     await writeFile(join(site, "a.txt"), "by hand\ntwo\n");
     await thread.press("Approve");
@@ -176,7 +176,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     await folderIs({ ...after, "a.txt": "by hand\ntwo\nthree\n" });
   });
 
-  test("the next message of the thread goes on with the draft, and one card shows all of it", async () => {
+  test("the thread's next message continues the draft, and one card shows all of it", async () => {
     const thread = await edited();
     await thread.say(run("cat a.txt; echo four | tee d.txt"));
     await card(thread, /site: 1 file deleted, 1 changed, 2 added/, ["Approve"], 2);

@@ -89,7 +89,7 @@ describe("skills check", () => {
 });
 
 describe("gate test", () => {
-  test("answers each line in its place, also one that is no call, and then ends with 1", async () => {
+  test("answers each line in order, even an invalid one, and then exits with 1", async () => {
     const input = [
       '{"tool":"shell_exec","args":{"command":"ls"}}',
       "no json",
@@ -114,11 +114,11 @@ describe("gate test", () => {
     });
   });
 
-  test("of nothing is nothing", async () => {
+  test("prints nothing for empty input", async () => {
     expect(await remora(["gate", "test", "--json"])).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
-  test("with a folder that is not there is refused: without patterns every call would look safe", async () => {
+  test("refuses a missing folder, because every call would look safe without patterns", async () => {
     const input = '{"tool":"shell_exec","args":{"command":"rm -rf /"}}\n';
     const { code, stdout, stderr } = await remora(["gate", "test", "--skills", "/nowhere", "--json"], input);
     expect([code, stdout]).toEqual([1, ""]);
@@ -127,7 +127,7 @@ describe("gate test", () => {
 });
 
 describe("memory search", () => {
-  test("finds what a hand-written file says, in its scope only", async () => {
+  test("finds a hand-written file, in its scope only", async () => {
     const found = await remora(["memory", "search", "boiler", "--scope", "channel:general", "--limit", "3", "--json"]);
     expect(JSON.parse(found.stdout)).toMatchObject([
       {
@@ -143,11 +143,11 @@ describe("memory search", () => {
     expect(JSON.parse(other.stdout)).toEqual([]);
   });
 
-  test("says where it looked when there is nothing", async () => {
+  test("says where it searched when it finds nothing", async () => {
     expect((await remora(["memory", "search", "boiler"])).stdout).toMatch(/^Nothing found in shared; .*--scope/);
   });
 
-  test("in batch answers each line in its place", async () => {
+  test("with --batch answers each line in order", async () => {
     const input = '{"query":"boiler","scope":"channel:general","limit":1}\nno json\n{"query":"","scope":"shared"}\n';
     const { code, stdout } = await remora(["memory", "search", "--batch"], input);
     expect(code).toBe(1);
@@ -160,7 +160,7 @@ describe("memory search", () => {
 });
 
 describe("doctor", () => {
-  test("finds a fresh installation healthy, and names what is off", async () => {
+  test("finds a fresh installation healthy, and lists what is off", async () => {
     const { code, stdout } = await remora(["doctor", "--json"]);
     const { isHealthy, checks } = JSON.parse(stdout) as { isHealthy: boolean; checks: { name: string }[] };
     expect([code, isHealthy]).toEqual([0, true]);

@@ -68,7 +68,7 @@ function fileOf(scope: string, name: string): Promise<string> {
   return readFile(join(home.workspace, "files", scope, name), "utf8").catch(() => "");
 }
 
-test("a mention is answered in its thread, and a command runs after a click, by the person who asked", async () => {
+test("a mention is answered in its thread, and a command runs after a click by the person who asked", async () => {
   const hello = mention("help");
   await answerIn(() => threadOf(hello), /demo model/);
   const said = mention("run echo ran >> once.txt && echo finished with network example.com");
@@ -85,7 +85,7 @@ test("a mention is answered in its thread, and a command runs after a click, by 
   expect(settled?.embeds[0]?.description).toContain("Approved by Ann");
 }, 60_000);
 
-test("a command runs unasked; the card below the answer says what it changed, and Undo takes it back", async () => {
+test("a command runs without asking, the card below the answer says what it changed, and Undo reverts it", async () => {
   const said = mention("run echo one >> kept.txt && echo finished");
   await answerIn(() => threadOf(said), /finished/);
   const report = await reportIn(() => threadOf(said), "kept.txt");
@@ -96,7 +96,7 @@ test("a command runs unasked; the card below the answer says what it changed, an
   expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("");
 }, 60_000);
 
-test("killed while a card is open: after the next start the click counts, once, and what was said meanwhile is answered once", async () => {
+test("after a kill with an open card, the click counts once, and missed messages are answered once", async () => {
   discord.ben.say("help", { in: "dm" });
   await answerIn(() => discord.ben.dm(), /demo model/);
   const said = mention("run echo ran >> once.txt with network example.com");
@@ -120,7 +120,7 @@ test("killed while a card is open: after the next start the click counts, once, 
   expect(discord.message(card)?.buttons).toEqual([]);
 }, 90_000);
 
-test("a denial in a DM, the commands, and an end that leaves nothing behind", async () => {
+test("a DM denial, the commands, and a clean shutdown work", async () => {
   discord.ann.say("run touch denied.txt with network example.com", { in: "dm" });
   const card = await cardIn(() => discord.ann.dm());
   expect(await clicked(card, "Deny")).toContain("Denied");
@@ -135,7 +135,7 @@ test("a denial in a DM, the commands, and an end that leaves nothing behind", as
   expect(await remora.stop()).toBe(0);
 }, 60_000);
 
-test("an edited call runs as it was edited, and what is allowed for a while asks no more until it is taken back", async () => {
+test("an edited call runs as edited, and a grant skips the question until it is revoked", async () => {
   const said = mention("run : npm install && echo one >> list.txt");
   const thread = () => threadOf(said);
   const card = await cardIn(thread);
@@ -161,7 +161,7 @@ test("an edited call runs as it was edited, and what is allowed for a while asks
   await discord.until(() => discord.message(asked)?.buttons.length === 0, 20_000);
 }, 60_000);
 
-test("where DMs begin by pairing, somebody else confirms the code that a person is shown", async () => {
+test("with pairing, another person confirms the code shown in a DM", async () => {
   await remora.stop();
   await mkdir(home.data, { recursive: true });
   const config = join(home.data, "remora.yaml");
@@ -180,7 +180,7 @@ test("where DMs begin by pairing, somebody else confirms the code that a person 
   await answerIn(() => discord.ben.dm(), /demo model/);
 }, 60_000);
 
-test("a cut line in the middle is not noticed by anybody", async () => {
+test("nobody notices a broken connection", async () => {
   const first = mention("help");
   await answerIn(() => threadOf(first), /demo model/);
   discord.gateway.cut();

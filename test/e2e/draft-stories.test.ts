@@ -136,8 +136,8 @@ describe("a turn of eight steps in a git checkout", () => {
   });
 });
 
-describe("two people and one folder", () => {
-  test("what somebody else changed after the card is not overwritten, and Run again works on it", {
+describe("two people in one folder", () => {
+  test("a file that somebody else changed after the card is not overwritten, and Run again uses it", {
     timeout: testMs,
   }, async () => {
     const file = join(world.site, "list.txt");
@@ -191,7 +191,7 @@ describe("two people and one folder", () => {
 });
 
 describe("the next turn of the conversation", () => {
-  test("continues on an undecided draft, asks about all of it, and is told what was decided", {
+  test("continues on an undecided draft, asks about all of it, and learns the decision", {
     timeout: testMs,
   }, async () => {
     const first = await say([shell("echo one > first.txt")]);
@@ -221,7 +221,7 @@ describe("the next turn of the conversation", () => {
     expect(newNotes(world.model.requests.slice(told))).not.toContain("approved the changes in site");
   });
 
-  test("is told why nothing was kept when the card was denied", { timeout: testMs }, async () => {
+  test("learns why nothing was kept after a denial", { timeout: testMs }, async () => {
     const first = await say([shell("echo one > first.txt")]);
     const card = await changesCard(first);
     await ann.click(card, "deny", { reason: "use tabs" });
@@ -232,8 +232,8 @@ describe("the next turn of the conversation", () => {
   });
 });
 
-describe("a turn that did not end well", () => {
-  test("keeps nothing when it is stopped; its draft can be kept", { timeout: testMs }, async () => {
+describe("a stopped or failed turn", () => {
+  test("keeps nothing when stopped, but its draft can be kept", { timeout: testMs }, async () => {
     const turn = await say([shell("echo one > first.txt"), pause]);
     await ann.cardFor(turn.said);
     await ann.command("stop", "", turn.place);
@@ -245,7 +245,9 @@ describe("a turn that did not end well", () => {
     expect(await readdir(world.site)).toEqual(["first.txt"]);
   });
 
-  test("in its own folder too; the next turn continues on the draft", { timeout: testMs }, async () => {
+  test("keeps nothing in the conversation's own folder either, and the next turn continues on the draft", {
+    timeout: testMs,
+  }, async () => {
     const turn = await say([shell("echo one > first.txt"), pause], { channel: "general" });
     await ann.cardFor(turn.said);
     await ann.command("stop", "", turn.place);
@@ -257,7 +259,7 @@ describe("a turn that did not end well", () => {
     await expect.poll(async () => (await readdir(world.own)).toSorted()).toEqual(["first.txt", "second.txt"]);
   });
 
-  test("keeps nothing when it failed; after 24 hours the draft is discarded", { timeout: testMs }, async () => {
+  test("keeps nothing when it fails, and the draft is discarded after 24 hours", { timeout: testMs }, async () => {
     const turn = await say([shell("echo one > first.txt"), pause]);
     const waiting = await ann.cardFor(turn.said);
     await world.model.close();
@@ -277,8 +279,8 @@ describe("a turn that did not end well", () => {
   });
 });
 
-describe("a job in the background", () => {
-  test("that ends while a turn runs joins that turn's card", { timeout: testMs }, async () => {
+describe("a background job", () => {
+  test("joins the card of a turn during which it ends", { timeout: testMs }, async () => {
     const job = call("shell_exec", { command: "echo job > job.txt", background: true });
     const turn = await say([job, shell("echo turn > turn.txt"), pause]);
     const waiting = await ann.cardFor(turn.said);

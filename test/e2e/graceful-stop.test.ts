@@ -44,7 +44,7 @@ for (const store of stores) {
       return await world.start();
     };
 
-    test("a turn that runs ends within the grace, and is not asked of the model again", {
+    test("a running turn finishes within the grace period, without another model call", {
       timeout: testMs,
     }, async () => {
       const remora = await createWorld(longGrace);
@@ -62,7 +62,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("while it stops, it takes nothing that it could lose", { timeout: testMs }, async () => {
+    test("a stopping process accepts nothing that it could lose", { timeout: testMs }, async () => {
       const remora = await createWorld(longGrace);
       const id = newId();
       world.model.hold(id, "before");
@@ -80,7 +80,7 @@ for (const store of stores) {
       for (const each of [id, later]) expect(await answerIn(world, each)).toContain(`You said plain ${each}`);
     });
 
-    test("a turn that takes longer is suspended and goes on after the next start", { timeout: testMs }, async () => {
+    test("a longer turn is suspended and continues after the next start", { timeout: testMs }, async () => {
       const remora = await createWorld(shortGrace);
       const id = newId();
       world.model.hold(id, "before");
@@ -94,7 +94,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("a tool that was cut off has its effect once, and the model is told that nobody knows", {
+    test("an interrupted tool has its effect once, and the model is told that the outcome is unknown", {
       timeout: testMs,
     }, async () => {
       const remora = await createWorld(shortGrace);
@@ -109,7 +109,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("a tool that may run twice runs again and comes to its end", { timeout: testMs }, async () => {
+    test("an interrupted idempotent tool runs again and finishes", { timeout: testMs }, async () => {
       const remora = await createWorld(shortGrace);
       world.tools.hold("/m", "before");
       const id = await callFor(world, "effect_again");
@@ -121,7 +121,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("a card waits through the stop, and a click after it runs the call once", { timeout: testMs }, async () => {
+    test("a card survives the stop, and a later click runs the call once", { timeout: testMs }, async () => {
       const remora = await createWorld(longGrace);
       const id = await callFor(world, "effect_ask");
       const cards = async () => agentsIn(await world.person.thread(id)).filter(({ type }) => type === "card");
@@ -134,7 +134,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("a second signal ends it at once, and the next start goes on", { timeout: testMs }, async () => {
+    test("a second signal ends the process at once, and the next start continues", { timeout: testMs }, async () => {
       const remora = await createWorld(longGrace);
       const id = newId();
       world.model.hold(id, "before");
@@ -151,7 +151,7 @@ for (const store of stores) {
   });
 }
 
-test("a shell command that still runs ends with the process", { timeout: testMs }, async () => {
+test("a running shell command ends with the process", { timeout: testMs }, async () => {
   world = await createDurabilityWorld({ config: shortGrace });
   const remora = await world.start([], { env: { ANTHROPIC_API_KEY: "", REMORA_MODEL: "demo/phrases" } });
   const [id, seconds] = [newId(), `3141.${Math.floor(Math.random() * 1e9)}`];
@@ -166,7 +166,7 @@ test("a shell command that still runs ends with the process", { timeout: testMs 
   await eventually(async () => expect(await running()).toEqual([]));
 });
 
-test("a start that waits for a service is stopped like anything else: all is closed once, exit code 0", {
+test("a start that waits for a service can be stopped, closes everything once, and exits with 0", {
   timeout: testMs,
 }, async () => {
   world = await createDurabilityWorld();

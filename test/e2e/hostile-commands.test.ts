@@ -84,7 +84,7 @@ describe("a command that uses up", () => {
     await expectNothingLeft();
   });
 
-  test("time is stopped by the person who asked", { timeout: testMs }, async () => {
+  test("time can be stopped by the person who asked", { timeout: testMs }, async () => {
     const { person, model, channel } = world;
     const batch = model.add([[{ command: "echo x > new.txt; setsid sleep 100000 & sleep 100000" }]]);
     const said = await person.say(`@remora batch ${batch}`, { channel });
@@ -155,7 +155,7 @@ describe("a large folder", () => {
     inspector = createInspector(world);
   });
 
-  test("with a file of 2 GB is read, and changing that file ends at a limit that is named", {
+  test("with a 2 GB file is readable, and changing that file ends at a named limit", {
     timeout: testMs,
   }, async () => {
     const large = join(world.places.FOLDER, "large");
@@ -173,7 +173,7 @@ describe("a large folder", () => {
   });
 });
 
-test("the bot has answered within a second all the time, and stops in good order", { timeout: testMs }, async () => {
+test("the bot always answered within a second, and stops cleanly", { timeout: testMs }, async () => {
   const { asked, slowestMs, late } = await health.stop();
   console.log(`hostile commands: /healthz asked ${asked} times, slowest ${slowestMs} ms`);
   expect(late).toEqual([]);

@@ -51,7 +51,7 @@ async function inDrafts(name: string): Promise<string[]> {
   return found.filter((path) => path.endsWith(`/${name}`));
 }
 
-test("a mention runs a command unasked; the card below the answer says what it changed, and Undo takes it back", async () => {
+test("a mention runs a command without asking, the card says what it changed, and Undo reverts it", async () => {
   await ann.changesFor(await ann.say("@remora run echo one > kept.txt"));
   const said = await ann.say("@remora run touch hello.txt && echo two >> kept.txt && ls -la");
   const answer = await ann.answerTo(said);
@@ -79,7 +79,7 @@ test("a mention runs a command unasked; the card below the answer says what it c
   await expect.poll(() => snapshotsNaming("Ann undid the changes of an earlier turn")).toHaveLength(1);
 });
 
-test("a command that reaches the network runs after a click on Approve, and everything is on disk and readable", async () => {
+test("a command with network access runs after Approve, and everything is on disk and readable", async () => {
   const said = await ann.say(asking("touch made.txt && echo finished"));
   const card = await ann.cardFor(said);
   expect(card.card?.items).toMatchObject([{ tool: "shell_exec", state: "open" }]);
@@ -136,14 +136,14 @@ test("a denied command does not run, and the answer says so", async () => {
   expect([await filesHere(), await inDrafts("denied.txt")]).toEqual([[], []]);
 });
 
-test("a command that the rules block never asks and never runs", async () => {
+test("a blocked command never asks and never runs", async () => {
   const said = await ann.say("@remora run rm -rf / --no-preserve-root");
   const answer = await ann.answerTo(said);
   expect(answer.text.toLowerCase()).toContain("blocked");
   expect([...ann.seen.values()].filter((message) => message.type === "card")).toEqual([]);
 });
 
-test("looking around asks nothing and reports nothing", async () => {
+test("reading neither asks nor reports changes", async () => {
   const answer = await ann.answerTo(await ann.say("@remora run ls -la"));
   expect(answer.text).toContain("total");
   await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
@@ -160,7 +160,7 @@ test("a stranger's click changes nothing", async () => {
   expect([await filesHere(), await inDrafts("hers.txt")]).toEqual([[], []]);
 });
 
-test("kill -9 while a card is open: after a new start the click still counts, and the command runs once", async () => {
+test("a click on a card from before kill -9 still counts, and the command runs once", async () => {
   const said = await ann.say(asking("echo ran >> once.txt"));
   const card = await ann.cardFor(said);
   ann.close();
@@ -176,7 +176,7 @@ test("kill -9 while a card is open: after a new start the click still counts, an
   expect(await content("once.txt")).toBe("ran\n");
 });
 
-test("while a card waits the conversation goes on, and knows what waits", async () => {
+test("a conversation continues while a card is open, and knows what is pending", async () => {
   const said = await ann.say(asking("touch waiting.txt"));
   const card = await ann.cardFor(said);
   await ann.say("what are you waiting for?", { channel: "general", thread: said.id });
@@ -189,7 +189,7 @@ test("while a card waits the conversation goes on, and knows what waits", async 
   );
 });
 
-test("a DM is private: what was said there is in nobody else's prompt", async () => {
+test("messages of a DM are in nobody else's prompt", async () => {
   const answer = await ann.answerTo(await ann.say("the word is marmalade-canary", { dm: true }));
   expect(answer.place).toBe("dm:ann");
   await ann.answerTo(await ann.say("@remora what did I say about marmalade-canary?"));
@@ -199,7 +199,7 @@ test("a DM is private: what was said there is in nobody else's prompt", async ()
   expect(last).not.toContain("the word is marmalade-canary");
 });
 
-test("a message of 1 MB is refused with a reason, one of only emoji is answered", async () => {
+test("a 1 MB message is refused with a reason, and an emoji-only message is answered", async () => {
   const refused = await ann.answerTo(await ann.say(`@remora ${"x".repeat(1_000_000)}`));
   expect(refused.text).toMatch(/characters and I read at most/);
   const answered = await ann.answerTo(await ann.say("@remora 🎉🎉🎉"));

@@ -86,7 +86,7 @@ async function fillDm(): Promise<void> {
   await expect.poll(finishedTurns).toBe(before + 1);
 }
 
-test("what was said, noted and decided in a DM is in nobody else's prompt, search, notes or commands, also after a restart", async () => {
+test("messages, notes and decisions of a DM stay out of everyone else's prompts, searches, notes and commands, even after a restart", async () => {
   await fillDm();
   expect(await textsIn("brain/hippocampus/episodes/dm:ann")).toContain("canaryword is said in passing");
   expect(await textsIn("brain/hippocampus/knowledge/dm:ann")).toContain("name of the harbour");
@@ -130,7 +130,7 @@ test("what was said, noted and decided in a DM is in nobody else's prompt, searc
   expect(await searchFromOutside("dm:ann")).toContain("name of the harbour");
 }, 120_000);
 
-test("forgetting a person takes a second word, removes what is theirs everywhere, and leaves what is others'", async () => {
+test("forgetting a person needs confirmation, removes their data everywhere, and leaves other people's", async () => {
   await fillDm();
   await ask(ann, "@remora the canaryword is also said in public");
   const thread = [...ann.seen.values()].find((message) => message.text.includes("said in public"))?.id ?? "";
@@ -159,7 +159,7 @@ test("forgetting a person takes a second word, removes what is theirs everywhere
   expect(await newestSnapshot()).not.toContain("canaryword");
 }, 60_000);
 
-test("a channel's memory is not one member's to remove; a DM's is", async () => {
+test("one member can't remove a channel's memory, but can remove their DM's", async () => {
   await ask(ann, "@remora the canaryword of all");
   await ask(ann, "the canaryword of one", dm);
   for (const scope of ["dm:ann", "channel:general"]) {
@@ -174,7 +174,7 @@ test("a channel's memory is not one member's to remove; a DM's is", async () => 
   expect(await readdir(join(home.workspace, "outputs"))).toEqual(["channel:general"]);
 }, 60_000);
 
-test("a note is kept, shown, replaced, exported, and removed only after a click", async () => {
+test("a note is saved, shown, replaced, exported, and removed only after a click", async () => {
   expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is open."}', dm)).toContain("Kept for this place");
   expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is closed."}', dm)).toContain("It is open.");
   expect(await command(ann, "memory", "", dm)).toContain("Notes here: `harbour`");
@@ -190,7 +190,7 @@ test("a note is kept, shown, replaced, exported, and removed only after a click"
   expect(await namesIn("brain/hippocampus/knowledge")).toEqual([]);
 }, 60_000);
 
-test("a shared note is asked about, and even then only an owner may write it", async () => {
+test("a shared note asks, and only an owner can write it", async () => {
   const said = await ann.say('call remember {"text":"Fridays are free.","shared":true}', dm);
   await ann.click(await ann.cardFor(said), "approve");
   expect((await ann.answerTo(said)).text).toContain("safety.owners");

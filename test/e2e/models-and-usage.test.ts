@@ -73,7 +73,7 @@ const dm = { dm: true } as const;
 const ask = async (text: string, place?: object) => (await ann.answerTo(await ann.say(text, place))).text;
 const model = async (rest = "", place?: object) => (await ann.command("model", rest, place)).text;
 
-test("a model that is chosen answers from the next message on, in its place alone, and after a restart", async () => {
+test("a chosen model answers from the next message on, only in its place, and after a restart", async () => {
   await start("models:\n  choices: [openai/special, ollama/not-ready]\n");
   expect(await ask("hello", dm)).toBe("I am anthropic/usual.");
   expect(await model("", dm)).toContain("`openai/special`");
@@ -97,7 +97,7 @@ test("a model that is chosen answers from the next message on, in its place alon
   expect(await ask("hello", dm)).toBe("I am anthropic/usual.");
 }, 60_000);
 
-test("usage and cost are counted, and a limit pauses with a message that says until when, over restarts", async () => {
+test("usage and cost are counted across restarts, and the limit's message says until when", async () => {
   const yaml = [
     "models: { prices: { 'anthropic/*': { input: 3, output: 15 } } }",
     "limits: { userTokensPerDay: 2000 }",
@@ -127,7 +127,7 @@ test("usage and cost are counted, and a limit pauses with a message that says un
   ben.close();
 }, 60_000);
 
-test("after the configured silence a conversation begins without its history, and before it does not", async () => {
+test("a conversation loses its history only after the configured silence", async () => {
   await start("context: { historyIdleMinutes: 0.002 }\n");
   await ask("hello", dm);
   const silentSince = Date.now();
@@ -140,7 +140,7 @@ test("after the configured silence a conversation begins without its history, an
   expect(messagesSeen).toEqual([1, 1, 3]);
 });
 
-test("the start cleans memory up by its retention, and keeps when that was", async () => {
+test("the start deletes memory past its retention, and records when", async () => {
   const folder = join(home.workspace, "brain/hippocampus/episodes/channel:general");
   const old = join(folder, "2020-01-01.md");
   await mkdir(folder, { recursive: true });

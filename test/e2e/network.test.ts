@@ -99,7 +99,7 @@ test("curl reads a page after one approval, and the connection is logged", async
   expect(Number(connectionsLogged(web)[0]?.bytesIn)).toBeGreaterThan("hello /a/b?c=d".length);
 });
 
-test("a host that was not named is refused, in words that say how to ask for it", async () => {
+test("an unnamed host is refused, and the error says how to ask for it", async () => {
   const other = await world.serve("127.0.0.6", (_request, response) => response.end("reached"));
   const { text } = await approved(`curl -sS http://${web.host}/named && curl -fsS http://${other.host}/`, web);
   expect(text).toContain("hello /named");
@@ -109,7 +109,7 @@ test("a host that was not named is refused, in words that say how to ask for it"
   await expect.poll(() => connectionsLogged(other)).toMatchObject([{ outcome: "not-approved" }]);
 });
 
-test("without network a command reaches nothing, and its result says how to ask", slow, async () => {
+test("without network a command reaches nothing, and its result says how to request access", slow, async () => {
   const before = web.connections();
   const direct = await ann.answerTo(await say(`curl -sS --max-time 5 http://${web.host}/direct`, []));
   expect(direct.text).toContain("exit code");
@@ -137,13 +137,13 @@ test("a denied command connects to nothing and changes nothing", async () => {
   expect(await readdir(own())).not.toContain("denied.txt");
 });
 
-test("hosts that can't be read are no question for people: the model is told what is wrong", async () => {
+test("the model is told about unreadable hosts, and no person is asked", async () => {
   const said = await say("curl -sS https://example.com", ["https://example.com", "*.example.com"]);
   expect((await ann.answerTo(said)).text).toContain('"https://example.com" is a URL: name only its host');
   expect(asksIn(said)).toEqual([]);
 });
 
-test("a host of sandbox.network.always never asks; another beside it does", async () => {
+test("a host of sandbox.network.always never asks, but another one in the same call does", async () => {
   const said = await say(`curl -sS http://${free.host}/`, [free.host]);
   expect((await ann.answerTo(said)).text).toContain("never asks");
   expect(asksIn(said)).toEqual([]);
@@ -163,7 +163,7 @@ test("a host of sandbox.network.always never asks; another beside it does", asyn
   expect(free.requests).toHaveLength(1);
 });
 
-test("a job in the background reaches its host after one approval", async () => {
+test("a background job reaches its host after one approval", async () => {
   const input = { command: `curl -sS -o job.txt http://${web.host}/job`, network: [web.host], background: true };
   const said = await ann.say(`@remora call shell_exec ${JSON.stringify(input)}`);
   const card = await ann.cardFor(said);
@@ -198,7 +198,7 @@ test("git push sends one commit after one approval, and the checkout changes aft
   expect(execFileSync("git", ["-C", checkout, "status", "--porcelain"], { encoding: "utf8" })).toBe("");
 });
 
-test("npm install brings a package after one approval", slow, async () => {
+test("npm install installs a package after one approval", slow, async () => {
   const npm = await world.serve("127.0.0.7", npmRegistry(await world.folder("npm")));
   const install = `npm install --no-audit --no-fund --no-update-notifier --cache /tmp/npm --registry http://${npm.host}/ tiny`;
   const { said, text } = await approved(
@@ -212,7 +212,7 @@ test("npm install brings a package after one approval", slow, async () => {
   expect(await readFile(own("app/node_modules/tiny/a.js"), "utf8")).toContain("tiny works");
 });
 
-test.skipIf(!hasPip)("pip install brings a package after one approval (needs pip)", slow, async () => {
+test.skipIf(!hasPip)("pip install installs a package after one approval (needs pip)", slow, async () => {
   const python = await world.serve("127.0.0.8", pythonIndex(await world.folder("python")));
   const [address] = python.host.split(":");
   const options = `--disable-pip-version-check --no-cache-dir --target lib --trusted-host ${address}`;
@@ -228,7 +228,7 @@ test.skipIf(!hasPip)("pip install brings a package after one approval (needs pip
   expect(await readFile(own("lib/tinypy.py"), "utf8")).toContain("tinypy works");
 });
 
-test("a secret reaches its server and nobody else: not the command, the disk, the model or the log", async () => {
+test("a secret reaches only its server, not the command, the disk, the model or the log", async () => {
   // Into files, because what people and models read is cleaned of secrets in any case.
   const look = "env; cat /proc/[0-9]*/environ | tr '\\0' '\\n'; cat /run/remora/*";
   const { said, text } = await approved(
@@ -254,22 +254,26 @@ test("a secret reaches its server and nobody else: not the command, the disk, th
 });
 
 describe("kill -9 while a command is on the network", () => {
-  test("the call ends as interrupted with an unknown outcome, is not run again, and keeps nothing", slow, async () => {
-    const silent = await world.serve("127.0.0.9", () => {});
-    const said = await say(`touch begun.txt; curl -sS http://${silent.host}/once`, [silent.host]);
-    await ann.click(await ann.cardFor(said), "approve");
-    await expect.poll(() => silent.requests).toEqual(["GET /once"]);
-    await remora.kill();
-    ann.close();
+  test(
+    "the call ends as interrupted with an unknown outcome, does not run again, and keeps nothing",
+    slow,
+    async () => {
+      const silent = await world.serve("127.0.0.9", () => {});
+      const said = await say(`touch begun.txt; curl -sS http://${silent.host}/once`, [silent.host]);
+      await ann.click(await ann.cardFor(said), "approve");
+      await expect.poll(() => silent.requests).toEqual(["GET /once"]);
+      await remora.kill();
+      ann.close();
 
-    remora = await world.start();
-    ann = await createChatClient(remora.url, remora.token);
-    const { text } = await ann.answerTo(said);
-    expect(text).toContain("Interrupted: this call was started and then cut off, so its outcome is unknown");
-    // A later turn of the same place has its whole way through the process.
-    await ann.answerTo(await say("ls", []));
-    expect([silent.requests, silent.connections()]).toEqual([["GET /once"], 1]);
-    expect(await readdir(own())).not.toContain("begun.txt");
-    expect(asksIn(said)).toHaveLength(1);
-  });
+      remora = await world.start();
+      ann = await createChatClient(remora.url, remora.token);
+      const { text } = await ann.answerTo(said);
+      expect(text).toContain("Interrupted: this call was started and then cut off, so its outcome is unknown");
+      // A later turn of the same place has its whole way through the process.
+      await ann.answerTo(await say("ls", []));
+      expect([silent.requests, silent.connections()]).toEqual([["GET /once"], 1]);
+      expect(await readdir(own())).not.toContain("begun.txt");
+      expect(asksIn(said)).toHaveLength(1);
+    },
+  );
 });

@@ -44,7 +44,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
 
   const report = () => thread().getByRole("region", { name: "Changes", exact: true });
 
-  test("README's first example: it runs unasked, the card below the answer says what changed, and Undo takes it back", async () => {
+  test("README's first example runs without asking, the card says what changed, and Undo reverts it", async () => {
     await start();
     await say("@remora run touch hello.txt && ls -la");
     await thread().getByText("is done. It said:").waitFor();
@@ -58,7 +58,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     expect(await report().getByRole("button", { name: "Undo" }).count()).toBe(0);
   });
 
-  test("mention, network access, Approve, result", async () => {
+  test("a mention that needs network runs after Approve", async () => {
     await start();
     await say("@remora run echo hello > made.txt && cat made.txt with network example.com");
     const card = thread().getByRole("region", { name: "Approval needed" });
@@ -71,7 +71,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     expect(await madeFile("made.txt")).toBe("hello\n");
   });
 
-  test("mention, network access, Deny: it does not run, and the answer says so", async () => {
+  test("a mention that needs network does not run after Deny, and the answer says so", async () => {
     await start();
     await say("@remora run touch never.txt with network example.com");
     await thread().getByRole("button", { name: "Deny", exact: true }).click();
@@ -83,7 +83,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     await expect(madeFile("never.txt")).rejects.toThrow("ENOENT");
   });
 
-  test("Edit: what runs is what the person made of it, and it is asked for no second time", async () => {
+  test("an edited call runs as edited, without a second question", async () => {
     await start();
     await say("@remora run echo one > edited.txt with network example.com");
     const card = thread().getByRole("region", { name: "Approval needed" });

@@ -169,7 +169,7 @@ function pluginProcesses(): number[] {
 }
 
 describe("a plugin that declares nothing", () => {
-  test("runs, without a question, with its settings and a folder for its own data", async () => {
+  test("runs without a question, with its settings and its own data folder", async () => {
     expect(await attempt("bare_try", { what: "config" })).toBe("hello from the settings");
     expect(await attempt("bare_try", { what: "data", path: "mine.txt" })).toBe("kept");
     expect(await readFile(join(home.data, "skills/bare/mine.txt"), "utf8")).toBe("kept");
@@ -187,12 +187,12 @@ describe("a plugin that declares nothing", () => {
     expect(await attempt("bare_try", { what: "read", path: path() })).toMatch(/^FAILED (ERR_ACCESS_DENIED|ENOENT)/);
   });
 
-  test("is told what to do about what it has not declared", async () => {
+  test("gets an error that explains how to declare what it lacks", async () => {
     const text = await attempt("bare_try", { what: "read", path: "/etc/passwd", isThrown: true });
     expect(text).toContain("does not declare this under `permissions`; tell the operator");
   });
 
-  test("can't write beside its data folder, nor link its way out of it", async () => {
+  test("can't write or link outside its data folder", async () => {
     expect(await attempt("bare_try", { what: "write", path: join(home.workspace, "skills/bare/plugin.mjs") })).toMatch(
       /^FAILED/,
     );
@@ -212,7 +212,7 @@ describe("a plugin that declares nothing", () => {
     expect(await attempt("bare_try", { what })).toMatch(/^FAILED (ERR_ACCESS_DENIED|ERR_INVALID)/);
   });
 
-  test("reaches nobody: no web server, no socket, no datagram, no name server", async () => {
+  test("reaches no web server, socket, datagram or name server", async () => {
     expect(await attempt("bare_try", { what: "fetch", url: `http://127.0.0.3:${port}/bare` })).toMatch(/^FAILED/);
     expect(await attempt("bare_try", { what: "tcp", host: "127.0.0.3", port })).toMatch(/^FAILED ECONNREFUSED/);
     expect(await attempt("bare_try", { what: "udp", host: "192.0.2.1", port: 53 })).toMatch(/^FAILED ENETUNREACH/);
@@ -220,7 +220,7 @@ describe("a plugin that declares nothing", () => {
     expect(hits).toEqual([]);
   });
 
-  test("has no memory, chat, schedules or commands, and can't hand out files that it can't read", async () => {
+  test("has no memory, chat, schedules or commands, and can't return files that it can't read", async () => {
     const services = (await attempt("bare_try", { what: "services" })).split(" ");
     expect(services).toContain("ask");
     for (const name of ["memory", "chat", "schedules", "commands", "jobs", "skills"])
@@ -231,7 +231,7 @@ describe("a plugin that declares nothing", () => {
     }
   });
 
-  test("gives long results, answers and errors as a plugin inside Remora does", async () => {
+  test("returns long results, answers and errors like a plugin inside Remora", async () => {
     expect(await attempt("bare_try", { what: "big" })).toContain("the end");
     expect(await attempt("bare_try", { what: "answer" })).toContain("no, for a reason");
     expect(await attempt("bare_try", { what: "throw" })).toContain("thrown on purpose");
@@ -239,7 +239,7 @@ describe("a plugin that declares nothing", () => {
 });
 
 describe("the process of a plugin", () => {
-  test("is kept for further calls, and is new when the code has changed", async () => {
+  test("serves further calls, and is replaced when the code changes", async () => {
     const first = Number(await attempt("bare_try", { what: "count" }));
     expect(Number(await attempt("bare_try", { what: "count" }))).toBe(first + 1);
     const folder = await addSkill("bare", "", plugin.replace("?? 0", "?? 100"));
@@ -247,7 +247,7 @@ describe("the process of a plugin", () => {
     expect(await attempt("bare_try", { what: "count" })).toBe("101");
   });
 
-  test("may end by itself or by SIGKILL: its call fails, everything else goes on, and the next call works", async () => {
+  test("only fails its own call when it exits or is killed, and the next call works", async () => {
     expect(await attempt("bare_try", { what: "exit" })).toMatch(/its process ended before the call was done/);
     expect(await attempt("bare_try", { what: "config" })).toBe("hello from the settings");
     const waiting = await say("bare_try", { what: "wait" });
@@ -258,14 +258,14 @@ describe("the process of a plugin", () => {
   });
 });
 
-test("a plugin that never gives way costs its own call, and is ended", async () => {
+test("a plugin that never yields fails its own call and is ended", async () => {
   const stuck = await say("bare_short", { what: "hang" });
   expect((await ann.request("GET", "/healthz")).status).toBe(200);
   expect((await ann.answerTo(stuck)).text).toMatch(/longer than|was stopped|time/);
   expect(await attempt("bare_try", { what: "config" })).toBe("hello from the settings");
 });
 
-test("a plugin that says too much stalls nobody: long messages end it, and short ones without end wait their turn", async () => {
+test("a plugin that floods messages stalls nobody", async () => {
   expect(await attempt("bare_try", { what: "longLog" })).toMatch(/a message that is no result has more than|MiB/);
   const line = JSON.stringify({ type: "log", level: "error", message: "again", fields: {} });
   const flood = await say("bare_try", { what: "raw", line, times: 5_000, seconds: 4 });
@@ -283,7 +283,7 @@ test("a plugin that says too much stalls nobody: long messages end it, and short
 });
 
 describe("a plugin that declares what it needs", () => {
-  test("asks at its first use, with the declaration on the card, and not again", async () => {
+  test("asks once, at its first use, with the declaration on the card", async () => {
     const said = await say("declared_try", { what: "env" });
     const card = await ann.cardFor(said);
     const shown = JSON.stringify(card);
@@ -303,7 +303,7 @@ describe("a plugin that declares what it needs", () => {
     expect(await attempt("declared_try", { what: "pid" })).toMatch(/^\d+$/);
   });
 
-  test("reaches the hosts it names, and no other", async () => {
+  test("reaches only the hosts that it names", async () => {
     expect(await attempt("declared_try", { what: "fetch", url: `http://127.0.0.3:${port}/declared` })).toBe("reached");
     expect(hits).toEqual(["/declared"]);
     const other = createTcpServer();
@@ -313,7 +313,7 @@ describe("a plugin that declares what it needs", () => {
     other.close();
   });
 
-  test("works on a draft that is kept like any other, and runs programs in it", async () => {
+  test("works on an ordinary draft, and runs programs in it", async () => {
     const said = await say("declared_draft", { what: "here", path: "notes.txt", text: ", and more" });
     expect((await ann.answerTo(said)).text).toContain("what the notes say, and more");
     await ann.changesFor(said);
@@ -324,7 +324,7 @@ describe("a plugin that declares what it needs", () => {
     expect(await attempt("declared_draft", { what: "read", path: join(home.data, "page-token") })).toMatch(/^FAILED/);
   });
 
-  test("hands out files of the working folder, and uses the memory of its conversation", async () => {
+  test("returns files of the working folder, and uses its conversation's memory", async () => {
     const answer = await ann.answerTo(await say("declared_draft", { what: "file", path: "notes.txt" }));
     expect(answer.text).toContain("here it is");
     expect(answer.text).not.toContain("left out");
@@ -333,7 +333,7 @@ describe("a plugin that declares what it needs", () => {
     expect(notes).toMatch(/colour/i);
   });
 
-  test("that declares reading can't write", async () => {
+  test("can't write when it only declares reading", async () => {
     const said = await say("reader_draft", { what: "see", path: "notes.txt" });
     await ann.click(await ann.cardFor(said), "approve");
     expect((await ann.answerTo(said)).text).toContain("what the notes say");

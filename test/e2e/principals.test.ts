@@ -45,7 +45,7 @@ describe("on the page", () => {
     };
   });
 
-  test("an allowance for one person's requests does not hold for another's, also when both speak at once", async () => {
+  test("a grant for one person's requests does not cover another's, even when both write at once", async () => {
     const { ann, ben } = people;
     const asked = await ann.say(`@remora ${call("docker rm one")}`, { channel: "general" });
     expect(await ann.click(await ann.cardFor(asked), "allow")).toMatchObject({ accepted: true });
@@ -79,7 +79,7 @@ describe("on Slack", () => {
     return () => slack.stop();
   });
 
-  test("a private channel is not read to somebody who is not in it because a member says thanks", async () => {
+  test("a member's message does not let an outsider read a private channel", async () => {
     const hidden = slack.workspace.addChannel({ name: "hidden", isPrivate: true, members: [slack.ann] });
     slack.people.say({ as: slack.ann, in: hidden, text: "the merger is on friday" });
     const begin = slack.people.say({

@@ -92,7 +92,7 @@ function isQuestion({ type, card, state }: SeenMessage): boolean {
   return type === "card" && state === "waiting" && card?.items.some(({ changes }) => changes === undefined) === true;
 }
 
-test("a page taints the turns that have it in their history, also after a kill, and no other conversation", async () => {
+test("a page taints the turns with it in their history, even after a kill, and no other conversation", async () => {
   const { said } = await runs(fetchPage());
   const { read } = await asks(remind("Buy a ticket"), said);
   expect(read).toContain(`web: 127.0.0.1:${site.port}/train (by way of an earlier turn)`);
@@ -101,7 +101,7 @@ test("a page taints the turns that have it in their history, also after a kill, 
   await runs(remind("Water the plants"));
 });
 
-test("a note that was written after reading a page asks nobody, and taints who recalls it, also after a kill", async () => {
+test("a note written after reading a page does not ask, and taints turns that recall it, even after a kill", async () => {
   await runs(
     `${fetchPage()} then ${call("remember", { title: "Xylophone", text: "The xylophone train leaves at ten." })}`,
   );
@@ -115,7 +115,7 @@ test("a note that was written after reading a page asks nobody, and taints who r
   expect(read).toContain("/train (by way of recalled memory)");
 });
 
-test("after reading a page, an address that nobody gave is not fetched, and fetching it anyway asks", async () => {
+test("after reading a page, an invented address is not fetched, and web_fetch_any asks", async () => {
   // The message holds these only in an escaped form: nobody has written the address.
   const leak = `{"url":"http:\\/\\/127.0.0.1:${site.port}\\/the-password-is-banana"}`;
   const { answer } = await runs(`${fetchPage()} then call web_fetch ${leak}`);
@@ -127,7 +127,7 @@ test("after reading a page, an address that nobody gave is not fetched, and fetc
   expect(given.answer.text).toContain("given by Ann");
 });
 
-test("after reading a page, a host that is free asks, and no grant covers a call", async () => {
+test("after reading a page, an always-allowed host asks, and no grant covers a call", async () => {
   const push = call("shell_exec", { command: "git push origin main" });
   const said = await say(push);
   const card = await ann.cardFor(said);
@@ -144,7 +144,7 @@ test("after reading a page, a host that is free asks, and no grant covers a call
   expect((await asks(`${fetchPage()} then ${free}`)).read).toContain("/train");
 });
 
-test("after reading a page, ordinary work asks nobody", async () => {
+test("after reading a page, ordinary work does not ask", async () => {
   const files = [
     fetchPage(),
     call("write_file", { path: "work/a.txt", content: "a\n" }),
@@ -161,7 +161,7 @@ test("after reading a page, ordinary work asks nobody", async () => {
   await runs(others.join(" then "), said);
 });
 
-test("what Undo brings back, and a long output of a call that was asked for after reading a page, are marked", async () => {
+test("files restored by Undo, and long outputs of tainted calls, are marked", async () => {
   const write = (content: string) => call("write_file", { path: "undone.md", content });
   await ann.changesFor((await runs(`${fetchPage()} then ${write("leaves at ten\n")}`)).said);
   await ann.changesFor((await runs(write("mine\n"))).said);
@@ -176,7 +176,7 @@ test("what Undo brings back, and a long output of a call that was asked for afte
   expect((await asks(`${output} then ${remind("B")}`)).read).toContain("/train (by way of file");
 });
 
-test("the list of background jobs holds what their commands were written after, also in a history that starts anew", async () => {
+test("the list of background jobs keeps the origins of their commands, even in a new history", async () => {
   const job = call("shell_exec", { command: "echo leaves at ten", background: true });
   const { said } = await runs(`${fetchPage()} then ${job}`);
   await expect
@@ -190,7 +190,7 @@ test("the list of background jobs holds what their commands were written after, 
   expect(read).toContain("/train (by way of background job");
 });
 
-test("a file that was written after reading a page taints its readers, until a person writes another content", async () => {
+test("a file written after reading a page taints its readers until a person changes its content", async () => {
   const copy = await runs(`${fetchPage()} then ${call("write_file", { path: "copy.md", content: "leaves at ten\n" })}`);
   await ann.changesFor(copy.said);
   await writeFile(inFiles("own.md"), "my own words\n");

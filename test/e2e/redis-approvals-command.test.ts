@@ -54,7 +54,9 @@ async function cardFor(id: string) {
 }
 
 describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNote}`, () => {
-  test("list shows the call whole, approve lets it run once, and the card says who", { timeout: testMs }, async () => {
+  test("list shows the whole call, approve runs it once, and the card says who approved", {
+    timeout: testMs,
+  }, async () => {
     expect((await approvals("list")).stdout).toBe("No approvals waiting.\n");
     const id = await callFor(world, "effect_ask");
     const approvalId = await cardFor(id);
@@ -72,7 +74,7 @@ describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNot
     await expectNothingOpen(await world.ledger());
   });
 
-  test("deny ends it, and nothing runs", { timeout: testMs }, async () => {
+  test("deny settles the call, and nothing runs", { timeout: testMs }, async () => {
     const id = await callFor(world, "effect_ask");
     const approvalId = await cardFor(id);
     expect((await approvals("deny", approvalId, "--reason", "not today")).code).toBe(0);
@@ -81,7 +83,7 @@ describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNot
     await expectNothingOpen(await world.ledger());
   });
 
-  test("without Redis it ends with what to look at", { timeout: testMs }, async () => {
+  test("without Redis it exits and says what to check", { timeout: testMs }, async () => {
     await world.redis.kill();
     const { code, stderr } = await approvals("list");
     expect(code).toBe(1);

@@ -57,7 +57,7 @@ async function logged(words: RegExp, times: number): Promise<void> {
 const cardsIn = async (id: string) => agentsIn(await world.person.thread(id)).filter(({ type }) => type === "card");
 
 describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () => {
-  test("killed while a model answers and started again: the answer comes", { timeout: testMs }, async () => {
+  test("after a Redis restart during a model call, the answer arrives", { timeout: testMs }, async () => {
     const id = newId();
     world.model.hold(id, "before");
     await world.person.say(id, `plain ${id}`);
@@ -69,7 +69,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("killed while a tool runs: its result is kept as soon as it can be, and it has run once", {
+  test("after a Redis restart during a tool call, its result is saved and it has run once", {
     timeout: testMs,
   }, async () => {
     world.tools.hold("/m", "after");
@@ -83,7 +83,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("killed while a card is open: a click meanwhile is not lost and counts once", { timeout: testMs }, async () => {
+  test("a click while Redis is down is not lost and counts once", { timeout: testMs }, async () => {
     const id = await callFor(world, "effect_ask");
     await eventually(async () => expect(await cardsIn(id)).toMatchObject([{ state: "waiting" }]));
     await killRedis();
@@ -96,7 +96,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("away when something is said: it is not acknowledged until it is kept, and answered once", {
+  test("a message while Redis is down is acknowledged after it is saved, and answered once", {
     timeout: testMs,
   }, async () => {
     await killRedis();
@@ -108,7 +108,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("away for longer than anything waits: the turn is left as it is, and taken up afterwards", {
+  test("a turn pauses during a long outage and resumes afterwards", {
     timeout: testMs,
   }, async () => {
     const id = newId();
@@ -123,7 +123,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("away while it is to stop, with work under way: it ends, and the next start goes on", {
+  test("a process can stop during an outage, and the next start continues its work", {
     timeout: testMs,
   }, async () => {
     await remora.stop();
@@ -147,7 +147,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("frozen for longer than leases live: every turn ends once", { timeout: testMs }, async () => {
+  test("every turn ends once after Redis froze for longer than the leases", { timeout: testMs }, async () => {
     world.tools.hold("/m", "after");
     const [safe, again] = [await callFor(world, "effect_safe"), await callFor(world, "effect_again")];
     const plain = newId();

@@ -22,7 +22,7 @@ describe.skipIf(missingRedis !== undefined)(`The page on Redis${redisNote}`, () 
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
   }
 
-  test("is served by the process that was started again at once after it was killed", { timeout: testMs }, async () => {
+  test("is served again by a process restarted right after a kill", { timeout: testMs }, async () => {
     const first = await world.start();
     await first.kill();
     const again = await world.start();
@@ -31,7 +31,7 @@ describe.skipIf(missingRedis !== undefined)(`The page on Redis${redisNote}`, () 
     await expectAnswered();
   });
 
-  test("is served by a process with another data folder once the first has gone", { timeout: testMs }, async () => {
+  test("is served by a process with another data folder after the first one ended", { timeout: testMs }, async () => {
     const first = await world.start();
     const second = await world.start([], { data: join(world.home.data, "..", "data-of-another-machine") });
     expect(second.stderr()).toContain(notServed);

@@ -91,7 +91,7 @@ async function expectInOrder(id: string): Promise<void> {
 }
 
 describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${redisNote}`, () => {
-  test("what is said twice is one message, one reply and one effect", { timeout: testMs }, async () => {
+  test("a message sent twice gets one reply and has one effect", { timeout: testMs }, async () => {
     await world.start(["--role", "platforms"]);
     await Promise.all([worker(), worker()]);
     const [plain, call] = [newId(), newId()];
@@ -113,7 +113,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectInOrder(id);
   });
 
-  test("a worker that is killed in mid-turn: what was said meanwhile comes after it", { timeout: testMs }, async () => {
+  test("after a worker dies mid-turn, later messages keep their order", { timeout: testMs }, async () => {
     const front = await world.start(["--role", "platforms"]);
     const first = await worker();
     const { id, say } = await talkAt(front);
@@ -128,7 +128,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectInOrder(id);
   });
 
-  test("a worker that is killed: another one goes on with its turns, and nothing has happened twice", {
+  test("when a worker dies, another continues its turns and nothing happens twice", {
     timeout: testMs,
   }, async () => {
     await world.start(["--role", "platforms"]);
@@ -151,7 +151,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectNothingOpen(await world.ledger());
   });
 
-  test("a worker that is stopped hands its turns over", { timeout: testMs }, async () => {
+  test("a stopped worker hands over its turns", { timeout: testMs }, async () => {
     await world.start(["--role", "platforms"]);
     const first = await worker();
     const plain = newId();
@@ -165,7 +165,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectNothingOpen(await world.ledger());
   });
 
-  test("the one that takes messages in is killed: its worker ends what it has, and a click goes on after the next start", {
+  test("when the platforms process dies, the worker finishes its turns, and a click works after the next start", {
     timeout: testMs,
   }, async () => {
     const front = await world.start(["--role", "platforms"]);
@@ -190,7 +190,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectNothingOpen(ledger);
   });
 
-  test("a worker on another data folder leaves the page's conversations to one that can answer there", {
+  test("a worker with another data folder leaves the page's conversations alone", {
     timeout: testMs,
   }, async () => {
     await world.start(["--role", "platforms"]);
@@ -207,7 +207,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
   });
 
-  test("two that do both: one serves the page, each message has one reply and one effect", {
+  test("of two complete processes one serves the page, and each message gets one reply and one effect", {
     timeout: testMs,
   }, async () => {
     const first = await world.start();

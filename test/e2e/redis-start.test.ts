@@ -29,7 +29,7 @@ async function refusalOf(args: string[], env: Record<string, string>): Promise<s
 const runningHere = () => processesWith("environ", `REMORA_DATA=${world.home.data} `);
 
 describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, () => {
-  test("comes after us: the process is alive, says what it waits for, and starts when Redis is there", {
+  test("when Redis starts later, the process says what it waits for, then starts", {
     timeout: testMs,
   }, async () => {
     world = await createDurabilityWorld({ redis: {} });
@@ -52,7 +52,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
   });
 
-  test("does not come: SIGTERM ends the wait with exit code 0", { timeout: testMs }, async () => {
+  test("when Redis never starts, SIGTERM ends the wait with exit code 0", { timeout: testMs }, async () => {
     world = await createDurabilityWorld({ redis: {} });
     await world.redis.stop();
     const url = `http://127.0.0.1:${await closedPort()}`;
@@ -65,7 +65,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(await runningHere()).toEqual([]);
   });
 
-  test("refuses the password: the process ends with 1, and says what to correct without saying the password", {
+  test("when Redis refuses the password, the process exits with 1 and says what to fix without showing it", {
     timeout: testMs,
   }, async () => {
     world = await createDurabilityWorld({ redis: { password: "right-password" } });
@@ -76,7 +76,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(said).not.toContain("wrong-password");
   });
 
-  test("is there, but a file of ours can't be opened: the process ends with 1 and names it", {
+  test("when a local file can't be opened, the process exits with 1 and names it", {
     timeout: testMs,
   }, async () => {
     world = await createDurabilityWorld({ redis: {} });
@@ -91,7 +91,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(await runningHere()).toEqual([]);
   });
 
-  test("throws away or keeps nothing: the log warns; well set up, it does not", { timeout: testMs }, async () => {
+  test("the log warns if Redis evicts or does not persist data, and only then", { timeout: testMs }, async () => {
     world = await createDurabilityWorld({
       redis: { persistence: "none", args: ["--maxmemory-policy", "allkeys-lru"] },
     });
@@ -121,7 +121,7 @@ describe("without Redis", () => {
     },
   );
 
-  test("a second process on the same data folder ends with 1 and names the first", { timeout: testMs }, async () => {
+  test("a second process on the same data folder exits with 1 and names the first", { timeout: testMs }, async () => {
     world = await createDurabilityWorld();
     const first = await world.start();
     const said = await refusalOf([], {});

@@ -41,7 +41,7 @@ describe("the running process", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("has no secret in its environment and in its arguments", () => {
+  test("has no secret in its environment or arguments", () => {
     const environ = readFileSync(`/proc/${remora.pid}/environ`, "latin1");
     expect(environ).toContain("PATH=");
     expect(environ).not.toMatch(all);
@@ -49,26 +49,26 @@ describe("the running process", () => {
     expect(readFileSync(`/proc/${remora.pid}/cmdline`, "latin1")).not.toMatch(all);
   });
 
-  test("has given up the file that the secrets came in", () => {
+  test("has closed the file that passed the secrets", () => {
     const open = readdirSync(`/proc/${remora.pid}/fd`).map((fd) => readlinkSync(`/proc/${remora.pid}/fd/${fd}`));
     expect(readlinkSync(`/proc/${remora.pid}/fd/0`)).toBe("/dev/null");
     expect(open.filter((path) => path.includes(`remora-${remora.pid}-`))).toEqual([]);
     expect(readdirSync("/dev/shm").filter((name) => name.startsWith(`remora-${remora.pid}-`))).toEqual([]);
   });
 
-  test("gives none to the processes that it starts", async () => {
+  test("passes no secret to its child processes", async () => {
     const children = readFileSync(`/proc/${remora.pid}/task/${remora.pid}/children`, "utf8").split(" ").filter(Boolean);
     for (const child of children) expect(readFileSync(`/proc/${child}/environ`, "latin1")).not.toMatch(all);
   });
 
-  test("knows the secrets nevertheless, also those that lie in files", () => {
+  test("still knows the secrets, including those from files", () => {
     expect(remora.stdout()).toContain("anthropic/");
     expect(remora.stdout()).toContain("openai/");
     expect(remora.stdout()).not.toMatch(all);
   });
 });
 
-test("a start that finds the marker but no handed-over file says what to do", async () => {
+test("a start with the marker but without the file says what to do", async () => {
   const home = await createHome();
   const started = startRemora(home, { REMORA_ENVIRONMENT: "0" });
   await expect(started).rejects.toThrow("unset REMORA_ENVIRONMENT");

@@ -95,7 +95,7 @@ async function untilOffered(tool: string): Promise<void> {
   await expect.poll(isOffered, { timeout: 20_000 }).toBe(true);
 }
 
-test("filesystem: writes and reads unasked, stays in its folder, and git's own files are on the card like any others", async () => {
+test("filesystem: reads and writes without asking, stays in its folder, and shows git's own files on the card", async () => {
   const write = call("write_file", { path: "notes/a.md", content: "alpha\nbeta\n" });
   const edit = call("edit_file", { path: "notes/a.md", old_text: "beta", new_text: "gamma" });
   const { answer, paths } = await useKept(`${write} then ${edit} then ${call("search_files", { text: "gamma" })}`);
@@ -111,7 +111,7 @@ test("filesystem: writes and reads unasked, stays in its folder, and git's own f
   await useAsked(call("read_file", { path: ".env" }), "usually holds secrets");
 });
 
-test("shell and git: looking reports nothing, changing is reported, leaving the folder asks, forcing is blocked", async () => {
+test("shell and git: reading reports nothing, changes are reported, leaving the folder asks, a forced push is blocked", async () => {
   const commit =
     "git init -q work && cd work && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first";
   expect((await useKept(call("shell_exec", { command: commit }))).paths).toEqual(["work/"]);
@@ -124,7 +124,7 @@ test("shell and git: looking reports nothing, changing is reported, leaving the 
   expect(cardsOf(log)).toEqual([]);
 });
 
-test("a job in the background: its log is read with shell_jobs, and what it changed is reported when it has ended", async () => {
+test("a background job has its log in shell_jobs, and its changes are reported at its end", async () => {
   const start = call("shell_exec", { command: "echo from-the-job | tee job.txt", background: true });
   const said = await ann.say(`@remora ${start}`);
   await finished(said);
@@ -141,7 +141,7 @@ test("a job in the background: its log is read with shell_jobs, and what it chan
   expect(answer.text).toContain("exit code 0");
 });
 
-test("planning, git and code-review: the instructions are there when they are meant, and a bundled file is loaded", async () => {
+test("planning, git and code-review: instructions load when they fit, and so does a bundled file", async () => {
   await use("please review my commit");
   for (const known of ["Know the aim.", "Before you change anything", "look first, then give the plan"])
     expect(lastRequest()).toContain(known);
@@ -153,7 +153,7 @@ test("planning, git and code-review: the instructions are there when they are me
   expect((await use(outside)).text).toContain("has no file");
 });
 
-test("web: reads a page that the operator opened, nothing else inside, and a reminder after it asks", async () => {
+test("web: reads an internal page that the operator allowed and no other, and a later reminder asks", async () => {
   const page = call("web_fetch", { url: `${site.origin}/train` });
   expect((await use(page)).text).toContain("It leaves on Friday at ten.");
   const asked = site.requests.length;
@@ -169,7 +169,7 @@ test("web: reads a page that the operator opened, nothing else inside, and a rem
   await useAsked(`${page} then ${reminder}`, "after reading what others wrote");
 });
 
-test("chat: the history without the answer that is being written, a post and files, each where it was meant", async () => {
+test("chat: reads the history without the unfinished answer, and posts text and files to the right place", async () => {
   const history = await use(call("chat_history", { limit: 5 }));
   expect(history.text).toMatch(/Ann \(ann\), message \S+ \(1 reply\): @remora call chat_history/);
   expect(history.text).not.toContain("Remora (remora)");
@@ -191,7 +191,7 @@ test("chat: the history without the answer that is being written, a post and fil
   await ann.waitFor((message) => inRandom(message) && message.files[0]?.name === "report.csv");
 });
 
-test("data: a question in SQL, and a chart that is a picture in the chat", async () => {
+test("data: answers a SQL query, and posts a chart as a picture", async () => {
   await writeFile(inFiles("sales.csv"), "region,amount\nNorth,10\nSouth,32\nNorth,5\n");
   const sql = "SELECT region, sum(amount) AS total FROM sales GROUP BY region ORDER BY region";
   expect((await use(call("data_query", { files: ["sales.csv"], sql }))).text).toMatch(/North \| 15[\s\S]*South \| 32/);
@@ -210,7 +210,7 @@ test("data: a question in SQL, and a chart that is a picture in the chat", async
   ).toBe("PNG");
 });
 
-test("skills: written with approval it is in force at the next message, and a broken edit changes nothing", async () => {
+test("skills: an approved skill is active at the next message, and a broken edit changes nothing", async () => {
   const content =
     "---\nname: tea\ndescription: How tea is made here.\ntriggers: [tea]\n---\n\nSteep it for four minutes.\n";
   await useAsked(call("write_skill", { name: "tea", content }), "instructions that later conversations follow");
@@ -234,7 +234,7 @@ test("skills: written with approval it is in force at the next message, and a br
   expect((await use(code)).text).toContain("Blocked by the safety rules of skills");
 });
 
-test("mcp: a server's tool asks and runs, one that is trusted does not ask, and a server that dies costs one call", async () => {
+test("mcp: a server's tool asks, a trusted one does not, and a server crash costs one call", async () => {
   await untilOffered("test_echo");
   expect((await useAsked(call("test_echo", { text: "one" }), "a tool of another program")).text).toContain("one");
   expect((await use(call("test_refuse", {}))).text).toContain("no such thing");
@@ -244,7 +244,7 @@ test("mcp: a server's tool asks and runs, one that is trusted does not ask, and 
   expect((await useAsked(call("test_echo", { text: "two" }), "a tool of another program")).text).toContain("two");
 });
 
-test("a tool's question: three buttons, answered once, by the person it is for", async () => {
+test("a tool's question has three buttons and is answered once, by the right person", async () => {
   await mkdir(inSkills("paint"), { recursive: true });
   const asks = 'return "it is " + (await context.ask("Which colour?", ["Red", "Forest green", "None"]));';
   await writeFile(
@@ -272,7 +272,7 @@ test("a tool's question: three buttons, answered once, by the person it is for",
   expect(ann.seen.get(messageId)).toMatchObject({ state: "done", question: { outcome: "Forest green — Ann" } });
 });
 
-test("memory and schedule outlive a kill: a note is found and forgotten, a reminder that was due meanwhile is said once", async () => {
+test("memory and schedules survive a kill: a note is found and forgotten, and a missed reminder is posted once", async () => {
   await use(call("remember", { title: "Deploys", text: "Deploys happen on Mondays at ten." }));
   await useAsked(
     call("remember", { text: "Fridays are free.", title: "Days off", shared: true }),

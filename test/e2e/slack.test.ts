@@ -83,7 +83,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await said.acknowledged();
   });
 
-  test("a command runs after a click on Approve; the card shows the outcome, and the result stands below it", async () => {
+  test("a command runs after Approve, the card shows the outcome, and the result appears below it", async () => {
     const said = mention("run touch made.txt && echo finished with network example.com");
     const card = await cardIn(said);
     expect(card.readable).toContain("touch made.txt && echo finished");
@@ -97,7 +97,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(await filesHere()).toContain("made.txt");
   });
 
-  test("a command runs unasked; the card below the answer says what it changed, and Undo takes it back", async () => {
+  test("a command runs without asking, the card below the answer says what it changed, and Undo reverts it", async () => {
     const said = mention("run touch hello.txt && echo finished");
     await answerIn(said, "finished");
     const report = await reportIn(said, "hello.txt");
@@ -108,7 +108,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(await filesHere()).not.toContain("hello.txt");
   });
 
-  test("a denied command does not run; a stranger's click changes nothing and is answered to them alone", async () => {
+  test("a denied command does not run, and a stranger's click changes nothing and gets a private reply", async () => {
     const said = mention("run touch denied.txt with network example.com");
     const card = await cardIn(said);
     await press(card, "Approve", slack.ben);
@@ -121,7 +121,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(await filesHere()).not.toContain("denied.txt");
   });
 
-  test("kill -9 while a card is open: after a new start the click still counts, and the command runs once", async () => {
+  test("a click on a card from before kill -9 still counts, and the command runs once", async () => {
     const said = mention("run echo ran >> once.txt with network example.com");
     const card = await cardIn(said);
     await remora.kill();
@@ -145,7 +145,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(agentsIn(said)).toHaveLength(before);
   });
 
-  test("kill -9 while an answer streams: after a new start it is one message, and whole", async () => {
+  test("an answer cut off by kill -9 becomes one complete message after the restart", async () => {
     await remora.kill();
     const model = await createModelServer({ words: 60, wordMs: 40 });
     const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
@@ -163,7 +163,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(answer.readable.match(/word\d+/g)).toEqual(Array.from({ length: 60 }, (_, index) => `word${index}`));
   });
 
-  test("what was said while nobody ran is answered once, and a thread goes on", async () => {
+  test("messages from downtime are answered once, and their thread continues", async () => {
     const said = mention("help");
     await answerIn(said, "demo model");
     await said.acknowledged();
@@ -183,7 +183,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     slack.redelivery.isEnabled = true;
   });
 
-  test("/remora works, stop stops, and Allow asks no more for the same rule in the thread", async () => {
+  test("/remora works, stop stops, and Allow covers the same rule in the thread", async () => {
     slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora", text: "help" });
     const help = await slack.until(() =>
       slack
@@ -205,7 +205,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(await filesHere(clean)).not.toContain("three.txt");
   });
 
-  test("SIGTERM ends the process with exit code 0, and the connection with it", async () => {
+  test("SIGTERM closes the connection and ends the process with exit code 0", async () => {
     await answerIn(mention("help"), "demo model");
     expect(await remora.stop()).toBe(0);
     await slack.until(() => slack.sockets.count() === 0);

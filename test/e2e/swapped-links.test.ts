@@ -58,7 +58,7 @@ async function expectNothingTaken(): Promise<void> {
   expect(await readFile(known, "utf8")).toBe(`${canary}\n`);
 }
 
-test("of more than a thousand reads and uploads on the page none follows the link", { timeout: 240_000 }, async () => {
+test("none of a thousand reads and uploads on the page follows a swapped link", { timeout: 240_000 }, async () => {
   await start();
   const ann = await createChatClient(remora.url, remora.token);
   await swapIn("channel:general");
@@ -69,7 +69,7 @@ test("of more than a thousand reads and uploads on the page none follows the lin
   await expectNothingTaken();
 });
 
-test("of the files that Slack is given none is another's", { timeout: 120_000 }, async () => {
+test("no upload to Slack contains a file from outside", { timeout: 120_000 }, async () => {
   const slack = await createSlackDouble();
   onTestFinished(() => slack.stop());
   await start({ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl });

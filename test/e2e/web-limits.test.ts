@@ -47,18 +47,18 @@ function send(bytes: number, isChunked: boolean): Promise<{ status: number; sent
   });
 }
 
-test("an unsigned body of 5 MB to Slack's address gets a 413, and is not an error of the process", async () => {
+test("an unsigned 5 MB body to Slack's address gets a 413 without an error in the process", async () => {
   expect(await send(5 * megabyte, false)).toMatchObject({ status: 413 });
   expect(remora.stderr()).not.toContain("a web request failed");
 });
 
-test("an unsigned body without a length is refused before it is read", async () => {
+test("an unsigned body without a length is refused unread", async () => {
   const { status, sent } = await send(64 * megabyte, true);
   expect(status).toBe(401);
   expect(sent).toBeLessThan(64 * megabyte);
 });
 
-test("event streams are bounded; health checks answer, and a stream that ends makes room", async () => {
+test("event streams are limited, health checks still answer, and a closed stream frees its place", async () => {
   const streams = Array.from({ length: 130 }, () => new AbortController());
   const open = async ({ signal }: AbortController) => {
     const headers = { authorization: `Bearer ${remora.token}` };

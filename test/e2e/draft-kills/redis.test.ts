@@ -40,14 +40,14 @@ function livesOf(role: "platforms" | "worker", byKind: typeof steps): Life[] {
 }
 
 describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}${shareNote}`, () => {
-  test("a worker, and the process that serves the page, die at the steps of a draft", { timeout: testMs }, async () => {
+  test("a worker and the process that serves the page die at each step of a draft", { timeout: testMs }, async () => {
     await inDraftWorld("redis", async (world) => {
       const lives = [...livesOf("worker", steps), ...livesOf("platforms", clicks)];
       expect(await liveAndDie(world, lives, ["platforms", "worker"])).toEqual([]);
     });
   });
 
-  test("one process alone dies at the steps of a draft", { timeout: testMs }, async () => {
+  test("a single process dies at each step of a draft", { timeout: testMs }, async () => {
     await inDraftWorld("redis", async (world) => {
       const lives = ["1:rename workspace/drafts/open/*/layer/*/log.txt", "1:mkdir site/*/new"].map(
         (step): Life => ({ role: "all", step, kind: "approve" }),
@@ -56,7 +56,7 @@ describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}${shareN
     });
   });
 
-  test("a worker that dies while it keeps: another one completes it", { timeout: testMs }, async () => {
+  test("another worker completes a keep whose worker died", { timeout: testMs }, async () => {
     await inDraftWorld("redis", async (world) => {
       const front = await world.start({}, ["--role", "platforms"]);
       const doomed = await world.start({ REMORA_KILL_STEP: "1:rename site/b.txt" }, ["--role", "worker"]);
@@ -74,7 +74,7 @@ describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}${shareN
   test.each([
     ["two yeses", "approve"],
     ["a yes and a no", "deny"],
-  ])("%s at once, on two processes: one of them counts", { timeout: testMs }, async (_name, second) => {
+  ])("of two answers at once on two processes, one counts: %s", { timeout: testMs }, async (_name, second) => {
     await inDraftWorld("redis", async (world) => {
       const front = await world.start({}, ["--role", "platforms"]);
       const worker = await world.start({}, ["--role", "worker"]);

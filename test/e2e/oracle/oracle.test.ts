@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-describe("the vectors that broke the first design run unasked and do nothing", () => {
+describe("known escape attempts run without asking and do nothing", () => {
   test.each(vectors)("$name", { timeout: runMs }, async ({ commands }) => {
     const outcomes = await runCalls(
       world,
@@ -63,7 +63,7 @@ test(`${count} generated commands have no effect that nobody approved`, { timeou
   expect(report.ran).toBeGreaterThan(count * 0.8);
 });
 
-test("commands that no pattern stops are harmless, and only the specification's examples ask", {
+test("commands that match no pattern are harmless, and only the listed examples ask", {
   timeout: runMs,
 }, async () => {
   const harmless = [...looking, ...working, ...askedByTag].map((command) => ({ command }));
@@ -79,7 +79,7 @@ test("commands that no pattern stops are harmless, and only the specification's 
   expect(inspector.violations()).toEqual([]);
 });
 
-test("nothing is left of any command", { timeout: runMs }, async () => {
+test("no command leaves anything behind", { timeout: runMs }, async () => {
   await expect.poll(() => inspector.remains(), { timeout: 60_000, interval: 500 }).toEqual([]);
   expect(await world.remora.stop()).toBe(0);
 });
