@@ -1,7 +1,7 @@
 /**
- * Every row of the table of attacks on approvals, from outside: the real process, the page's API, and the ledger file of a
- * process that was killed. Each test is named after its row. An attack has worked when a command has left its mark, in the
- * folder or in a draft of it, so every command appends to a file of its own. `safety.shell: ask` has every command ask.
+ * Attacks on approvals from outside, with the real process, the page's API, and the ledger of a killed process. An attack has
+ * succeeded if a command leaves a mark in the folder or its draft, so every command appends to a file of its own.
+ * `safety.shell: ask` makes every command ask.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Approvals answered by the operator, from the command line and the dashboard, while the agent runs and while it does not. */
+/** The operator answers approvals on the command line and the dashboard, with and without a running agent. */
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";

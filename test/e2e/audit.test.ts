@@ -1,6 +1,6 @@
 /**
- * The audit from outside: the real process, killed while it writes, and with a log that can't be written; then `remora audit`
- * on what is left, as it is and after somebody has changed it.
+ * The audit log with the real process: killed during a write, with a log that can't be written, and then `remora audit` on the
+ * log, intact and tampered with.
  */
 import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Attacks on what a card shows, through Slack with the real process: text behind marks of a secret, a call that is too long for
- * a message, its file that can't be uploaded, and a configured secret.
+ * Attacks on what a card shows, through Slack with the real process: text behind markers of a secret, a call that is too long
+ * for a message, a failing upload of its file, and a configured secret.
  */
 import { randomBytes } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Changes to a configured folder, on the page and in a real browser. */
+/** Changes to a configured folder, on the page in a real browser. */
 import type { Locator, Page } from "playwright-core";
 import { describe } from "vitest";
 import { browserNote, launchBrowser, missingBrowser } from "../doubles/browser.ts";

@@ -1,6 +1,6 @@
 /**
- * What people live through when a turn changes a folder that the configuration names, told once and lived on the page, on
- * Slack and on Discord: the whole process, a model that calls what it is told to, and real clicks.
+ * One story for the page, Slack and Discord: a turn changes a configured folder and people answer its card. It uses the real
+ * process, a scripted model and real clicks.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Commands as real processes: what comes out, where, and with which exit code. */
+/** The command line as real processes: output, streams and exit codes. */
 import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";

@@ -1,4 +1,4 @@
-/** Discord with the real process: a mention, a card, a click, a process that is killed, and what was said while nothing ran. */
+/** Discord with the real process: mentions, cards, clicks, a kill, and messages from downtime. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";

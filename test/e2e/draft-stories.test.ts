@@ -1,4 +1,4 @@
-/** What people see of drafts, with the real process: one card for a whole turn, two people at one folder, and what comes next. */
+/** Drafts as people see them, with the real process: one card per turn, two people in one folder, and the next turn. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdir, readFile, readlink, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Stands before another server and holds requests back until they are let go, so that a test says how long something takes. */
+/** A proxy that holds requests back until the test releases them. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";

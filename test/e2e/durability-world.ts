@@ -1,4 +1,4 @@
-/** A home, a model and tools whose answers a test can hold back, Redis if wanted, and the processes that work on it all. */
+/** A home, a model and tools whose answers a test can hold back, optionally Redis, and the processes on them. */
 import { randomUUID } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

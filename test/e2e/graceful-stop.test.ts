@@ -1,6 +1,6 @@
 /**
- * SIGTERM, with the real process: what runs may end within the grace; what takes longer is suspended and goes on after the
- * next start; nothing is left running, and the exit code says that all went well.
+ * SIGTERM with the real process: turns may finish within the grace period; longer ones are suspended and continue after the next
+ * start. No child process is left, and the exit code is 0.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,6 +1,6 @@
 /**
- * Commands that want to use up the machine, or to leave something behind that is hard to remove: each ends with a clear
- * result, the bot answers meanwhile, nothing real changes, and nothing is left.
+ * Commands that try to exhaust the machine or leave something behind. Each ends with a clear result, the bot keeps answering,
+ * nothing real changes, and nothing is left.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";

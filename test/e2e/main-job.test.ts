@@ -1,4 +1,4 @@
-/** The main job with the real process: a message in, a tool asked for, a click, an answer out, and what is left on disk. */
+/** The main job with the real process: a message, a tool call, a click, an answer, and the files on disk. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Memory as people meet it, with the real process: what is private stays so wherever it could come out, and forgetting forgets. */
+/** Memory with the real process: private data stays private everywhere, and forgetting removes it. */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";

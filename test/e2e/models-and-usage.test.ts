@@ -1,4 +1,4 @@
-/** `/remora model` and `/remora usage` through the real application, with two models that say which one they are. */
+/** `/remora model` and `/remora usage` in the real application, with two models that name themselves. */
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";

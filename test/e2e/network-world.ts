@@ -1,4 +1,4 @@
-/** Servers on loopback addresses that no program takes for the view itself, and a process whose commands may ask for them. */
+/** Servers on loopback addresses outside the view, and a process whose commands can request access to them. */
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";

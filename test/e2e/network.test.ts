@@ -1,6 +1,6 @@
 /**
- * Commands that reach the network, in the real process: the programs that people use, one approval each, and what the server,
- * the card, the folder and the log say before and after.
+ * Commands with network access in the real process: common programs with one approval each, and what the server, the card, the
+ * folder and the log show before and after.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";

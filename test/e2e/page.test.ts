@@ -1,4 +1,4 @@
-/** The main job as a person does it: the real process, the real page, a real browser; with the demo model and with a model server. */
+/** The main job in a real browser with the real process, with the demo model and with a model server. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { LLMock } from "@copilotkit/aimock";

@@ -1,6 +1,6 @@
 /**
- * Plugins that did not come with Remora, in the real process: what their code may do when SKILL.md declares nothing, what it
- * may do when it declares something, and what becomes of everything else when its process dies.
+ * Isolated plugins in the real process: what their code can do without declarations and with them, and what happens to the rest
+ * when a plugin's process dies.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, readFile, utimes, writeFile } from "node:fs/promises";

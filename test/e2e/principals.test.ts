@@ -1,4 +1,4 @@
-/** One person's rights in each turn: on the page and on Slack, with the real process, while several people talk at once. */
+/** Each turn has one person's rights: on the page and on Slack, with the real process and several people at once. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

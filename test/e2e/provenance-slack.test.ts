@@ -1,4 +1,4 @@
-/** Text from outside keeps its mark on Slack as on the page (provenance.test.ts): over turns, a kill, notes, and what goes out. */
+/** Text from outside keeps its origin on Slack, as on the page (provenance.test.ts): over turns, a kill, notes and posts. */
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Text from outside keeps its mark, in the real process: over turns, notes, files and kills, it makes outward acts ask, and
- * the card says what was read. The reminder is the outward act: without the mark it never asks.
+ * Text from outside keeps its origin in the real process, over turns, notes, files and kills. It makes outward calls ask, and the
+ * card says what was read. The outward call here is a reminder, which never asks otherwise.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

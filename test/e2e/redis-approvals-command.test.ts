@@ -1,4 +1,4 @@
-/** `remora approvals` with Redis: the operator answers from any machine that reaches it, whichever process runs the turn. */
+/** `remora approvals` with Redis: the operator answers from any machine, whichever process runs the turn. */
 import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * What happens to Redis while there is work, with the real process: killed and started again, frozen, out of memory, read-only.
- * Turns wait or fail where people see it; when it is well again everything is answered, and nothing has happened twice.
+ * Redis fails during work, with the real process: killed and restarted, frozen, out of memory, read-only. Turns wait or fail
+ * visibly. When Redis works again, everything is answered and nothing has happened twice.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Who serves the page when the process that did has died, with several processes or with one that is started again. */
+/** Which process serves the page after the previous one died, with several processes and with a restarted one. */
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";

@@ -1,6 +1,6 @@
 /**
- * Several processes on one Redis: those that take messages in, those that work on them, and those that do both. One reply
- * and one effect for each message, in the order in which things were said, whoever dies.
+ * Several processes on one Redis, with the roles `platforms`, `worker` and `all`. Each message gets one reply and one effect, in
+ * order, whichever process dies.
  */
 import { once } from "node:events";
 import { connect } from "node:net";

@@ -1,4 +1,4 @@
-/** Starting with Redis, with the real process: before Redis is there, against one that refuses, and beside one that is set up badly. */
+/** Starts with the real process: before Redis runs, against one that refuses, and against a badly configured one. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";

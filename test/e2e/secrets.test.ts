@@ -1,4 +1,4 @@
-/** Nothing that the running process shows to other programs holds a secret: its environment, its arguments, its descriptors. */
+/** The running process exposes no secret to other programs: in its environment, arguments or descriptors. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Every shipped skill used for real: the whole process, a model that calls what it is told to, and people who approve. */
+/** Every shipped skill in use: the real process, a scripted model, and people who approve. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-/** The main job through Slack, with the real process and the real Bolt: mention, stream, card, crash, click, result. */
+/** The main job through Slack, with the real process and the real Bolt: mention, stream, card, crash, click and result. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

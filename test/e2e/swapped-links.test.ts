@@ -1,4 +1,4 @@
-/** A file that somebody swaps for a link, again and again, while tools read and share it: nothing outside ever comes along. */
+/** Somebody keeps swapping a file for a link while tools read and upload it. Nothing from outside may be included. */
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What strangers and too many pages may cost the real process: nothing that health checks or people would notice. */
+/** Strangers and too many open pages must not affect health checks or people. */
 import { request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";

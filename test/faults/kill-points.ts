@@ -1,8 +1,8 @@
 /**
- * Named instants at which a test lets the process die, as by `kill -9`. Every part is wrapped from outside, at its port, and
- * only when a test asks for it: REMORA_PORT_WRAPPERS names this module.
+ * Named points at which a test ends the process, as by `kill -9`. Wrappers around the ports trigger them; only tests load this
+ * module, through REMORA_PORT_WRAPPERS.
  *
- * The spec, in REMORA_KILL_AT, is `<point>` or `<point>:<count>`: at the count-th time (first: 1) that the point is passed.
+ * REMORA_KILL_AT is `<point>` or `<point>:<count>`: the process dies when it passes the point for the count-th time (default 1).
  */
 
 import type { PortWrappers } from "../../src/ports/port-wrappers.ts";

@@ -1,11 +1,11 @@
 /**
- * Records what a process writes, step by step, and lets it die right before one of the steps, as by `kill -9`. A step is a write
- * to the ledger, the opening of a view, a post, or a change to a file of a draft, of the undo journal or of a working folder.
+ * Records what a process writes, step by step, and ends it right before a chosen step, as by `kill -9`. A step is a write to the
+ * ledger, the opening of a view, a post, or a file change in a draft, the undo journal or a working folder.
  *
- *   REMORA_STEPS_ROOT   the folder whose files are watched; labels name paths below it, with ids replaced by `*`
- *   REMORA_STEPS_FILE   every label is appended to it, a line each
+ *   REMORA_STEPS_ROOT   the watched folder; labels name paths below it, with ids replaced by `*`
+ *   REMORA_STEPS_FILE   file to which every label is appended, one per line
  *   REMORA_KILL_STEP    `<number>`: before that step of the process; `<count>:<label>`: before the count-th step of that label
- *   REMORA_STEPS_ARMED  steps count once there is this file; absent: from the start on
+ *   REMORA_STEPS_ARMED  steps count once this file exists; absent: from the start
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";

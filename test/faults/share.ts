@@ -1,6 +1,6 @@
 /**
- * Chains of deaths are long: each step needs a process of its own. A plain run takes a share of the steps, another one each
- * time; `npm run chaos` takes all. CHAOS_SHARE repeats a run.
+ * Each step of a kill test needs its own process. A plain run takes a share of the steps, a different one each time;
+ * `npm run chaos` takes all. CHAOS_SHARE repeats a run.
  */
 const isWhole = process.env.CHAOS_SEEDS !== undefined;
 

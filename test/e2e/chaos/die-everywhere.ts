@@ -1,9 +1,9 @@
 /**
- * Nothing lost, nothing twice: the process dies at every named instant (test/faults/kill-points.ts), one after the other in an
- * order that a seed shuffles, on the same home, while a person says things and approves. Each new process finds what the
- * last one left. At the end everything must have come to its end, once.
+ * Nothing lost, nothing twice: the process dies at every named point (test/faults/kill-points.ts), in a seeded random order on
+ * one home, while a person writes messages and approves. Each new process continues from what the last one left. At the end,
+ * everything must have finished exactly once.
  *
- * A third of the instants here; `npm run chaos` takes all, with more seeds (CHAOS_SEEDS).
+ * A plain run takes a third of the points; `npm run chaos` takes all, with more seeds (CHAOS_SEEDS).
  */
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";

@@ -1,4 +1,4 @@
-/** The world outside: every call of the test tools arrives here and is counted by its id, whoever made it. */
+/** Counts the effects of the test tools by call id, whichever process ran them. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,4 +1,4 @@
-/** A skill whose three tools have an effect that can be counted: one that just runs, one that asks, one that may run twice. */
+/** A skill with three tools whose effects can be counted: one that runs unasked, one that asks, and an idempotent one. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-/** What must hold when everything has come to its end, wherever processes died on the way. */
+/** What must hold at the end, wherever processes died on the way. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";

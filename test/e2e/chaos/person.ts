@@ -1,6 +1,6 @@
 /**
- * Somebody at the page who keeps at it: says a thing until it is accepted, approves every card that is theirs, and goes on
- * with whatever process serves the page now.
+ * A persistent person at the page: repeats each message until it is accepted, approves all their cards, and continues with
+ * whichever process serves the page.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";

@@ -1,7 +1,7 @@
 /**
- * A model whose answer depends on nothing but the request, so that a step that is asked again after a crash is the same
- * step: `call effect_safe abc` in the newest message is answered by that call, and a result by a last text about it.
- * Speaks Anthropic's protocol, streamed in small pieces.
+ * A model whose answer depends only on the request, so a repeated step after a crash is the same step. `call effect_safe abc`
+ * in the newest message is answered by that call, and a result by a final text about it. Streams Anthropic's protocol in small
+ * pieces.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

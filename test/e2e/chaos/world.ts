@@ -1,4 +1,4 @@
-/** A home, the services around it, and the processes that live and die on it. */
+/** A home, the services around it, and the processes that run and die on it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { silentLog } from "../../../src/lib/log.ts";

@@ -1,6 +1,6 @@
 /**
- * One process after the other on the same home, each of which dies at its step, while a person asks for things and answers
- * cards. Each new process finds what the last one left. At the end everything must have come to its end, once.
+ * A chain of processes on one home, each of which dies at its step, while a person asks for changes and answers cards. Each new
+ * process continues from what the last one left. At the end, everything must have finished exactly once.
  */
 import { readdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * The steps that every run dies right before, as `<count>:<label>` of test/faults/kill-steps.ts: what was the last thing to
- * happen stands behind each.
+ * The steps that every run dies right before, as `<count>:<label>` of test/faults/kill-steps.ts. Each has a comment with the last
+ * thing that happened.
  */
 import type { Kind } from "./tasks.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The process dies at random steps, again and again on the same home: also while it goes on with what the last one left.
- * `npm run chaos` takes more (CHAOS_SEEDS); DRAFT_SEED repeats a run.
+ * The process dies at random steps, repeatedly on one home, even while it recovers. `npm run chaos` runs more seeds
+ * (CHAOS_SEEDS); DRAFT_SEED repeats a run.
  */
 import { describe, test } from "vitest";
 import { missingRedis, redisNote } from "../../doubles/redis-server.ts";

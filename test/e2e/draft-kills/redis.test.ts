@@ -1,4 +1,4 @@
-/** Drafts on Redis: one process takes messages in, others work, and any of them dies. */
+/** Drafts on Redis with a platforms process and workers, any of which dies. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";

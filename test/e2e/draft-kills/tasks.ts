@@ -1,4 +1,4 @@
-/** What a person asks for in these tests, how they go on with it until it is concluded, and what must be so then. */
+/** What the person asks for in these tests, how they repeat it until it is finished, and what must then hold. */
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A home with a configured folder, a model that does what it is told, and the processes that live and die on it. */
+/** A home with a configured folder, a scripted model, and the processes that run and die on it. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { silentLog } from "../../../src/lib/log.ts";

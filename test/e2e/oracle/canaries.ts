@@ -1,6 +1,6 @@
 /**
- * Secrets that nobody may read: files with a line that stands nowhere else, and with a time of access that tells when they
- * were opened. The same line in the environment and the arguments of processes.
+ * Secrets that nobody may read: files with a unique line and an access time that reveals reads, and the same line in the
+ * environment and arguments of processes.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";

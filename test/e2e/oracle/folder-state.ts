@@ -1,4 +1,4 @@
-/** Everything that can be seen of a folder's files: bytes, kinds, modes, owners, links, and the times of change. */
+/** The visible state of a folder's files: bytes, types, modes, owners, links and modification times. */
 import { createHash } from "node:crypto";
 import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 

@@ -1,6 +1,6 @@
 /**
- * Whether the bot answers `/healthz` within a second, asked again and again from a thread of its own. A server of the same
- * thread is asked at the same time: when that is late too, the machine is busy, and the bot is not to blame.
+ * Checks from its own thread that the bot answers `/healthz` within a second. It also asks a server in that thread: if that one
+ * is late too, the machine is busy and the bot is not to blame.
  */
 import { Worker } from "node:worker_threads";
 

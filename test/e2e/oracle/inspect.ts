@@ -1,4 +1,4 @@
-/** What has happened that nobody allowed: compares the world with what it was, and looks for secrets where none may be. */
+/** Compares the world with its earlier state, and searches for leaked secrets. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { filesWith } from "./canaries.ts";

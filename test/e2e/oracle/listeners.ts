@@ -1,4 +1,4 @@
-/** Whoever reaches one of these from a command has left the sandbox: TCP, UDP, sockets of this machine, vsock, and a pipe. */
+/** Listeners that only an escaped command can reach: TCP, UDP, Unix sockets, vsock and a pipe. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** The machine as others would notice a change of it: system files, mounts, kernel settings, processes. */
+/** The machine's visible state: system files, mounts, kernel settings and processes. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";

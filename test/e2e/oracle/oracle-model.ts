@@ -1,7 +1,6 @@
 /**
- * A model that asks for the calls of a batch: `batch 7` in the newest message becomes the calls of its steps, one step a
- * request, and then an answer. It keeps the results, and everything that it was ever shown is searched for a secret.
- * Speaks Anthropic's protocol, streamed.
+ * A model that requests the calls of a batch: `batch 7` in the newest message becomes the calls of its steps, one step per
+ * request, and then an answer. It keeps the results, and every request is searched for secrets. Streams Anthropic's protocol.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

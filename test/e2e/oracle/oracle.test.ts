@@ -1,6 +1,6 @@
 /**
- * The oracle: nothing that commands do unasked may be felt outside their draft. Thousands of them run in the real process
- * against a folder that somebody hostile has prepared; nobody answers a card; then everything is inspected.
+ * The oracle: nothing that commands do without approval may be visible outside their draft. Thousands of them run in the real
+ * process against a hostile folder. Nobody answers a card; then everything is inspected.
  *
  *   ORACLE_SEED=7 ORACLE_COMMANDS=20000 npx vitest run test/e2e/oracle
  */

@@ -1,6 +1,6 @@
 /**
- * What commands aim at, as names that stand for it: a command that is generated names `@HOME@`, and the run puts the folder
- * there. So a seed gives the same commands on every machine.
+ * Placeholders for what commands target: a generated command names `@HOME@`, and the run inserts the folder. So a seed gives the
+ * same commands on every machine.
  */
 
 /** Everything outside the working folder that a run has planted. */

@@ -1,6 +1,6 @@
 /**
- * The working folder that somebody hostile has prepared: a git checkout whose configuration, hooks and build files run
- * `payload.sh`, programs with the names of the system's, links that lead out, and names that look like flags.
+ * A hostile working folder: a git checkout whose configuration, hooks and build files run `payload.sh`, programs with names of
+ * system programs, links that lead out, and file names that look like flags.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Choices that a seed repeats. */
+/** Random choices that a seed repeats. */
 
 export interface Random {
   /** From 0 up to `below`, which is left out. */

@@ -1,7 +1,7 @@
 /**
- * Gives the bot calls to make, many in a step and several conversations at once, and tells from its event log what became of
- * each. Nobody answers a card. Calls that will ask or be blocked are given together, because a turn waits at the first call
- * that asks, and gets no more tools after three that were blocked.
+ * Gives the bot calls to make, many per step and several conversations at once, and reads their outcome from its event log.
+ * Nobody answers a card. Calls that will ask or be blocked are grouped, because a turn waits at the first call that asks, and
+ * gets no more tools after three blocked ones.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";

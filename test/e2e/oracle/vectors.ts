@@ -1,4 +1,4 @@
-/** Commands that ran unasked under the first design and did more than read (effects.md), with what they need planted. */
+/** Known escape attempts: commands that look like reads but do more, with the files they need. */
 
 export interface Vector {
   name: string;

@@ -1,4 +1,4 @@
-/** One run's world: a planted folder that the configuration names, secrets around it, listeners, and the bot in it. */
+/** The world of one run: a hostile configured folder, secrets around it, listeners, and the bot. */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Programs that people use every day, with flags and operands by chance: most do what they are meant for, some do not. */
+/** Everyday programs with random flags and operands. Most work, some fail. */
 import type { Random } from "../random.ts";
 import { fillTemplate } from "./text.ts";
 

@@ -1,4 +1,4 @@
-/** Other ways to write a command: quoting, variables, wrappers, substitutions, redirections and company. */
+/** Other spellings of a command: quoting, variables, wrappers, substitutions and redirections. */
 import type { Random } from "../random.ts";
 import { quoted } from "./text.ts";
 

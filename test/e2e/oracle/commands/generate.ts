@@ -1,4 +1,4 @@
-/** Commands by chance: the same for the same seed. Places in them are names (places.ts). */
+/** Random commands, the same for the same seed. Places in them are names (places.ts). */
 import { createRandom, type Random } from "../random.ts";
 import { everydayCommand } from "./everyday.ts";
 import { inOtherForm } from "./forms.ts";

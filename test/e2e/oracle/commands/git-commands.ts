@@ -1,4 +1,4 @@
-/** Git in a checkout whose configuration, attributes and hooks somebody else has written, and with options that run things. */
+/** Git in a checkout with hostile configuration, attributes and hooks, and with options that run programs. */
 import type { Random } from "../random.ts";
 import { fillTemplate } from "./text.ts";
 

@@ -1,4 +1,4 @@
-/** What an attacker wants to happen: each is a shell text with an effect that the oracle would see. */
+/** What an attacker wants to run: shell texts with effects that the oracle detects. */
 import type { Random } from "../random.ts";
 import { fillTemplate } from "./text.ts";
 

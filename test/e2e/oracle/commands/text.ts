@@ -1,4 +1,4 @@
-/** Templates of commands: `{secret}`, `{forbidden}`, `{file}` and the like are filled in by chance. */
+/** Command templates: `{secret}`, `{forbidden}`, `{file}` and similar names are replaced at random. */
 import { changedFolders, forbiddenFiles, ownFiles, ownFolders, secretFiles, secretFolders } from "../places.ts";
 import type { Random } from "../random.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Ways in which ordinary programs run other programs, read files or write them, in the manner of the public collections:
- * `{run}` is a shell text as one word, `{secret}` a file to read, `{forbidden}` one to write.
+ * How ordinary programs run other programs, or read and write files, as in the public collections. `{run}` is a shell text as
+ * one word, `{secret}` a file to read, `{forbidden}` one to write.
  */
 import type { Random } from "../random.ts";
 import { fillTemplate } from "./text.ts";
