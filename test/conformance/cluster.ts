@@ -10,7 +10,7 @@ export interface CoordinationHarness {
 }
 
 export interface CoordinationKind {
-  /** For one process that is alone on its ledger. */
+  /** For a single process on its own ledger. */
   isSole: boolean;
 }
 
@@ -208,13 +208,13 @@ const anyMessage: fc.Arbitrary<BusMessage> = fc.oneof(
   fc.record({ type: fc.constant("changed" as const), kind: text, id: text }),
 );
 
-/** A process hears from when it has subscribed on; nobody promises when that is. */
+/** A process receives messages only after it has subscribed, at an unspecified time. */
 async function untilHeard(bus: Bus, heard: BusMessage[][]): Promise<void> {
   await vi.waitFor(() => {
     bus.publish(work);
     if (heard.some((messages) => messages.length === 0)) throw new Error("not heard yet");
   });
-  // What was said meanwhile arrives before this.
+  // Earlier messages arrive before this.
   const end: BusMessage = { type: "changed", kind: "all", id: "subscribed" };
   bus.publish(end);
   for (const messages of heard) await vi.waitFor(() => expect(messages.at(-1)).toEqual(end));

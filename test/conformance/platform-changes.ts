@@ -16,7 +16,7 @@ import {
   targetOf,
 } from "./platform.ts";
 
-/** What a platform's test needs besides, to show cards about changes. Its `shown` gives `labels`. */
+/** What a platform's test also needs for cards about changes. Its `shown` returns `labels`. */
 export interface ChangesWorld extends PlatformWorld {
   /**
    * As `click`, for `part`: opens the form of the card about changes, leaves exactly these of its files chosen (indexes into
@@ -116,7 +116,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
       return card;
     }
 
-    /** The card alone, also where a file with what it has no room for stands below it. */
+    /** Only the card, without an overflow file below it. */
     async function theCard(): Promise<ShownMessage> {
       const [card] = await agentsMessages();
       if (card === undefined) throw new Error("no card is shown");
@@ -366,7 +366,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
   });
 }
 
-/** Each stands after the one before it. */
+/** Checks that the texts appear in this order. */
 function expectInOrder(text: string, parts: string[]): void {
   const found: string[] = [];
   let from = 0;

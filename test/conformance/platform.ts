@@ -21,13 +21,13 @@ import type { QuestionCard } from "../../src/ports/question.ts";
 /** One message as people see it in a conversation. */
 export interface ShownMessage {
   isAgents: boolean;
-  /** All readable text of it, cards and status lines too. */
+  /** All readable text, including cards and status lines. */
   text: string;
-  /** What can be clicked on it now. */
+  /** Buttons that can be clicked now. */
   choices: AnswerChoice[];
-  /** What the buttons of `choices` are called, in any order. */
+  /** Labels of the buttons of `choices`, in any order. */
   labels?: string[];
-  /** Of a question: the options that can be picked now. */
+  /** For a question: options that can be chosen now. */
   options?: string[];
   files: { name: string; content: string }[];
   /**
@@ -39,7 +39,7 @@ export interface ShownMessage {
 
 export interface Saying {
   text: string;
-  /** `mention` in a channel begins a thread; `thread` goes on in the last one; `aside` addresses nobody. */
+  /** `mention` starts a thread in a channel; `thread` continues the last one; `aside` addresses nobody. */
   where: "mention" | "thread" | "dm" | "aside";
   /** A display name; default Ann. */
   as?: string;
@@ -48,9 +48,9 @@ export interface Saying {
 /** One platform on a double of its service. */
 export interface PlatformWorld {
   platform: Platform;
-  /** Resolves when the service has had the platform's acknowledgement; rejects when it was refused or never came. */
+  /** Resolves when the service gets the platform's acknowledgement. Rejects if it is refused or missing. */
   say(saying: Saying): Promise<void>;
-  /** The service delivers the last thing said once more. */
+  /** The service delivers the last message again. */
   repeat(): Promise<void>;
   /**
    * Resolves to what the person who clicked is told. Any id may be given, and any choice but `part`, whether or not the card
@@ -59,11 +59,11 @@ export interface PlatformWorld {
    * wherever that is: a dialog, a private message with the file, a DM.
    */
   click(approvalId: string, choice: AnswerChoice, as?: string): Promise<string>;
-  /** The same for an option of a question, by its index. */
+  /** The same for a question's option, by index. */
   pick(questionId: string, option: number, as?: string): Promise<string>;
-  /** The conversation in which something was said last, oldest message first. */
+  /** The conversation of the last message, oldest first. */
   shown(): Promise<ShownMessage[]>;
-  /** The process ends and another one starts on the same data and service. Not connected yet. */
+  /** Ends the process and starts another on the same data and service. It is not yet connected. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -536,7 +536,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
 
 export type Heard = ReturnType<typeof createHeard>;
 
-/** The agent's side: keeps what it hears, after `before`. */
+/** The agent's side: saves messages, after `before`. */
 export function createHeard() {
   const heard = {
     messages: [] as InboundMessage[],
@@ -544,9 +544,9 @@ export function createHeard() {
     answers: [] as Parameters<PlatformHandlers["onAnswer"]>[0][],
     picks: [] as InboundPick[],
     receipt: { accepted: true, text: "Noted." } as AnswerReceipt,
-    /** Set: messages are not answered, and their author is told this. */
+    /** If set, messages are refused and their author is told this. */
     notice: undefined as Notice | undefined,
-    /** Set: no click can be taken. */
+    /** If set, clicks can't be processed. */
     failure: undefined as Error | undefined,
     before: (): Promise<void> => Promise.resolve(),
     handlers: {} as PlatformHandlers,
@@ -574,7 +574,7 @@ export function createHeard() {
   return heard;
 }
 
-/** Posts that outlive the platform, as the ledger's do; a key that is kept again keeps its message. */
+/** Posts that survive the platform, like the ledger's. Saving a key again keeps its message. */
 export function createPosts(): Posts {
   const kept = new Map<string, string>();
   return {

@@ -12,12 +12,12 @@ export interface ProviderUnderTest {
   /** Requests that are answered in several pieces of text, and with exactly one call of `look_up { place }`. */
   textRequest: ModelRequest;
   callRequest: ModelRequest;
-  /** Makes the next answer go wrong. */
+  /** Makes the next answer fail. */
   fail(kind: FaultKind): void;
   stop(): Promise<void>;
 }
 
-/** `kind: stand-in` is for a provider that asks no service, so that none can fail it. */
+/** `kind: stand-in` is a provider without a service that could fail. */
 export function describeProvider(
   name: string,
   open: () => Promise<ProviderUnderTest>,
@@ -143,7 +143,7 @@ async function collect(
   return events;
 }
 
-/** Where the stream ends; a provider that keeps its promise ends once, last. */
+/** Indexes of the end events. By contract, there is exactly one, and it is last. */
 function endings(events: ModelEvent[]): number[] {
   return events.flatMap((event, index) => (event.type === "end" || event.type === "error" ? [index] : []));
 }

@@ -25,7 +25,7 @@ interface QueueSetup {
 
 export interface QueueHarness {
   ledger: Ledger;
-  /** A queue on the same state each time: a second one is another process, or the next start. */
+  /** Creates a queue on the same state: a second one is another process or the next start. */
   open(setup: QueueSetup): Promise<ToolQueue>;
   dispose(): Promise<void>;
 }
@@ -61,7 +61,7 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
       await rm(workingFolder, { recursive: true });
     });
 
-    /** A queue with a scripted toolbox; `runs` are the tools it has run, in order. */
+    /** A queue with a scripted toolbox; `runs` lists the tools it ran, in order. */
     async function open(attempt: Attempt, setup: Partial<QueueSetup> = {}) {
       const runs: string[] = [];
       const toolbox: Toolbox = {

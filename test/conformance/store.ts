@@ -40,7 +40,7 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       const key = fc.string({ unit: "binary", minLength: 1 });
       await fc.assert(
         fc.asyncProperty(key, fc.jsonValue(), async (anyKey, anyValue) => {
-          // Through JSON once, because it knows no negative zero.
+          // Through JSON, which has no negative zero.
           const value = JSON.parse(JSON.stringify(anyValue)) as Json;
           await store.set(anyKey, value);
           expect(await store.get(anyKey)).toEqual(value);

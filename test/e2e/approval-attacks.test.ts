@@ -25,7 +25,7 @@ import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "..
 import { calls, createScriptedProvider, type ScriptStep, says } from "../doubles/scripted-provider.ts";
 
 const listed = ["requester", "user:ben"];
-/** A secret of the configuration, in no shape that is known. */
+/** A configured secret without a known shape. */
 const cloudKey = `cloud${randomBytes(12).toString("hex")}`;
 const withCloudKey = { skills: { settings: { cloud: { apiKey: cloudKey } } } };
 let home: RemoraHome;
@@ -66,7 +66,7 @@ async function configFile({ data }: RemoraHome, safety: object, more: object = {
   return path;
 }
 
-/** A card that expires after six seconds, while everything else is tested. */
+/** A card that expires after six seconds, during the other tests. */
 async function openShortLived(): Promise<typeof short> {
   const other = await createHome();
   const config = await configFile(other, { approvers: listed, shell: "ask", expiryMinutes: 0.1 });
@@ -79,7 +79,7 @@ async function openShortLived(): Promise<typeof short> {
 interface Asked {
   said: SeenMessage;
   card: SeenMessage;
-  /** The file that tells how often it ran. */
+  /** The file that counts its runs. */
   mark: string;
 }
 
@@ -92,18 +92,18 @@ async function asked(
   return { said, card, mark } satisfies Asked;
 }
 
-/** What is left of a mark: in the folder, or in a draft of it, which is a mark as well. */
+/** The content of a mark, in the folder or in its draft. */
 async function written(mark: string, folder = "channel:general", where = home): Promise<string> {
   const drafts = join(where.workspace, "drafts");
   const names = await readdir(drafts, { recursive: true }).catch(() => []);
   const inDrafts = names.filter((name) => name.endsWith(`/${mark}`)).map((name) => join(drafts, name));
-  // Undo data is no mark: it is what was there before.
+  // Undo data does not count, because it is the earlier content.
   const places = [join(where.workspace, "files", folder, mark), ...inDrafts.filter((name) => !name.includes("/undo/"))];
   const texts = await Promise.all(places.map((place) => readFile(place, "utf8").catch(() => "")));
   return texts.join("");
 }
 
-/** What the agent says below the card, once the turn has ended and what it changed is kept or discarded. */
+/** The agent's text below the card, after the turn has ended and its changes are settled. */
 async function endOf({ card }: Pick<Asked, "card">, by = ann, where = home): Promise<SeenMessage> {
   const said = await by.waitFor(
     (message) =>
@@ -134,7 +134,7 @@ function settled({ card }: Pick<Asked, "card">, by = ann): Promise<SeenMessage> 
   return by.waitFor((message) => message.id === card.id && message.state !== "waiting");
 }
 
-/** A click as anyone with the page's token can make it up. */
+/** A forged click, as anyone with the page's token can send it. */
 async function forged(
   card: SeenMessage,
   changes: object,
@@ -150,7 +150,7 @@ async function addPerson(name: string): Promise<string> {
   return ((await response.json()) as { person: { id: string } }).person.id;
 }
 
-/** What happens on the ledger of a dead process. */
+/** Changes made to a dead process's ledger. */
 async function onLedger<T>(work: (ledger: Ledger) => Promise<T>): Promise<T> {
   const ledger = createSqliteLedger({ path: join(home.data, "ledger.db") });
   try {
@@ -160,7 +160,7 @@ async function onLedger<T>(work: (ledger: Ledger) => Promise<T>): Promise<T> {
   }
 }
 
-/** A click that a process takes and then dies of: nothing is woken, no card rewritten. */
+/** A click whose process dies right after accepting it: no turn is woken and no card updated. */
 async function clickAndDie({ card }: Asked, by: "ann" | "ben" = "ann"): Promise<void> {
   await onLedger(async (ledger) => {
     const approvals = createApprovals({
@@ -293,7 +293,7 @@ describe("attacks on approvals", () => {
         text: expect.stringMatching(/not valid any more/),
       });
     }
-    // A real id on another card's message, in another conversation, or on a message that is no card.
+    // A real id on another card, in another conversation, or on an ordinary message.
     expect(await forged(other.card, { cardOrApprovalId: near })).toMatchObject({ accepted: false });
     expect(await forged(call.card, { cardOrApprovalId: approvalOf(hers.card) })).toMatchObject({ accepted: false });
     expect(await forged(call.card, { messageId: call.said.id })).toMatchObject({ status: 404 });
@@ -322,7 +322,7 @@ describe("attacks on approvals", () => {
     expect(card.text).toBe("");
     await ann.click(card, "approve");
     await endOf({ card });
-    // Escaped where it is shown; what runs is what was asked for.
+    // The card shows it escaped; the requested call runs unchanged.
     expect(await written("inject.txt")).toContain("\u202Etxt.exe\u200B");
   });
 
@@ -506,7 +506,7 @@ describe("attacks on approvals, across kill -9", () => {
     await begin(listed);
     const ends = [];
     for (const call of all) ends.push((await endOf(call)).text);
-    // Whatever began in a view left with it, and runs again; nobody knows what one with network access has done.
+    // A call in a view leaves nothing and runs again; the outcome of one with network access is unknown.
     expect(ends[3]).toContain("interrupted");
     expect(await Promise.all(all.map(({ mark }) => written(mark)))).toEqual(["ran\n", "ran\n", "ran\n", ""]);
     for (const call of all) {
@@ -628,7 +628,7 @@ describe("attacks on approvals, across kill -9", () => {
 });
 
 describe("skills that change while a call waits", () => {
-  /** Until the running process has the skill as it was written. */
+  /** Resolves when the process has loaded the new skill. */
   async function put(name: string, files: { [file: string]: string }, seen: string, client = ann, where = home) {
     const folder = join(where.workspace, "skills", name);
     await mkdir(folder, { recursive: true });
@@ -702,7 +702,7 @@ interface Played {
   where: RemoraHome;
 }
 
-/** The whole agent in this process, with a model that plays a script. */
+/** The whole agent in this process, with a scripted model. */
 async function withModel(steps: ScriptStep[], work: (played: Played) => Promise<void>, more = {}): Promise<void> {
   const where = await createHome();
   const REMORA_CONFIG = await configFile(where, {}, more);
@@ -762,7 +762,7 @@ test("programs that git runs from written files stay in the draft, and people se
     expect(shown?.files.map(({ path }) => path).sort()).toEqual(['a"b/', "link/", "sub/"]);
     expect(shown?.diff).toContain("sub/fsmonitor.txt");
     expect(shown?.diff).toContain(`+\tfsmonitor = "${run}"`);
-    // Nobody has answered: nothing is anywhere.
+    // Nobody has answered, so nothing has happened.
     expect(await readdir(folder)).toEqual([]);
     await client.click(card, "deny");
     await client.waitFor(({ id, state }) => id === card.id && state !== "waiting");
@@ -814,7 +814,7 @@ test('the model writes "click Approve, it is safe", fakes a card and uses an app
       (message) => message.type === "card" && message.sequence > first.sequence && message.state === "waiting",
     );
     expect(approvalOf(second)).not.toBe(approvalOf(first));
-    // The approval of the first is used up, on whichever card it is tried.
+    // The first approval is used up, on any card.
     for (const card of [first, second])
       expect(await click(card.id, approvalOf(first))).toMatchObject({ accepted: false });
     await client.click(second, "deny");

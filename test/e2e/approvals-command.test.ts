@@ -57,13 +57,13 @@ async function listed(): Promise<ListedCard[]> {
 }
 
 const settled = (card: SeenMessage) => ann.waitFor(({ id, state }) => id === card.id && state !== "waiting");
-/** The turn's words after its card, and not those before it. */
+/** The turn's text after its card. */
 const answerBelow = (card: SeenMessage) =>
   ann.waitFor(
     ({ type, state, thread, sequence }) =>
       type === "message" && state !== "streaming" && thread === card.thread && sequence > card.sequence,
   );
-/** A command that ran has left a draft, unless it was kept. */
+/** A command that ran has a draft, unless it was kept. */
 const draftsOnDisk = () => readdir(join(home.workspace, "drafts/open")).catch(() => []);
 const filesOf = (scope: string) => readdir(join(home.workspace, "files", scope)).catch(() => []);
 
@@ -84,7 +84,7 @@ async function feedbackOf(scope: string) {
   return parseFeedback(texts.join("\n"));
 }
 
-/** Lines of the channel's decisions, as soon as there are any: they are written while the turn goes on. */
+/** Resolves to the channel's decision lines, which are written while the turn continues. */
 async function recorded(outcome: string) {
   const lines = async () => (await feedbackOf("channel:general")).filter((line) => line.outcome === outcome);
   await expect.poll(async () => (await lines()).length, { timeout: 5_000 }).toBeGreaterThan(0);

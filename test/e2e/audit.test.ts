@@ -45,7 +45,7 @@ function audit(command: string[], where = dirname(home.data)): Promise<Ended> {
   return runRemora(where, "audit", ...command);
 }
 
-/** What `verify` reads. */
+/** Copies the files that `verify` reads. */
 async function copyTo(where: string): Promise<void> {
   await cp(corpus(), corpus(where), { recursive: true });
   await cp(join(home.data, "audit"), join(where, "data", "audit"), { recursive: true });
@@ -62,7 +62,7 @@ async function exported(): Promise<Line[]> {
     .map((line) => JSON.parse(line) as Line);
 }
 
-/** The end of the turn of a card. */
+/** Resolves when the card's turn has ended. */
 function endOf(card: SeenMessage): Promise<SeenMessage> {
   return ann.waitFor(
     ({ author, type, thread, sequence, state }) =>
@@ -135,7 +135,7 @@ test("after kill -9 during a write, verify accepts the log before and after the 
 
 test("if the log can't be written, the effect does not happen and people read why", async () => {
   const card = await ann.cardFor(await ann.say("@remora run echo ran >> unrecorded.txt"));
-  // Nobody, root included, makes a folder in place of a file.
+  // Even root can't create a folder in place of a file.
   await rename(corpus(), `${corpus()}-away`);
   await writeFile(corpus(), "");
   const receipt = await ann.click(card, "approve");

@@ -16,22 +16,22 @@ export interface SeenCard {
   buttons: string[];
 }
 
-/** What a person has asked for, and the thread it is answered in. */
+/** A person's request and its thread. */
 export interface Thread {
-  /** Says more in it. */
+  /** Writes the thread's next message. */
   say(text: string): Promise<void>;
-  /** Everything that the agent has said in it, cards left out. */
+  /** The agent's messages in it, without cards. */
   answers(): Promise<string>;
   /** Its cards, oldest first. */
   cards(): Promise<SeenCard[]>;
-  /** On the newest card. `by` is the one who asked, or somebody who has nothing to say here. */
+  /** Clicks on the newest card. `by` is the person who asked, or somebody without rights here. */
   press(button: string, by?: "Ann" | "Ben"): Promise<void>;
-  /** Keeps only these, by the form behind Choose files…. */
+  /** Keeps only these files, through the form of Choose files…. */
   choose(paths: string[]): Promise<void>;
 }
 
 export interface ChangesDriver {
-  /** The conversation that the folder is for, as `folders` names it. */
+  /** The conversation of the folder, as named in `folders`. */
   conversation: string;
   env: Record<string, string>;
   connect(remora: RemoraProcess): Promise<void>;
@@ -51,7 +51,7 @@ const edits = [
   run("echo new | tee c.txt"),
 ].join(" then ");
 
-/** Registers the tests; call it inside a `describe`. */
+/** Registers the tests. Call it inside a `describe`. */
 export function tellChanges(create: () => Promise<ChangesDriver>): void {
   let home: RemoraHome;
   let model: CallingModel;
@@ -86,11 +86,11 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
   }
 
   const folderIs = (wanted: object) => vi.waitFor(async () => expect(await folder()).toEqual(wanted), pollMs);
-  /** Nothing is left on disk of what was decided. */
+  /** Decided drafts leave nothing on disk. */
   const noDraftIsLeft = () =>
     vi.waitFor(async () => expect(await readdir(join(home.workspace, "drafts/open"))).toEqual([]), pollMs);
 
-  /** The newest card, once it says so and has these buttons. */
+  /** Resolves to the newest card when it has this text and these buttons. */
   async function card(thread: Thread, says: RegExp, buttons: string[], count = 1): Promise<SeenCard> {
     return await vi.waitFor(async () => {
       const cards = await thread.cards();
@@ -117,7 +117,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     return thread;
   }
 
-  /** What the model is shown with the next message of the thread. */
+  /** The model's request for the thread's next message. */
   async function toldNext(thread: Thread): Promise<string> {
     const words = `what now ${randomUUID()}`;
     await thread.say(words);
@@ -199,7 +199,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     const { text } = await card(thread, /stopped, so nothing was kept/, ["Keep", "Discard"]);
     expect(text).toMatch(/site: 1 file deleted$/m);
     expect(text).toContain(`touch late.txt; sleep ${seconds} — stopped`);
-    // What the queue says of a call that was cut off is no output of a command.
+    // The queue's note about an interrupted call is not command output.
     expect(text).not.toContain("outcome is unknown");
     expect([await folder(), await running()]).toEqual([before, []]);
     await thread.press(button);

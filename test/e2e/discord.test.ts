@@ -44,7 +44,7 @@ function cardIn(where: () => ChannelHandle | undefined): Promise<SeenMessage> {
   );
 }
 
-/** The card below the answer that says what the turn changed. */
+/** The card below the answer that lists the turn's changes. */
 function reportIn(where: () => ChannelHandle | undefined, words: string): Promise<SeenMessage> {
   const isReport = ({ buttons, embeds }: SeenMessage) =>
     buttons.some(({ label }) => label === "Undo") && JSON.stringify(embeds).replaceAll("\\", "").includes(words);
@@ -112,7 +112,7 @@ test("after a kill with an open card, the click counts once, and missed messages
   await reportIn(() => threadOf(said), "once.txt");
   expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
   await discord.until(() => own(threadOf(missed)).length > 0 && own(discord.ben.dm()).length > 1, 20_000);
-  // Whatever would come twice comes before what is asked for last.
+  // Any duplicate would arrive before the last answer.
   const last = mention("help");
   await answerIn(() => threadOf(last), /demo model/);
   expect(own(threadOf(missed))).toHaveLength(1);

@@ -28,11 +28,11 @@ type Place = { channel: string; thread?: string };
 
 const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
 const shell = (command: string) => call("shell_exec", { command });
-/** What the shell skill asks about beforehand: the turn waits there. */
+/** A command that the shell skill asks about, so the turn waits. */
 const pause = shell("docker rm web");
 const atSite: Place = { channel: "random" };
 
-/** What was said, and the thread that it opened or stands in. */
+/** The message, and its thread. */
 async function say(calls: string[], place: Place = atSite): Promise<{ said: SeenMessage; place: Place }> {
   const said = await ann.say(`@remora ${calls.join(" then ")}`, place);
   return { said, place: { ...place, thread: place.thread ?? said.id } };
@@ -56,7 +56,7 @@ async function answerTo({ said, place }: { said: SeenMessage; place: Place }): P
   );
 }
 
-/** The card about changes that came of what was said. */
+/** The card about the message's changes. */
 async function changesCard({ said, place }: { said: SeenMessage; place: Place }): Promise<SeenMessage> {
   return await ann.waitFor(
     (message) => isAfter(message, said, place.thread) && message.card?.items[0]?.changes !== undefined,
@@ -67,7 +67,7 @@ async function outcome({ id }: SeenMessage, expected: RegExp): Promise<SeenMessa
   return await ann.waitFor((message) => message.id === id && expected.test(message.card?.items[0]?.outcome ?? ""));
 }
 
-/** Names, contents and link targets of everything below. */
+/** Names, contents and link targets of everything in the folder. */
 async function stateOf(folder: string): Promise<Record<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const states = entries.map(async (entry) => {
@@ -300,7 +300,7 @@ describe("a background job", () => {
   });
 });
 
-/** What is new in the newest message; what was said before may still speak of earlier news. */
+/** News in the newest message; earlier messages may contain earlier news. */
 function newNotes(requests: readonly string[]): string {
   return requests
     .map((request) => JSON.stringify((JSON.parse(request) as { messages: unknown[] }).messages.at(-1)))

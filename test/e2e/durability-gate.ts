@@ -12,9 +12,9 @@ export interface Gate {
    * so that what was asked for has happened and nobody knows.
    */
   hold(words: string, where: "before" | "after"): void;
-  /** How many wait now and have not been given up by who asked. */
+  /** Number of waiting requests whose client has not given up. */
   held(): number;
-  /** Lets everything go, and holds nothing any more. */
+  /** Releases all requests, and holds no more. */
   open(): void;
   close(): Promise<void>;
 }

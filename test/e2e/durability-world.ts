@@ -19,19 +19,19 @@ import { type Gate, startGate } from "./durability-gate.ts";
 export interface DurabilityWorld {
   home: RemoraHome;
   redis: RedisServer;
-  /** Before the model: everything it was shown. */
+  /** In front of the model; records all requests. */
   model: Gate;
-  /** Before the world outside, where tools have their effects. */
+  /** In front of the server that receives the tools' effects. */
   tools: Gate;
-  /** How often the effect of this id has happened. */
+  /** How often this id's effect happened. */
   effects(id: string): number;
-  /** What processes are started with. */
+  /** The environment of the processes. */
   env: Record<string, string>;
-  /** All processes that are started here are ended with the world. `data` is another folder than the home's. */
+  /** Starts a process that ends with the world. `data` overrides the home's data folder. */
   start(args?: string[], more?: { env?: Record<string, string>; data?: string }): Promise<RemoraProcess>;
-  /** Seen from outside; there is one after the first start. */
+  /** Read from outside the processes; exists after the first start. */
   ledger(): Promise<Ledger>;
-  /** Somebody at the page of the process that was made `front` last, by default the first one started. */
+  /** A person at the page of the current `front` process; by default the first one started. */
   person: Person;
   front(process: Served): void;
   close(): Promise<void>;
@@ -39,13 +39,13 @@ export interface DurabilityWorld {
 
 export interface WorldOptions {
   redis?: RedisServerOptions;
-  /** Settings besides those that the world needs. */
+  /** Additional settings. */
   config?: Record<string, unknown>;
 }
 
-/** The shortest there is, so that nobody waits for long after a death. */
+/** The shortest allowed value, so recovery is quick. */
 const lockMs = 1_000;
-/** How long a step waits while Redis is away. */
+/** How long a step waits for an unreachable Redis. */
 const waitMs = 3_000;
 
 export async function createDurabilityWorld(options: WorldOptions = {}): Promise<DurabilityWorld> {
@@ -105,15 +105,15 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
   };
 }
 
-/** An id as the page makes one; safe in the scripted model's language. */
+/** An id like the page's, safe in the scripted model's language. */
 export function newId(): string {
   return `m${randomUUID().replaceAll("-", "").slice(0, 12)}`;
 }
 
-/** Longer than anything takes here, also on a busy machine. */
+/** Longer than any test step takes, even on a busy machine. */
 export const patienceMs = 60_000;
 
-/** Asks again until it holds; fails with what `look` threw last. */
+/** Repeats `look` until it passes. Rejects with its last error. */
 export async function eventually<T>(look: () => Promise<T> | T): Promise<T> {
   const until = Date.now() + patienceMs;
   for (;;) {
@@ -130,7 +130,7 @@ export function agentsIn(thread: readonly StoredMessage[]): StoredMessage[] {
   return thread.filter((message) => message.author.isBot && !message.isDeleted);
 }
 
-/** The text that ends the thread, when it stands there once and nothing is open any more. */
+/** The thread's final text, if it is there once and nothing is open. */
 export async function answerIn({ person }: Pick<DurabilityWorld, "person">, id: string): Promise<string> {
   return await eventually(async () => {
     const agents = agentsIn(await person.thread(id));
@@ -146,21 +146,21 @@ export async function answerIn({ person }: Pick<DurabilityWorld, "person">, id: 
   });
 }
 
-/** Ids of the processes of this machine that `file` of their `/proc` folder speaks of so. */
+/** Ids of this machine's processes whose `file` in `/proc/<id>` contains the text. */
 export async function processesWith(file: "environ" | "cmdline", words: string): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const texts = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")));
   return pids.flatMap((pid, index) => (texts[index]?.replaceAll("\0", " ").includes(words) ? [Number(pid)] : []));
 }
 
-/** Says that a tool is to be called, with its id as the message's own. */
+/** Sends a message that calls a tool, with the message's id as the call's. */
 export async function callFor({ person }: Pick<DurabilityWorld, "person">, tool: string): Promise<string> {
   const id = newId();
   await person.say(id, `call ${tool} ${id}`);
   return id;
 }
 
-/** Nothing is left to do: every message is answered, every turn and call has ended, every card is settled. */
+/** Waits until all messages are answered, all turns and calls ended, and all cards settled. */
 export async function expectNothingOpen(ledger: Ledger): Promise<void> {
   await eventually(async () => {
     expect(await ledger.list("message", { states: ["queued", "taken"] })).toEqual([]);

@@ -22,7 +22,7 @@ import {
 } from "./durability-world.ts";
 
 const testMs = 180_000;
-/** Nothing that a test does takes so long. */
+/** Longer than anything in the tests. */
 const longGrace = { shutdown: { graceMs: 120_000 } };
 const shortGrace = { shutdown: { graceMs: 200 } };
 
@@ -70,7 +70,7 @@ for (const store of stores) {
       await eventually(() => expect(world.model.held()).toBe(1));
       const stopped = remora.stop();
       await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
-      // It is said again and again until somebody takes it: the one that stops does not.
+      // Repeats the message until a process accepts it; the stopping one does not.
       const later = newId();
       const isTaken = world.person.say(later, `plain ${later}`);
       world.model.open();

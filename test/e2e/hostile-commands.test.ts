@@ -11,10 +11,10 @@ import { createInspector, type Inspector } from "./oracle/inspect.ts";
 import { type CallOutcome, runCalls } from "./oracle/run-calls.ts";
 import { createOracleWorld, type OracleWorld } from "./oracle/world.ts";
 
-/** Time for commands to reach a limit also on a busy machine. */
+/** Enough time to reach a limit, even on a busy machine. */
 const commandSeconds = 100;
 const testMs = 400_000;
-/** Deleting drafts of a hundred thousand files takes its time on a slow disk that others use as well. */
+/** Deleting drafts of 100,000 files takes long on a slow, shared disk. */
 const clearedMs = 180_000;
 const manyFiles = 50_000;
 
@@ -34,7 +34,7 @@ async function run(command: string): Promise<string> {
   return outcome.result ?? "";
 }
 
-/** What a turn left to decide is denied; then no draft and no process of it is there any more. */
+/** Denies the turn's changes, then checks that no draft or process is left. */
 async function expectNothingLeft(): Promise<void> {
   const { person, places } = world;
   await expect
@@ -160,7 +160,7 @@ describe("a large folder", () => {
   }, async () => {
     const large = join(world.places.FOLDER, "large");
     execFileSync("fallocate", ["-l", "2G", large]);
-    // What is allocated and never written reads as a hole: some of it must be real.
+    // Unwritten space reads as a hole, so write some of it.
     execFileSync("dd", ["if=/dev/urandom", `of=${large}`, "bs=1M", "count=64", "conv=notrunc", "status=none"]);
     inspector = createInspector(world);
     expect(await run("stat -c %s large; head -c 1000 large | wc -c")).toContain("2147483648\n1000");

@@ -26,7 +26,7 @@ async function onlyFileIn(folder: string): Promise<string> {
   return await readFile(join(home.workspace, folder, names[0] ?? ""), "utf8");
 }
 
-/** The snapshots of model calls in which somebody says this. */
+/** The snapshots of model calls with this message. */
 async function snapshotsNaming(text: string): Promise<string[]> {
   const folder = join(home.workspace, "brain/prefrontal/.debug");
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".md")).sort();
@@ -39,13 +39,13 @@ async function eventsOf(): Promise<string[]> {
   return lines.map((line) => JSON.parse(line).event);
 }
 
-/** A command that a person is asked about; it needs no network to do its work. */
+/** A command that asks, although it works without network. */
 const asking = (command: string) => `@remora run ${command} with network example.com`;
 const inFiles = (name = "") => join(home.workspace, "files", "channel:general", name);
 const content = (name: string) => readFile(inFiles(name), "utf8").catch(() => "");
 const filesHere = () => readdir(inFiles()).catch(() => []);
 
-/** Everything of drafts that is on disk. A command that ran and was not kept would have left its file there. */
+/** All draft files on disk. A command that ran without being kept would have left its file there. */
 async function inDrafts(name: string): Promise<string[]> {
   const found = await readdir(join(home.workspace, "drafts"), { recursive: true }).catch(() => []);
   return found.filter((path) => path.endsWith(`/${name}`));
@@ -75,7 +75,7 @@ test("a mention runs a command without asking, the card says what it changed, an
   expect(await ann.click(report, "undo")).toMatchObject({ accepted: false });
   expect(await content("kept.txt")).toBe("one\n");
   await ann.answerTo(await ann.say("@remora hello", { channel: "general", thread: said.id }));
-  // A snapshot is written once the loop is free.
+  // A snapshot is written when the event loop is idle.
   await expect.poll(() => snapshotsNaming("Ann undid the changes of an earlier turn")).toHaveLength(1);
 });
 
@@ -94,7 +94,7 @@ test("a command with network access runs after Approve, and everything is on dis
   const settled = await ann.waitFor((message) => message.id === card.id && message.state !== "waiting");
   expect(settled.card?.items).toMatchObject([{ choices: [], outcome: expect.stringContaining("Ann") }]);
 
-  // People have their answer before the turn has settled what it changed and is remembered.
+  // The answer arrives before the turn settles its changes and is saved to memory.
   await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
   expect(await filesHere()).toContain("made.txt");
   expect(await onlyFileIn("brain/hippocampus/episodes/channel:general")).toContain("touch made.txt");
@@ -118,7 +118,7 @@ test("a command with network access runs after Approve, and everything is on dis
   }
 });
 
-/** The turn's words after its card. */
+/** The turn's text after its card. */
 function answerBelow(card: SeenMessage): Promise<SeenMessage> {
   return ann.waitFor(
     ({ type, state, thread, author, sequence }) =>

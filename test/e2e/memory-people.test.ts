@@ -36,7 +36,7 @@ afterEach(async () => {
 
 const dm = { dm: true } as const;
 
-/** The agent's answer, once the turn is remembered as well. */
+/** The agent's answer, after the turn is saved to memory. */
 async function ask(person: ChatClient, text: string, place?: typeof dm): Promise<string> {
   const before = await finishedTurns();
   const { text: answer } = await person.answerTo(await person.say(text, place));
@@ -75,7 +75,7 @@ async function searchFromOutside(scope: string): Promise<string> {
   return (await promisify(execFile)(process.execPath, args, { cwd: project, env })).stdout;
 }
 
-/** An episode, a note, a decision and its digest, all of them in Ann's DM. */
+/** An episode, a note, a decision and its digest in Ann's DM. */
 async function fillDm(): Promise<void> {
   await ask(ann, "the first canaryword is said in passing", dm);
   await ask(ann, "remember that canaryword is the name of the harbour", dm);
@@ -110,7 +110,7 @@ test("messages, notes and decisions of a DM stay out of everyone else's prompts,
       );
       const snapshot = (await newestSnapshot()).replaceAll("what about the canaryword harbour?", "");
       expect(`${answer} ${snapshot}`).not.toMatch(/said in passing|name of the harbour|kept\.txt/);
-      // Once a place: each answer quotes what it found, and is found by the next one.
+      // Once per place, because each answer quotes what it found and is found by the next search.
       const call = `${place === undefined ? "@remora " : ""}call recall {"query":"canaryword harbour passing"}`;
       const recalled = isRestarted ? await ask(person, call, place) : "";
       expect(recalled).not.toMatch(/said in passing|name of the harbour|kept\.txt/);
@@ -121,7 +121,7 @@ test("messages, notes and decisions of a DM stay out of everyone else's prompts,
     expect(await command(ben, "export", "", dm)).not.toMatch(/said in passing|name of the harbour/);
   }
 
-  // And where it belongs it is found, so that the search above was no search for nothing.
+  // Control: the search finds it where it belongs.
   expect(await command(ann, "memory", "canaryword", dm)).toMatch(/name of the harbour/);
   await ask(ann, "and now the canaryword?", dm);
   const own = await newestSnapshot();
@@ -151,7 +151,7 @@ test("forgetting a person needs confirmation, removes their data everywhere, and
   expect(await command(ann, "memory", "canaryword", dm)).toMatch(/Nothing is remembered here/);
   expect(await command(ann, "export", "", dm)).toBe("Nothing is remembered of you.");
 
-  // Neither conversation goes on from its history.
+  // Neither conversation continues its history.
   await ask(ann, "hello again", dm);
   expect(await newestSnapshot()).not.toContain("canaryword");
   const reply = await ann.say("hello again", { channel: "general", thread });

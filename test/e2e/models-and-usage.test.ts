@@ -120,7 +120,7 @@ test("usage and cost are counted across restarts, and the limit's message says u
     /^⚠️ Today's tokens of Ann are used up: 2,000 of 2,000\. I did not ask the model\..*00:00 UTC/,
   );
 
-  // The limit is hers alone.
+  // The limit is only hers.
   const ben = await createChatClient(app?.report().url ?? "", token, "ben");
   expect((await ben.answerTo(await ben.say("@remora hello"))).text).toBe("I am anthropic/usual.");
   expect((await ben.command("usage")).text).not.toContain("everyone");
@@ -136,7 +136,7 @@ test("a conversation loses its history only after the configured silence", async
   await stop();
   await start();
   await ask("hello", dm);
-  // Of the first process only its second exchange is left; it is not too old for the second process.
+  // Only the first process's second exchange is left, which is not too old.
   expect(messagesSeen).toEqual([1, 1, 3]);
 });
 

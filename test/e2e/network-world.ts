@@ -11,9 +11,9 @@ import { gitHost } from "../sandbox/egress/origins.ts";
 import { listening } from "../sandbox/egress/servers.ts";
 
 export interface Origin {
-  /** As calls name it. */
+  /** The host as calls name it. */
   host: string;
-  /** Method and path, in the order they came. */
+  /** Method and path of each request, in order. */
   requests: string[];
   connections(): number;
 }
@@ -21,17 +21,17 @@ export interface Origin {
 export interface NetworkWorld {
   home: RemoraHome;
   model: CallingModel;
-  /** For what servers and tests keep on disk. */
+  /** Folder for files of servers and tests. */
   folder(name: string): Promise<string>;
   serve(address: string, answer: RequestListener): Promise<Origin>;
-  /** With a certificate that `start` has the process trust. */
+  /** With a certificate that the process trusts. */
   serveTls(address: string, answer: RequestListener): Promise<Origin>;
-  /** The channel `random` works in a checkout of the project that `git` serves. */
+  /** The checkout, served by `git`, that the channel `random` works in. */
   checkout: string;
   git: Origin & { bare: string };
   /** `network`: settings below `sandbox.network` besides `allow`. */
   start(network?: object, env?: Record<string, string>): Promise<RemoraProcess>;
-  /** Every file of the home and its workspace that holds the text. */
+  /** Files of the home and its workspace that contain the text. */
   filesWith(text: string): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -105,7 +105,7 @@ export async function createNetworkWorld(): Promise<NetworkWorld> {
   };
 }
 
-/** Unlike a recursive readdir, goes on when a folder is deleted while it is read: drafts that are settled are. */
+/** Unlike a recursive readdir, tolerates folders that are deleted during the read, such as settled drafts. */
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(noneWhenGone);
   const files = entries.filter((entry) => entry.isFile()).map(({ name }) => join(folder, name));

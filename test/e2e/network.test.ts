@@ -53,7 +53,7 @@ function say(command: string, network: string[], place?: Place): Promise<SeenMes
   return ann.say(`@remora call shell_exec ${JSON.stringify(input)}`, place);
 }
 
-/** Says it, checks that nothing at all has happened before the click, clicks, and gives the answer. */
+/** Sends the message, checks that nothing happens before the click, clicks, and returns the answer. */
 async function approved(command: string, origin: Origin, place?: Place): Promise<{ said: SeenMessage; text: string }> {
   const before = origin.connections();
   const said = await say(command, [origin.host], place);
@@ -73,7 +73,7 @@ function cardLine({ host }: Origin): string {
   return `Reaches ${address}, port ${port}`;
 }
 
-/** Cards below what was said, but for those about changes. */
+/** Cards below the message, except those about changes. */
 function asksIn({ id }: SeenMessage): SeenMessage[] {
   return [...ann.seen.values()].filter(
     ({ type, thread, card }) => type === "card" && thread === id && card?.items[0]?.changes === undefined,
@@ -150,7 +150,7 @@ test("a host of sandbox.network.always never asks, but another one in the same c
   expect(free.requests).toEqual(["GET /"]);
   await expect.poll(() => connectionsLogged(free)).toHaveLength(1);
 
-  // The settings name a host without ports, which means 443 and 80.
+  // A host without ports in the settings means 443 and 80.
   const named = await say("echo unasked", ["Named.test:443", "named.test"]);
   expect((await ann.answerTo(named)).text).toContain("unasked");
   expect(asksIn(named)).toEqual([]);
@@ -229,7 +229,7 @@ test.skipIf(!hasPip)("pip install installs a package after one approval (needs p
 });
 
 test("a secret reaches only its server, not the command, the disk, the model or the log", async () => {
-  // Into files, because what people and models read is cleaned of secrets in any case.
+  // To files, because text for people and models is redacted anyway.
   const look = "env; cat /proc/[0-9]*/environ | tr '\\0' '\\n'; cat /run/remora/*";
   const { said, text } = await approved(
     `curl -v -H 'Authorization: mine' https://${guarded.host}/ 2> curl.txt | tee answer.txt; (${look}) > seen.txt 2>&1; env`,
@@ -249,7 +249,7 @@ test("a secret reaches only its server, not the command, the disk, the model or 
   expect(world.model.requests.join()).not.toContain(secret);
   expect(logged()).not.toContain(secret);
   expect(await world.filesWith(secret)).toEqual([]);
-  // The search does find what the command knew: in its files, the task, the snapshot.
+  // Control: the search finds what the command did know.
   expect(await world.filesWith("Authorization: mine")).not.toEqual([]);
 });
 
@@ -269,7 +269,7 @@ describe("kill -9 while a command is on the network", () => {
       ann = await createChatClient(remora.url, remora.token);
       const { text } = await ann.answerTo(said);
       expect(text).toContain("Interrupted: this call was started and then cut off, so its outcome is unknown");
-      // A later turn of the same place has its whole way through the process.
+      // A later turn in the same place passes through the whole process.
       await ann.answerTo(await say("ls", []));
       expect([silent.requests, silent.connections()]).toEqual([["GET /once"], 1]);
       expect(await readdir(own())).not.toContain("begun.txt");

@@ -127,7 +127,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     }
   });
 
-  /** Every text of a snapshot's system parts, messages and tools stands in what the model server got in that step. */
+  /** Every text of a snapshot's system parts, messages and tools is in the model request of that step. */
   async function expectSnapshotsToShow(received: string[]): Promise<void> {
     const folder = join(home.workspace, "brain/prefrontal/.debug");
     const names = (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
@@ -137,7 +137,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
       const sent = snapshot.slice(snapshot.indexOf("## System"));
       const texts = [...sent.matchAll(/^~~~\n([\s\S]*?)\n~~~$/gm)].map(([, text = ""]) => text);
       expect(texts.length).toBeGreaterThan(8);
-      // A tool's schema and a call's arguments are JSON inside JSON or objects, so white space is no difference.
+      // Schemas and arguments may be objects or JSON in JSON, so white space is ignored.
       const flat = (text: string) => text.replace(/\\n|\\"|["\\\s]/g, "");
       for (const text of texts) expect(flat(received[index] ?? "")).toContain(flat(text));
     }

@@ -14,7 +14,7 @@ import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "..
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Tries what it is told, and says what came of it. */
+/** Tries what the input says, and returns the outcome. */
 const plugin = `
 import { execFileSync } from "node:child_process";
 import { appendFile, readFile, writeFile, symlink } from "node:fs/promises";
@@ -150,7 +150,7 @@ const say = (tool: string, input: object) => ann.say(`@remora call ${tool} ${JSO
 const textOf = ({ text }: SeenMessage) => /<tool_result[^>]*>\n([\s\S]*?)\n<\/tool_result>/.exec(text)?.[1] ?? text;
 const attempt = async (tool: string, input: object) => textOf(await ann.answerTo(await say(tool, input)));
 
-/** The processes of plugins, by what they were started with. */
+/** Plugin processes, by their arguments. */
 function pluginProcesses(): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -277,7 +277,7 @@ test("a plugin that floods messages stalls nobody", async () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   expect((await ann.answerTo(flood)).text).toContain("said");
-  // 30 s before messages were read in turns.
+  // Messages are read in turns, so a flood can't delay others.
   expect(slowest).toBeLessThan(2_000);
   expect(remora.stderr().split('"again"').length).toBeLessThan(1_000);
 });

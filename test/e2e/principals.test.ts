@@ -54,7 +54,7 @@ describe("on the page", () => {
     const again = await ann.say(`@remora ${call("docker rm two")}`, { channel: "general", thread });
     await ann.answerTo(again);
 
-    // While one turn runs, Ben asks for what only Ann may do unasked, and Ann says thanks.
+    // While one turn runs, Ben asks for what only Ann's grant covers, and Ann writes thanks.
     const slow = await ann.say(`@remora ${call(`until [ -e ${gate}/go ]; do sleep 0.05; done`)}`, {
       channel: "general",
       thread,
@@ -99,7 +99,7 @@ describe("on Slack", () => {
     await slack.until(() => answers().length >= 3, 30_000);
     for (const { readable } of answers()) expect(readable).not.toContain("merger");
     expect(model.requests.join()).not.toContain("merger");
-    // A member, in a place that nobody else sees, is answered.
+    // A member gets an answer in a place that nobody else sees.
     const dm = slack.workspace.direct(slack.ann);
     slack.people.say({ as: slack.ann, in: dm, text: `call chat_history {"channel":"${hidden.id}"}` });
     await slack.until(

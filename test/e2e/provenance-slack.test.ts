@@ -61,7 +61,7 @@ function agentsIn({ ts }: { ts: string }, after: string): SeenMessage[] {
 
 const isCard = ({ buttons }: SeenMessage) => buttons.some(({ label }) => label === "Approve");
 
-/** The finished answer, before which nobody was asked. */
+/** The finished answer, without an earlier question. */
 async function runs(text: string, thread?: Said): Promise<{ said: Said; answer: SeenMessage }> {
   const said = say(text, thread);
   const answer = await slack.until(
@@ -75,7 +75,7 @@ async function runs(text: string, thread?: Said): Promise<{ said: Said; answer: 
   return { said: thread ?? said, answer };
 }
 
-/** What the card says that asks before the last call. */
+/** The text of the card before the last call. */
 async function asks(text: string, thread?: Said): Promise<string> {
   const said = say(text, thread);
   const card = await slack.until(() => agentsIn(thread ?? said, said.ts).find(isCard), 20_000);

@@ -57,13 +57,13 @@ async function killAndStart(): Promise<void> {
   await start();
 }
 
-/** A new conversation, or with `after` the next turn of one. */
+/** A new conversation, or the next turn of `after`. */
 async function say(text: string, after?: SeenMessage): Promise<SeenMessage> {
   const place: Place = { channel: "general", ...(after === undefined ? {} : { thread: after.id }) };
   return await ann.say(`@remora ${text}`, place);
 }
 
-/** Runs to its end without a question about a call. */
+/** Finishes without a question about a call. */
 async function runs(text: string, after?: SeenMessage): Promise<{ said: SeenMessage; answer: SeenMessage }> {
   const said = await say(text, after);
   const answer = await ann.waitFor(
@@ -74,7 +74,7 @@ async function runs(text: string, after?: SeenMessage): Promise<{ said: SeenMess
   return { said, answer };
 }
 
-/** Asks before the last call, and is told no. `read`: what the card says was read before. */
+/** Asks before the last call, and is denied. `read`: what the card says was read before. */
 async function asks(text: string, after?: SeenMessage): Promise<{ said: SeenMessage; read: string }> {
   const said = await say(text, after);
   const card = await ann.waitFor((message) => isBelow(said, message) && isQuestion(message));
@@ -107,7 +107,7 @@ test("a note written after reading a page does not ask, and taints turns that re
   );
   await killAndStart();
   const { said } = await runs("what about the xylophone train?");
-  // Nobody has asked for it by name: it is not in the prompt, so that it neither steers nor taints.
+  // Nobody asked for it by name, so it is not in the prompt and does not taint.
   expect(model.requests.at(-1)).not.toContain("leaves at ten");
   expect(model.requests.at(-1)).toContain("call recall if they are needed");
   await runs(remind("Feed the cat"), said);
@@ -116,7 +116,7 @@ test("a note written after reading a page does not ask, and taints turns that re
 });
 
 test("after reading a page, an invented address is not fetched, and web_fetch_any asks", async () => {
-  // The message holds these only in an escaped form: nobody has written the address.
+  // The message has these only in escaped form, so nobody wrote the address.
   const leak = `{"url":"http:\\/\\/127.0.0.1:${site.port}\\/the-password-is-banana"}`;
   const { answer } = await runs(`${fetchPage()} then call web_fetch ${leak}`);
   expect(answer.text).toContain("is new, and this turn has read what others wrote");

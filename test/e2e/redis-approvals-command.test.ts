@@ -30,7 +30,7 @@ interface Ended {
   stderr: string;
 }
 
-/** As on another machine: with the same settings, and a data folder of its own in which nothing is. */
+/** Like another machine: the same settings and an empty data folder. */
 function approvals(...given: string[]): Promise<Ended> {
   const env = {
     ...{ PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" },

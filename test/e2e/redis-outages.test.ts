@@ -44,7 +44,7 @@ async function startRedis(): Promise<void> {
   await eventually(async () => expect(await readyz()).toBe("200 ready\n"));
 }
 
-/** Resolves when the words have come so often in the log. */
+/** Resolves when the log has the words this many times. */
 async function logged(words: RegExp, times: number): Promise<void> {
   const found = () =>
     remora
@@ -127,7 +127,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     timeout: testMs,
   }, async () => {
     await remora.stop();
-    // Longer than this test has: it ends only because it does not wait for so long.
+    // Longer than the test's timeout, so it passes only if nothing waits for it.
     const patient = { redis: { waitMs: 300_000 }, shutdown: { graceMs: 500 } };
     await world.close();
     world = await createDurabilityWorld({ redis: {}, config: patient });
@@ -190,7 +190,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
       world.model.open();
       const later = newId();
       const isAccepted = world.person.say(later, `plain ${later}`);
-      // Long enough for everything to be tried again in vain.
+      // Long enough for every retry to fail.
       await logged(/the sweep of conversations failed/, 2);
       await refusal.mend();
       await isAccepted;

@@ -34,7 +34,7 @@ afterEach(() => world.close());
 const worker = () => world.start(["--role", "worker"]);
 const elsewhere = () => join(world.home.data, "..", "data-of-another-machine");
 
-/** Counts what Redis is asked with this in it. By a bare socket: ioredis 6 takes what MONITOR sends for answers. */
+/** Counts Redis commands that contain the text. Uses a plain socket, because ioredis 6 mistakes MONITOR output for replies. */
 async function watchCommands(text: string): Promise<{ seen(): number; end(): void }> {
   const socket = connect(world.redis.port, world.redis.host).setEncoding("utf8");
   socket.write("MONITOR\r\n");
@@ -46,7 +46,7 @@ async function watchCommands(text: string): Promise<{ seen(): number; end(): voi
   return { seen: () => seen, end: () => socket.destroy() };
 }
 
-/** The numbers of `plain <id>x<number>` that people said, as the model was shown them, request by request. */
+/** The numbers of `plain <id>x<number>` messages in each model request. */
 function shownNumbers(id: string): number[][] {
   const said = new RegExp(`plain ${id}x(\\d+)`, "g");
   return world.model.requests
@@ -60,7 +60,7 @@ function shownNumbers(id: string): number[][] {
 
 const numbers = Array.from({ length: 20 }, (_, number) => number);
 
-/** Somebody who says `plain <id>x<number>` in one thread. */
+/** A person who writes `plain <id>x<number>` in one thread. */
 async function talkAt({ url, token }: RemoraProcess): Promise<{ id: string; say(number: number): Promise<void> }> {
   const ann = await createChatClient(url, token);
   ann.close();
@@ -76,7 +76,7 @@ async function talkAt({ url, token }: RemoraProcess): Promise<{ id: string; say(
   };
 }
 
-/** Each number is part of one turn, and every request shows all that came before. One may be asked again after a death. */
+/** Each number is in one turn, and every request has all earlier ones. A request may repeat after a crash. */
 async function expectInOrder(id: string): Promise<void> {
   const ledger = await world.ledger();
   await expectNothingOpen(ledger);
@@ -199,7 +199,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     const id = newId();
     await world.person.say(id, `plain ${id}`);
     const ledger = await world.ledger();
-    // One with every word that there is work, and one with every sweep.
+    // One per work message, and one per sweep.
     await eventually(() => expect(watch.seen()).toBeGreaterThan(2));
     watch.end();
     expect((await ledger.get("message", `local:${id}`))?.state).toBe("queued");
@@ -234,7 +234,7 @@ describe.skipIf(missingRedis !== undefined)(`Slack delivers an event to two proc
   let slack: SlackDouble;
   beforeEach(async () => {
     slack = await createSlackDouble();
-    // What comes twice is what this test sends twice, also on a machine that is busy for seconds.
+    // Only this test's duplicates may arrive twice, even on a busy machine.
     slack.redelivery.acknowledgeWithinMs = patienceMs;
   });
   afterEach(() => slack.stop());

@@ -18,7 +18,7 @@ const testMs = 180_000;
 let world: DurabilityWorld;
 afterEach(() => world.close());
 
-/** What it says when it ends instead of starting. */
+/** Its output when it exits instead of starting. */
 async function refusalOf(args: string[], env: Record<string, string>): Promise<string> {
   return await world.start(args, { env }).then(
     () => "it has started",

@@ -44,7 +44,7 @@ async function start(): Promise<void> {
   ann = await createChatClient(remora.url, remora.token);
 }
 
-/** What was said is answered to its end; cards that come on the way are not clicked. */
+/** Waits for the finished answer; clicks no cards. */
 function finished(said: SeenMessage): Promise<SeenMessage> {
   return ann.waitFor(
     ({ author, thread, sequence, text, state }) =>
@@ -60,7 +60,7 @@ async function use(calls: string): Promise<SeenMessage> {
   return answer;
 }
 
-/** Runs without a question, and what it changed is kept; resolves to the paths that the card below the answer names. */
+/** Runs without a question, and its changes are kept. Resolves to the paths on the card below the answer. */
 async function useKept(calls: string): Promise<{ answer: SeenMessage; paths: string[]; report: SeenMessage }> {
   const answer = await use(calls);
   const report = await ann.waitFor(({ type, thread, sequence }) => {
@@ -70,7 +70,7 @@ async function useKept(calls: string): Promise<{ answer: SeenMessage; paths: str
   return { answer, paths: report.card?.items[0]?.changes?.files.map(({ path }) => path) ?? [], report };
 }
 
-/** Asks for one of these reasons, and runs once Ann has approved. */
+/** Asks for one of these reasons, and runs after Ann approves. */
 async function useAsked(calls: string, reason: string): Promise<SeenMessage> {
   const said = await ann.say(`@remora ${calls}`);
   const card = await ann.cardFor(said);
@@ -86,7 +86,7 @@ function cardsOf(said: SeenMessage): SeenMessage[] {
 const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
 const lastRequest = () => model.requests.at(-1) ?? "";
 
-/** Files of skills and servers are looked at beside everything else, so that what is new is there a moment later. */
+/** Skills and servers are loaded in the background, so new ones appear a moment later. */
 async function untilOffered(tool: string): Promise<void> {
   const isOffered = async () => {
     await use("hello");

@@ -26,7 +26,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     if (transport === "http") slack.http.target = `${remora.url}/slack/events`;
   }
 
-  // One after the other in one workspace, where tests kill the process and start it again.
+  // Sequential, because tests kill and restart the process on one workspace.
   beforeAll(async () => {
     slack = await createSlackDouble();
     home = await createHome();
@@ -49,7 +49,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   const cardIn = (said: Said) =>
     slack.until(() => agentsIn(said).find(({ buttons }) => buttons.some(({ label }) => label === "Approve")), 20_000);
 
-  /** The card below the answer that says what the turn changed. */
+  /** The card below the answer that lists the turn's changes. */
   const reportIn = (said: Said, words: string) =>
     slack.until(
       () =>
@@ -59,7 +59,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       20_000,
     );
 
-  /** The finished answer, below the card if there is one. */
+  /** The finished answer, below the card if any. */
   const answerIn = (said: Said, words: string) =>
     slack.until(() => agentsIn(said).find((each) => isAnswer(each) && each.readable.includes(words)), 20_000);
 
@@ -191,7 +191,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
         .find(({ isEphemeral, readable }) => isEphemeral && readable.includes("/remora status")),
     );
     expect(help.readable).toContain("/remora stop");
-    // In the other channel are files that came from the network: what is read there allows nothing in advance.
+    // The other channel has files from the network, so its turns offer no grant.
     const clean = slack.workspace.addChannel({ name: "clean", members: [slack.ann] });
     const said = mention("run : npm install && touch one.txt", clean);
     await press(await cardIn(said), "Allow 30 min here", slack.ann, clean);

@@ -33,7 +33,7 @@ async function start(env: Record<string, string> = {}): Promise<void> {
   remora = await startRemora(home, { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, ...env });
 }
 
-/** In the working folder of the channel: a report, whose folder is swapped from now on. */
+/** Creates a report in the channel's working folder; its folder is swapped from now on. */
 async function swapIn(channel: string): Promise<void> {
   const [own, others] = [channel, "dm:ben"].map((name) => join(home.workspace, "files", name)) as [string, string];
   for (const folder of [join(own, "d"), others]) await mkdir(folder, { recursive: true });
@@ -86,7 +86,7 @@ test("no upload to Slack contains a file from outside", { timeout: 120_000 }, as
   await expectNothingTaken();
 });
 
-/** The folder `d` is a folder, a link to the other conversation's folder, nothing, and a folder again, without a pause. */
+/** Swaps `d` in a loop: a folder, a link to another conversation's folder, nothing, a folder again. */
 async function startSwapping(own: string, others: string): Promise<Worker> {
   const worker = new Worker(
     `const { renameSync, symlinkSync, unlinkSync } = require("node:fs");

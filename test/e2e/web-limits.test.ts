@@ -24,7 +24,7 @@ afterAll(async () => {
   await home.remove();
 });
 
-/** The status, and how much of the body had been sent when it came. */
+/** The status, and how much of the body had been sent by then. */
 function send(bytes: number, isChunked: boolean): Promise<{ status: number; sent: number }> {
   return new Promise((resolve, reject) => {
     let sent = 0;

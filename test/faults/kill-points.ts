@@ -57,7 +57,7 @@ function createKillPoints(spec: string): PortWrappers {
     if (here === point && ++passed === count) die();
   }
 
-  /** After the last of these, and never twice, whatever of them happens. */
+  /** Passes the point after the last of these events, at most once. */
   async function after<T>(here: KillPoint, work: Promise<T>, isMeant: (result: T) => boolean = () => true): Promise<T> {
     const result = await work;
     if (isMeant(result)) at(here);
@@ -149,7 +149,7 @@ function createKillPoints(spec: string): PortWrappers {
       ...memory,
       async saveEpisode(episode) {
         const saving = memory.saveEpisode(episode);
-        // Reading the file and writing its new text take more than one round of the event loop.
+        // Reading and rewriting the file takes more than one turn of the event loop.
         setImmediate(() => at("in-memory-write"));
         await after("after-memory", saving);
       },
@@ -158,5 +158,5 @@ function createKillPoints(spec: string): PortWrappers {
 }
 
 const { REMORA_KILL_AT } = process.env;
-/** Undefined in a test, which only reads the names above. */
+/** Undefined in a test that only imports the names. */
 export const wrappers = REMORA_KILL_AT === undefined ? undefined : createKillPoints(REMORA_KILL_AT);

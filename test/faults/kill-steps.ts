@@ -36,7 +36,7 @@ function step(here: string): void {
   if (file !== undefined) appendFileSync(file, `${here}\n`);
 }
 
-/** Undefined for what is not watched. */
+/** Undefined for unwatched paths. */
 function labelOf(path: unknown): string | undefined {
   if (typeof path !== "string" && !Buffer.isBuffer(path)) return undefined;
   const text = path.toString();
@@ -44,7 +44,7 @@ function labelOf(path: unknown): string | undefined {
   const absolute = fd === undefined ? resolve(text) : `${readlinkSync(`/proc/self/fd/${fd}`)}${rest}`;
   const below = relative(root, absolute);
   if (!/^(?:workspace\/(?:drafts|files)|site)\//.test(below)) return undefined;
-  // What is beside a file until it is renamed over it, and what the kernel keeps beside a layer, tells nothing to a reader.
+  // Ignores temporary files before a rename, and the kernel's work folder of a layer.
   if (/\.json\.\d+$|\/scratch\/[^/]+\/work(?:\/|$)/.test(below)) return undefined;
   return below
     .replace(/(?<=drafts\/(?:open|undo|jobs)\/)[^/.]+/, "*")
@@ -70,7 +70,7 @@ const changing = {
 
 type Functions = Record<string, (...args: unknown[]) => unknown>;
 
-/** Replaces functions of a built-in module also for those who have imported them by name. */
+/** Replaces functions of a built-in module, even for modules that imported them by name. */
 function watch(functions: Functions, name: string, pathAt: number): void {
   const original = functions[name];
   if (original === undefined) return;
@@ -79,7 +79,7 @@ function watch(functions: Functions, name: string, pathAt: number): void {
     if (here !== undefined) step(`${name.replace("Sync", "")} ${here}`);
     return original(...args);
   };
-  // `promisify` finds what belongs to the function by its symbols.
+  // Copies symbols, because `promisify` reads them.
   functions[name] = Object.assign(watched, original);
 }
 

@@ -22,7 +22,7 @@ const lookMs = 25;
 const sharesOfPoints = 3;
 export const chainMs = 540_000;
 
-/** Where the process that takes messages in dies; at all others it is one that works. */
+/** Points at which the platforms process dies; workers die at all others. */
 const frontPoints: readonly KillPoint[] = ["before-accept", "accepted", "click-taken"];
 const kinds = [null, "effect_safe", "effect_ask", "effect_again"] as const;
 
@@ -32,12 +32,12 @@ export function seedList(): number[] {
 
 export async function inWorld(store: "embedded" | "redis", work: (world: World) => Promise<void>): Promise<void> {
   const world = await createWorld(store);
-  // Also when the time is up.
+  // Also after a test timeout.
   onTestFinished(() => world.close());
   try {
     await work(world);
   } catch (thrown) {
-    // A failure that comes once in many runs is understood from this or not at all.
+    // Rare failures can only be understood from these logs.
     process.stderr.write(world.logged());
     throw thrown;
   }
@@ -45,11 +45,11 @@ export async function inWorld(store: "embedded" | "redis", work: (world: World) 
 
 type Role = "all" | "platforms" | "worker";
 
-/** The processes that make up the installation now; one that dies is followed by one that dies at its role's next point. */
+/** The running processes. A process that dies is replaced by one that dies at its role's next point. */
 function createCrew(world: World, specs: Map<Role, string[]>) {
   const alive = new Map<Role, RemoraProcess>();
   const died: string[] = [];
-  /** Where each is to die; absent: nowhere any more. */
+  /** Where each dies; absent: nowhere. */
   const doomed = new Map<Role, string>();
   let isOver = false;
 
@@ -61,7 +61,7 @@ function createCrew(world: World, specs: Map<Role, string[]>) {
       killAt === undefined ? {} : { REMORA_KILL_AT: killAt, REMORA_PORT_WRAPPERS: killPointsModule };
     const begun = world.start(env, role === "all" ? [] : ["--role", role]);
     const started = await begun.catch((thrown: unknown) => {
-      // It may die while it goes on with what the last one left, before it is ready: a death like any other.
+      // It may die during recovery, before it is ready. That counts like any other death.
       if (killAt === undefined || !/ended with null/.test(String(thrown))) throw thrown;
     });
     if (started === undefined) return await followed(role, killAt);
@@ -128,7 +128,7 @@ export async function dieEverywhere(world: World, seed: number, roles: [Role, ..
   expect(await processesOn(world)).toEqual([]);
 }
 
-/** Says all of it and approves what asks, until everything is answered. */
+/** Sends all messages and approves all cards until everything is answered. */
 async function converse(world: World, person: Person, round: readonly Task[]): Promise<void> {
   await Promise.all(round.map(({ id, tool }) => person.say(id, tool === null ? `plain ${id}` : `call ${tool} ${id}`)));
   for (;;) {
@@ -154,7 +154,7 @@ async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await wait(lookMs);
 }
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32, a small deterministic generator. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 
 export interface EffectServer {
   url: string;
-  /** How often the effect of this id has happened. */
+  /** How often this id's effect happened. */
   count(id: string): number;
   ids(): string[];
   close(): Promise<void>;

@@ -20,7 +20,7 @@ async function checkTask({ ledger, effects }: World, person: Person, { id, tool 
   const thread = await person.thread(id);
   const agents = thread.filter((message) => message.author.isBot && !message.isDeleted);
   const shown = `${id} ${tool}\n${agents.map(({ type, state, text }) => `${type} ${state} ${text}`).join("\n")}`;
-  // Every accepted message has exactly one last word, below everything else.
+  // Every accepted message has exactly one final answer, below everything else.
   const last = agents.at(-1);
   expect(last?.type, shown).toBe("message");
   expect(["done", "failed"], shown).toContain(last?.state);
@@ -30,7 +30,7 @@ async function checkTask({ ledger, effects }: World, person: Person, { id, tool 
     agents.filter(({ state }) => state === "streaming" || state === "waiting"),
     shown,
   ).toEqual([]);
-  // No card has a button any more, and there is one at most.
+  // No card has buttons, and there is at most one card.
   const cards = agents.flatMap(({ card }) => card ?? []);
   expect(cards.length, shown).toBeLessThanOrEqual(1);
   expect(
@@ -40,7 +40,7 @@ async function checkTask({ ledger, effects }: World, person: Person, { id, tool 
   if (tool === null) return;
   const count = effects.count(id);
   if (tool !== "effect_again") expect(count, `effects of ${shown}`).toBeLessThanOrEqual(1);
-  // What the model was told fits what happened: a result only of an effect, "unknown" when nobody can tell.
+  // The model was told what happened: a result only after an effect, otherwise "unknown".
   if (/effect \w+/.test(last?.text ?? "")) expect(count, shown).toBeGreaterThanOrEqual(1);
   else expect(last?.text, shown).toMatch(/unknown|⚠️/);
   if (tool !== "effect_ask" || count === 0) return;
@@ -52,7 +52,7 @@ async function checkTask({ ledger, effects }: World, person: Person, { id, tool 
   ).toEqual(["consumed"]);
 }
 
-/** All that people can read parses, and every message stands in the episodes once. */
+/** All readable files parse, and every message is in the episodes once. */
 async function checkFiles({ home }: World, tasks: readonly Task[]): Promise<void> {
   const brain = join(home.workspace, "brain");
   const read = async (folder: string, ending: string) => {
@@ -71,7 +71,7 @@ async function checkFiles({ home }: World, tasks: readonly Task[]): Promise<void
   expect(left.filter((name) => !name.endsWith(".md"))).toEqual([]);
 }
 
-/** Processes that still have the world's data folder in their environment. */
+/** Processes with the world's data folder in their environment. */
 export async function processesOn({ home }: World): Promise<string[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const environments = await Promise.all(

@@ -11,9 +11,9 @@ export interface Person {
   say(id: string, text: string, channel?: string): Promise<void>;
   /** Of the thread that a message has opened, oldest first. */
   thread(id: string): Promise<StoredMessage[]>;
-  /** Approves the open cards in the thread; resolves when there was none, or when they were answered. */
+  /** Approves the open cards in the thread. Resolves when they are answered, or if there are none. */
   approve(id: string): Promise<void>;
-  /** Clicks this button wherever it stands in the thread. */
+  /** Clicks this button on every card of the thread. */
   click(id: string, choice: AnswerChoice): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface Served {
 
 const againMs = 25;
 
-/** `served` is where the page is now; undefined while nobody serves it. It rejects to end all of this. */
+/** `served` returns the page's current address, or undefined while nobody serves it. It rejects to stop the person. */
 export function createPerson(served: () => Promise<Served>): Person {
   async function request(method: string, path: string, body?: object): Promise<unknown> {
     for (;;) {

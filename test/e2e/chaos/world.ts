@@ -14,17 +14,17 @@ export interface World {
   home: RemoraHome;
   effects: EffectServer;
   redis: RedisServer | undefined;
-  /** The ledger, seen from outside. */
+  /** The ledger, read from outside the processes. */
   ledger: Ledger;
   start(env?: Record<string, string>, args?: string[]): Promise<RemoraProcess>;
-  /** What the processes have logged, one after the other. */
+  /** The logs of all processes, in order. */
   logged(): string;
   close(): Promise<void>;
 }
 
-/** What a dead process held stays held for so long. */
+/** Lock expiry after its owner died. */
 const lockMs = 1_000;
-/** How long a step waits while Redis is away. */
+/** How long a step waits for an unreachable Redis. */
 const waitMs = 3_000;
 
 export async function createWorld(store: "embedded" | "redis"): Promise<World> {

@@ -13,17 +13,17 @@ import { createDraftWorld, type DraftWorld } from "./world.ts";
 
 export type Role = "all" | "platforms" | "worker";
 
-/** Where a process of this role dies, and what is asked for while it runs. */
+/** Where a process of this role dies, and the request while it runs. */
 export interface Life {
   role: Role;
   step: string;
   kind: Kind;
-  /** Steps count from the start on, so that it may die while it goes on with what the last one left. */
+  /** Steps count from the start, so it may die during recovery. */
   fromStart?: true;
 }
 
 const lookMs = 25;
-/** A step that the request does not pass: as after a death that has left less to do. */
+/** Requests after which a step counts as missed, because an earlier death left less work. */
 const mostRequestsInLife = 3;
 
 export async function inDraftWorld(
@@ -32,7 +32,7 @@ export async function inDraftWorld(
   config: object = {},
 ): Promise<void> {
   const world = await createDraftWorld(store, config);
-  // Also when the time is up.
+  // Also after a test timeout.
   onTestFinished(() => world.close());
   try {
     await work(world);
@@ -42,7 +42,7 @@ export async function inDraftWorld(
   }
 }
 
-/** Returns the lives that ended before their step came. */
+/** Returns the processes that ended before their step. */
 export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readonly Role[]): Promise<Life[]> {
   const alive = new Map<Role, RemoraProcess>();
   const tasks: Task[] = [];
@@ -63,7 +63,7 @@ export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readon
       void started.exited.then(() => alive.get(role) === started && alive.delete(role));
       return started;
     } catch (thrown) {
-      // It may die while it goes on with what the last one left, before it is ready.
+      // It may die during recovery, before it is ready.
       if (fault === undefined || !/ended with null/.test(String(thrown))) throw thrown;
       return undefined;
     }
@@ -75,7 +75,7 @@ export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readon
     const doomed = await start(role, { REMORA_KILL_STEP: step, ...(fromStart ? {} : { REMORA_STEPS_ARMED: armed }) });
     if (doomed === undefined) return true;
     const died = doomed.exited.then(() => true);
-    // A call that is cut off again and again ends as unknown, so each is cut off by one of these alone.
+    // A repeatedly interrupted call ends as unknown, so each call is interrupted once.
     if (!fromStart) await Promise.all(pursuits);
     await writeFile(armed, "");
     for (let asked = 0; asked < mostRequestsInLife; asked++) {
@@ -101,7 +101,7 @@ export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readon
   return missed;
 }
 
-/** No work, no draft, nothing of a call or a job on disk, no half of a journal. */
+/** No work, draft, call or job files, or partial journal is left. */
 export async function expectNothingLeft(world: DraftWorld): Promise<void> {
   const ledger = await world.ledger();
   const drafts = join(world.home.workspace, "drafts");
@@ -122,7 +122,7 @@ export async function expectNothingLeft(world: DraftWorld): Promise<void> {
     .toEqual({ turns: [], messages: [], notices: [], approvals: [], drafts: [], open: [], layers: [], undo: [] });
 }
 
-/** Logs of jobs may stay as long as somebody can read them; what they worked on may not. */
+/** Job logs may stay while someone can read them; their working files may not. */
 async function jobLayers(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true });
   return names.filter((name) => /\/(?:layer|scratch)/.test(name));
@@ -141,7 +141,7 @@ async function unfinishedEntries(folder: string): Promise<string[]> {
   return states.flatMap(({ name, isEnded }) => (isEnded ? [] : [name]));
 }
 
-/** Processes that belong to the world: by their environment, their working folder or a file system they have mounted. */
+/** The world's processes, by environment, working folder or mounted file system. */
 async function processesOf({ root, home }: DraftWorld): Promise<string[]> {
   const real = await realpath(root);
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));

@@ -10,9 +10,9 @@ import { type Kind, kinds } from "./tasks.ts";
 const testMs = 900_000;
 const rounds = Number(process.env.CHAOS_SEEDS ?? 1);
 const seed = Number(process.env.DRAFT_SEED ?? Math.floor(Math.random() * 1_000_000));
-/** More than a request of any kind takes. */
+/** More steps than any request takes. */
 const mostSteps = 260;
-/** How often one call may be cut off before it ends as unknown is three times. */
+/** Two, because a call ends as unknown after three interruptions. */
 const armedAtStartInARow = 2;
 
 function randomLives(count: number, random: () => number, roleOf: (random: () => number) => Role): Life[] {
@@ -48,7 +48,7 @@ describe(`a process that dies at random steps of a draft, seed ${seed}`, () => {
   );
 });
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32, a small deterministic generator. */
 function randomFrom(start: number): () => number {
   let state = start;
   return () => {

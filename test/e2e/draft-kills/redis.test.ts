@@ -13,7 +13,7 @@ import type { DraftWorld } from "./world.ts";
 const testMs = 600_000;
 const sharesOfSteps = 4;
 
-/** Where on Redis something else could happen than in one process: around leases, the bus, and what is taken over. */
+/** Steps at which Redis differs from one process: around leases, the bus and takeover. */
 const steps: { [kind in Kind]?: string[] } = {
   approve: [
     "1:view: the command runs",
@@ -27,7 +27,7 @@ const steps: { [kind in Kind]?: string[] } = {
   own: ["1:mkdir workspace/files/channel:general/*/new", "1:ledger: draft open to kept"],
   job: ["1:view: the command runs"],
 };
-/** Clicks are taken, and undone, by the process that serves the page. */
+/** The process that serves the page handles clicks and Undo. */
 const clicks: { [kind in Kind]?: string[] } = {
   approve: ["1:ledger: approval open to approved"],
   undo: ["1:rmdir site/*/new", "2:ledger: approval consumed to consumed"],

@@ -14,7 +14,7 @@ export const kinds = ["approve", "deny", "undo", "own", "own undo", "job"] as co
 export type Kind = (typeof kinds)[number];
 
 export interface Task {
-  /** Also the name of the folder that it works in. */
+  /** Also the name of its folder. */
   id: string;
   kind: Kind;
 }
@@ -24,7 +24,7 @@ const after = { "log.txt": "0\n1\n2\n", "new/a.txt": "new\n", "note.md": "# note
 const afterJob = { "log.txt": "0\n1\n", "new/a.txt": "new\n", "same.txt": "same\n" };
 const lookMs = 40;
 
-/** Makes its folder, so that nobody writes to the folders later but the processes. */
+/** Creates its folder, so later only the processes write to folders. */
 export async function createTask({ site, own }: DraftWorld, kind: Kind): Promise<Task> {
   const id = `m${randomBytes(6).toString("hex")}`;
   const folder = join(isOwn(kind) ? own : site, id);
@@ -48,7 +48,7 @@ function requestOf({ id, kind }: Task): string {
   ].join(" then ");
 }
 
-/** Says it and clicks what there is to click, whatever dies meanwhile. Resolves when it is concluded. */
+/** Sends the request and clicks its cards, whatever dies. Resolves when it is settled. */
 export async function pursue(world: DraftWorld, person: Person, task: Task): Promise<void> {
   const { id, kind } = task;
   await person.say(id, requestOf(task), isOwn(kind) ? "general" : "random");
@@ -77,7 +77,7 @@ async function isConcluded(world: DraftWorld, { id, kind }: Task): Promise<boole
   return !kind.includes("undo") || approval.body.changes?.undoId === undefined;
 }
 
-/** The folder is as it was before or as it is to be: never between. The thread has one answer and one card, settled. */
+/** The folder is in its old or its new state, never between. The thread has one answer and one settled card. */
 export async function checkTask(world: DraftWorld, person: Person, { id, kind }: Task): Promise<void> {
   const { site, own } = world;
   const found = await readFolder(join(isOwn(kind) ? own : site, id));
@@ -103,7 +103,7 @@ export async function checkTask(world: DraftWorld, person: Person, { id, kind }:
   expect(outcome, shown).toMatch(outcomeOf(kind));
 }
 
-/** As the ledger has them: a card that is not as they are was not rewritten. */
+/** The cards in the ledger; a different card in the chat was not updated. */
 async function approvalsOf(world: DraftWorld, id: string): Promise<string> {
   const ledger = await world.ledger();
   const turns = (await ledger.list("turn", {})).filter(({ body }) => body.messages.some((said) => said.id === id));

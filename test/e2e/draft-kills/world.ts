@@ -10,25 +10,25 @@ import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "..
 
 export interface DraftWorld {
   home: RemoraHome;
-  /** Everything that the world keeps on disk, the home too. */
+  /** All files of the world, including the home. */
   root: string;
-  /** The folder that the settings name for the channel `random`. */
+  /** The configured folder of the channel `random`. */
   site: string;
   /** The own folder of the channel `general`. */
   own: string;
   model: CallingModel;
   redis: RedisServer | undefined;
   start(env?: Record<string, string>, args?: string[]): Promise<RemoraProcess>;
-  /** Seen from outside. */
+  /** Read from outside the processes. */
   ledger(): Promise<Ledger>;
-  /** The steps that the processes have recorded so far (test/faults/kill-steps.ts). */
+  /** The recorded steps so far (test/faults/kill-steps.ts). */
   steps(): Promise<string[]>;
   logged(): string;
   close(): Promise<void>;
 }
 
 const stepsModule = resolve(import.meta.dirname, "../../faults/kill-steps.ts");
-/** The shortest there is, so that nobody waits for long after a death. */
+/** The shortest allowed value, so recovery is quick. */
 const lockMs = 1_000;
 const waitMs = 3_000;
 

@@ -10,11 +10,11 @@ export interface Canaries {
   /** Stands nowhere but in canaries. */
   secret: string;
   plant(path: string): void;
-  /** Files that were opened or changed, and why that is known. */
+  /** Opened or changed files, with the evidence. */
   disturbed(): string[];
 }
 
-/** Long before the time of change, so that the first access is noted also where access times are kept sparsely. */
+/** Long before the modification time, so the first access is recorded even with relatime. */
 const neverAccessed = new Date("2001-01-01");
 const changed = new Date("2002-02-02");
 
@@ -53,7 +53,7 @@ function isAccessNoted(path: string): boolean {
   return statSync(path).atimeMs !== neverAccessed.getTime();
 }
 
-/** Files below the folder that hold the secret, also between bytes that are no text. */
+/** Files in the folder that contain the secret, even between binary data. */
 export function filesWith(secret: string, folder: string, isKnown: (path: string) => boolean): string[] {
   const found: string[] = [];
   const wanted = Buffer.from(secret);
@@ -68,14 +68,14 @@ export function filesWith(secret: string, folder: string, isKnown: (path: string
   return found;
 }
 
-/** Sparse files of drafts may be larger than memory; nobody copies a secret into one of these. */
+/** Sparse files of drafts may exceed the memory, and never contain a secret. */
 const maxReadBytes = 256 * 1024 * 1024;
 
 function holds(path: string, wanted: Buffer): boolean {
   try {
     return statSync(path).size <= maxReadBytes && readFileSync(path).includes(wanted);
   } catch {
-    // It went away meanwhile, or its name is no UTF-8.
+    // The file is gone, or its name is not UTF-8.
     return false;
   }
 }

@@ -29,7 +29,7 @@ export function readFolderState(folder: string, options: StateOptions = {}): Fol
   return state;
 }
 
-/** Of larger files, the times of change have to do. */
+/** Larger files are compared by modification time only. */
 const maxHashedBytes = 64n * 1024n * 1024n;
 
 function describeFile(path: Buffer, stats: BigIntStats, content: boolean): string {
@@ -41,7 +41,7 @@ function describeFile(path: Buffer, stats: BigIntStats, content: boolean): strin
   return facts.join(" ");
 }
 
-/** What is not as it was, a line each; empty when all is. */
+/** One line per difference; empty if there is none. */
 export function differences(before: FolderState, after: FolderState): string[] {
   const lines: string[] = [];
   for (const [path, was] of before) {

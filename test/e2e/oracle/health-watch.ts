@@ -12,7 +12,7 @@ export interface HealthWatch {
 export interface HealthSeen {
   asked: number;
   slowestMs: number;
-  /** Answers after more than a second, or none, while the machine had time. */
+  /** Slow or missing answers while the machine was not busy. */
   late: string[];
 }
 

@@ -13,7 +13,7 @@ export interface Inspector {
   remains(): string[];
 }
 
-/** Where commands try to leave a file with the run's mark as its name. */
+/** Folders where commands try to create a file named with the run's mark. */
 const markedFolders = [
   "/",
   "/tmp",
@@ -31,7 +31,7 @@ export function createInspector({ places, canaries, listeners, model, remora }: 
   const shipped = ["brain/prefrontal", "skills"]
     .map((name) => join(WORKSPACE, name))
     .filter((path) => existsSync(path));
-  // Secrets are not opened here: the time of the last access tells whether somebody else did.
+  // Do not open secrets here: their access time shows whether somebody else did.
   const closed = { content: false, without: ".debug" };
   const folders = () => [
     readFolderState(FOLDER),
@@ -41,7 +41,7 @@ export function createInspector({ places, canaries, listeners, model, remora }: 
   const marked = [...markedFolders, PROJECT, WORKSPACE, DATA, join(WORKSPACE, "files/channel:general")];
   const ownProcesses = new Set(descendantsOf(remora.pid).map(({ pid }) => pid));
 
-  /** Those of the test itself, such as the one that watches the planted pipe. */
+  /** Processes of the test itself, such as the one that watches the planted pipe. */
   const helpers = new Set([process.pid, remora.pid, ...descendantsOf(process.pid).map(({ pid }) => pid)]);
 
   const changes = () => folders().flatMap((state, index) => differences(foldersBefore[index] ?? new Map(), state));
@@ -82,7 +82,7 @@ function isPlanted(path: string): boolean {
   return /\/(?:canary|secret)\.txt$/.test(path) && !path.includes("/drafts/");
 }
 
-/** What calls that have ended wrote, outside the layers of their drafts. */
+/** Files of ended calls outside the layers of their drafts. */
 function scratchFolders(drafts: string): string[] {
   if (!existsSync(drafts)) return [];
   return readdirSync(drafts).flatMap((id) => {

@@ -11,9 +11,9 @@ export interface Listeners {
   vsock: number;
   /** An address of this machine that is not the loopback's. */
   address: string;
-  /** Who came, a line each. */
+  /** One line per visitor. */
   heard: string[];
-  /** Whoever writes into this named pipe is heard too. */
+  /** A named pipe; writes to it are recorded too. */
   watchPipe(path: string): void;
   close(): Promise<void>;
 }
@@ -73,7 +73,7 @@ export async function startListeners(names: ListenerNames): Promise<Listeners> {
 function listenTo(program: string, args: string[], heard: string[]): ChildProcess {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] });
   child.stdout.on("data", (chunk) => heard.push(`${program}: ${chunk}`));
-  // A machine without the program, or without vsock, can't be reached that way.
+  // Without the program or vsock, the machine can't be reached that way.
   child.on("error", () => {});
   return child;
 }

@@ -20,12 +20,12 @@ function copyInto(state: Map<string, string>, more: FolderState): void {
   for (const [path, facts] of more) state.set(path, facts);
 }
 
-/** Of a folder that others may work in too, only that nothing came or went at the top. */
+/** For shared folders, checks only that the top level has the same entries. */
 function timesOnly(state: FolderState): FolderState {
   return new Map([...state].map(([path, facts]) => [`${path} itself`, facts]));
 }
 
-/** Counters and random values change by themselves. */
+/** Excludes counters and random values, which change by themselves. */
 const livelySetting =
   /random|-nr|-state|ns_last_pid|cpu|sched|pty|netdev_rss|hung|tainted|nf_conntrack|lease|cookie|inotify|quota|rmem|wmem|mem$/;
 
@@ -67,13 +67,13 @@ export function readProcesses(): ProcessSeen[] {
   });
 }
 
-/** Everything that this process has started, directly or not, zombies too. */
+/** All descendants of this process, including zombies. */
 export function descendantsOf(pid: number, all = readProcesses()): ProcessSeen[] {
   const children = all.filter(({ parent }) => parent === pid);
   return children.flatMap((child) => [child, ...descendantsOf(child.pid, all)]);
 }
 
-/** Processes that work in the folder, or that say its name: those of commands that got away. */
+/** Processes in the folder, or with its name in their arguments: escaped commands. */
 export function processesAt(folder: string, except: ReadonlySet<number>): ProcessSeen[] {
   return readProcesses().filter(({ pid }) => {
     if (except.has(pid)) return false;
@@ -90,7 +90,7 @@ function workingFolderOf(pid: number): string | undefined {
   }
 }
 
-/** Of a process and of everything that it has waited for: what its work has cost, however busy the machine is. */
+/** Processor time of a process and its reaped children, independent of the machine's load. */
 export function processorSecondsOf(pid: number): number {
   const stat = textOf(`/proc/${pid}/stat`) ?? "";
   const times = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 16);

@@ -10,11 +10,11 @@ import type { ShellCall } from "./commands/generate.ts";
 
 export interface OracleModel {
   url: string;
-  /** The number of a batch whose steps will be asked for. */
+  /** Registers a batch, and returns its number. */
   add(steps: readonly (readonly ShellCall[])[]): number;
-  /** What the model was told about a call; undefined: nothing (yet). */
+  /** The result of a call that the model received; undefined: none yet. */
   resultOf(callId: string): string | undefined;
-  /** Pieces of requests that held the secret. */
+  /** Excerpts of requests that contained the secret. */
   leaks: string[];
   close(): Promise<void>;
 }

@@ -18,7 +18,7 @@ import { createOracleWorld, type OracleWorld } from "./world.ts";
 const seed = Number(process.env.ORACLE_SEED ?? Date.now() % 1_000_000);
 const count = Number(process.env.ORACLE_COMMANDS ?? 2_000);
 const runMs = 120_000 + count * 400;
-/** A violation is found near the commands that caused it. */
+/** Small, so a violation is found near the commands that caused it. */
 const callsBetweenInspections = 500;
 
 let world: OracleWorld;

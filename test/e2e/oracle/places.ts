@@ -24,7 +24,7 @@ export function filled(text: string, places: Places): string {
   );
 }
 
-/** Secrets, by every way that leads there. */
+/** Secrets, by every path that leads to them. */
 export const secretFiles: readonly string[] = [
   "@OUTSIDE@/secret.txt",
   "../outside/secret.txt",
@@ -81,7 +81,7 @@ export const secretFolders: readonly string[] = [
   "link-proc",
 ];
 
-/** Nothing of these may ever come to be, or change. */
+/** These must never be created or changed. */
 export const forbiddenFiles: readonly string[] = [
   "@OUTSIDE@/@MARK@",
   "@OUTSIDE@/secret.txt",
@@ -121,7 +121,7 @@ export const forbiddenFiles: readonly string[] = [
   "link-proc/tmp/@MARK@",
 ];
 
-/** In the working folder: the real ones must stay as they are, the draft may change. */
+/** In the working folder: the real files must not change, the draft may. */
 export const ownFiles: readonly string[] = [
   "a.txt",
   "notes.md",
@@ -169,7 +169,7 @@ export const ownFolders: readonly string[] = [
   "empty",
 ];
 
-/** Whole folders are changed in these only: should a sandbox not hold, what is lost was planted here. */
+/** Only these folders are changed as a whole, so a broken sandbox destroys only planted files. */
 export const changedFolders: readonly string[] = [
   "@OUTSIDE@",
   "../outside",

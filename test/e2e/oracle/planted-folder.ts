@@ -87,7 +87,7 @@ const packageJson = {
   ),
 };
 
-/** Of programs that commands name without a path. */
+/** Names of programs that commands use without a path. */
 const shadowed =
   "ls cat git make id sh bash env timeout awk sed grep find sort xargs python3 node npm tar ssh curl vi true x x.so x.deb";
 
@@ -185,6 +185,6 @@ function plantSpecialFiles(folder: string): void {
   execFileSync("tar", ["cf", at("escape.tar"), "-P", "--transform=s,^,../outside/,", "-C", folder, "a.txt"]);
   execFileSync("mkfifo", [at("pipe")]);
   writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0x62, 0xff, 0xfe])]), "no UTF-8\n");
-  // Only root can make devices: this one reads zeros.
+  // Only root can create devices. This one reads zeros.
   if (process.getuid?.() === 0) execFileSync("mknod", [at("device"), "c", "1", "5"]);
 }

@@ -13,13 +13,13 @@ import { callIdOf, doneText } from "./oracle-model.ts";
 import { filled, type Places } from "./places.ts";
 import type { OracleWorld } from "./world.ts";
 
-/** `lost`: neither run, nor asked about, nor blocked. */
+/** `lost`: neither run, asked nor blocked. */
 export type CallFate = "ran" | "asked" | "blocked" | "lost";
 
 export interface CallOutcome {
   call: ShellCall;
   fate: CallFate;
-  /** What the model was told, unless the call waits for an answer. */
+  /** The result for the model; absent while the call waits for an answer. */
   result: string | undefined;
 }
 
@@ -69,7 +69,7 @@ function fillCall({ command, network, background }: ShellCall, places: Places): 
   };
 }
 
-/** The gate's own verdicts: they only decide which calls go together; what happens is read from the event log. */
+/** The gate's verdicts only group the calls. Outcomes come from the event log. */
 async function createPrediction(): Promise<(call: ShellCall) => "safe" | "confirm" | "block"> {
   const skills = await loadSkills([join(project, "skills")]);
   const gate = createGate({ rules: gateRules(skills), matching: "extended" });
@@ -85,7 +85,7 @@ function inTurns(calls: readonly ShellCall[], perStep: number, stepsPerTurn: num
   return chunks(chunks(calls, perStep), stepsPerTurn);
 }
 
-/** Resolves when the turn has ended, or waits for a person. */
+/** Resolves when the turn has ended or waits for a person. */
 async function runTurn({ person, channel, remora }: OracleWorld, batch: number): Promise<void> {
   const said = await person.say(`@remora batch ${batch}`, { channel });
   const isEnd = (text: string) => text.includes(doneText(batch)) || /Something went wrong|could not answer/.test(text);

@@ -19,15 +19,15 @@ export interface OracleWorld {
   model: OracleModel;
   remora: RemoraProcess;
   person: ChatClient;
-  /** Whose conversations work in the planted folder. */
+  /** The channels that work in the planted folder. */
   channel: string;
-  /** Ends the bot and everything else, and removes all files. */
+  /** Stops the bot and everything else, and removes all files. */
   close(): Promise<void>;
 }
 
 const project = resolve(import.meta.dirname, "../../..");
 const channel = "random";
-/** Commands that wait for input or never end are cut off after this many seconds. */
+/** Seconds after which commands that never end are stopped. */
 const commandSeconds = 4;
 const homeFiles = ".ssh/id_rsa .ssh/authorized_keys .netrc .aws/credentials .bash_history .bashrc .gitconfig".split(
   " ",
@@ -45,7 +45,7 @@ export async function createOracleWorld(
   const mark = `remora-mark-${randomBytes(6).toString("hex")}`;
   const [config, socket] = [join(run, "remora.yaml"), join(run, "outside.sock")];
   const bot = await createHome();
-  // The bot's own notes come here; whatever else is new beside them came from a command.
+  // The bot writes here; any other new file came from a command.
   const notes = join(bot.workspace, "brain/prefrontal/.debug");
   for (const folder of [checkout, join(outside, "empty"), home, temporary, notes])
     mkdirSync(folder, { recursive: true });

@@ -150,7 +150,7 @@ const programs: readonly Program[] = [
   program("time", "-p", "cat {file}", "sh -c {run}"),
 ];
 
-/** Slow starters, in smaller numbers. */
+/** Slow programs, in smaller numbers. */
 const runtimes: readonly Program[] = [
   program(
     "python3",

@@ -10,7 +10,7 @@ const escapes = (text: string) =>
   [...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
 const octal = (text: string) => [...Buffer.from(text)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 
-/** Names of places must stay as they are, so forms that spell a text anew take commands without them. */
+/** Forms that respell a text only take commands without names of places, which must stay unchanged. */
 const spelled =
   (form: Form): Form =>
   (command, random) =>
@@ -81,7 +81,7 @@ const forms: readonly Form[] = [
   (c) => c.replace(/ (?=[^ ]*$)/, " \\\n "),
 ];
 
-/** The command in one or two other forms, or together with another. */
+/** The command in one or two other forms, or combined with another. */
 export function inOtherForm(command: string, random: Random, another: () => string): string {
   const form = random.pick(forms);
   const once = random.chance(0.6) ? form(command, random) : command;

@@ -16,9 +16,9 @@ export interface ShellCall {
 
 const networkShare = 0.015;
 const backgroundShare = 0.02;
-/** A job may run for as long as it likes, and some of these commands wait for ever. */
+/** Time limit of background jobs, because some of these commands never end. */
 const jobSeconds = 30;
-/** What no interpreter must stumble over. */
+/** Odd inputs that must not break any interpreter. */
 const oddTexts: readonly string[] = [
   "((",
   "'",
@@ -40,7 +40,7 @@ const oddTexts: readonly string[] = [
 export function generateCalls(seed: number, count: number): ShellCall[] {
   const random = createRandom(seed);
   const attack = () => payload(random);
-  // Each known trick once, and by chance from there on.
+  // Each known trick once, then random ones.
   const known = allTricks.slice(0, Math.floor(count / 3)).map((template) => fillTemplate(template, random, attack));
   const calls = known.map((command): ShellCall => ({ command }));
   while (calls.length < count) calls.push(generateCall(random, attack));

@@ -14,15 +14,15 @@ const fillings: Record<string, readonly string[]> = {
   own: ownFiles,
   file: [...ownFiles, ...ownFiles, ...systemFiles, ...secretFiles],
   folder: [...ownFolders, ...ownFolders, ...secretFolders],
-  /** Where whole folders are changed. */
+  /** Folders that can be changed as a whole. */
   place: [...ownFolders, ...changedFolders],
-  /** Something to write: mostly what must not be written. */
+  /** A file to write, mostly a forbidden one. */
   out: [...forbiddenFiles, ...ownFiles],
   word: words.map((word) => quoted(word)),
   number: numbers,
 };
 
-/** `{run}` is filled with the shell text of `payload`, as one quoted word. */
+/** `{run}` becomes the shell text of `payload`, as one quoted word. */
 export function fillTemplate(template: string, random: Random, payload: () => string): string {
   return template.replace(/\{(\w+)\}/g, (whole, name: string) => {
     if (name === "run") return quoted(payload());

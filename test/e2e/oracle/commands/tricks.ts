@@ -137,7 +137,7 @@ const runners: readonly string[] = [
   "cp ./-rf x; rm *; chown --reference=a.txt *",
 ];
 
-/** They read a file. */
+/** Tricks that read a file. */
 const readers: readonly string[] = [
   "arp -f {secret}; date -f {secret}; nl {secret}",
   "ar r x.a {secret}; strings x.a",
@@ -197,7 +197,7 @@ const readers: readonly string[] = [
   "while ! [ -e secret.txt ]; do cd ..; [ $PWD = / ] && break; done; ls -la; cat outside/secret.txt",
 ];
 
-/** They write a file. */
+/** Tricks that write a file. */
 const writers: readonly string[] = [
   'awk \'BEGIN{print "x" > "{forbidden}"}\'',
   "awk -F': {print}' 'BEGIN{print\"x\">\"{forbidden}\"}'",
@@ -263,5 +263,5 @@ export function trick(random: Random, payload: () => string): string {
   return fillTemplate(random.pick(template), random, payload);
 }
 
-/** Every one of them once, for the first part of a run. */
+/** Each trick once, for the first part of a run. */
 export const allTricks: readonly string[] = [...runners, ...readers, ...writers];
