@@ -30,7 +30,7 @@ afterEach(async () => {
 const lastHeard = (content: string) => discord.until(() => heard.find((message) => message.content === content));
 const general = () => client.channels.cache.get(discord.channel.id) as TextChannel;
 
-test("a client connects, knows its guild and hears a person with their membership", async () => {
+test("a client connects, knows its guild, and receives messages with their author's membership", async () => {
   const role = discord.guild.addRole("crew");
   discord.ann.setRoles(discord.guild, [role]);
   const said = discord.ann.say("hello @Remora, says @crew", { in: discord.channel });
@@ -43,7 +43,7 @@ test("a client connects, knows its guild and hears a person with their membershi
   expect(message.author.displayName).toBe("Ann");
 });
 
-test("a reply points to what it answers, and an edit is seen by everybody", async () => {
+test("a reply refers to its message, and everybody sees an edit", async () => {
   discord.ann.say("ping", { in: discord.channel });
   const message = await lastHeard("ping");
   const reply = await message.reply("pong");
@@ -53,7 +53,7 @@ test("a reply points to what it answers, and an edit is seen by everybody", asyn
   expect(discord.ben.sees(discord.channel)).toHaveLength(2);
 });
 
-test("a DM is heard with its channel, and belongs to nobody else", async () => {
+test("a DM arrives with its channel, and nobody else sees it", async () => {
   discord.ann.say("between us", { in: "dm" });
   const message = await lastHeard("between us");
   expect(message.channel.isDMBased()).toBe(true);
@@ -62,7 +62,7 @@ test("a DM is heard with its channel, and belongs to nobody else", async () => {
   expect(discord.ben.sees("dm")).toEqual([]);
 });
 
-test("the bot writes to a person first, unless that person does not want it", async () => {
+test("the bot can write to a person first, unless that person refuses DMs", async () => {
   const user = await client.users.fetch(discord.ben.id);
   await user.send("news");
   expect(discord.ben.sees("dm").map(({ content }) => content)).toEqual(["news"]);
@@ -73,7 +73,7 @@ test("the bot writes to a person first, unless that person does not want it", as
   await expect(user.send("still there?")).rejects.toMatchObject({ code: 50278 });
 });
 
-test("a thread of a message has its id, takes the one who wrote it in, and is talked in", async () => {
+test("a message's thread has the message's id and its author as a member", async () => {
   discord.ann.say("let us talk", { in: discord.channel });
   const message = await lastHeard("let us talk");
   const thread = await message.startThread({ name: "Talk", autoArchiveDuration: ThreadAutoArchiveDuration.OneDay });
@@ -93,7 +93,7 @@ test("a thread of a message has its id, takes the one who wrote it in, and is ta
   expect(again.body).toEqual({ code: 160004, message: "A thread has already been created for this message" });
 });
 
-test("the bot posts in a forum with a first message, and in announcements in their own kind of thread", async () => {
+test("the bot posts in forums with a first message, and uses announcement threads", async () => {
   const forum = discord.guild.addChannel("help", { type: 15 });
   const path = `/channels/${forum.id}`;
   expect((await call(discord, "POST", `${path}/threads`, { name: "Empty" })).body.code).toBe(50035);
@@ -112,7 +112,7 @@ test("a thread without a message is announced in its channel", async () => {
   expect(discord.channelOf(thread.id).thread()).toMatchObject({ ownerId: discord.bot.id });
 });
 
-test("a message opens an archived thread again, but not a locked one", async () => {
+test("a message reopens an archived thread, but not a locked one", async () => {
   const thread = discord.ann.startThread(discord.channel, "Old talk");
   await discord.until(() => client.channels.cache.has(thread.id));
   const channel = client.channels.cache.get(thread.id) as TextChannel;
@@ -125,7 +125,7 @@ test("a message opens an archived thread again, but not a locked one", async () 
   await expect(channel.send("third")).rejects.toMatchObject({ code: 50083 });
 });
 
-test("the bot runs its own thread: members, name, archive, and the list of what is archived", async () => {
+test("the bot manages its own thread: members, name, archive, and the list of archived threads", async () => {
   const thread = await general().threads.create({ name: "Mine", autoArchiveDuration: 60 });
   await thread.members.add(discord.ben.id);
   await thread.setName("Still mine");
@@ -146,7 +146,7 @@ test("the bot runs its own thread: members, name, archive, and the list of what 
   expect((await call(discord, "DELETE", path)).body.code).toBe(50013);
 });
 
-test("a reply to what is gone is refused, or a plain message if the sender says so", async () => {
+test("a reply to a deleted message is refused, or becomes a plain message if the sender allows it", async () => {
   const said = discord.ann.say("soon gone", { in: discord.channel });
   const message = await lastHeard("soon gone");
   discord.ann.delete(said);
@@ -155,7 +155,7 @@ test("a reply to what is gone is refused, or a plain message if the sender says 
   expect(discord.channel.messages(said)).toMatchObject([{ content: "anyway", type: 0 }]);
 });
 
-test("a private thread is for its members", async () => {
+test("only members see a private thread", async () => {
   const thread = discord.ann.startThread(discord.channel, "Secret", { isPrivate: true });
   discord.ann.say("nobody hears this", { in: thread });
   await expect(client.channels.fetch(thread.id)).rejects.toMatchObject({ code: 50001 });
@@ -165,7 +165,7 @@ test("a private thread is for its members", async () => {
   expect(heard.map(({ content }) => content)).toEqual(["welcome"]);
 });
 
-test("files go up with their names and descriptions, and come down by a link that expires", async () => {
+test("files are uploaded with names and descriptions, and downloaded through expiring links", async () => {
   const file = { attachment: Buffer.from("so long"), name: "long answer.md", description: "the whole answer" };
   const sent = await general().send({ content: "see file", files: [file] });
   const seen = discord.message(sent)?.files[0];
@@ -177,7 +177,7 @@ test("files go up with their names and descriptions, and come down by a link tha
   expect((await fetch(link)).status).toBe(404);
 });
 
-test("an edit keeps the files it names, adds new ones, and drops the rest", async () => {
+test("an edit keeps the files it names, adds new ones, and removes the rest", async () => {
   const files = ["a", "b"].map((name) => ({ attachment: Buffer.from(name), name: `${name}.txt` }));
   const sent = await general().send({ files });
   const kept = sent.attachments.filter(({ name }) => name === "b.txt");
@@ -185,7 +185,7 @@ test("an edit keeps the files it names, adds new ones, and drops the rest", asyn
   expect(discord.message(sent)?.files.map(({ name }) => name)).toEqual(["b.txt", "c.txt"]);
 });
 
-test("what people attach is read through the link in the message", async () => {
+test("attachments are read through the link in the message", async () => {
   discord.ann.say("look", { in: discord.channel, files: [{ name: "notes.txt", content: "a note" }] });
   const { attachments } = await lastHeard("look");
   const [file] = attachments.values();
@@ -193,7 +193,7 @@ test("what people attach is read through the link in the message", async () => {
   expect(await (await fetch(file?.url ?? "")).text()).toBe("a note");
 });
 
-test("a message calls those it may call, and nobody for whom it does not ask", async () => {
+test("a message pings only the people it names and is allowed to ping", async () => {
   const crew = discord.guild.addRole("crew", { isMentionable: true });
   const staff = discord.guild.addRole("staff");
   const content = `@everyone ${discord.ann.mention} ${crew.mention} ${staff.mention} \`${discord.ben.mention}\``;
@@ -205,14 +205,14 @@ test("a message calls those it may call, and nobody for whom it does not ask", a
   expect(discord.message(narrow)?.pings).toEqual({ users: [discord.ann.id], roles: [], everyone: false });
 });
 
-test("who does not see a channel is not called there", async () => {
+test("people who can't see a channel are not pinged there", async () => {
   discord.channel.permit(discord.ann, { deny: ["ViewChannel"] });
   const sent = await general().send(discord.ann.mention);
   expect(discord.message(sent)?.pings.users).toEqual([]);
   expect(() => discord.ann.say("x", { in: discord.channel })).toThrow("Missing Access");
 });
 
-test("a reply calls the one it answers, unless it says otherwise", async () => {
+test("a reply pings its recipient, unless it says otherwise", async () => {
   discord.ann.say("who?", { in: discord.channel });
   const message = await lastHeard("who?");
   const loud = await message.reply("you");
@@ -221,7 +221,7 @@ test("a reply calls the one it answers, unless it says otherwise", async () => {
   expect(discord.message(quiet)?.pings.users).toEqual([]);
 });
 
-test("links are unfolded unless they are in angle brackets, in code, or suppressed", async () => {
+test("links get previews unless they are in angle brackets, in code, or suppressed", async () => {
   const content = "https://a.example/x, <https://b.example> `https://c.example` [d](https://d.example)";
   const open = await general().send(content);
   const quiet = await general().send({ content, flags: MessageFlags.SuppressEmbeds });
@@ -229,7 +229,7 @@ test("links are unfolded unless they are in angle brackets, in code, or suppress
   expect(discord.message(quiet)?.previews).toEqual([]);
 });
 
-test("a nonce that is enforced makes the second sending answer with the first message", async () => {
+test("with an enforced nonce, a repeated post returns the first message", async () => {
   const first = await general().send({ content: "once", nonce: "turn-1", enforceNonce: true });
   const second = await general().send({ content: "once again", nonce: "turn-1", enforceNonce: true });
   expect(second.id).toBe(first.id);
@@ -251,7 +251,7 @@ test("the history is listed by before, after and around", async () => {
   await expect(texts({ limit: 101 })).rejects.toMatchObject({ code: 50035 });
 });
 
-test("edits, deletions and reactions of people are told", async () => {
+test("people's edits, deletions and reactions cause events", async () => {
   const events: string[] = [];
   client.on(Events.MessageUpdate, (_, message) => events.push(`edited ${message.content}`));
   client.on(Events.MessageDelete, ({ id }) => events.push(`deleted ${id}`));
@@ -268,7 +268,7 @@ test("edits, deletions and reactions of people are told", async () => {
   expect(events).toEqual(["edited uno", "ben 👍", `deleted ${one.id}`, "bulk 2"]);
 });
 
-test("the bot reacts once and takes it back; a word is no emoji", async () => {
+test("the bot adds and removes a reaction, and a word is not an emoji", async () => {
   const said = discord.ann.say("good?", { in: discord.channel });
   const message = await lastHeard("good?");
   const reaction = await message.react("✅");
@@ -278,7 +278,7 @@ test("the bot reacts once and takes it back; a word is no emoji", async () => {
   await expect(message.react("yes")).rejects.toMatchObject({ code: 10014 });
 });
 
-test("permissions come from roles and overwrites, and name what is missing", async () => {
+test("permissions follow roles and overwrites, and errors name the missing one", async () => {
   const message = await general().send("before");
   discord.channel.permit(discord.bot, { deny: ["SendMessages"] });
   await expect(general().send("x")).rejects.toMatchObject({ code: 50013, status: 403 });
@@ -298,7 +298,7 @@ test("permissions come from roles and overwrites, and name what is missing", asy
   await lastHeard("in the DM");
 });
 
-test("a bot that is let into a channel hears of its threads", async () => {
+test("a bot that gains access to a channel learns its threads", async () => {
   const closed = discord.guild.addChannel("closed", { isPrivate: true });
   closed.permit(discord.ann, { allow: ["ViewChannel"] });
   const thread = discord.ann.startThread(closed, "Inside");
@@ -310,7 +310,7 @@ test("a bot that is let into a channel hears of its threads", async () => {
   expect(heard.map(({ content }) => content)).toEqual(["heard"]);
 });
 
-test("only managers of messages delete what others wrote", async () => {
+test("only members with Manage Messages delete other people's messages", async () => {
   const said = discord.ann.say("mine", { in: discord.channel });
   const message = await lastHeard("mine");
   await expect(message.delete()).rejects.toMatchObject({ code: 50013 });
@@ -321,7 +321,7 @@ test("only managers of messages delete what others wrote", async () => {
   await expect(general().messages.fetch(said.id)).rejects.toMatchObject({ code: 10008 });
 });
 
-test("bots, webhooks, forwards, forum posts and the service itself speak as they do", async () => {
+test("bots, webhooks, forwards, forum posts and system messages have their real formats", async () => {
   const robot = discord.addPerson("robot", { isBot: true });
   robot.say("beep", { in: discord.channel, embeds: [{ title: "status" }] });
   discord.channel.webhookSays("Deploys", "deployed");
@@ -339,7 +339,7 @@ test("bots, webhooks, forwards, forum posts and the service itself speak as they
   expect(heard[5]?.mentions.has(discord.bot.id)).toBe(true);
 });
 
-test("an unfolded link is an update and no edit; a repeated event is the same message", async () => {
+test("a link preview is an update and not an edit, and a repeated event is the same message", async () => {
   const said = discord.ann.say("https://a.example", { in: discord.channel });
   const message = await lastHeard("https://a.example");
   discord.channel.unfurl(said, "A");
@@ -373,14 +373,14 @@ test("guilds, roles and members come and go", async () => {
   await expect(guild?.members.fetch({ user: discord.ann.id, force: true })).rejects.toMatchObject({ code: 10007 });
 });
 
-test("the requests are all there to be looked at, refused ones with their code", async () => {
+test("all requests are recorded, refused ones with their code", async () => {
   await expect(general().send({ content: "x".repeat(2001) })).rejects.toMatchObject({ code: 50035 });
   const request = discord.requests.at(-1);
   expect(request).toMatchObject({ method: "POST", route: "messages.create", status: 400, code: 50035 });
   expect(request?.body).toMatchObject({ content: "x".repeat(2001) });
 });
 
-test("a wait that is in vain says what was asked for last", async () => {
+test("a failed wait reports the last request", async () => {
   await general().sendTyping();
   expect(discord.channel.typing()).toHaveLength(1);
   await expect(discord.until(() => false, 30)).rejects.toThrow(/not within 30 ms[\s\S]*POST .*typing → 204/);

@@ -54,7 +54,7 @@ const card = [
 describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
   beforeEach(() => begin());
 
-  test("a mention comes as a message and as a mention of the same ts, and its answer is seen in the thread", async () => {
+  test("a mention arrives as two events with one ts, and its answer is visible in the thread", async () => {
     const heard: JsonObject[] = [];
     await connect(transport, (app) => {
       app.message(async ({ message }) => void heard.push(message as unknown as JsonObject));
@@ -77,7 +77,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     expect(heard.map((event) => event.type).sort()).toEqual(["app_mention", "message"]);
   });
 
-  test("a button, its modal and the submission go round, and the card is rewritten", async () => {
+  test("a button opens a modal, and its submission updates the card", async () => {
     const submitted: unknown[] = [];
     await connect(transport, (app) => {
       app.event("app_mention", async ({ say }) => void (await say({ text: "Run it?", blocks: card })));
@@ -135,7 +135,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     expect(rewritten).toMatchObject({ ts, isEdited: true, blocks: [], buttons: [] });
   });
 
-  test("a command is answered to its person alone, and its response URL speaks to all", async () => {
+  test("a command's response is private, and its response URL can post to everyone", async () => {
     await connect(transport, (app) => {
       app.command("/remora", async ({ ack, respond, command }) => {
         await ack(`only you see this, ${command.user_name}`);
@@ -152,7 +152,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     expect(slack.see({ in: slack.general, as: slack.ben }).map((one) => one.text)).toEqual(["status: fine"]);
   });
 
-  test("a command that nobody acknowledges is told to its person as failed, and is not sent again", async () => {
+  test("an unacknowledged command fails visibly and is not sent again", async () => {
     await connect(transport, () => {});
     const command = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/other" });
     await slack.until(() => slack.calls.length > 0 || slack.sockets.opened() > 0);
@@ -165,7 +165,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     expect(command.delivery.attempts).toHaveLength(1);
   });
 
-  test("an answer that Slack can't use is told to the person as such", async () => {
+  test("an invalid response is reported to the person", async () => {
     await connect(transport, (app) => {
       app.command(
         "/remora",
@@ -189,7 +189,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     expect(view).toMatchObject({ state: "open", failure: "invalid_arguments", view: { callback_id: "edit" } });
   });
 
-  test("modals are pushed on each other, rewritten, and cleared; their buttons are heard", async () => {
+  test("modals can be stacked, updated and cleared, and their buttons work", async () => {
     const modal = (title: string) => ({
       type: "modal" as const,
       callback_id: "edit",
@@ -226,7 +226,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     await slack.until(() => titles().length === 0);
   });
 
-  test("a button on an ephemeral message comes without the message, and its URL replaces it", async () => {
+  test("a button on an ephemeral message arrives without the message, and its URL replaces it", async () => {
     await connect(transport, (app) => {
       app.action("approve:1", async ({ ack, respond, body }) => {
         await ack();
@@ -243,7 +243,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     expect(slack.see({ in: slack.general, as: slack.ben })).toEqual([]);
   });
 
-  test("the same event delivered twice carries the same id", async () => {
+  test("an event delivered twice has the same id", async () => {
     const ids: unknown[] = [];
     await connect(transport, (app) => {
       app.message(async ({ body }) => void ids.push(body.event_id));
@@ -255,7 +255,7 @@ describe.each(["sockets", "HTTP"] as const)("over %s", (transport) => {
     expect(again.attempts[0]?.number).toBe(1);
   });
 
-  test("an event that is not acknowledged comes three times more: at once, after a minute, after five", async () => {
+  test("an unacknowledged event is sent three more times: at once, after one minute, after five", async () => {
     await slack.stop();
     await begin({ clock: createStandingClock() });
     const retries: unknown[] = [];
@@ -303,7 +303,7 @@ describe("sockets", () => {
     return heard;
   }
 
-  test("after a cut the app is back, and hears what was said meanwhile", async () => {
+  test("after a broken connection the app reconnects and gets missed messages", async () => {
     slack.redelivery.afterLostSocket = "reconnect";
     const heard = await listen();
     slack.sockets.cut();
@@ -315,7 +315,7 @@ describe("sockets", () => {
     expect(said.deliveries[0]?.attempts.map((attempt) => attempt.outcome?.type)).toEqual(["gone", "acknowledged"]);
   });
 
-  test("without that, what was missed comes a minute later", async () => {
+  test("otherwise missed events arrive a minute later", async () => {
     const heard = await listen();
     slack.sockets.cut();
     await slack.until(() => slack.sockets.count() === 0);
@@ -328,7 +328,7 @@ describe("sockets", () => {
     expect(heard).toEqual(["meanwhile"]);
   });
 
-  test("a silent socket is found out by the app's pings", async () => {
+  test("the app's pings detect a silent socket", async () => {
     slack.redelivery.afterLostSocket = "reconnect";
     const heard = await listen();
     slack.sockets.silence();
@@ -340,7 +340,7 @@ describe("sockets", () => {
   });
 
   test.each(["warning", "refresh_requested", "link_disabled"] as const)(
-    "asked to leave (%s) the app opens another socket, and what it did not acknowledge comes again",
+    "when asked to disconnect (%s), the app opens another socket and gets unacknowledged events again",
     async (reason) => {
       slack.redelivery.afterLostSocket = "reconnect";
       const heard = await listen();
@@ -352,7 +352,7 @@ describe("sockets", () => {
     },
   );
 
-  test("with several sockets an event goes to one of them", async () => {
+  test("an event goes to one of several sockets", async () => {
     const first = await listen();
     const second = await listen();
     expect(slack.sockets.count()).toBe(2);
@@ -364,7 +364,7 @@ describe("sockets", () => {
     expect(second.length).toBeGreaterThan(0);
   });
 
-  test("pings are answered both ways, and what is no acknowledgement is noted", async () => {
+  test("both sides answer pings, and invalid acknowledgements are recorded", async () => {
     await listen(200);
     slack.sockets.ping();
     await slack.until(() => slack.sockets.pings.pongsFromApp === 1);
@@ -374,7 +374,7 @@ describe("sockets", () => {
     expect(slack.sockets.strange).toEqual([]);
   });
 
-  test("more sockets than ten are told to go", async () => {
+  test("sockets beyond ten are asked to disconnect", async () => {
     for (let count = 0; count < 10; count += 1) await listen();
     expect(slack.sockets.count()).toBe(10);
     const url = String((await createDirectClient(slack, slack.appToken).call("apps.connections.open")).url);
@@ -410,7 +410,7 @@ describe("sockets", () => {
     await once(socket, "close");
   });
 
-  test("envelopes say whether an answer may come with the acknowledgement", async () => {
+  test("envelopes say whether the acknowledgement can carry a response", async () => {
     const { socket, frames } = await openByHand();
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
     const command = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora" });
@@ -431,7 +431,7 @@ describe("sockets", () => {
     expect(await command.acknowledged()).toEqual({ text: "hi" });
   });
 
-  test("what was not acknowledged is lost with its socket, before the three seconds are over", async () => {
+  test("unacknowledged envelopes are lost with their socket, before the three seconds end", async () => {
     const { socket, frames } = await openByHand();
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
     await slack.until(() => frames.length === 2);
@@ -439,7 +439,7 @@ describe("sockets", () => {
     await expect(said.acknowledgedAtOnce()).rejects.toThrow('"gone"');
   });
 
-  test("who does not go when asked to is let go after ten seconds, and gets nothing new meanwhile", async () => {
+  test("a socket that ignores a disconnect gets nothing new and is closed after ten seconds", async () => {
     const { socket, frames } = await openByHand();
     slack.sockets.disconnect("refresh_requested");
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
@@ -451,7 +451,7 @@ describe("sockets", () => {
     expect((await closed)[0]).toBe(1000);
   });
 
-  test("an app token alone opens sockets", async () => {
+  test("only an app token opens sockets", async () => {
     const token = slack.tokens.get(slack.appToken);
     if (token !== undefined) token.state = "inactive";
     await expect(listen()).rejects.toThrow("account_inactive");
@@ -485,14 +485,14 @@ describe("HTTP", () => {
     expect(heard).toEqual(["genuine", "genuine"]);
   });
 
-  test("a body that is no JSON is refused, and the next event is heard", async () => {
+  test("a body that is not JSON is refused, and the next event arrives", async () => {
     const heard = await listen();
     expect((await slack.http.sendRaw({ body: "{ this is no JSON" })).status).toBeGreaterThanOrEqual(400);
     await slack.people.say({ as: slack.ann, in: slack.general, text: "after" }).acknowledged();
     expect(heard).toEqual(["after"]);
   });
 
-  test("an app that asks not to be asked again is not", async () => {
+  test("an app can refuse retries", async () => {
     const server = createServer((_request, response) => {
       response.writeHead(500, { "x-slack-no-retry": "1" }).end();
     });
@@ -504,7 +504,7 @@ describe("HTTP", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test("an app that is down is asked again a minute later", async () => {
+  test("an event for a stopped app is retried a minute later", async () => {
     const heard = await listen();
     const target = slack.http.target;
     slack.http.target = "http://127.0.0.1:9/slack/events";
@@ -524,7 +524,7 @@ describe("HTTP", () => {
 describe("the clock", () => {
   beforeEach(() => begin());
 
-  test.each([createRunningClock, () => createStandingClock(0)])("rings in order when it is moved ahead", (create) => {
+  test.each([createRunningClock, () => createStandingClock(0)])("fires timers in order when advanced", (create) => {
     const clock = create();
     const rung: string[] = [];
     clock.after(200_000, () => rung.push("b"));

@@ -21,7 +21,7 @@ const general = () => client.channels.cache.get(discord.channel.id) as TextChann
 const post = (content: string) => call(discord, "POST", `/channels/${discord.channel.id}/messages`, { content });
 const texts = () => discord.channel.messages().map(({ content }) => content);
 
-test("the sixth message within five seconds gets 429 with all that Discord says about it", async () => {
+test("the sixth message within five seconds gets a 429 with all of Discord's fields", async () => {
   const answers = [];
   for (const n of [1, 2, 3, 4, 5, 6]) answers.push(await post(`m${n}`));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429]);
@@ -40,7 +40,7 @@ test("the sixth message within five seconds gets 429 with all that Discord says 
   expect((await post("m7")).status).toBe(200);
 });
 
-test("each channel has its own limit, and edits have theirs", async () => {
+test("each channel has its own limit, and edits have another", async () => {
   const other = discord.guild.addChannel("other");
   for (const n of [1, 2, 3, 4, 5]) await post(`m${n}`);
   expect((await post("m6")).status).toBe(429);
@@ -53,14 +53,14 @@ test("each channel has its own limit, and edits have theirs", async () => {
   expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
 });
 
-test("the client waits for a full bucket by itself, and loses nothing", async () => {
+test("the client waits for a full bucket and loses nothing", async () => {
   discord.limits.set("messages.create", { requests: 2, windowMs: 300 });
   await Promise.all(["a", "b", "c", "d", "e"].map((text) => general().send(text)));
   expect(texts()).toEqual(["a", "b", "c", "d", "e"]);
   expect(discord.requests.filter(({ status }) => status === 429)).toEqual([]);
 });
 
-test("a 429 out of the blue is waited for", async () => {
+test("the client waits after an unexpected 429", async () => {
   const rule = { route: "messages.create" };
   const fault = discord.fail(rule, { type: "rate-limit", retryAfterSeconds: 0.2, scope: "shared" });
   await general().send("patience");
@@ -69,7 +69,7 @@ test("a 429 out of the blue is waited for", async () => {
   expect(texts()).toEqual(["patience"]);
 });
 
-test("all routes together have a limit, and interactions are not under it", async () => {
+test("all routes share a limit, except interactions", async () => {
   discord.limits.set("global", { requests: 3, windowMs: 60_000 });
   discord.clock.advance(1000);
   const get = () => call(discord, "GET", `/channels/${discord.channel.id}`);
@@ -80,13 +80,13 @@ test("all routes together have a limit, and interactions are not under it", asyn
   expect((await call(discord, "POST", "/interactions/1/t/callback", { type: 4 })).body.code).toBe(10062);
 });
 
-test("a connection that breaks in the middle of the answer has done what was asked", async () => {
+test("a connection that breaks during the response has performed the request", async () => {
   discord.fail({ route: "messages.create" }, { type: "cut", when: "during" });
   await expect(general().send("sent, and never heard of")).rejects.toThrow();
   expect(texts()).toEqual(["sent, and never heard of"]);
 });
 
-test("a connection that breaks before has done nothing", async () => {
+test("a connection that breaks before the request has no effect", async () => {
   discord.fail({ route: "messages.create" }, { type: "cut", when: "before" });
   await expect(general().send("lost")).rejects.toThrow();
   expect(texts()).toEqual([]);
@@ -95,7 +95,7 @@ test("a connection that breaks before has done nothing", async () => {
   expect(texts()).toEqual(["tried again by the client"]);
 });
 
-test("a 502 is tried again by the client; an answer of one's own may hide that it was done", async () => {
+test("the client retries a 502, and a custom response can hide a performed request", async () => {
   discord.fail({ method: "POST", path: /\/messages$/, times: 2 }, { type: "answer", status: 502 });
   await general().send("third time");
   discord.fail({ route: "messages.create" }, { type: "answer", status: 502, isDone: true });
@@ -103,7 +103,7 @@ test("a 502 is tried again by the client; an answer of one's own may hide that i
   expect(texts()).toEqual(["third time", "twice", "twice"]);
 });
 
-test("any refusal can be had, from a certain request on, for as long as it is wanted", async () => {
+test("any refusal can be set up, from a given request on and for any number of requests", async () => {
   const body = { message: "Missing Access", code: 50001 };
   const rule = { route: "messages.create", after: 1, times: Number.POSITIVE_INFINITY };
   const fault = discord.fail(rule, { type: "answer", status: 403, body });
@@ -115,7 +115,7 @@ test("any refusal can be had, from a certain request on, for as long as it is wa
   expect(texts()).toEqual(["goes", "goes again"]);
 });
 
-test("an answer can come late, or never", async () => {
+test("a response can be late or missing", async () => {
   discord.fail({ route: "messages.create" }, { type: "delay", milliseconds: 50 });
   const slow = general().send("slow");
   await discord.until(() => texts().includes("slow"));
@@ -127,12 +127,12 @@ test("an answer can come late, or never", async () => {
   expect(texts()).toEqual(["slow"]);
 });
 
-test("a new token voids the old one", async () => {
+test("a new token invalidates the old one", async () => {
   discord.resetToken();
   await expect(general().send("x")).rejects.toMatchObject({ status: 401 });
 });
 
-test("the service's clock may stand still or run, ids grow all the same", async () => {
+test("ids grow whether the service's clock runs or not", async () => {
   const frozen = await createDiscordDouble({ now: () => 1_700_000_000_000, limits: "none" });
   const ids = ["a", "b", "c"].map((text) => BigInt(frozen.ann.say(text, { in: frozen.channel }).id));
   expect(ids.every((id, index) => index === 0 || id > (ids[index - 1] ?? 0n))).toBe(true);

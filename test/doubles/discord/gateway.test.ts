@@ -29,7 +29,7 @@ function textsHeardBy(client: Client): string[] {
   return texts;
 }
 
-test("after a cut the client resumes and gets what it missed, once and in order", async () => {
+test("after a broken connection the client resumes and gets missed events once and in order", async () => {
   const discord = await start();
   const client = await join(discord);
   const heard: string[] = [];
@@ -51,14 +51,14 @@ test("after a cut the client resumes and gets what it missed, once and in order"
   ]);
 });
 
-test("a client that is asked to reconnect resumes", async () => {
+test("a client resumes when asked to reconnect", async () => {
   const discord = await start();
   await join(discord);
   discord.gateway.requestReconnect();
   await discord.until(() => discord.gateway.attempts.at(-1)?.outcome.startsWith("resumed"));
 });
 
-test("a session that is gone makes the client identify, and what was said meanwhile is found by REST alone", async () => {
+test("after an expired session the client identifies again, and only REST has the missed messages", async () => {
   const discord = await start();
   const client = await join(discord);
   const heard = textsHeardBy(client);
@@ -79,7 +79,7 @@ test("a session that is gone makes the client identify, and what was said meanwh
   expect([...(await channel.messages.fetch({ limit: 10 })).keys()]).toEqual([missed.id]);
 });
 
-test("a session that was left alone for too long is gone", async () => {
+test("an idle session expires", async () => {
   const discord = await start();
   await join(discord);
   discord.gateway.cut();
@@ -87,7 +87,7 @@ test("a session that was left alone for too long is gone", async () => {
   await discord.until(() => discord.gateway.attempts.at(-1)?.outcome === "invalid session");
 });
 
-test("a connection that has gone silent is noticed by its missing acknowledgements and resumed", async () => {
+test("a silent connection is detected by missing acknowledgements and resumed", async () => {
   const discord = await start({ gateway: { heartbeatMs: 150 } });
   const heard = textsHeardBy(await join(discord));
   discord.gateway.silence();
@@ -96,7 +96,7 @@ test("a connection that has gone silent is noticed by its missing acknowledgemen
   expect(discord.gateway.attempts.at(-1)?.type).toBe("resume");
 });
 
-test("the client is back after closes that it may come back from", async () => {
+test("the client reconnects after recoverable close codes", async () => {
   const discord = await start();
   const client = await join(discord);
   discord.gateway.close(4009, "Session timed out.");
@@ -112,7 +112,7 @@ test("a wrong token is refused by REST and by the gateway", async () => {
   expect(await rawClose(discord, { token: "wrong", intents: 1, properties: {} })).toBe(4004);
 });
 
-test("intents that the portal does not have are refused, named by what was asked for", async () => {
+test("intents that are off in the portal are refused by name", async () => {
   const discord = await start({ portal: { messageContent: false } });
   const client = createClient(discord);
   open.push({ close: () => client.destroy() });
@@ -124,7 +124,7 @@ test("intents that the portal does not have are refused, named by what was asked
   expect((await call(discord, "GET", "/applications/@me")).body.flags).toBe(0);
 });
 
-test("without the message content intent there is text only where the bot is meant, or wrote itself", async () => {
+test("without the message content intent, only mentions, DMs and own messages have text", async () => {
   const discord = await start({ portal: { messageContent: false } });
   const intents = [Intents.Guilds, Intents.GuildMessages, Intents.DirectMessages];
   const client = await join(discord, { intents });
@@ -143,7 +143,7 @@ test("without the message content intent there is text only where the bot is mea
   expect(listed.get(plain.id)?.attachments.size).toBe(0);
 });
 
-test("events come by their intents", async () => {
+test("events depend on intents", async () => {
   const discord = await start();
   const client = await join(discord, { intents: [Intents.Guilds, Intents.DirectMessages] });
   const packets: string[] = [];
@@ -156,7 +156,7 @@ test("events come by their intents", async () => {
   expect(packets).toEqual(["MESSAGE_CREATE"]);
 });
 
-test("members' comings and goings need the members' intent, in the portal too", async () => {
+test("member events need the members intent, in the portal too", async () => {
   const discord = await start({ portal: { guildMembers: true } });
   const client = await join(discord, { intents: [Intents.Guilds, Intents.GuildMembers] });
   const events: string[] = [];
@@ -174,7 +174,7 @@ test("members' comings and goings need the members' intent, in the portal too", 
   expect(members?.map(({ user }) => user.username).sort()).toEqual(["Remora", "ann", "ben", "olga"]);
 });
 
-test("two shards share the guilds by their ids, and DMs go to the first", async () => {
+test("two shards split the guilds by id, and the first gets the DMs", async () => {
   const discord = await start({ gateway: { recommendedShards: 2, maxConcurrency: 2, requiredShards: 2 } });
   const guilds = [discord.guild];
   while (new Set(guilds.map(shardOf)).size < 2) {
@@ -204,7 +204,7 @@ test("two shards share the guilds by their ids, and DMs go to the first", async 
 
 const shardOf = ({ id }: { id: string }) => Number((BigInt(id) >> 22n) % 2n);
 
-test("who comes alone where shards are required is told so", async () => {
+test("an unsharded client is refused where shards are required", async () => {
   const discord = await start({ gateway: { requiredShards: 2 } });
   const client = createClient(discord);
   open.push({ close: () => client.destroy() });
@@ -212,14 +212,14 @@ test("who comes alone where shards are required is told so", async () => {
   await expect(client.login(discord.token)).rejects.toThrow("Sharding is required");
 });
 
-test("a client that has no sessions left does not try", async () => {
+test("a client without remaining sessions does not connect", async () => {
   const discord = await start({ gateway: { sessionsLeft: 0 } });
   const client = createClient(discord);
   open.push({ close: () => client.destroy() });
   await expect(client.login(discord.token)).rejects.toThrow(/Not enough sessions remaining/);
 });
 
-test("each mistake of a client has its close code", async () => {
+test("each client error has its close code", async () => {
   const discord = await start();
   const good = { token: discord.token, intents: 1, properties: {} };
   expect(await rawClose(discord, { ...good, shard: [2, 2] })).toBe(4010);
@@ -238,7 +238,7 @@ test("each mistake of a client has its close code", async () => {
   expect(await rawClose(discord, { ...resume, session_id: session.sessionId }, { op: 6 })).toBe(4007);
 });
 
-test("a client that says goodbye ends its session, one that just goes may come back", async () => {
+test("a clean close ends the session, an unclean one can resume", async () => {
   const discord = await start();
   const identify = { token: discord.token, intents: 1, properties: {} };
   const resumeAfter = async (code: number) => {
@@ -256,7 +256,7 @@ test("a client that says goodbye ends its session, one that just goes may come b
   expect(await resumeAfter(4000)).toBe("resumed after 1");
 });
 
-test("a second identify within five seconds is turned away where that is enforced", async () => {
+test("a second identify within five seconds is refused where that is enforced", async () => {
   const discord = await start({ gateway: { enforcesConcurrency: true } });
   await join(discord);
   const good = { token: discord.token, intents: 1, properties: {} };

@@ -84,7 +84,7 @@ async function card(): Promise<SeenMessage> {
   return seen;
 }
 
-test("a command comes with its subcommand, options, person, channel and permissions", async () => {
+test("a command has its subcommand, options, person, channel and permissions", async () => {
   await client.application.commands.set(commands as never);
   const options = { what: "hello", whom: discord.ben.id, times: 3 };
   const typed = discord.ann.slash("remora tell", { in: discord.channel, options });
@@ -101,7 +101,7 @@ test("a command comes with its subcommand, options, person, channel and permissi
   expect(discord.channel.messages()).toMatchObject([{ type: 20, content: "told", isEphemeral: false }]);
 });
 
-test("a command works also where the bot sees nothing, and says that it may do nothing there", async () => {
+test("a command works in channels that the bot can't see, and reports no permissions there", async () => {
   discord.channel.permit(discord.bot, { deny: ["ViewChannel"] });
   const interaction = await command();
   expect(interaction.appPermissions.bitfield).toBe(0n);
@@ -109,7 +109,7 @@ test("a command works also where the bot sees nothing, and says that it may do n
   expect(discord.channel.messages()).toMatchObject([{ content: "here all the same" }]);
 });
 
-test("people enter only what is registered and fits", async () => {
+test("people can only enter registered commands with valid options", async () => {
   expect(() => discord.ann.slash("remora status", { in: "dm" })).toThrow("there is no /remora here; there is: nothing");
   await client.application.commands.set(commands as never);
   const tell = (options: Record<string, string | number>) => () =>
@@ -121,7 +121,7 @@ test("people enter only what is registered and fits", async () => {
   expect(() => discord.ann.slash("remora sing", { in: "dm" })).toThrow('there is no "sing"; there is: status, tell');
 });
 
-test("commands of a guild and of all places are kept apart, and keep their ids when written again", async () => {
+test("guild and global commands are separate, and keep their ids when registered again", async () => {
   const first = await client.application.commands.set(commands as never);
   await client.application.commands.set([{ name: "local", description: "Here" }], discord.guild.id);
   const second = await client.application.commands.set(commands as never);
@@ -131,7 +131,7 @@ test("commands of a guild and of all places are kept apart, and keep their ids w
   expect(() => discord.ann.slash("local", { in: "dm" })).toThrow("there is no /local here");
 });
 
-test("a deferred answer shows that it is thinking, and is then the answer without being an edit", async () => {
+test("a deferred response shows a thinking state, and its answer is not marked as edited", async () => {
   const interaction = await command();
   await interaction.deferReply();
   expect(discord.channel.messages()).toMatchObject([{ content: "", isLoading: true }]);
@@ -139,7 +139,7 @@ test("a deferred answer shows that it is thinking, and is then the answer withou
   expect(discord.channel.messages()).toMatchObject([{ content: "done", isLoading: false, isEdited: false }]);
 });
 
-test("what follows a deferred answer at once takes its place", async () => {
+test("the first follow-up replaces a deferred response", async () => {
   const interaction = await command();
   await interaction.deferReply({ flags: MessageFlags.Ephemeral });
   await interaction.followUp({ content: "first" });
@@ -150,7 +150,7 @@ test("what follows a deferred answer at once takes its place", async () => {
   ]);
 });
 
-test("an ephemeral answer is there for one person, and not by REST", async () => {
+test("an ephemeral response is visible to one person, and not through REST", async () => {
   const interaction = await command();
   const heard: string[] = [];
   client.on(Events.MessageCreate, ({ content }) => heard.push(content));
@@ -170,14 +170,14 @@ test("an ephemeral answer is there for one person, and not by REST", async () =>
   expect(heard).toEqual(["for all"]);
 });
 
-test("an answer calls people alone, unless it says otherwise", async () => {
+test("a response only mentions people, unless it says otherwise", async () => {
   const crew = discord.guild.addRole("crew", { isMentionable: true });
   const interaction = await command();
   await interaction.reply(`${discord.ben.mention} ${crew.mention}`);
   expect(discord.channel.messages()[0]?.pings).toEqual({ users: [discord.ben.id], roles: [], everyone: false });
 });
 
-test("an interaction is answered once", async () => {
+test("an interaction can be answered once", async () => {
   const interaction = await command();
   await interaction.reply("one");
   const path = `/interactions/${interaction.id}/${interaction.token}/callback`;
@@ -185,7 +185,7 @@ test("an interaction is answered once", async () => {
   expect(again).toMatchObject({ status: 400, body: { code: 40060 } });
 });
 
-test("an answer that comes after three seconds finds nobody, and the person sees that it failed", async () => {
+test("a response after three seconds is refused, and the person sees a failure", async () => {
   await client.application.commands.set(commands as never);
   const typed = discord.ann.slash("remora status", { in: discord.channel });
   const interaction = await next<ChatInputCommandInteraction>();
@@ -196,7 +196,7 @@ test("an answer that comes after three seconds finds nobody, and the person sees
   await expect(interaction.webhook.send("later")).rejects.toMatchObject({ code: 50027, status: 401 });
 });
 
-test("the token is good for fifteen minutes", async () => {
+test("the token is valid for fifteen minutes", async () => {
   const interaction = await command();
   await interaction.deferReply();
   discord.clock.advance(14 * 60_000);
@@ -205,7 +205,7 @@ test("the token is good for fifteen minutes", async () => {
   await expect(interaction.editReply("too late")).rejects.toMatchObject({ code: 50027 });
 });
 
-test("a click comes with its message; the answer may change it", async () => {
+test("a click has its message, and the response can change it", async () => {
   const message = await card();
   const click = discord.ben.click(message, "Approve");
   const interaction = await next<ButtonInteraction>();
@@ -215,7 +215,7 @@ test("a click comes with its message; the answer may change it", async () => {
   expect(click.reply()).toMatchObject({ id: message.id, content: "Approved by Ben", buttons: [] });
 });
 
-test("a click that is only acknowledged leaves the message, which can be edited later", async () => {
+test("an acknowledged click keeps the message, which can be edited later", async () => {
   const message = await card();
   const click = discord.ben.click(message, "deny");
   const interaction = await next<ButtonInteraction>();
@@ -228,7 +228,7 @@ test("a click that is only acknowledged leaves the message, which can be edited 
   expect(click.replies().map(({ content }) => content)).toEqual(["Denied", "noted"]);
 });
 
-test("what is disabled or not there can't be clicked", async () => {
+test("disabled or missing buttons can't be clicked", async () => {
   const message = await card();
   expect(() => discord.ben.click(message, "Later")).toThrow("is disabled");
   expect(() => discord.ben.click(message, "Cancel")).toThrow('has no "Cancel"; it has: Approve, Deny, Later');
@@ -236,7 +236,7 @@ test("what is disabled or not there can't be clicked", async () => {
   expect(() => discord.ben.click(message, "Approve")).toThrow("Missing Access");
 });
 
-test("a button of an ephemeral message is its reader's", async () => {
+test("only its reader can click an ephemeral message", async () => {
   const interaction = await command();
   const button = new ButtonBuilder().setLabel("Again").setCustomId("again").setStyle(ButtonStyle.Primary);
   const components = [new ActionRowBuilder<ButtonBuilder>().addComponents(button)];
@@ -249,7 +249,7 @@ test("a button of an ephemeral message is its reader's", async () => {
   expect(discord.ann.sees(discord.channel)).toMatchObject([{ content: "done", isEphemeral: true }]);
 });
 
-test("a modal is shown, filled in and handed back, in rows and under labels", async () => {
+test("a modal is shown, filled in and submitted, with rows and labels", async () => {
   const message = await card();
   const click = discord.ben.click(message, "Approve");
   const interaction = await next<ButtonInteraction>();
@@ -278,7 +278,7 @@ test("a modal is shown, filled in and handed back, in rows and under labels", as
   expect(submitted.reply()).toMatchObject({ id: message.id, content: "Edited" });
 });
 
-test("modals past their limits are refused, and no modal answers a modal", async () => {
+test("modals beyond their limits, or in response to a modal, are refused", async () => {
   const message = await card();
   const show = async (data: object) => {
     discord.ben.click(message, "Approve");
@@ -311,7 +311,7 @@ test("modals past their limits are refused, and no modal answers a modal", async
   expect(body.code).toBe(50035);
 });
 
-test("a menu in a modal has its options chosen at first, and hands back those that are chosen then", async () => {
+test("a menu in a modal has default options, and submits the chosen ones", async () => {
   const message = await card();
   const click = discord.ben.click(message, "Approve");
   const interaction = await next<ButtonInteraction>();
@@ -334,7 +334,7 @@ test("a menu in a modal has its options chosen at first, and hands back those th
   }
 });
 
-test("menus in modals past their limits are refused", async () => {
+test("menus in modals beyond their limits are refused", async () => {
   const message = await card();
   const option = (value: string, more: object = {}) => ({ label: value, value, ...more });
   const show = async (more: object) => {
@@ -361,7 +361,7 @@ test("menus in modals past their limits are refused", async () => {
   expect(await show({ min_values: 0, required: false })).toBeUndefined();
 });
 
-test("a choice of people comes with them", async () => {
+test("a user menu submits the chosen people", async () => {
   const row = new ActionRowBuilder<UserSelectMenuBuilder>().addComponents(
     new UserSelectMenuBuilder().setCustomId("who"),
   );
@@ -373,7 +373,7 @@ test("a choice of people comes with them", async () => {
   expect(interaction.users.map(({ username }) => username)).toEqual(["ben"]);
 });
 
-test("a command in a DM has a person and no guild", async () => {
+test("a command in a DM has a user and no guild", async () => {
   await client.application.commands.set(commands as never);
   discord.ann.slash("remora status", { in: "dm" });
   const interaction = await next<ChatInputCommandInteraction>();
@@ -383,7 +383,7 @@ test("a command in a DM has a person and no guild", async () => {
   expect(discord.ann.sees("dm").map(({ id }) => id)).toEqual([resource?.message?.id]);
 });
 
-test("a click while nobody is connected fails", async () => {
+test("a click without a connected client fails", async () => {
   const message = await card();
   await client.destroy();
   const click = discord.ben.click(message, "Approve");

@@ -32,7 +32,7 @@ function problems(answer: ApiAnswer): string[] {
   return walk(answer.body.errors, "");
 }
 
-describe("a message at its limits is taken", () => {
+describe("a message at its limits is accepted", () => {
   test.each<[string, object]>([
     ["2,000 characters", { content: x(2000) }],
     ["10 embeds", { embeds: times(10, () => ({ title: "t" })) }],
@@ -57,7 +57,7 @@ describe("a message at its limits is taken", () => {
   });
 });
 
-describe("a message past its limits is refused where it is wrong", () => {
+describe("a message beyond its limits is refused with the faulty field", () => {
   test.each<[string, object, string[]]>([
     ["2,001 characters", { content: x(2001) }, ["content BASE_TYPE_MAX_LENGTH"]],
     ["11 embeds", { embeds: times(11, () => ({ title: "t" })) }, ["embeds BASE_TYPE_MAX_LENGTH"]],
@@ -139,7 +139,7 @@ describe("a message past its limits is refused where it is wrong", () => {
   });
 });
 
-test("the words of a refusal are Discord's", async () => {
+test("refusals have Discord's texts", async () => {
   expect((await call(discord, "POST", messages, { content: x(2001) })).body).toEqual({
     code: 50035,
     message: "Invalid Form Body",
@@ -147,7 +147,7 @@ test("the words of a refusal are Discord's", async () => {
   });
 });
 
-test("an empty message is none, also by an edit", async () => {
+test("an empty message is refused, even by an edit", async () => {
   for (const body of [{}, { content: "  \n" }, { embeds: [{}] }]) {
     expect((await call(discord, "POST", messages, body)).body.code).toBe(50006);
   }
@@ -155,7 +155,7 @@ test("an empty message is none, also by an edit", async () => {
   expect((await call(discord, "PATCH", `${messages}/${sent.body.id}`, { content: "" })).body.code).toBe(50006);
 });
 
-test("a file may have 10 MiB, a request 25, and a message ten files", async () => {
+test("a file can have 10 MiB, a request 25 MiB, and a message ten files", async () => {
   const form = (sizes: number[]) => {
     const data = new FormData();
     for (const [index, size] of sizes.entries())
@@ -175,7 +175,7 @@ test("a file may have 10 MiB, a request 25, and a message ten files", async () =
   ]);
 });
 
-test("what is not there is unknown by its own code", async () => {
+test("each kind of missing thing has its own code", async () => {
   const nowhere = "1".repeat(18);
   const codes = async (method: string, path: string, body?: object) => {
     const answer = await call(discord, method, path, body);
@@ -194,7 +194,7 @@ test("what is not there is unknown by its own code", async () => {
   expect(await codes("DELETE", "/gateway/bot")).toEqual([405, 0]);
 });
 
-test("a body that is no JSON is refused as such", async () => {
+test("a body that is not JSON is refused", async () => {
   const headers = { authorization: `Bot ${discord.token}`, "content-type": "application/json" };
   const answer = await fetch(`${discord.apiUrl}/v10${messages}`, { method: "POST", headers, body: "{" });
   expect(await answer.json()).toMatchObject({ code: 50109 });
@@ -211,7 +211,7 @@ test("a thread's name has 1 to 100 characters", async () => {
   expect(problems(await call(discord, "POST", threads, odd))).toEqual(["auto_archive_duration BASE_TYPE_CHOICES"]);
 });
 
-describe("commands past their limits are refused", () => {
+describe("commands beyond their limits are refused", () => {
   const command = (more: object) => ({ name: "remora", description: "d", ...more });
   const option = (more: object) => ({ type: 3, name: "o", description: "d", ...more });
   test.each<[string, object[], string[]]>([
@@ -245,7 +245,7 @@ describe("commands past their limits are refused", () => {
   });
 });
 
-test("messages of components alone have their own limits", async () => {
+test("messages with only components have their own limits", async () => {
   const layout = (components: object[], more: object = {}) =>
     call(discord, "POST", messages, { flags: 1 << 15, components, ...more });
   const say = (content: string) => ({ type: 10, content });
@@ -265,7 +265,7 @@ test("messages of components alone have their own limits", async () => {
   expect((await call(discord, "POST", messages, { content: "c", components: [say("t")] })).body.code).toBe(50035);
 });
 
-test("no body, however odd, gets anything but an answer of Discord's kind", async () => {
+test("every body gets a response in Discord's format", async () => {
   const shapes = fc.record(
     {
       content: fc.anything(),

@@ -29,7 +29,7 @@ describe("messages", () => {
     expect(say()).toEqual([]);
   });
 
-  test("a mention counts in channels, not in DMs, and may come before its message", () => {
+  test("a mention event exists in channels, not in DMs, and may precede its message", () => {
     const text = "@Remora hello";
     const types = (deliveries: Delivery[]) => eventsOf(deliveries).map((event) => event.type);
     const saying = { as: slack.ann, text };
@@ -42,7 +42,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("where the app is not, it hears nothing", () => {
+  test("the app gets no events from channels that it is not in", () => {
     const channel = slack.workspace.addChannel({ name: "elsewhere", hasApp: false });
     const said = slack.people.say({ as: slack.ann, in: channel, text: "@Remora hello" });
     expect([
@@ -53,7 +53,7 @@ describe("messages", () => {
     expect(slack.people.join(slack.ben, channel)).toEqual([]);
   });
 
-  test("a reply names its thread, an edit and a deletion what was there before", () => {
+  test("a reply names its thread, and edits and deletions have the earlier message", () => {
     const parent = slack.people.say({ as: slack.ann, in: slack.general, text: "one" });
     const reply = slack.people.say({ as: slack.ben, in: slack.general, thread: parent, text: "two" });
     expect(eventsOf(reply.deliveries)).toMatchObject([{ thread_ts: parent.ts, parent_user_id: slack.ann.id }]);
@@ -77,14 +77,14 @@ describe("messages", () => {
     ]);
   });
 
-  test("a preview of a link is a change that nobody made", () => {
+  test("a link preview is a change without an editor", () => {
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "see https://example.com" });
     const [event] = eventsOf(slack.people.unfurl(said, "https://example.com"));
     expect(event).toMatchObject({ subtype: "message_changed", message: { text: "see <https://example.com>" } });
     expect(event?.message).not.toHaveProperty("edited");
   });
 
-  test("bots and webhooks are told by their ids", () => {
+  test("bots and webhooks are recognized by their ids", () => {
     const bot = slack.workspace.addBot("Deployer");
     const say = (more: object) =>
       eventsOf(slack.people.say({ as: bot, in: slack.general, text: "done", ...more }).deliveries);
@@ -94,7 +94,7 @@ describe("messages", () => {
     expect(webhook?.user).toBeUndefined();
   });
 
-  test("the app hears its own messages, as every app does", async () => {
+  test("the app receives its own messages, like every app", async () => {
     const { client } = createDirectClient(slack);
     const { ts } = await client.chat.postMessage({ channel: slack.general.id, text: "mine" });
     await client.chat.update({ channel: slack.general.id, ts: ts ?? "", text: "changed" });
@@ -104,7 +104,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("people of another organisation carry their own team", () => {
+  test("people of another organisation have their own team", () => {
     const stranger = slack.workspace.addPerson({ name: "Stranger", isStranger: true });
     const shared = slack.workspace.addChannel({ name: "partners", isShared: true, members: [stranger] });
     const [delivery] = slack.people.say({ as: stranger, in: shared, text: "hello" }).deliveries;
@@ -118,8 +118,8 @@ describe("messages", () => {
   });
 });
 
-describe("what else happens", () => {
-  test("joining and leaving, of people and of the app", () => {
+describe("other events", () => {
+  test("people and the app join and leave", () => {
     const cat = slack.workspace.addPerson({ name: "Cat" });
     expect(eventsOf(slack.people.join(cat, slack.general))).toMatchObject([
       { type: "member_joined_channel", user: cat.id, channel: slack.general.id },
@@ -133,7 +133,7 @@ describe("what else happens", () => {
     });
   });
 
-  test("a reaction names its message, an opened home tab its person", () => {
+  test("a reaction names its message, and an opened home tab its person", () => {
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
     expect(eventsOf(slack.people.react(slack.ben, said, "eyes"))).toMatchObject([
       { type: "reaction_added", user: slack.ben.id, reaction: "eyes", item: { ts: said.ts }, item_user: slack.ann.id },
@@ -143,7 +143,7 @@ describe("what else happens", () => {
     ]);
   });
 
-  test("closing a modal is told to the app that asked to know", async () => {
+  test("closing a modal notifies an app that asked for it", async () => {
     const { client } = createDirectClient(slack);
     const open = async (isAsked: boolean) => {
       const { triggerId } = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora" });
@@ -160,7 +160,7 @@ describe("what else happens", () => {
     expect(slack.views.stack(slack.ann)).toEqual([]);
   });
 
-  test("commands come with all that they need", () => {
+  test("commands have all their fields", () => {
     const place = { as: slack.ann, command: "/remora", text: "status now" };
     const { delivery } = slack.interactions.command({ ...place, in: slack.workspace.direct(slack.ann) });
     expect(delivery).toMatchObject({
@@ -170,8 +170,8 @@ describe("what else happens", () => {
   });
 });
 
-describe("what is typed", () => {
-  test("names, channels, groups and addresses become markup, code stays as it is", () => {
+describe("typed text", () => {
+  test("names, channels, groups and addresses become markup, except in code", () => {
     const group = slack.workspace.addGroup("operators", [slack.ann]);
     const say = (text: string) => slack.people.say({ as: slack.ben, in: slack.general, text }).message.text;
     expect(say("@Ann and @operators in #general: @here")).toBe(
@@ -183,7 +183,7 @@ describe("what is typed", () => {
     expect(say("mail@Annika.example")).toBe("mail@Annika.example");
   });
 
-  test("nothing typed gets lost in escaping", () => {
+  test("escaping loses no text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(unescapeText(escapeText(text))).toBe(text);
@@ -212,7 +212,7 @@ describe("effects of markup", () => {
     ["text", inText],
     ["mrkdwn", inSection],
     ["markdown", inMarkdown],
-  ])("mentions form in %s, in code too, and not when they are escaped", async (where, place) => {
+  ])("mentions form in %s, even in code, unless escaped", async (where, place) => {
     const forming = "<!channel> <!here|here> <@U012AB3CD> <#C012AB3CD|x> <!subteam^S012AB3CD> `<!everyone>`";
     expect(await effects(place(forming))).toEqual([
       { type: "broadcast", range: "channel", where },
@@ -229,7 +229,7 @@ describe("effects of markup", () => {
     expect(await effects(inPlain("<!channel> <@U012AB3CD>"))).toEqual([]);
   });
 
-  test("links are seen with the words that hide them, and with their previews", async () => {
+  test("links are visible with their label and their preview", async () => {
     const quiet = { unfurl_links: false, unfurl_media: false };
     const url = "https://evil.example/a";
     expect(await effects({ ...inSection(`<${url}|a friendly page>`), ...quiet })).toEqual([
@@ -247,13 +247,13 @@ describe("effects of markup", () => {
     });
   });
 
-  test("with full parsing bare names form too", async () => {
+  test("with full parsing, bare names become mentions too", async () => {
     expect(await effects({ text: "@channel", parse: "full" })).toEqual([
       { type: "broadcast", range: "channel", where: "text" },
     ]);
   });
 
-  test("all readable text is seen, in the order of the blocks", async () => {
+  test("all readable text is visible, in block order", async () => {
     const { client } = createDirectClient(slack);
     await client.chat.postMessage({
       channel: slack.general.id,

@@ -62,19 +62,19 @@ describe("texts", () => {
     expect(await update("&lt;".repeat(1000))).toMatchObject({ ok: true });
   });
 
-  test("a text-only update takes the blocks away and leaves the metadata", async () => {
+  test("a text-only update removes the blocks and keeps the metadata", async () => {
     const metadata = { event_type: "turn", event_payload: { id: "t1" } };
     const { ts } = await post({ blocks: [section("hello")], metadata });
     await call("chat.update", { channel: slack.general.id, ts, text: "bye" });
     expect(slack.see({ in: slack.general })[0]).toMatchObject({ text: "bye", blocks: [], metadata, isEdited: true });
   });
 
-  test("nothing is no message", async () => {
+  test("an empty message is refused", async () => {
     expect(await post({ text: "" })).toMatchObject({ error: "no_text" });
     expect(await post({ text: "", blocks: [section("hello")] })).toMatchObject({ ok: true });
   });
 
-  test("markdown_text stands alone and holds 12,000 characters", async () => {
+  test("markdown_text can't be combined, and holds 12,000 characters", async () => {
     expect(await post({ markdown_text: "**hello**" })).toMatchObject({ error: "markdown_text_conflict" });
     expect(
       await call("chat.postMessage", { channel: slack.general.id, markdown_text: "a".repeat(12_001) }),
@@ -131,7 +131,7 @@ describe("blocks", () => {
     expect(slack.see({ in: slack.general })).toEqual([]);
   });
 
-  test("what is just within every limit is posted", async () => {
+  test("a message exactly at every limit is posted", async () => {
     const full = button({ text: plain(long(75)), value: long(2000), action_id: long(255) });
     const blocks = [
       section(long(3000)),
@@ -144,7 +144,7 @@ describe("blocks", () => {
     expect(await post({ blocks: Array(50).fill({ type: "divider" }) })).toMatchObject({ ok: true });
   });
 
-  test("all together they hold about 13,200 characters, of markdown 12,000", async () => {
+  test("all blocks together hold about 13,200 characters, of which markdown 12,000", async () => {
     const sections = (count: number) => Array.from({ length: count }, () => section(long(3000)));
     expect(await post({ blocks: sections(4) })).toMatchObject({ ok: true });
     expect(await post({ blocks: sections(5) })).toMatchObject({ error: "msg_blocks_too_long" });
@@ -156,7 +156,7 @@ describe("blocks", () => {
     });
   });
 
-  test("what is no list is no blocks", async () => {
+  test("blocks must be a list", async () => {
     expect(await post({ blocks: "no JSON" })).toMatchObject({ error: "invalid_blocks_format" });
     expect(await post({ blocks: { type: "divider" } })).toMatchObject({ error: "invalid_blocks_format" });
   });
@@ -214,7 +214,7 @@ describe("views", () => {
     expect(await open(view({ blocks: [rich("ä".repeat(42_000))] }))).toMatchObject({ error: "view_too_large" });
   });
 
-  test("checkboxes come back as they were ticked at first, or as the person ticks them; only what is there can be ticked", async () => {
+  test("checkboxes submit their initial or changed state, and only existing ones can be ticked", async () => {
     const [first, second] = [option("0"), option("1")];
     await open(view({ blocks: [{ ...boxes(2, {}, [first, second]), block_id: "b" }] }));
     const [opened] = slack.views.stack(slack.ann);
@@ -235,7 +235,7 @@ describe("views", () => {
     expect(JSON.stringify(await open(rest))).toContain("`submit` is required");
   });
 
-  test("a trigger is good for three seconds, once, and for nothing that was made up", async () => {
+  test("a trigger is valid once, for three seconds, and can't be made up", async () => {
     const { triggerId } = slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora" });
     slack.clock.advance(3000);
     expect(await call("views.open", { trigger_id: triggerId, view: view() })).toMatchObject({ ok: true });
@@ -252,7 +252,7 @@ describe("views", () => {
     });
   });
 
-  test("an update finds its view, and says when another one came before", async () => {
+  test("an update finds its view, and detects a concurrent one", async () => {
     const { view: opened } = (await open(view())) as { view: JsonObject };
     const update = (more: JsonObject) =>
       call("views.update", { view_id: opened.id, view: view(more), hash: opened.hash });
@@ -270,7 +270,7 @@ describe("views", () => {
     expect(slack.views.home(slack.ben)).toBeUndefined();
   });
 
-  test("what a client would not send is not sent", async () => {
+  test("the double sends nothing that a client would not", async () => {
     await open(view({ blocks: [input({ max_length: 5 })] }));
     const [opened] = slack.views.stack(slack.ann);
     if (opened === undefined) throw new Error("no view");
@@ -308,7 +308,7 @@ describe("streams", () => {
     expect(await append(ts, { markdown_text: "more" })).toMatchObject({ error: "message_not_in_streaming_state" });
   });
 
-  test("it ends five minutes after it began, whatever is appended; then it can be rewritten", async () => {
+  test("a stream ends after five minutes, whatever is appended, and can then be updated", async () => {
     const { ts } = await start({ markdown_text: "a" });
     slack.clock.advance(4 * 60_000);
     expect(await append(ts, { markdown_text: "b" })).toMatchObject({ ok: true });
@@ -322,7 +322,7 @@ describe("streams", () => {
     expect(await call("chat.update", { channel: slack.general.id, ts, text: "x" })).toMatchObject({ ok: true });
   });
 
-  test("in a channel it is for somebody, and hangs on a message", async () => {
+  test("in a channel, a stream needs a recipient and a thread", async () => {
     expect(await start({ recipient_user_id: null })).toMatchObject({ error: "missing_recipient_user_id" });
     expect(await start({ recipient_team_id: null })).toMatchObject({ error: "missing_recipient_team_id" });
     expect(await start({ recipient_team_id: "T1" })).toMatchObject({ error: "team_not_found" });
@@ -333,7 +333,7 @@ describe("streams", () => {
     expect(await call("chat.startStream", { channel: dm.id, thread_ts: ts })).toMatchObject({ ok: true });
   });
 
-  test("a call takes 12,000 characters, the message 12,000 bytes", async () => {
+  test("a stream call accepts 12,000 characters, the whole message 12,000 bytes", async () => {
     expect(await start({ markdown_text: "a".repeat(12_001) })).toMatchObject({ error: "msg_too_long" });
     const { ts } = await start({ markdown_text: "a".repeat(11_990) });
     expect(await append(ts, { markdown_text: "ä".repeat(5) })).toMatchObject({ ok: true });
@@ -341,7 +341,7 @@ describe("streams", () => {
     expect(await stop(ts)).toMatchObject({ ok: true });
   });
 
-  test("chunks carry text and task cards, and not beside markdown_text", async () => {
+  test("chunks carry text and task cards, but not together with markdown_text", async () => {
     const task = { type: "task_update", id: "1", title: "Looking", status: "in_progress" };
     const { ts } = await start({ chunks: [task] });
     await append(ts, {
@@ -355,7 +355,7 @@ describe("streams", () => {
     expect(await append(ts, { chunks: [{ type: "song" }] })).toMatchObject({ error: "invalid_chunks" });
   });
 
-  test("a person may stop it, and nothing more is taken", async () => {
+  test("after a person stops a stream, nothing more is accepted", async () => {
     const { ts } = await start({ markdown_text: "a" });
     const [changed, stopped] = slack.people.stopStream(slack.ann, { ts: String(ts), channel: slack.general });
     expect(changed?.payload.event).toMatchObject({ subtype: "message_changed" });

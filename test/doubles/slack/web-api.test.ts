@@ -26,7 +26,7 @@ function botToken() {
 }
 
 describe("tokens and scopes", () => {
-  test("auth.test says who the app is and what it may", async () => {
+  test("auth.test returns the app's identity and scopes", async () => {
     const answer = await call("auth.test");
     expect(answer).toMatchObject({ ok: true, user_id: slack.workspace.app.id, bot_id: slack.workspace.app.botId });
     expect(answer.response_metadata).toMatchObject({ scopes: botToken().scopes });
@@ -51,14 +51,14 @@ describe("tokens and scopes", () => {
     expect(await call("chat.sing")).toMatchObject({ error: "unknown_method" });
   });
 
-  test("a token may be revoked and its account be switched off", async () => {
+  test("tokens can be revoked and accounts deactivated", async () => {
     botToken().state = "revoked";
     expect(await post()).toMatchObject({ error: "token_revoked" });
     botToken().state = "inactive";
     expect(await post()).toMatchObject({ error: "account_inactive" });
   });
 
-  test("a missing scope is named beside those there are", async () => {
+  test("a missing scope is named together with the existing ones", async () => {
     botToken().scopes = ["chat:write", "channels:history"];
     expect(await call("users.info", { user: slack.ann.id })).toMatchObject({
       ok: false,
@@ -80,7 +80,7 @@ describe("tokens and scopes", () => {
     expect(say()).toEqual([]);
   });
 
-  test("JSON bodies are read as forms are", async () => {
+  test("JSON bodies are read like forms", async () => {
     const send = async (body: string) => {
       const headers = { "content-type": "application/json", authorization: `Bearer ${slack.botToken}` };
       return await (await fetch(`${slack.apiUrl}chat.postMessage`, { method: "POST", headers, body })).json();
@@ -92,8 +92,8 @@ describe("tokens and scopes", () => {
   });
 });
 
-describe("whatever is sent", () => {
-  test("every method answers as Slack does: ok, or an error with a name", async () => {
+describe("any input", () => {
+  test("every method returns ok or a named error", async () => {
     slack.limits.isEnforced = false;
     const { ts } = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
     const names = [
@@ -163,7 +163,7 @@ describe("whatever is sent", () => {
 });
 
 describe("rates and failures", () => {
-  test("one message a second and channel, after a short burst; then 429 says how long", async () => {
+  test("after a short burst, one message per second and channel is allowed; a 429 says how long to wait", async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => post()));
     expect(answers.every((answer) => answer.ok === true)).toBe(true);
     await expect(post()).rejects.toMatchObject({ retryAfter: 1 });
@@ -173,7 +173,7 @@ describe("rates and failures", () => {
     expect(await post()).toMatchObject({ ok: true });
   });
 
-  test("updates are fifty a minute", async () => {
+  test("fifty updates per minute are allowed", async () => {
     const { ts } = await post();
     const update = () => call("chat.update", { channel: slack.general.id, ts, text: "again" });
     for (let count = 0; count < 50; count += 1) expect(await update()).toMatchObject({ ok: true });
@@ -182,13 +182,13 @@ describe("rates and failures", () => {
     expect(await update()).toMatchObject({ ok: true });
   });
 
-  test("a rate may be set", async () => {
+  test("rates can be set", async () => {
     slack.limits.rates["users.info"] = { perMinute: 6, burst: 1 };
     expect(await call("users.info", { user: slack.ann.id })).toMatchObject({ ok: true });
     await expect(call("users.info", { user: slack.ann.id })).rejects.toMatchObject({ retryAfter: 10 });
   });
 
-  test("any method fails on request, once, in order", async () => {
+  test("any method can be made to fail once, in order", async () => {
     slack.failNext("chat.postMessage", { type: "error", error: "fatal_error" }, { type: "http", status: 503 });
     slack.failNext("chat.postMessage", { type: "rate-limit", retryAfterSeconds: 30 }, { type: "cut" });
     expect(await post()).toMatchObject({ error: "fatal_error" });
@@ -199,7 +199,7 @@ describe("rates and failures", () => {
     expect(await post()).toMatchObject({ ok: true });
   });
 
-  test("a connection may break after the work is done, and an answer may come late", async () => {
+  test("a connection can break after the work is done, and a response can be late", async () => {
     slack.failNext("chat.postMessage", { type: "cut", after: true });
     await expect(post()).rejects.toThrow("A request error occurred");
     expect(slack.see({ in: slack.general })).toHaveLength(1);
@@ -212,7 +212,7 @@ describe("rates and failures", () => {
   });
 });
 
-describe("where the app may post", () => {
+describe("where the app can post", () => {
   test.each([
     ["is_archived", { isArchived: true }],
     ["restricted_action", { isReadOnly: true }],
@@ -223,7 +223,7 @@ describe("where the app may post", () => {
     expect(await post({ channel: channel.id })).toMatchObject({ error });
   });
 
-  test("other people's messages are not the app's to change", async () => {
+  test("the app can't change other people's messages", async () => {
     const { ts } = slack.people.say({ as: slack.ann, in: slack.general, text: "mine" });
     const place = { channel: slack.general.id, ts };
     expect(await call("chat.update", { ...place, text: "x" })).toMatchObject({ error: "cant_update_message" });
@@ -231,7 +231,7 @@ describe("where the app may post", () => {
     expect(await call("chat.delete", { ...place, ts: "1.000001" })).toMatchObject({ error: "message_not_found" });
   });
 
-  test("an ephemeral message is for one member, and in no history", async () => {
+  test("an ephemeral message is visible to one member, and in no history", async () => {
     const ephemeral = (user: string) =>
       call("chat.postEphemeral", { channel: slack.general.id, user, text: "between us" });
     expect(await ephemeral(slack.ann.id)).toMatchObject({ ok: true });
@@ -257,7 +257,7 @@ describe("where the app may post", () => {
 describe("response URLs", () => {
   const respond = (url: string, body: object) => fetch(url, { method: "POST", body: JSON.stringify(body) });
 
-  test("a click's URL replaces or deletes the message, five times and for half an hour", async () => {
+  test("a click's URL replaces or deletes the message, five times within half an hour", async () => {
     const element = { type: "button", action_id: "go", text: { type: "plain_text", text: "Go" } };
     const { ts } = await post({ blocks: [{ type: "actions", elements: [element] }] });
     const on = { channel: slack.general, ts: String(ts) };
@@ -274,7 +274,7 @@ describe("response URLs", () => {
     expect(await (await respond(late.responseUrl, { text: "late" })).json()).toMatchObject({ error: "expired_url" });
   });
 
-  test("a button that is gone can still be clicked by a client that lies; one that never was can't be found", async () => {
+  test("a forged client can click a removed button, but not one that never existed", async () => {
     const { ts } = await post();
     const on = { channel: slack.general, ts: String(ts) };
     expect(() => slack.interactions.click({ as: slack.ann, on, button: "Go" })).toThrow("no button Go");
@@ -284,7 +284,7 @@ describe("response URLs", () => {
 });
 
 describe("history", () => {
-  test("pages by cursor hold every message once, newest first, whatever the page size", async () => {
+  test("paging returns every message once, newest first, for any page size", async () => {
     slack.limits.isEnforced = false;
     const said = Array.from(
       { length: 23 },
@@ -308,7 +308,7 @@ describe("history", () => {
     );
   });
 
-  test("oldest and latest leave their ends out, unless they are inclusive", async () => {
+  test("oldest and latest are exclusive unless set to inclusive", async () => {
     const [a, b, c] = ["a", "b", "c"].map((text) => slack.people.say({ as: slack.ann, in: slack.general, text }).ts);
     const ask = async (args: JsonObject) => {
       const answer = await call("conversations.history", { channel: slack.general.id, ...args });
@@ -322,7 +322,7 @@ describe("history", () => {
     });
   });
 
-  test("replies stand in their thread, and metadata where it is asked for", async () => {
+  test("replies are in their thread, and metadata is returned on request", async () => {
     const parent = slack.people.say({ as: slack.ann, in: slack.general, text: "parent" });
     const metadata = { event_type: "turn", event_payload: { id: "t1" } };
     const reply = await post({ thread_ts: parent.ts, metadata });
@@ -341,7 +341,7 @@ describe("history", () => {
     });
   });
 
-  test("members and channels are listed by pages too", async () => {
+  test("members and channels are paged too", async () => {
     slack.workspace.addChannel({ name: "old", isArchived: true });
     const listed = await call("conversations.list", { types: "public_channel", exclude_archived: true });
     expect(listed.channels).toMatchObject([{ name: "general", is_member: true, num_members: 3 }]);
@@ -353,7 +353,7 @@ describe("history", () => {
 });
 
 describe("people", () => {
-  test("guests, strangers, bots and the departed are told apart", async () => {
+  test("guests, external people, bots and former members are distinguishable", async () => {
     const guest = slack.workspace.addPerson({ name: "Guest", isSingleChannelGuest: true });
     const stranger = slack.workspace.addPerson({ name: "Stranger", isStranger: true });
     const gone = slack.workspace.addPerson({ name: "Gone", isDeleted: true });
@@ -377,7 +377,7 @@ describe("people", () => {
     expect(await call("usergroups.users.list", { usergroup: "S1" })).toMatchObject({ error: "no_such_subteam" });
   });
 
-  test("reactions are added once", async () => {
+  test("a reaction can be added once", async () => {
     const { ts } = slack.people.say({ as: slack.ann, in: slack.general, text: "hello" });
     const add = (name: string) => call("reactions.add", { channel: slack.general.id, timestamp: ts, name });
     expect(await add("eyes")).toMatchObject({ ok: true });
@@ -388,7 +388,7 @@ describe("people", () => {
 });
 
 describe("files", () => {
-  test("an upload goes up in three steps and is seen with its content", async () => {
+  test("an upload takes three steps and is visible with its content", async () => {
     const { client } = createDirectClient(slack);
     const parent = slack.people.say({ as: slack.ann, in: slack.general, text: "the log, please" });
     await client.files.uploadV2({
@@ -402,7 +402,7 @@ describe("files", () => {
     expect(shared).toMatchObject({ text: "here", files: [{ name: "log.txt", content: "all is well" }] });
   });
 
-  test("an upload that stays away, is too short, or comes twice is no file", async () => {
+  test("a missing, truncated or repeated upload is not a file", async () => {
     const { upload_url, file_id } = await call("files.getUploadURLExternal", { filename: "a.txt", length: 3 });
     const complete = () =>
       call("files.completeUploadExternal", { files: [{ id: file_id }], channel_id: slack.general.id });
