@@ -1,4 +1,4 @@
-/** An audit that is kept in memory, and that a test may let fail. */
+/** An audit log in memory that a test can make fail. */
 import type { Audit, AuditName } from "../../src/ports/audit.ts";
 
 export interface RecordedAudit extends Audit {

@@ -17,7 +17,7 @@ const problem = existsSync(executablePath)
 /** Why browser suites are skipped; undefined when they must run. */
 export const missingBrowser = process.env.CI === "true" ? undefined : problem;
 
-/** Appended to a suite's name, so that the reason stands in the report. */
+/** Appended to a suite's name, so the report shows the reason. */
 export const browserNote = missingBrowser === undefined ? "" : ` (skipped: ${missingBrowser})`;
 
 export async function launchBrowser(): Promise<Browser> {

@@ -43,7 +43,7 @@ export async function startCallingModel(): Promise<CallingModel> {
   };
 }
 
-/** How many steps of the turn are done is told by the results that stand behind its message. */
+/** The number of results after the turn's message is the number of finished steps. */
 function answer(response: ServerResponse, { messages }: z.infer<typeof request>): void {
   const contents = messages.map(({ role, content }) => ({
     role,

@@ -1,4 +1,4 @@
-/** A person at the local page, without the page: says, clicks and watches over the same HTTP API. */
+/** A person on the local page, without a browser: writes, clicks and watches over the same HTTP API. */
 
 import type { StoredMessage } from "../../src/platforms/local/chat-message.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../src/ports/message.ts";
@@ -17,13 +17,13 @@ export interface ChatClient {
   say(text: string, place?: Place): Promise<SeenMessage>;
   command(name: string, rest?: string, place?: Place): Promise<SeenMessage>;
   click(card: SeenMessage, choice: AnswerChoice, more?: object): Promise<AnswerReceipt>;
-  /** Resolves with the first message that fits, seen already or still to come. */
+  /** Resolves with the first matching message, past or future. */
   waitFor(fits: (message: SeenMessage) => boolean): Promise<SeenMessage>;
-  /** The agent's finished answer to what was said. */
+  /** The agent's finished answer to the message. */
   answerTo(said: SeenMessage): Promise<SeenMessage>;
-  /** The open card that came of what was said. */
+  /** The open card for the message. */
   cardFor(said: SeenMessage): Promise<SeenMessage>;
-  /** The card about changes below the answer to what was said, open or decided. */
+  /** The card about changes below the message's answer, open or decided. */
   changesFor(said: SeenMessage): Promise<SeenMessage>;
   request(method: string, path: string, body?: object): Promise<Response>;
   close(): void;
@@ -118,7 +118,7 @@ export async function createChatClient(url: string, token: string, person = "ann
     close: () => ended.abort(),
   };
 
-  /** A text above a card is no final answer, unless the card is about what the turn has changed. */
+  /** Text above a card is not the final answer, unless the card is about the turn's changes. */
   function hasCardAfter(message: SeenMessage): boolean {
     return [...seen.values()].some(
       (other) =>

@@ -1,4 +1,4 @@
-/** The Discord double under the real client: messages, threads, people, what is seen and who is called. */
+/** The Discord double with the real client: messages, threads, people, visibility and pings. */
 import {
   type Client,
   Events,

@@ -1,14 +1,14 @@
-/** The tools of the test servers, over the real server library: well-behaved ones, and ones that do what servers do at their worst. */
+/** The tools of the test servers, with the real server library: well-behaved and badly behaved ones. */
 import { appendFileSync } from "node:fs";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
 export interface TestServerOptions {
-  /** So many tools `tool-1`, `tool-2`, … instead of the usual ones. */
+  /** This many tools `tool-1`, `tool-2`, … instead of the usual ones. */
   count?: number;
   /** A file that gets a line for every call. */
   calls?: string;
-  /** Entries of the list that no library would let through, beside the usual ones. */
+  /** Extra list entries that no library would accept. */
   odd?: unknown[];
   /** Tools of these names besides. */
   more?: string[];

@@ -33,7 +33,7 @@ export interface ModelDouble {
   /** For `ANTHROPIC_BASE_URL` and `OLLAMA_HOST`; with `/v1` for `OPENAI_BASE_URL`. */
   url: string;
   requests: ModelRequestSeen[];
-  /** Faults are used up in order, one a request. */
+  /** Faults are used in order, one per request. */
   failNext(...faults: Fault[]): void;
   /** Requests whose connection the client has closed before the answer was complete. */
   abandoned(): number;

@@ -26,7 +26,7 @@ const problem = (process.env.PATH ?? "").split(delimiter).some((folder) => exist
 /** Why Redis suites are skipped; undefined when they must run. */
 export const missingRedis = process.env.CI === "true" ? undefined : problem;
 
-/** Appended to a suite's name, so that the reason stands in the report. */
+/** Appended to a suite's name, so the report shows the reason. */
 export const redisNote = missingRedis === undefined ? "" : ` (skipped: ${missingRedis})`;
 
 export interface RedisServerOptions {
@@ -46,15 +46,15 @@ export interface RedisServer {
   /** Of the process that runs now, or ran last. */
   pid: number;
   isRunning: boolean;
-  /** For tests; reconnects by itself, for ever. */
+  /** For tests. Always reconnects. */
   client: Redis;
   /** What the server has printed, over all its starts. */
   output(): string;
   /** On the same port and data. Resolves once it answers. */
   start(): Promise<void>;
-  /** SIGTERM, and resolves when the process is gone. The data stays. */
+  /** SIGTERM. Resolves when the process has ended. The data stays. */
   stop(): Promise<void>;
-  /** SIGKILL, and resolves when the process is gone. The data stays. */
+  /** SIGKILL. Resolves when the process has ended. The data stays. */
   kill(): Promise<void>;
   /** Ends everything and removes the data. */
   dispose(): Promise<void>;
@@ -182,7 +182,7 @@ async function untilReady(child: ChildProcess, port: number, printed: () => stri
   });
 }
 
-/** Rejects when it has not come true within 15 s. */
+/** Rejects after 15 s. */
 export async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
   const latest = Date.now() + startTimeoutMs;
   while (!(await isTrue())) {
@@ -209,7 +209,7 @@ function hasExited(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
 }
 
-/** Resolves when the process is gone, or could not be started. */
+/** Resolves when the process has ended, or could not be started. */
 function exitOf(child: ChildProcess): Promise<void> {
   if (hasExited(child)) return Promise.resolve();
   return new Promise((done) => {

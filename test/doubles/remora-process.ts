@@ -1,4 +1,4 @@
-/** The real process as a child: its own workspace and data in a temporary folder, a free port, no models but those given. */
+/** The real process as a child, with its own workspace and data, a free port, and only the given models. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ export interface RemoraProcess {
   stdout(): string;
   stderr(): string;
   pid: number;
-  /** Resolves with the exit code when it ends by whatever cause; null: by a signal. */
+  /** Resolves with the exit code when the process ends; null: by a signal. */
   exited: Promise<number | null>;
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
@@ -21,7 +21,7 @@ export interface RemoraProcess {
   kill(): Promise<void>;
 }
 
-/** Survives the process, so that another one can go on. */
+/** Survives the process, so another one can continue. */
 export interface RemoraHome {
   workspace: string;
   data: string;
@@ -85,7 +85,7 @@ export async function startRemora(
   };
 }
 
-/** Of `npm start`, so that what is tested and measured is what people run. */
+/** The options of `npm start`, so tests and benchmarks run what people run. */
 async function startArguments(): Promise<string[]> {
   const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as {
     scripts: { start: string };

@@ -385,7 +385,7 @@ describe("sockets", () => {
     expect(slack.sockets.count()).toBe(10);
   });
 
-  /** A socket by hand, its frames in the order in which they came. */
+  /** A raw socket with its frames in order. */
   async function openByHand() {
     const url = String((await createDirectClient(slack, slack.appToken).call("apps.connections.open")).url);
     const socket = new WebSocket(url);

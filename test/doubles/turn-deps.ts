@@ -50,7 +50,7 @@ export interface StageDoubleOptions {
   reply?: RecordingReply;
 }
 
-/** Puts the turn into the ledger as running, as the conversations do before they run it. */
+/** Writes the turn to the ledger as running, as the conversations do before they run it. */
 export async function keepTurn(ledger: Ledger, turn: TurnRecord): Promise<TurnRecord> {
   await ledger.create("turn", turn.id, { state: "running", body: turn, group: turn.conversationId });
   return turn;

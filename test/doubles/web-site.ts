@@ -1,4 +1,4 @@
-/** A web site on loopback: paths with what they answer, and what was asked of it. */
+/** A web site on loopback: paths with their responses, and the requests so far. */
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,4 +1,4 @@
-/** Refusals as Discord words them: status, code, message and, for forms, a tree with every field that is wrong. */
+/** Refusals with Discord's texts: status, code, message and, for forms, a tree of faulty fields. */
 
 type FormLeaf = { _errors: { code: string; message: string }[] };
 type FormTree = { [key: string]: FormTree } | FormLeaf;
@@ -77,7 +77,7 @@ export function refusal(name: keyof typeof known): ApiError {
 /** Where a wrong value is: keys and indexes from the root of the body. */
 export type FieldPath = (string | number)[];
 
-/** Gathers what is wrong with a form and refuses it whole, as Discord does: all fields at once. */
+/** Collects all errors of a form and refuses it as a whole, like Discord. */
 export interface Form {
   wrong(path: FieldPath, code: string, message: string): void;
   check(): void;

@@ -1,4 +1,4 @@
-/** The real discord.js client on a double, and plain requests where a client would not send what is tested. */
+/** The real discord.js client on a double, and plain requests for what a client would not send. */
 import { Client, type ClientOptions, GatewayIntentBits, Partials } from "discord.js";
 import type { DiscordDouble } from "./double.ts";
 

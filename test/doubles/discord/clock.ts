@@ -1,8 +1,8 @@
-/** The service's clock, which tests may push forward, and the ids that are made of it. */
+/** The service's clock, which tests can advance, and ids derived from it. */
 
 export interface Clock {
   now(): number;
-  /** Everything that expires by the service's clock is this much older: deadlines, tokens, links, rate limits. */
+  /** Ages everything that expires by the service's clock: deadlines, tokens, links, rate limits. */
   advance(milliseconds: number): void;
 }
 
@@ -20,7 +20,7 @@ export function createClock(now: () => number = Date.now): Clock {
 /** 2015-01-01, where Discord's time begins. */
 const epoch = 1_420_070_400_000n;
 
-/** Ids that grow: the millisecond in the upper 42 bits, a counter below; never the same one twice. */
+/** Growing unique ids: the millisecond in the upper 42 bits, a counter below. */
 export function createSnowflakes(clock: Clock): () => string {
   let last = 0n;
   return () => {

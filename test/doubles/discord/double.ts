@@ -92,7 +92,7 @@ export interface DiscordDouble {
   commands(guild?: Ref): APIApplicationCommand[];
   fail(rule: FaultRule, fault: Fault): InjectedFault;
   until: Waits["until"];
-  /** The old token is void; what is connected stays connected until it is cut. */
+  /** Invalidates the old token; connections stay open until cut. */
   resetToken(): string;
   stop(): Promise<void>;
 }
@@ -215,7 +215,7 @@ async function answer(
   }
 }
 
-/** The last requests, for whoever waited in vain. */
+/** The last requests, for the error of a failed wait. */
 function describe(requests: LoggedRequest[]): string {
   const lines = requests.slice(-10).map(({ method, path, status, code }) => {
     return `  ${method} ${path} → ${status ?? "no answer"}${code === undefined ? "" : ` (${code})`}`;

@@ -1,4 +1,4 @@
-/** Messages are changed and taken away here, by people and by the application alike. */
+/** Messages are edited and deleted here, by people and by the application. */
 import { MessageFlags, PermissionFlagsBits } from "discord.js";
 import { refusal, wrongField } from "./api-error.ts";
 import { announceDeletion, announceMessage } from "./events.ts";
@@ -52,7 +52,7 @@ export function editWithDraft(
   return message;
 }
 
-/** A message with text or embeds becomes one of components alone only when the same edit empties them. */
+/** An edit can switch a message to components only if it also empties its text and embeds. */
 function isBecomingLayout(message: MessageRecord, draft: MessageDraft): boolean {
   if (((draft.flags ?? 0) & MessageFlags.IsComponentsV2) === 0) return false;
   return (draft.content ?? message.content) !== "" || (draft.embeds ?? message.embeds).length > 0;
@@ -100,7 +100,7 @@ function editedAttachments(world: World, message: MessageRecord, draft: MessageD
   return [...kept, ...newAttachments(world, draft, message.onlyFor !== undefined)];
 }
 
-/** Takes messages away; nobody who answers or lists finds them afterwards. */
+/** Deletes messages; replies and lists no longer find them. */
 export function removeMessages(world: World, channel: ChannelRecord, ids: string[]): void {
   const gone = ids.filter((id) => channel.messages.has(id));
   const visible = gone.filter((id) => channel.messages.get(id)?.onlyFor === undefined);

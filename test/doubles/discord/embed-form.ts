@@ -7,7 +7,7 @@ const webSchemes = ["http", "https"];
 const pictureSchemes = [...webSchemes, "attachment"];
 const maxTotal = 6000;
 
-/** The embeds as they are kept; those that would show nothing are left out. */
+/** The stored embeds, without empty ones. */
 export function readEmbeds(form: Form, value: unknown, path: FieldPath): APIEmbed[] {
   const embeds = list(form, value, path, 10).flatMap((one, index) => {
     const fields = fieldsOf(form, one, [...path, index]);

@@ -145,7 +145,7 @@ export function announceThread(
   world.publish({ type, intents: Intents.Guilds, guildId, channelId: id, payload: () => payload });
 }
 
-/** The bot sees a channel from now on, and hears which threads are in it. */
+/** Gives the bot access to a channel, and sends its threads. */
 export function announceThreadList(world: World, channel: ChannelRecord): void {
   const active = threadsOf(world, channel.id).filter(({ thread }) => !thread.isArchived);
   const payload = { guild_id: channel.guildId, channel_ids: [channel.id], ...threadList(world, active) };

@@ -1,4 +1,4 @@
-/** Rate limits and bad days: what is waited for, what breaks, and what has happened nevertheless. */
+/** Rate limits and faults: waits, broken connections, and requests that took effect anyway. */
 import { type Client, DiscordAPIError, type TextChannel } from "discord.js";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { call, connect } from "./client.ts";

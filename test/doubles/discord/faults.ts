@@ -1,8 +1,8 @@
-/** Bad days on request: answers that are not the real ones, connections that break, waits. */
+/** Faults on request: wrong responses, broken connections, delays. */
 import type { LoggedRequest } from "./request-log.ts";
 
 export type Fault =
-  /** Another answer; with `isDone` the request takes effect all the same. */
+  /** Another response; with `isDone`, the request still takes effect. */
   | { type: "answer"; status: number; body?: unknown; headers?: Record<string, string>; isDone?: boolean }
   /** 429 as from the service; without `scope` the route's own. The header is in whole seconds, so clients wait at least one. */
   | { type: "rate-limit"; retryAfterSeconds: number; scope?: "user" | "global" | "shared" }
@@ -11,7 +11,7 @@ export type Fault =
    * `isReset` torn down, which clients tell apart: discord.js tries again by itself only after a reset.
    */
   | { type: "cut"; when: "before" | "during"; isReset?: boolean }
-  /** The answer comes this much later, what was asked for is done at once. */
+  /** Delays the response; the request takes effect at once. */
   | { type: "delay"; milliseconds: number }
   /** No answer ever, and nothing done. */
   | { type: "hang" };
@@ -37,7 +37,7 @@ export interface InjectedFault {
 
 export interface Faults {
   inject(rule: FaultRule, fault: Fault): InjectedFault;
-  /** The fault for this request, used up by one. */
+  /** Takes the next fault for this request. */
   take(request: LoggedRequest): Fault | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Reads the fields of a body as Discord does, and notes on the form what is wrong with them, in Discord's words. */
+/** Reads a body's fields like Discord, and collects errors with Discord's texts. */
 import type { FieldPath, Form } from "./api-error.ts";
 
 export type Fields = Record<string, unknown>;
@@ -22,7 +22,7 @@ export function fieldsOf(form: Form, value: unknown, path: FieldPath): Fields | 
   return undefined;
 }
 
-/** Text; Discord takes numbers for text too. `min` above 0 makes it required. */
+/** Text; Discord also accepts numbers. `min` above 0 makes it required. */
 export function text(
   form: Form,
   value: unknown,

@@ -6,7 +6,7 @@ export function frame(socket: WebSocket, payload: object): void {
   socket.send(JSON.stringify({ t: null, s: null, ...payload }));
 }
 
-/** A client's payload; undefined for what is none. */
+/** A client's payload; undefined if invalid. */
 export function parse(text: string): { op: number; d: Fields } | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -18,7 +18,7 @@ const knownIntents = Object.values(GatewayIntentBits)
   .filter((bit) => typeof bit === "number")
   .reduce((sum, bit) => sum | bit, 0);
 
-/** Shard and intents of an identify, or the close code that it gets. */
+/** Shard and intents of an identify, or its close code. */
 export type Identify =
   | { isAllowed: true; shard: [number, number]; intents: number }
   | { isAllowed: false; shard: [number, number]; intents: number; code: number; reason: string };

@@ -1,4 +1,4 @@
-/** The gateway under the real client: intents, resuming, silence, sessions, shards, and who is not let in. */
+/** The gateway with the real client: intents, resuming, silence, sessions, shards and refusals. */
 import { type Client, Events, GatewayIntentBits as Intents, type Message, Status } from "discord.js";
 import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";

@@ -18,14 +18,14 @@ export interface GatewaySettings {
   maxConcurrency: number;
   /** Off, so that tests may start a client again at once; on: a second identify within five seconds gets op 9. */
   enforcesConcurrency: boolean;
-  /** Identifies left today; at 0 every session ends and the token is void. */
+  /** Identifies left today; at 0, every session ends and the token is invalid. */
   sessionsLeft: number;
   recommendedShards: number;
   /** Fewer shards than this are refused with 4011. */
   requiredShards: number;
 }
 
-/** An identify or a resume, and what came of it: `ready`, `resumed after 12`, `closed 4014`, `invalid session`. */
+/** An identify or resume with its result: `ready`, `resumed after 12`, `closed 4014`, `invalid session`. */
 export interface GatewayAttempt {
   type: "identify" | "resume";
   shard?: [id: number, count: number];
@@ -41,20 +41,20 @@ export interface Gateway {
   attempts: GatewayAttempt[];
   /** Sessions whose client is connected now. */
   connected(): { shard: [id: number, count: number]; intents: number }[];
-  /** The TCP connections break without a word. */
+  /** The TCP connections break without a close frame. */
   cut(): void;
   close(code: number, reason?: string): void;
-  /** Op 7: the client is to come back and resume. */
+  /** Op 7: asks the client to reconnect and resume. */
   requestReconnect(): void;
   /** Op 9. */
   invalidate(isResumable: boolean): void;
-  /** Sessions are forgotten: who comes back to resume gets op 9 and has to identify. */
+  /** Drops all sessions: a resuming client gets op 9 and must identify. */
   forgetSessions(): void;
-  /** Every connected session gets its last event of this type about this id once more. */
+  /** Repeats the last event of this type and id to every connected session. */
   repeat(type: string, id: string): void;
-  /** Every connected session gets this event, whatever is in it or missing from it. */
+  /** Sends this event unchecked to every connected session. */
   send(type: string, data: unknown): void;
-  /** Connections stay open and nothing comes over them any more. */
+  /** Connections stay open but silent. */
   silence(): void;
   /** Nobody gets in until `allow`. */
   refuse(): void;
@@ -73,7 +73,7 @@ interface Connection {
 const commandsPerMinute = 120;
 const maxPayload = 4096;
 const identifyWindowMs = 5000;
-/** Milliseconds beside the two intervals after which a client that sends no heartbeats is given up. */
+/** Milliseconds, besides two intervals, after which a client without heartbeats is dropped. */
 const tolerance = 1000;
 
 export function createGateway(world: World, server: Server, settings: GatewaySettings): Gateway {

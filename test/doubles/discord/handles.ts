@@ -1,4 +1,4 @@
-/** How tests point to things: by what an action gave them, or by id. */
+/** References of tests: an action's result, or an id. */
 import type { ChannelRecord, MessageRecord, World } from "./world.ts";
 
 export interface MessageRef {

@@ -1,4 +1,4 @@
-/** Interactions under the real client: commands, buttons, menus, modals, deadlines, and who sees the answers. */
+/** Interactions with the real client: commands, buttons, menus, modals, deadlines, and visibility of responses. */
 import {
   ActionRowBuilder,
   ButtonBuilder,

@@ -46,7 +46,7 @@ function callbackTypes(interaction: InteractionRecord): readonly number[] {
   return [message, deferredMessage, ...updates, ...(interaction.type === 5 ? [] : [modal])];
 }
 
-/** Takes the first answer; the message that is shown for it, where there is one. */
+/** Accepts the first response; returns its message, if any. */
 export function answerInteraction(
   world: World,
   interaction: InteractionRecord,
@@ -145,7 +145,7 @@ function defer(world: World, interaction: InteractionRecord, flags: number): Mes
   });
 }
 
-/** Another message after the answer; the first one after a deferred answer takes its place. */
+/** A follow-up message; the first one after a deferred response replaces it. */
 export function followUp(
   world: World,
   interaction: InteractionRecord,

@@ -33,7 +33,7 @@ export function readLayout(form: Form, value: unknown, path: FieldPath): APIMess
   return parts as APIMessageTopLevelComponent[];
 }
 
-/** The texts of components, where the mentions of such a message stand. */
+/** The texts of components, which hold such a message's mentions. */
 export function textsIn(components: unknown[]): string[] {
   return components.flatMap(flatten).flatMap(({ type, content }) => (type === 10 ? [String(content)] : []));
 }

@@ -1,4 +1,4 @@
-/** Finds records, and refuses in Discord's words what is not there. */
+/** Finds records, and refuses missing ones with Discord's errors. */
 import { refusal } from "./api-error.ts";
 import type {
   ChannelRecord,
@@ -35,7 +35,7 @@ export function channelOf(world: World, id: string): ChannelRecord {
   return channel;
 }
 
-/** A message that anybody but its one reader can find. */
+/** A message that is not ephemeral. */
 export function messageOf(channel: ChannelRecord, id: string): MessageRecord {
   const message = channel.messages.get(id);
   if (message === undefined || message.onlyFor !== undefined) throw refusal("unknownMessage");

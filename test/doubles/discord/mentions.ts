@@ -15,7 +15,7 @@ export function defaultMentions(isInteraction: boolean): AllowedMentions {
   return { parse: isInteraction ? ["users"] : ["users", "roles", "everyone"], users: [], roles: [], repliedUser: true };
 }
 
-/** Code is shown as it is: neither mentions nor links in it do anything. */
+/** Code is literal: mentions and links in it have no effect. */
 function withoutCode(text: string): string {
   return text.replace(/```[\s\S]*?```/g, " ").replace(/(`{1,2})(?!`)[\s\S]*?[^`]\1(?!`)/g, " ");
 }
@@ -49,7 +49,7 @@ export function mentionsOf(
   };
 }
 
-/** Of those named, the ones who are really notified: they see the channel, and nobody calls themselves. */
+/** The named people who are really notified: they can see the channel and are not the author. */
 export function pingsOf(world: World, channel: ChannelRecord, authorId: string, mentions: Pings): Pings {
   const notified = mentions.users.filter(
     (id) => id !== authorId && can(world, id, channel, PermissionFlagsBits.ViewChannel),
@@ -57,7 +57,7 @@ export function pingsOf(world: World, channel: ChannelRecord, authorId: string, 
   return { ...mentions, users: notified };
 }
 
-/** The links of a message that Discord would unfold below it. */
+/** The links of a message that get a preview. */
 export function previewsOf(world: World, channel: ChannelRecord, message: MessageRecord): string[] {
   if ((message.flags & (MessageFlags.SuppressEmbeds | MessageFlags.IsComponentsV2)) !== 0) return [];
   if (!can(world, message.authorId, channel, PermissionFlagsBits.EmbedLinks)) return [];

@@ -56,7 +56,7 @@ export function readMessage(body: unknown, files: UploadedFile[], isLayoutAlread
   return draft;
 }
 
-/** Beside components that are the whole message there is neither text nor embeds. */
+/** A message made of components can have neither text nor embeds. */
 function refuseLegacy(form: Form, draft: MessageDraft): void {
   for (const field of ["content", "embeds"] as const) {
     if ((draft[field]?.length ?? 0) === 0) continue;

@@ -1,4 +1,4 @@
-/** A message as Discord writes it, empty where the application may not read what people say. */
+/** A message in Discord's format, without content if the application can't read it. */
 import { createHash } from "node:crypto";
 import type { APIAttachment, APIMessage, APIReaction } from "discord.js";
 import { timeOfId, timestampOf } from "./clock.ts";
@@ -8,7 +8,7 @@ import type { AttachmentRecord, MessageRecord, World } from "./world.ts";
 
 const dayMs = 86_400_000;
 
-/** Links to files carry when they expire and a signature. */
+/** Links to files have an expiry and a signature. */
 export function attachmentUrl(world: World, message: MessageRecord, attachment: AttachmentRecord): string {
   const folder = attachment.isEphemeral ? "ephemeral-attachments" : "attachments";
   const path = `/${folder}/${message.channelId}/${attachment.id}/${encodeURIComponent(attachment.filename)}`;
@@ -144,7 +144,7 @@ function referenceFields(
   return { message_reference, referenced_message: inner ?? null };
 }
 
-/** As MESSAGE_CREATE and MESSAGE_UPDATE carry it: with the guild, the author's membership and those of the mentioned. */
+/** A message in MESSAGE_CREATE and MESSAGE_UPDATE: with the guild and the members of the author and the mentioned. */
 export function messageEvent(
   world: World,
   message: MessageRecord,

@@ -1,4 +1,4 @@
-/** Messages are sent, edited and deleted here, by people and by the application alike. */
+/** Messages are sent, edited and deleted here, by people and by the application. */
 import { PermissionFlagsBits } from "discord.js";
 import { refusal, wrongField } from "./api-error.ts";
 import { announceMessage } from "./events.ts";
@@ -18,7 +18,7 @@ const nonceMs = 300_000;
 /** Types of messages that somebody has written; the rest are the service's own. */
 export const writtenTypes = [0, 19, 20, 23];
 
-/** Puts a message into a channel and tells everybody. */
+/** Adds a message to a channel and sends the events. */
 export function addMessage(world: World, channel: ChannelRecord, message: NewMessage): MessageRecord {
   const record: MessageRecord = {
     id: world.nextId(),
@@ -62,7 +62,7 @@ export interface SendOptions {
   extra?: Partial<MessageRecord>;
 }
 
-/** Sends what a form asks for, after all that Discord checks. A known nonce answers with its first message. */
+/** Sends the form's message after Discord's checks. A known nonce returns its first message. */
 export function sendDraft(
   world: World,
   channel: ChannelRecord,
@@ -123,7 +123,7 @@ function isEmpty(draft: MessageDraft): boolean {
   return parts.every((part) => (part?.length ?? 0) === 0);
 }
 
-/** The message that the same author has sent with this nonce lately. */
+/** The author's recent message with this nonce. */
 function knownNonce(world: World, draft: MessageDraft, authorId: string): MessageRecord | undefined {
   const known = world.nonces.get(`${authorId} ${draft.nonce}`);
   if (known === undefined || known.at <= world.clock.now() - nonceMs) return undefined;
@@ -136,7 +136,7 @@ function keepNonce(world: World, message: MessageRecord): void {
   world.nonces.set(`${authorId} ${nonce}`, { messageId, channelId, at: world.clock.now() });
 }
 
-/** The message a reply answers; one that is gone makes a plain message of the reply, if the sender says so. */
+/** The message a reply answers. If it was deleted and the sender allows it, the reply becomes a plain message. */
 function answeredBy(
   world: World,
   channel: ChannelRecord,
@@ -174,7 +174,7 @@ export function replyFields(
   };
 }
 
-/** Files of a body, each with what its entry in `attachments` says of it. */
+/** Files of a body, each with its entry in `attachments`. */
 export function newAttachments(world: World, draft: MessageDraft, isEphemeral: boolean): AttachmentRecord[] {
   return draft.files.map((file) => {
     const entry = draft.attachments?.find(({ id }) => id === file.index);

@@ -9,7 +9,7 @@ interface Reading {
   customIds: Set<string>;
 }
 
-/** Refuses what Discord would; the modal as the person is shown it. */
+/** Refuses what Discord would; returns the modal as the person sees it. */
 export function readModal(data: Fields): APIModalInteractionResponseCallbackData {
   const form = createForm();
   const reading: Reading = { form, customIds: new Set() };

@@ -1,4 +1,4 @@
-/** An interaction begins: it gets its id and token, and goes to the application. */
+/** Starts an interaction: assigns id and token, and sends it to the application. */
 import { randomBytes } from "node:crypto";
 import type { APIMessageInteractionMetadata } from "discord.js";
 import { memberOf, userOf } from "./lookups.ts";

@@ -32,7 +32,7 @@ export function userPayload(user: UserRecord): APIUser {
   };
 }
 
-/** As it goes with messages, where the user stands beside it. */
+/** A member in messages, where the user is a separate field. */
 export function partialMember(member: MemberRecord): Omit<APIGuildMember, "user"> {
   return {
     roles: member.roleIds,
@@ -138,7 +138,7 @@ function threadFields(world: World, channel: ThreadChannel): object {
   };
 }
 
-/** A channel as interactions carry it: with what the person may do there. */
+/** A channel in interactions, with the person's permissions. */
 export function interactionChannel(world: World, channel: ChannelRecord, userId: string): object {
   const { permission_overwrites, ...payload } = channelPayload(world, channel) as APIChannel & {
     permission_overwrites?: unknown;

@@ -13,7 +13,7 @@ import { demandActive } from "./threads.ts";
 import { itemsOf, type SeenMessage, seen } from "./view.ts";
 import type { ChannelRecord, InteractionRecord, MessageRecord, World } from "./world.ts";
 
-/** One thing done, and what has come of it so far. */
+/** One action, and its deliveries so far. */
 export interface InteractionHandle {
   id: string;
   /** `failed`: "The application did not respond". `deferred`: acknowledged, and nothing to see yet. */
@@ -32,10 +32,10 @@ export interface Acting {
   slash(command: string, options: { in: Ref | "dm"; options?: Record<string, OptionValue> }): InteractionHandle;
   /** By label or custom id. */
   click(message: MessageRef, button: string): InteractionHandle;
-  /** A button with this custom id, whether or not the message has one: in flight while the message was changed, or made up. */
+  /** Clicks a custom id even if the message has no such button: outdated or forged. */
   press(message: MessageRef, customId: string): InteractionHandle;
   choose(message: MessageRef, menu: string, values: string[]): InteractionHandle;
-  /** Fills in a modal that was shown; what is left out keeps what it came with. */
+  /** Fills in the shown modal; omitted fields keep their initial value. */
   submit(opened: InteractionHandle, values?: Answers): InteractionHandle;
 }
 
@@ -118,7 +118,7 @@ function pressAnyway(world: World, userId: string, ref: MessageRef, customId: st
   return openInteraction(world, { type: 3, name: customId, userId, channel, data, ...source });
 }
 
-/** The message that was clicked, which the application always may read: it is its own. */
+/** The clicked message, which the application can always read because it is its own. */
 function sourcePayload(world: World, message: MessageRecord): object {
   return messagePayload(world, message, { readsContent: true });
 }

@@ -1,4 +1,4 @@
-/** Modals as people see them and fill them in. A client checks what is filled in before it sends it. */
+/** Modals as people see them and fill them in. The client validates input before it sends it. */
 import type { APIModalInteractionResponseCallbackData } from "discord.js";
 import type { ReadOption } from "./component-form.ts";
 import { itemsOf } from "./view.ts";

@@ -24,7 +24,7 @@ export interface SayOptions {
   /** A channel, a thread, or the DM with the bot. */
   in: Ref | "dm";
   replyTo?: MessageRef;
-  /** A reply notifies the one it answers; `false` is the switch beside it. */
+  /** Whether a reply pings the author of the message it answers. */
   pingsAuthor?: boolean;
   files?: { name: string; content: string | Buffer; contentType?: string }[];
   /** Sent as it is: no `@name` becomes a mention. */

@@ -88,7 +88,7 @@ export function can(world: World, userId: string, channel: ChannelRecord, permis
   return (permissionsIn(world, userId, channel) & permission) === permission;
 }
 
-/** Refuses with Missing Access where the channel is not seen, else with Missing Permissions. */
+/** Refuses with Missing Access if the channel is invisible, otherwise with Missing Permissions. */
 export function demand(world: World, userId: string, channel: ChannelRecord, ...permissions: bigint[]): void {
   if (!can(world, userId, channel, Flags.ViewChannel)) throw refusal("missingAccess");
   for (const permission of permissions) {

@@ -40,9 +40,9 @@ export interface ChannelHandle {
   /** A message of the service itself, e.g. 7 for "somebody joined". */
   systemMessage(type: number, userId: string, content?: string): SeenMessage;
   bulkDelete(messages: MessageRef[]): void;
-  /** A link of the message is unfolded: an update of it that is no edit. */
+  /** Adds a link preview: an update that is not an edit. */
   unfurl(message: MessageRef, title: string): void;
-  /** The gateway sends a message once more, as it happens around reconnects. */
+  /** Repeats a message event, as happens around reconnects. */
   repeat(message: MessageRef): void;
   /** Into a thread, also a private one. */
   addToThread(...people: Ref[]): void;
@@ -65,7 +65,7 @@ export interface GuildHandle {
   /** The bot is added or thrown out. */
   addBot(): void;
   removeBot(): void;
-  /** An outage: the guild is away and comes back. */
+  /** An outage: the guild becomes unavailable and returns. */
   setAvailable(isAvailable: boolean): void;
 }
 

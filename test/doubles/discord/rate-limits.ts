@@ -7,7 +7,7 @@ export interface Limit {
   windowMs: number;
 }
 
-/** By route name; a route that is not named here has the default. */
+/** By route name; others have the default. */
 export type RouteLimits = Record<string, Limit | "none">;
 
 const defaultLimits: RouteLimits = {
@@ -35,7 +35,7 @@ export interface Allowance {
 }
 
 export interface RateLimits {
-  /** Changes a limit from now on; a limit that is `none` is not kept. */
+  /** Changes a limit; `none` turns it off. */
   set(route: string, limit: Limit | "none"): void;
   take(route: string, resource: string, isBoundGlobally: boolean): Allowance;
 }

@@ -1,4 +1,4 @@
-/** Reactions: each emoji once a person, twenty kinds a message. */
+/** Reactions: each emoji once per person, twenty emoji per message. */
 import { PermissionFlagsBits } from "discord.js";
 import { refusal } from "./api-error.ts";
 import { announceCleared, announceReaction } from "./events.ts";

@@ -17,7 +17,7 @@ export async function readBytes(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** The body, or why it can't be read; which of the two matters comes out later, when the request has a route and a sender. */
+/** The body or its error; the router decides which matters. */
 export async function parseBody(bytes: Buffer, contentType: string): Promise<Body | ApiError> {
   try {
     return await parse(bytes, contentType);
@@ -94,7 +94,7 @@ const types: Record<string, string> = {
   zip: "application/zip",
 };
 
-/** As the service guesses where the sender does not say; undefined for what it does not know. */
+/** The service's guess if the sender gives none; undefined if unknown. */
 export function typeByName(name: string): string | undefined {
   return types[name.split(".").at(-1)?.toLowerCase() ?? ""];
 }

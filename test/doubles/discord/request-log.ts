@@ -1,4 +1,4 @@
-/** Every request that came, and what was answered. */
+/** Every request with its response. */
 
 export interface LoggedRequest {
   method: string;
@@ -13,7 +13,7 @@ export interface LoggedRequest {
   files: { name: string; bytes: number }[];
   /** By the service's clock. */
   at: number;
-  /** Absent while it is under way, and where the connection broke before. */
+  /** Absent while in progress, or if the connection broke. */
   status?: number;
   /** What was answered. */
   answer?: unknown;

@@ -1,4 +1,4 @@
-/** The REST API over HTTP: each request is logged, met by faults and limits, and answered by its route. */
+/** The REST API over HTTP: each request is logged, passes faults and limits, and is answered by its route. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError, createForm, refusal } from "./api-error.ts";

@@ -40,7 +40,7 @@ export interface Match {
 }
 
 export interface Router {
-  /** The route; `wrong-method` where the path exists with another one. */
+  /** The route; `wrong-method` if the path exists with another method. */
   find(method: string, path: string): Match | "wrong-method" | undefined;
 }
 

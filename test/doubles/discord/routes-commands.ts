@@ -82,7 +82,7 @@ function edit(request: RouteRequest): RouteAnswer {
   return { body: next };
 }
 
-/** All commands of the scope at once; one of the same name keeps its id. */
+/** Replaces all commands of the scope; a command with the same name keeps its id. */
 function overwrite(request: RouteRequest): RouteAnswer {
   const before = commandsOf(request);
   const form = createForm();

@@ -104,14 +104,14 @@ export const messageRoutes: Route[] = [
   },
 ];
 
-/** A channel that the bot sees; others it may know of and not use. */
+/** A channel that the bot can see. It may know others but can't use them. */
 export function seenChannel({ world, parts }: RouteRequest): ChannelRecord {
   const channel = channelOf(world, parts.channel ?? "");
   demand(world, world.application.id, channel);
   return channel;
 }
 
-/** As the application gets it: without the intent in the portal it may not read what people say, whatever it identified with. */
+/** As the application receives it: without the intent in the portal, it can't read content. */
 function answerOf(world: World, message: MessageRecord, withNonce = false): object {
   return messagePayload(world, message, { readsContent: world.application.portal.messageContent, withNonce });
 }

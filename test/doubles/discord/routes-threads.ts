@@ -149,7 +149,7 @@ function editChannel(request: RouteRequest): RouteAnswer {
   return { body: channelPayload(world, channel) };
 }
 
-/** Its creator may rename, archive and reopen a thread; what moderates it is for those who manage threads. */
+/** A thread's creator can rename, archive and reopen it; only thread managers can moderate it. */
 function demandThreadEdit(
   world: World,
   channel: ThreadChannel,

@@ -1,4 +1,4 @@
-/** Gateway sessions: each numbers what it is sent and keeps it, so that a client that comes back gets what it missed. */
+/** Gateway sessions: each numbers and keeps its events, so a resuming client gets what it missed. */
 import { randomUUID } from "node:crypto";
 import { GatewayIntentBits, PermissionFlagsBits } from "discord.js";
 import type { WebSocket } from "ws";
@@ -13,7 +13,7 @@ export interface Session {
   /** The last events that were sent. */
   sent: { s: number; frame: string }[];
   socket?: WebSocket;
-  /** Nothing of it reaches the client any more, acknowledgements of heartbeats neither. */
+  /** Nothing reaches the client any more, not even heartbeat acknowledgements. */
   isSilent: boolean;
   lostAt?: number;
 }
@@ -21,7 +21,7 @@ export interface Session {
 export interface Sessions {
   all(): Session[];
   open(socket: WebSocket, shard: Session["shard"], intents: number): Session;
-  /** A session that can be gone on with after this event: not ended, not alone for too long, not too far ahead. */
+  /** A session that can resume after this event: not ended, not expired, and the sequence is known. */
   find(id: string, after: number): Session | undefined;
   /** What was missed, then RESUMED. */
   resume(session: Session, socket: WebSocket, after: number): void;
@@ -96,7 +96,7 @@ function isFor(session: Session, dispatch: Dispatch): boolean {
   return shardOf(dispatch.guildId, session.shard[1]) === session.shard[0];
 }
 
-/** The bot hears of nothing that happens where it may not look, nor in guilds it is not in. */
+/** The bot gets no events from channels it can't see or guilds it is not in. */
 function isSeen(world: World, dispatch: Dispatch): boolean {
   const botId = world.application.id;
   const guild = dispatch.guildId === undefined ? undefined : world.guilds.get(dispatch.guildId);

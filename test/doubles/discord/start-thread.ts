@@ -1,4 +1,4 @@
-/** New threads: of a message, or by themselves; with the service's own messages that come with them. */
+/** New threads, from a message or standalone, with their system messages. */
 import { refusal } from "./api-error.ts";
 import { announceMessage, announceThread } from "./events.ts";
 import { addMessage, writtenTypes } from "./messages.ts";
@@ -11,7 +11,7 @@ export interface NewThread {
   isPrivate: boolean;
   autoArchiveMinutes: number;
   isInvitable: boolean;
-  /** The message it comes of, whose id it shares. */
+  /** The message that started it, with the same id. */
   starter?: MessageRecord;
   /** In a forum: the first message, which has the thread's id. */
   first?: Partial<MessageRecord>;

@@ -27,7 +27,7 @@ export function setArchived(world: World, channel: ThreadChannel, isArchived: bo
   announceThread(world, "THREAD_UPDATE", channel);
 }
 
-/** A message makes an archived thread active again; a locked one takes none but from those who manage threads. */
+/** A message reopens an archived thread. Only thread managers can write in a locked one. */
 export function openForMessage(world: World, channel: ChannelRecord, userId: string): void {
   if (!isThread(channel)) return;
   if (channel.thread.isLocked && !can(world, userId, channel, PermissionFlagsBits.ManageThreads)) {

@@ -1,4 +1,4 @@
-/** What people type becomes what their client sends: `@name` and `#channel` turn into mentions. */
+/** Converts typed text to what a client sends: `@name` and `#channel` become mentions. */
 import type { ChannelRecord, World } from "./world.ts";
 
 /** Names of the guild's members, roles and channels, and in a DM that of the bot; longer names first. */

@@ -1,7 +1,7 @@
-/** Waits for what a test expects, looking again whenever something happens. */
+/** Waits for a condition, and checks it again after every change. */
 
 export interface Waits {
-  /** Tells everybody who waits to look again. */
+  /** Wakes all waiting tests. */
   changed(): void;
   until<T>(probe: () => T, timeoutMs?: number): Promise<Exclude<T, undefined | null | false>>;
   /** Ends all waits with an error. */

@@ -1,4 +1,4 @@
-/** Messages as a person sees them, and what they would do to others: pings, previews. */
+/** Messages as a person sees them, with their effects on others: pings and previews. */
 import { type APIEmbed, type APIMessage, MessageFlags } from "discord.js";
 import { timeOfId } from "./clock.ts";
 import { isFields } from "./fields.ts";
@@ -57,7 +57,7 @@ export interface SeenMessage {
   earlierContents: string[];
   reactions: { emoji: string; userIds: string[] }[];
   at: number;
-  /** As REST would answer it to somebody who may read everything. */
+  /** As REST returns it to somebody who can read everything. */
   raw: APIMessage;
 }
 

@@ -74,7 +74,7 @@ export interface ChannelRecord {
   parentId?: string;
   ownerId?: string;
   overwrites: Overwrite[];
-  /** Of a DM: the person the bot talks with. */
+  /** For a DM: the person the bot talks with. */
   recipientId?: string;
   slowmodeSeconds: number;
   thread?: ThreadRecord;
@@ -124,9 +124,9 @@ export interface MessageRecord {
   /** What it said before each edit, oldest first. */
   earlierContents: string[];
   reference?: { type: 0 | 1; messageId?: string; channelId: string; guildId?: string };
-  /** Of a forward: what the message said when it was forwarded. */
+  /** For a forward: the message's text when it was forwarded. */
   snapshot?: Partial<APIMessage>;
-  /** The text as it is now calls these; an edit changes it and pings nobody. */
+  /** People mentioned in the current text; an edit changes them and pings nobody. */
   mentions: Pings;
   /** Those who were called when it was sent. */
   pings: Pings;
@@ -139,7 +139,7 @@ export interface MessageRecord {
   onlyFor?: string;
 }
 
-/** How far an interaction has come; the deadline is looked at when somebody asks. */
+/** State of an interaction; the deadline is checked on access. */
 export interface InteractionRecord {
   id: string;
   token: string;
@@ -151,11 +151,11 @@ export interface InteractionRecord {
   openedAt: number;
   /** Callback type of the answer; absent until there is one. */
   answeredWith?: number;
-  /** The answer's message, or the one that a component belongs to. */
+  /** The response's message, or the one with the component. */
   originalId?: string;
   /** The message whose button or select it was. */
   sourceId?: string;
-  /** Acknowledged, and nothing has been shown for it yet. */
+  /** Acknowledged without a visible response yet. */
   isDeferred: boolean;
   modal?: APIModalInteractionResponseCallbackData;
   /** Of a modal: the interaction that opened it. */
@@ -175,11 +175,11 @@ export interface ApplicationRecord {
   name: string;
   token: string;
   portal: Portal;
-  /** By the guild they are for, or `global`. */
+  /** By guild id, or `global`. */
   commands: Map<string, APIApplicationCommand[]>;
 }
 
-/** One event as it happens, before each session gets it in its own way. */
+/** One event, before it is adapted to each session. */
 export interface Dispatch {
   type: string;
   /** Any of these intents; 0: everybody gets it. */
@@ -188,7 +188,7 @@ export interface Dispatch {
   guildId?: string;
   /** The bot must see this channel. */
   channelId?: string;
-  /** The payload for a session that may or may not read what people wrote. */
+  /** The payload for a session with or without message content. */
   payload(readsContent: boolean, intents: number): unknown;
 }
 
@@ -203,13 +203,13 @@ export interface World {
   interactions: Map<string, InteractionRecord>;
   /** Ids of interactions by their tokens. */
   tokens: Map<string, string>;
-  /** By author and nonce: the message that was sent with it. */
+  /** Messages by author and nonce. */
   nonces: Map<string, { messageId: string; channelId: string; at: number }>;
   /** The service's own address, for links. */
   url: string;
-  /** Sends an event to every session that gets it. */
+  /** Sends an event to every session entitled to it. */
   publish(dispatch: Dispatch): void;
-  /** Something happened that somebody may wait for. */
+  /** Reports a change to waiting tests. */
   changed(): void;
 }
 

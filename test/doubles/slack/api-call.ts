@@ -27,12 +27,12 @@ export type Method = (call: Call) => JsonObject | Promise<JsonObject>;
 export type Failure =
   | { type: "error"; error: string; body?: JsonObject }
   | { type: "http"; status: number; body?: string; headers?: Record<string, string> }
-  /** The connection breaks; with `after` the method has done its work first, so the caller can't know. */
+  /** The connection breaks; with `after`, the method has done its work first, unknown to the caller. */
   | { type: "cut"; after?: boolean }
   | { type: "delay"; ms: number }
   | { type: "rate-limit"; retryAfterSeconds: number };
 
-/** A call in the log, with what it was answered. */
+/** A logged call with its response. */
 export interface LoggedCall {
   method: string;
   /** The arguments, JSON in form fields already read. */

@@ -20,7 +20,7 @@ export interface Pane {
 
 export interface Assistant {
   methods: Record<string, Method>;
-  /** Opens the pane, standing in a channel or nowhere. Say something in it with `in: pane.channel, thread: pane.threadTs`. */
+  /** Opens the pane, in a channel or nowhere. To write in it, use `in: pane.channel, thread: pane.threadTs`. */
   open(person: Person, standingIn?: Channel): Pane;
   /** The person goes to another channel while the pane is open. */
   move(pane: Pane, standingIn: Channel): Delivery[];

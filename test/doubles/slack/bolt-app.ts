@@ -49,7 +49,7 @@ export async function connectHttpApp(slack: SlackDouble, prepare: (app: App) => 
   return { app, stop: async () => void (await app.stop()) };
 }
 
-/** Calls a method once and gives the answer as Slack gave it, refusals too. */
+/** Calls a method once and returns Slack's response, even a refusal. */
 export function createDirectClient(slack: SlackDouble, token = slack.botToken) {
   const client = new webApi.WebClient(token, {
     slackApiUrl: slack.apiUrl,

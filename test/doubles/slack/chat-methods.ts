@@ -11,7 +11,7 @@ const updateBytes = 4000;
 export interface ChatTools {
   state: SlackState;
   posting: Posting;
-  /** The DM with a person, opened when there is none; posting to a person's id ends there. */
+  /** The DM with a person, opened if missing. Posting to a person's id goes there. */
   directMessage(userId: string): Channel;
 }
 

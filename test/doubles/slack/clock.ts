@@ -8,7 +8,7 @@
 export interface SlackClock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Runs `task` once, `ms` from now; the answer cancels it. */
+  /** Runs `task` once, `ms` from now. The returned function cancels it. */
   after(ms: number, task: () => void): () => void;
   advance(ms: number): void;
   stop(): void;

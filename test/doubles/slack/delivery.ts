@@ -17,7 +17,7 @@ export type Outcome =
   | { type: "timeout" }
   /** HTTP: any answer but 2xx; final with `x-slack-no-retry: 1`. */
   | { type: "refused"; status: number; body: string; isFinal: boolean }
-  /** The connection went away, or there was none. */
+  /** The connection was lost or missing. */
   | { type: "gone" };
 
 export interface Attempt {
@@ -53,7 +53,7 @@ export interface Redelivery {
   isEnabled: boolean;
   /** How long Slack waits for an acknowledgement. */
   acknowledgeWithinMs: number;
-  /** After a socket went away; "reconnect" is as soon as there is a socket again. */
+  /** After a lost socket; "reconnect": as soon as there is a socket again. */
   afterLostSocket: number | "reconnect";
   /** Pauses before the second and third retry. */
   laterMs: number[];
@@ -63,7 +63,7 @@ export interface Courier {
   sent: Delivery[];
   redelivery: Redelivery;
   send(kind: DeliveryKind, payload: JsonObject): Delivery;
-  /** Once more, as Slack may do at any time: the same event id in a new envelope. */
+  /** Sends the event again, as Slack may do at any time: the same event id in a new envelope. */
   repeat(delivery: Delivery, reason?: string): Delivery;
   /** Called when a socket came up. */
   reconnected(): void;

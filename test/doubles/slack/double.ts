@@ -102,7 +102,7 @@ export interface SlackDouble {
   assistant: Omit<Assistant, "methods">;
   /** Posts to response URLs. */
   responses: JsonObject[];
-  /** Resolves with the first truthy answer, asked again after every change and every 10 ms; rejects after `timeoutMs` of real time. */
+  /** Resolves with the first truthy result, checked after every change and every 10 ms. Rejects after `timeoutMs` of real time. */
   until<Value>(look: () => Value, timeoutMs?: number): Promise<NonNullable<Value>>;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Events of what people do, in the shapes of Slack, and what people see of markup. */
+/** Events of people's actions in Slack's formats, and markup as people see it. */
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createDirectClient } from "./bolt-app.ts";

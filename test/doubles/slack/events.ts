@@ -82,7 +82,7 @@ export function createEvents(state: SlackState, token: Token, courier: Courier):
   return events;
 }
 
-/** Slack sends what happens in conversations that the app is in, and of no others. */
+/** Slack sends events only from conversations that the app is in. */
 function isThere(state: SlackState, event: JsonObject): boolean {
   const id = isObject(event.item) ? event.item.channel : event.channel;
   const channel = typeof id === "string" ? state.channels.get(id) : undefined;

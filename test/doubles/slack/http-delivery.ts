@@ -27,9 +27,9 @@ export interface HttpDelivery {
   /** The app's request URL; undefined means Socket Mode. */
   target: string | undefined;
   signingSecret: string;
-  /** Every request that went out, with its answer once there is one. */
+  /** Every request sent to the app, with its response. */
   log: { headers: Record<string, string>; body: string; answer: HttpAnswer | undefined }[];
-  /** The handshake that Slack makes when the URL is entered; resolves to whether the challenge came back. */
+  /** Slack's URL handshake. Resolves to whether the challenge was returned. */
   verifyUrl(): Promise<boolean>;
   /** Rejects when there is no answer. */
   sendRaw(raw: RawRequest, signal?: AbortSignal): Promise<HttpAnswer>;
@@ -88,7 +88,7 @@ export function createHttpDelivery(state: SlackState, signingSecret: string): Ht
   return delivery;
 }
 
-/** One connection a request, as Slack's many machines do it. */
+/** One connection per request, like Slack's many machines. */
 function post(
   url: string,
   headers: Record<string, string>,

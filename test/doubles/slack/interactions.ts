@@ -41,7 +41,7 @@ export interface Interactions {
   /** A button or select on a modal or home tab. */
   clickInView(options: { as: Person; view: StoredView; actionId: string; value?: string }): Interaction;
   submit(submission: Submission): Interaction;
-  /** Closes the modal; the app hears of it when it asked to. */
+  /** Closes the modal, and notifies the app if it asked for it. */
   close(options: { as: Person; view: StoredView }): Interaction | undefined;
 }
 

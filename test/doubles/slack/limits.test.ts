@@ -1,4 +1,4 @@
-/** What the double refuses, and by which name: sizes of texts, blocks, modals and streams. */
+/** What the double refuses, with error names: sizes of texts, blocks, modals and streams. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createDirectClient } from "./bolt-app.ts";
 import { createStandingClock } from "./clock.ts";

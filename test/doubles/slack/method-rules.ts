@@ -93,7 +93,7 @@ function channelTypeOf(value: unknown): Channel["type"] {
   return value === "im" || value === "mpim" || value === "group" ? value : "channel";
 }
 
-/** All that an agent in channels and DMs needs. */
+/** All scopes that an agent in channels and DMs needs. */
 export const allBotScopes = [
   "app_mentions:read",
   "assistant:write",

@@ -1,4 +1,4 @@
-/** What people do in conversations: say, edit, delete, share files, react, join; and what other bots say. */
+/** People's actions in conversations: write, edit, delete, share files, react, join; and other bots' messages. */
 import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
 import type { Posting } from "./posting.ts";
@@ -28,7 +28,7 @@ export interface Said {
   ts: string;
   channel: Channel;
   message: StoredMessage;
-  /** Ones for `message` and `app_mention`; none when Slack sends the app nothing. */
+  /** Deliveries of `message` and `app_mention`; none if Slack sends the app nothing. */
   deliveries: Delivery[];
   /** When everything is acknowledged; rejects when Slack gives up. */
   acknowledged(): Promise<void>;
@@ -43,11 +43,11 @@ export interface PeopleActions {
   join(person: Person, channel: Channel): Delivery[];
   leave(person: Person, channel: Channel): Delivery[];
   react(person: Person, said: { ts: string; channel: Channel }, name: string): Delivery[];
-  /** A link in it gets a preview: a change of the message that nobody made, with the same text. */
+  /** Adds a link preview: a message change without an editor and with the same text. */
   unfurl(said: Said, url: string): Delivery[];
   /** Stops a streaming answer with the button below it. */
   stopStream(person: Person, on: { ts: string; channel: Channel }): Delivery[];
-  /** Slack's own line in a conversation, with a subtype such as `channel_topic`. */
+  /** A system message, with a subtype such as `channel_topic`. */
   systemLine(channel: Channel, person: Person, subtype: string, text: string): Said;
   /** The tab of the app is opened. */
   openHome(person: Person, tab?: "home" | "messages"): Delivery[];

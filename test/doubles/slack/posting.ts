@@ -74,7 +74,7 @@ function withIds(blocks: JsonObject[]): JsonObject[] {
   return blocks.map((block, index) => (block.block_id === undefined ? { ...block, block_id: `b${index}` } : block));
 }
 
-/** The parent that a reply hangs on; a reply's own ts leads to its parent's thread. */
+/** The parent of a reply; a reply's own ts leads to its parent's thread. */
 export function threadFor(state: SlackState, channel: Channel, threadTs: string | undefined): string | undefined {
   if (threadTs === undefined || threadTs === "") return undefined;
   if (!/^\d+\.\d{6}$/.test(threadTs)) throw new SlackRefusal("invalid_thread_ts");

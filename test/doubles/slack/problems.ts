@@ -1,4 +1,4 @@
-/** What is wrong with single values of a block, worded as Slack words it. */
+/** Errors of single values of a block, with Slack's texts. */
 import { isObject } from "./wire.ts";
 
 /** A problem of one value, with its place as a JSON pointer. */

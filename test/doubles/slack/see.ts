@@ -1,4 +1,4 @@
-/** What a person sees: the messages of a channel or thread as their client shows them, and what markup in them does. */
+/** What a person sees: messages as their client shows them, and the effects of their markup. */
 
 import { elementsOf } from "./block-elements.ts";
 import { type Effect, effectsOf } from "./markup.ts";
@@ -29,7 +29,7 @@ export interface SeenMessage {
 
 export interface Looking {
   in: Channel;
-  /** Default: somebody who sees no ephemeral message. */
+  /** Default: a person who sees no ephemeral messages. */
   as?: Person;
   /** The replies of one thread with their parent; default: the whole channel, replies too. */
   thread?: string;

@@ -17,7 +17,7 @@ export interface Page {
 
 export interface Routes {
   caller: Caller;
-  /** The failure that is due for the method, used up by asking. */
+  /** Takes the next failure for the method. */
   takeFailure(method: string): Failure | undefined;
   log: LoggedCall[];
   upload(path: string, request: IncomingMessage, body: Buffer): Promise<Page>;

@@ -109,7 +109,7 @@ export function fileJson(state: SlackState, file: StoredFile): JsonObject {
   };
 }
 
-/** Parents carry what is known of their thread; metadata only where it was asked for. */
+/** Parents have their thread's fields; metadata only on request. */
 export function messageJson(state: SlackState, message: StoredMessage, withMetadata = true): JsonObject {
   const isOurs = message.user === state.app.botUserId;
   const author = state.people.get(message.user);

@@ -30,15 +30,15 @@ export interface Sockets {
   opened(): number;
   /** Pings that came in, and pongs to Slack's own. */
   pings: { fromApp: number; pongsFromApp: number };
-  /** Frames from the app that are no acknowledgement of an envelope under way. */
+  /** Frames from the app that acknowledge no open envelope. */
   strange: string[];
   /** Terminates the connections without a close frame. */
   cut(): void;
-  /** The connections stay open, but nothing is heard or said any more. */
+  /** The connections stay open but silent in both directions. */
   silence(): void;
-  /** A `disconnect` frame to all; Slack closes the sockets itself after the grace. */
+  /** Sends a `disconnect` frame to all sockets. Slack closes them after the grace period. */
   disconnect(reason: DisconnectReason, graceMs?: number): void;
-  /** Sends a frame as it is, for what Slack should never send. */
+  /** Sends a raw frame, for what Slack should never send. */
   sendRaw(text: string): void;
   /** Sends one ping frame on every socket. */
   ping(): void;

@@ -63,7 +63,7 @@ export interface Stream {
   state: "in_progress" | "completed" | "errored";
   startedAt: number;
   recipient?: string;
-  /** All chunks as they came, `markdown_text` ones joined in the message's text. */
+  /** All chunks in order; `markdown_text` chunks are joined in the message's text. */
   chunks: JsonObject[];
 }
 
@@ -105,7 +105,7 @@ export interface StoredView {
   state: "open" | "closed";
   /** What the app answered to a submission with `response_action: errors`. */
   errors: Record<string, string>;
-  /** The person sees "We had some trouble connecting": no acknowledgement, or an answer that Slack can't use. */
+  /** The person sees "We had some trouble connecting": no acknowledgement, or an invalid response. */
   failure?: string;
 }
 
@@ -117,7 +117,7 @@ export interface AssistantThread {
   status: string;
   loadingMessages: string[];
   title?: string;
-  /** As the app said it last: `active`, `processing`, `suspended`, `closed`. */
+  /** The app's latest value: `active`, `processing`, `suspended`, `closed`. */
   session?: string;
   prompts?: { title?: string; prompts: Json };
 }

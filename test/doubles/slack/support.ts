@@ -1,8 +1,8 @@
-/** What tests lean on: failures that are due, and waiting for something to be so. */
+/** Test support: scheduled failures, and waiting for a condition. */
 import type { Failure } from "./api-call.ts";
 import type { SlackState } from "./state.ts";
 
-/** Failures are used up in the order in which they were added, one a call; `*` fits every method. */
+/** Failures are used in the order added, one per call; `*` matches every method. */
 export function createFailures() {
   const due = new Map<string, Failure[]>();
   return {
@@ -13,7 +13,7 @@ export function createFailures() {
   };
 }
 
-/** Asks after every change and every 10 ms. */
+/** Checks after every change and every 10 ms. */
 export function until<Value>(state: SlackState, look: () => Value, timeoutMs: number): Promise<NonNullable<Value>> {
   return new Promise((resolve, reject) => {
     const check = () => {

@@ -1,4 +1,4 @@
-/** What Slack accepts as a view, with the sizes of the reference of modals and home tabs. */
+/** What Slack accepts as a view, with the sizes of its reference for modals and home tabs. */
 import { checkBlocks } from "./block-rules.ts";
 import { type Problem, textProblems, tooLong } from "./problems.ts";
 import { invalid, isObject, type JsonObject, objectsIn, SlackRefusal } from "./wire.ts";

@@ -1,4 +1,4 @@
-/** Requests and answers on the wire: JSON values, arguments of a call, and Slack's way to say no. */
+/** Request and response formats: JSON values, arguments of a call, and Slack's errors. */
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
@@ -94,7 +94,7 @@ export function unescapeText(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
 
-/** Fences and code spans keep what stands in them. */
+/** Fences and code spans keep their content. */
 export function outsideCode(text: string, change: (part: string, isCode: boolean) => string): string {
   return text
     .split(/(```[\s\S]*?```|`[^`\n]+`)/)

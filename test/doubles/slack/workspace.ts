@@ -1,4 +1,4 @@
-/** Setting the scene: people, bots, channels, user groups, who is where, and what an administrator does. */
+/** Test setup: people, bots, channels, user groups, memberships and administration. */
 import type { Channel, Person, SlackState, UserGroup } from "./state.ts";
 
 export interface PersonOptions {
@@ -33,7 +33,7 @@ export interface Workspace {
   /** By display name; throws when there is none. */
   person(name: string): Person;
   channel(name: string): Channel;
-  /** The DM of a person with the app, or of several people and the app; opened when there is none. */
+  /** The DM of one or several people with the app; opened if missing. */
   direct(...people: Person[]): Channel;
 }
 
