@@ -1,4 +1,4 @@
-/** What leases and buses must do, sentence by sentence of src/ports/cluster.ts. */
+/** The contract of leases and buses: each sentence of src/ports/cluster.ts. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Bus, BusMessage, Leases } from "../../src/ports/cluster.ts";
@@ -21,7 +21,7 @@ export function coordinationConformance(
   { isSole }: CoordinationKind,
   createHarness: () => Promise<CoordinationHarness>,
 ): void {
-  describe(`${name} keep the contract of coordination`, () => {
+  describe(`${name} keep the cluster's contract`, () => {
     let harness: CoordinationHarness;
     let leases: Leases;
     let bus: Bus;

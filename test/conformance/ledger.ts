@@ -1,4 +1,4 @@
-/** What every ledger must do, sentence by sentence of src/ports/ledger.ts. */
+/** The contract of every ledger: each sentence of src/ports/ledger.ts. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { CallEntry, CallState, Ledger } from "../../src/ports/ledger.ts";

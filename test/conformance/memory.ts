@@ -1,4 +1,4 @@
-/** What every memory does, whatever keeps it. `create` makes an empty one; `reopen` the same one after a restart. */
+/** The contract of every memory. `create` makes an empty one; `reopen` opens the same one after a restart. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Episode, Feedback, Memory } from "../../src/ports/memory.ts";

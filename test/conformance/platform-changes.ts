@@ -1,4 +1,4 @@
-/** The cards about changes to a folder, and facts: the part of the platform's suite that is about them. */
+/** Part of the platform suite: cards about changes to a folder, and facts on cards. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,8 +19,8 @@ import {
 /** What a platform's test also needs for cards about changes. Its `shown` returns `labels`. */
 export interface ChangesWorld extends PlatformWorld {
   /**
-   * As `click`, for `part`: opens the form of the card about changes, leaves exactly these of its files chosen (indexes into
-   * `ShownChanges.files`), and sends it. What they are told is also what the form itself says when it can't be sent.
+   * Like `click`, for `part`: opens the form of the card about changes, chooses exactly these files (indexes into
+   * `ShownChanges.files`), and submits it. The result includes the form's own error if it can't be submitted.
    */
   choose(approvalId: string, parts: number[], as?: string): Promise<string>;
 }
@@ -124,8 +124,8 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
     }
 
     /**
-     * The card and what stands beside it. A service whose code blocks can't hold three backticks breaks them up by a
-     * character without width.
+     * The card and its attachments. A service whose code blocks can't hold three backticks separates them with a zero-width
+     * character.
      */
     async function seen(): Promise<string> {
       const shown = await agentsMessages();

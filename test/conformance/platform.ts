@@ -1,6 +1,6 @@
 /**
- * What every platform must do, as sentences. A platform's test hands in a world: the platform on a double of its service,
- * and the ways in which a person there says, clicks and looks.
+ * The contract of every platform. A platform's test provides a world: the platform on a double of its service, and functions
+ * for what a person does there.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -31,8 +31,8 @@ export interface ShownMessage {
   options?: string[];
   files: { name: string; content: string }[];
   /**
-   * What the service itself would make of markup in it: mentions that ping, links under another text, previews. Absent
-   * where the service reads no markup.
+   * Effects of markup in the message: mentions that ping, links with another text, previews. Absent if the service has no
+   * markup.
    */
   effects?: string[];
 }
@@ -53,10 +53,9 @@ export interface PlatformWorld {
   /** The service delivers the last message again. */
   repeat(): Promise<void>;
   /**
-   * Resolves to what the person who clicked is told. Any id may be given, and any choice but `part`, whether or not the card
-   * has the button still: the service does not check what a client sends. `as` is a display name; default Ann, and a second
-   * person of a name is another person. What they are told includes the whole text of a file that only they get to see,
-   * wherever that is: a dialog, a private message with the file, a DM.
+   * Resolves to what the person who clicked is told. Accepts any id, and any choice but `part`, even if the card has no such
+   * button: services do not check what a client sends. `as` is a display name, default Ann; a second person with a name is
+   * another person. The result includes the whole text of a file that only they see: in a dialog, a private message or a DM.
    */
   click(approvalId: string, choice: AnswerChoice, as?: string): Promise<string>;
   /** The same for a question's option, by index. */

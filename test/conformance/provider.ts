@@ -1,6 +1,6 @@
 /**
- * What every provider promises, the cascade included: nothing is thrown, one `end` or `error` comes last, an abort ends
- * the stream, failures say whether they may pass.
+ * The contract of every provider, including the cascade: it never throws, one `end` or `error` comes last, an abort ends the
+ * stream, and failures say whether they are retryable.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ModelEvent, ModelRequest, Provider } from "../../src/ports/provider.ts";

@@ -1,6 +1,6 @@
 /**
- * What every tool queue must do, sentence by sentence of `ToolQueue` in src/ports/tool.ts.
- * A killed process is a queue that is left with its tool hanging, and a new queue on the same ledger.
+ * The contract of every tool queue: each sentence of `ToolQueue` in src/ports/tool.ts. A killed process is simulated by a queue
+ * that is abandoned with its tool hanging, and a new queue on the same ledger.
  */
 import { access, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

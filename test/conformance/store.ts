@@ -1,4 +1,4 @@
-/** What every store must do, sentence by sentence of src/ports/store.ts. */
+/** The contract of every store: each sentence of src/ports/store.ts. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Json } from "../../src/ports/message.ts";

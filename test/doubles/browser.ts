@@ -1,10 +1,10 @@
 /**
- * A real Chromium for tests of pages, without anything it would fetch by itself.
+ * A real Chromium for page tests, without background requests.
  *
  *   const browser = await launchBrowser();
  *
- * Where there is none, suites are skipped with the reason (`describe.skipIf(missingBrowser !== undefined)`); with
- * `CI=true` nothing may be skipped, so `missingBrowser` stays undefined and `launchBrowser` fails with the same sentence.
+ * Without the program, suites are skipped with the reason (`describe.skipIf(missingBrowser !== undefined)`). With `CI=true`
+ * nothing can be skipped: `missingBrowser` stays undefined, and `launchBrowser` fails with that reason.
  */
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";

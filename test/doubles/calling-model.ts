@@ -1,6 +1,6 @@
 /**
- * A model that does what it is told: `call TOOL {json} then call TOOL {json}` in the newest message becomes these tool calls, one
- * a step (with `20 times` behind it, that often in its step), and what the last tool said is the answer. Speaks Anthropic's protocol, streamed in small pieces.
+ * A model that follows the newest message: `call TOOL {json} then call TOOL {json}` becomes these tool calls, one per step, or
+ * with `20 times` that many in one step. The last tool's result is the answer. Streams Anthropic's protocol in small pieces.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

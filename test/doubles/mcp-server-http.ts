@@ -1,6 +1,6 @@
 /**
- * A server of tools behind an address on this machine, in this process: streamable HTTP with sessions, or the older way with
- * server-sent events. It can be stopped and come back at the same port, which is when it has forgotten its sessions.
+ * An MCP server on a local address, in this process: streamable HTTP with sessions, or the older server-sent events. It can be
+ * stopped and restarted on the same port, without its sessions.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -1,13 +1,13 @@
 /**
- * A server of tools as a program, for tests of what starts one: `node mcp-server.ts '{"start": …}'`. How it starts:
+ * An MCP server as a program: `node mcp-server.ts '{"start": …}'`. Values of `start`:
  *
- *   absent     it speaks the protocol (mcp-server-tools.ts)
- *   silent     never says anything
- *   noisy      writes what is no message to standard output, and much to standard error, and works all the same
- *   broken     says why on standard error and ends
- *   stubborn   neither the end of its input nor a signal that asks ends it, and it has a child; their ids go to `pids`
- *   unbroken   writes a line that never ends
- *   strict     ends when the first message is anything but `initialize`, as some old servers do
+ *   absent     works normally (mcp-server-tools.ts)
+ *   silent     never writes anything
+ *   noisy      writes invalid messages to standard output and much to standard error, but works
+ *   broken     writes an error to standard error and exits
+ *   stubborn   ignores the end of its input and SIGTERM, and has a child; their ids go to `pids`
+ *   unbroken   writes an endless line
+ *   strict     exits unless the first message is `initialize`, like some old servers
  */
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * A model service on 127.0.0.1 that speaks Anthropic's, OpenAI's (both) and Ollama's protocol: aimock answers, and a
- * small proxy before it does on request what services do on bad days: refuse, break off, go quiet, talk nonsense.
+ * A model service on 127.0.0.1 with Anthropic's, both of OpenAI's and Ollama's protocols. aimock answers, and a small proxy in
+ * front of it injects faults on request: refusals, broken connections, silence, invalid data.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -10,8 +10,8 @@ import { LLMock } from "@copilotkit/aimock";
 export type FrameTest = (frame: string, index: number) => boolean;
 
 /**
- * What happens to the next request, once: an answer of one's own, a connection that is dropped at once, or the real
- * answer up to a frame, where the connection breaks, ends in good order, goes quiet, or carries another frame first.
+ * A fault for the next request: a custom response, a dropped connection, or the real response up to a frame, where the
+ * connection breaks, closes cleanly, goes silent, or first sends another frame.
  */
 export type Fault =
   | { type: "answer"; status: number; headers?: Record<string, string>; body?: string }

@@ -1,5 +1,5 @@
 /**
- * A private, real redis-server on a free loopback port, its data in a temporary folder.
+ * A private, real redis-server on a free loopback port, with its data in a temporary folder.
  *
  *   const server = await startRedisServer();
  *   await server.client.set("a", "1");
@@ -7,8 +7,8 @@
  *   await server.start();      again, on the same port and data
  *   await server.dispose();    ends it, closes the client, removes the folder
  *
- * Where there is none, suites are skipped with the reason (`describe.skipIf(missingRedis !== undefined)`); with
- * `CI=true` nothing may be skipped, so `missingRedis` stays undefined and `startRedisServer` fails with the same sentence.
+ * Without the program, suites are skipped with the reason (`describe.skipIf(missingRedis !== undefined)`). With `CI=true`
+ * nothing can be skipped: `missingRedis` stays undefined, and `startRedisServer` fails with that reason.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -166,8 +166,8 @@ function argumentsFor(port: number, folder: string, options: RedisServerOptions)
 }
 
 /**
- * The process itself says that it is ready, so that another server on the port can't pass for it; then it must answer,
- * so that whoever connects next is served. A password, a replica without master and the like are answers too.
+ * Waits for the process's own ready line, so another server on the port can't pass for it, and then for a reply, so the next
+ * client is served. Errors such as a missing password count as replies.
  */
 async function untilReady(child: ChildProcess, port: number, printed: () => string): Promise<void> {
   const failed = exitOf(child).then(() => {
@@ -232,8 +232,8 @@ function createTestClient(port: number, password: string | undefined): Redis {
 }
 
 /**
- * Below the range that systems give to outgoing connections: a client that tries again and again to reach a port of that
- * range while nobody listens there ends up connected to itself. Leaves room for a cluster's second port, 10,000 above.
+ * Below the range of ephemeral ports: a client that keeps retrying a free port of that range can connect to itself. Leaves
+ * room for a cluster's second port, 10,000 above.
  */
 async function freePort(): Promise<number> {
   for (;;) {

@@ -1,6 +1,5 @@
 /**
- * A model that follows a script: each request is answered by the next step. A request too many, or a step left over at
- * the end (`finish()`), fails the test.
+ * A scripted model: each request gets the next step. A surplus request, or a leftover step at `finish()`, fails the test.
  */
 import { RemoraError } from "../../src/lib/errors.ts";
 import type { JsonObject } from "../../src/ports/message.ts";

@@ -1,6 +1,6 @@
 /**
- * The stages of the pipeline for tests of the turn loop: a real ledger in memory, a scripted model, and small stand-ins
- * for what has its own tests. Everything that a person would see is in `reply`.
+ * `TurnDeps` for tests of the turn loop: a real ledger in memory, a scripted model, and small stand-ins for parts with their
+ * own tests. `reply` holds everything that a person would see.
  */
 
 import { createEvents } from "../../src/lib/event-bus.ts";

@@ -21,7 +21,7 @@
  *     discord.requests.filter((request) => request.code === 50035);
  *     await discord.stop();
  *
- * Limits, permissions, intents and error codes are Discord's own, so what it refuses the service would refuse.
+ * Limits, permissions, intents and error codes are Discord's own, so the service would refuse what it refuses.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -57,8 +57,8 @@ export interface DiscordDoubleOptions {
   /** Privileged intents switched on in the developer portal; by default message content alone. */
   portal?: Partial<Portal>;
   /**
-   * Of routes by name, of `global`, and of `default` for routes without their own; the rest as on Discord. `none`: for tests
-   * of other things, which are not to wait.
+   * Rate limits by route name, `global`, and `default` for routes without their own; the rest as on Discord. `none` turns them
+   * off, for tests that must not wait.
    */
   limits?: RouteLimits | "none";
   gateway?: Partial<GatewaySettings>;

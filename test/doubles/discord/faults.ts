@@ -7,8 +7,8 @@ export type Fault =
   /** 429 as from the service; without `scope` the route's own. The header is in whole seconds, so clients wait at least one. */
   | { type: "rate-limit"; retryAfterSeconds: number; scope?: "user" | "global" | "shared" }
   /**
-   * The connection breaks: `before` anything is done, or in the middle of the answer to what was done. It is closed, or with
-   * `isReset` torn down, which clients tell apart: discord.js tries again by itself only after a reset.
+   * The connection breaks, `before` the request has an effect or during the response. It is closed, or reset with `isReset`:
+   * discord.js retries only after a reset.
    */
   | { type: "cut"; when: "before" | "during"; isReset?: boolean }
   /** Delays the response; the request takes effect at once. */

@@ -1,8 +1,8 @@
 /**
- * Gateway v10 over WebSocket: hello, heartbeats, identify, resume, and the close codes for whoever does it wrong.
+ * Gateway v10 over WebSocket: hello, heartbeats, identify, resume, and close codes for client errors.
  *
- * A session outlives its connection: after a cut, or a close with any code but 1000 and 1001, the client may resume it and
- * gets what it missed. What happens while there is no session at all is found by REST alone.
+ * A session outlives its connection: after a broken connection, or a close with any code but 1000 and 1001, the client can
+ * resume it and gets missed events. Only REST has what happens without a session.
  */
 import type { IncomingMessage, Server } from "node:http";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";

@@ -1,6 +1,6 @@
 /**
- * Interactions: opened by a person's command, click or modal, answered once within three seconds, and followed up through a
- * token that is good for fifteen minutes.
+ * Interactions: opened by a person's command, click or modal, answered once within three seconds, and followed up with a token
+ * that is valid for fifteen minutes.
  */
 import { MessageFlags } from "discord.js";
 import { createForm, refusal } from "./api-error.ts";

@@ -57,8 +57,8 @@ function reactionPayload(world: World, { emoji, userIds }: MessageRecord["reacti
 }
 
 /**
- * As REST answers it. `withNonce`: to the one who sent it, at once. A message that a reply answers stands in it, and is
- * `null` where it is gone.
+ * A message as REST returns it. `withNonce`: in the response to its sender. A reply contains the message it answers, or `null`
+ * if that was deleted.
  */
 export function messagePayload(
   world: World,

@@ -54,8 +54,8 @@ function readLabelled(reading: Reading, value: unknown, path: FieldPath): object
 }
 
 /**
- * In a modal a menu can't be disabled, has at least one option, and has to be answered unless it says otherwise; then it can't
- * ask for nothing. No more is chosen at first than may be chosen.
+ * In a modal, a menu can't be disabled, has at least one option, and is required by default; a required menu needs a minimum of
+ * one. It has no more default options than its maximum.
  */
 function readMenu(reading: Reading, fields: Fields, path: FieldPath): object {
   const { form } = reading;

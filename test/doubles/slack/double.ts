@@ -93,8 +93,8 @@ export interface SlackDouble {
   /** Calls of one method, oldest first. */
   callsOf(method: string): LoggedCall[];
   /**
-   * The next calls of the method end so, one failure a call, in order. `*` is any method; `upload`, `download` and
-   * `response_url` are those.
+   * Failures of the next calls of a method, one per call, in order. `*` matches any method; `upload`, `download` and
+   * `response_url` match those requests.
    */
   failNext(method: string, ...failures: Failure[]): void;
   see(looking: Looking): SeenMessage[];
@@ -102,7 +102,7 @@ export interface SlackDouble {
   assistant: Omit<Assistant, "methods">;
   /** Posts to response URLs. */
   responses: JsonObject[];
-  /** Resolves with the first truthy result, checked after every change and every 10 ms. Rejects after `timeoutMs` of real time. */
+  /** Resolves with the first truthy result, checked at every change and every 10 ms. Rejects after `timeoutMs` of real time. */
   until<Value>(look: () => Value, timeoutMs?: number): Promise<NonNullable<Value>>;
   stop(): Promise<void>;
 }
