@@ -1,14 +1,13 @@
 /**
- * Approvals that hold: records in the ledger, settled once, redeemed once.
+ * Approvals are records in the ledger, settled once and redeemed once.
  *
- *   open     asks for the calls of one step                            open.ts
- *   answer   a click; decide: the operator's word                      answer.ts, edit.ts
- *   redeem   checks everything again, right before the call runs       redeem.ts
- *   cancel, sweep   what was stopped, and what nobody answered in time
+ *   open             asks for the calls of one step                       open.ts
+ *   answer, decide   a click, or the operator's decision                  answer.ts
+ *   redeem           checks everything again right before the call runs   redeem.ts
+ *   cancel, sweep    ends what was stopped or has expired
  *
- * Nothing is kept or timed in memory: any number of processes may do this on one ledger, and a restart changes nothing.
+ * Nothing is kept or timed in memory: several processes can share one ledger, and a restart changes nothing.
  */
-
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import { answerCard } from "./answer.ts";
@@ -19,12 +18,12 @@ import { finishChanges, mayTakeBack, openChanges, redeemChanges, replaceChanges 
 import {
   type ApprovalsContext,
   type ApprovalsOptions,
+  cardRows,
   cardsOf,
   expireDue,
   hashOfCall,
   isExpired,
   recordCard,
-  rowsOf,
   settle,
 } from "./context.ts";
 import { createGrants } from "./grants.ts";
@@ -34,8 +33,8 @@ import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
 
 const defaultGrantMs = 30 * 60 * 1000;
-/** For audit. */
-const keptMs = 30 * 24 * 60 * 60 * 1000;
+/** Settled records are kept for audit. */
+const maxKeptMs = 30 * 24 * 60 * 60 * 1000;
 const pruneEveryMs = 60 * 60 * 1000;
 
 const operator: ApprovalRecord["requester"] = { id: "operator", name: "the operator", isBot: false, roles: [] };
@@ -75,12 +74,12 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
   async function prune(at: number): Promise<void> {
     if (at < nextPruneAt) return;
     nextPruneAt = at + pruneEveryMs;
-    const before = at - keptMs;
+    const before = at - maxKeptMs;
     await ledger.prune("approval", ["consumed", "denied", "expired", "cancelled"], before);
     await ledger.prune("grant", ["revoked", "expired"], before);
     await ledger.prune("decision", ["recorded"], before - pruneEveryMs);
     await ledger.prune("notice", ["told"], at - pruneEveryMs);
-    // Every row of an older card has been settled for that long; where nothing expires, that can't be known.
+    // Older cards have no open row. Without an expiry that can't be known, so cards stay.
     const expiryMs = expiryMsOf(options.policy);
     if (expiryMs !== null) await ledger.prune("card", ["made"], before - expiryMs);
   }
@@ -143,7 +142,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       return cards.flatMap(([card]) => card ?? []);
     },
     async diffOf(id) {
-      const row = (await ledger.get("approval", id)) ?? (await rowsOf(ledger, id))?.rows[0];
+      const row = (await ledger.get("approval", id)) ?? (await cardRows(ledger, id))?.rows[0];
       if (row?.body.changes === undefined) return undefined;
       const text = await options.changes?.diff(row.body);
       return text === undefined ? undefined : escapeHiddenLines(options.mask(text));

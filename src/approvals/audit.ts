@@ -1,9 +1,10 @@
-/** Answers in the audit, before they take effect: who decided what, on whose behalf, and what was shown. */
+/** Records answers in the audit before they take effect: who decided what, for whom, and what the card showed. */
 import { createHash } from "node:crypto";
 import { messageOf } from "../lib/errors.ts";
 import { describeRule } from "../lib/text/describe-rule.ts";
-import type { ApprovalRecord, CardItem } from "../ports/approval.ts";
+import type { ApprovalRecord } from "../ports/approval.ts";
 import type { AuditMap, ShownCard } from "../ports/audit.ts";
+import type { CardItem } from "../ports/card.ts";
 import type { Author } from "../ports/message.ts";
 import { type ApprovalRow, openItem } from "./card.ts";
 import type { ApprovalsContext } from "./context.ts";
@@ -13,26 +14,26 @@ export interface RecordedAnswer {
   choice: AuditMap["approval.answered"]["choice"];
   by: Author;
   isOperator: boolean;
-  /** With `edit`: what takes the place of the arguments, as JSON text. */
+  /** With `edit`: the new arguments as JSON text. */
   input?: string;
 }
 
-/** Resolves when the answer is on disk, or to a sentence for people: then it must not take effect. */
+/** Resolves when the answer is on disk. Resolves to a sentence for people when it must not take effect. */
 export async function recordAnswer(
   context: ApprovalsContext,
   rows: Pick<ApprovalRow, "body">[],
   answer: RecordedAnswer,
 ): Promise<string | undefined> {
   try {
-    await Promise.all(rows.map((row) => context.audit.record("approval.answered", fieldsOf(context, row, answer))));
+    await Promise.all(rows.map((row) => context.audit.record("approval.answered", answerFields(context, row, answer))));
     return undefined;
   } catch (thrown) {
-    context.log.error({ error: messageOf(thrown) }, "an answer has no effect, because it could not be recorded");
+    context.log.error({ error: messageOf(thrown) }, "could not record an answer, so it has no effect");
     return `Nothing was changed: ${messageOf(thrown)}.`;
   }
 }
 
-function fieldsOf(
+function answerFields(
   context: ApprovalsContext,
   row: Pick<ApprovalRow, "body">,
   { choice, by, isOperator, input }: RecordedAnswer,
@@ -52,7 +53,7 @@ function personOf({ id, name }: Author): Pick<Author, "id" | "name"> {
   return { id, name };
 }
 
-/** What the card said of this row at the time of the answer, as text. */
+/** The row's text on the card at the time of the answer. */
 function shownCard(context: ApprovalsContext, { body }: Pick<ApprovalRow, "body">): ShownCard {
   const text = itemText(openItem(body, context), body);
   return { text, hash: createHash("sha256").update(text).digest("hex") };

@@ -1,7 +1,7 @@
 /**
- * Who may answer an approval: the rule for a tool, whether a person fits it, and the rule in words.
+ * Decides who may answer an approval: the rule for a tool, whether a person fits it, and the rule in words.
  *
- * An id in a rule is compared whole. Bots never fit. An empty list fits nobody.
+ * Ids are compared whole. Bots never fit. An empty list fits nobody.
  */
 import type { ApprovalRecord } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
@@ -9,34 +9,34 @@ import type { Author } from "../ports/message.ts";
 export interface AnswerRule {
   /** `requester`, `user:<platform>:<id>`, `user:<id>`, `role:<platform>:<id>`, `role:<id>`. Empty: nobody. */
   approvers: string[];
-  /** How many different people must approve. */
+  /** Different people who must approve. */
   quorum: number;
-  /** The one who asked may not approve (but may deny, when listed). */
+  /** The requester may not approve, but may deny when listed. */
   notRequester: boolean;
 }
 
 export interface ApprovalPolicy extends Partial<AnswerRule> {
-  /** What differs for single tools, by tool name. */
+  /** Exceptions by tool name. */
   tools?: Readonly<Record<string, Partial<AnswerRule>>>;
-  /** The only ones who may answer for the tools of `ownersOnly`; entries as in `approvers`. */
+  /** The only people who may answer for the tools of `ownersOnly`. Entries as in `approvers`. */
   owners?: string[];
-  /** Asked for every call: true for tools that run without their sandbox, for instance. */
+  /** Called for every call; true, for example, for a tool that runs without its sandbox. */
   ownersOnly?(tool: string): boolean;
-  /** How long a card can be answered; null: for ever. Default one hour. */
+  /** Lifetime of a card; null: no limit. Default one hour. */
   expiryMs?: number | null;
-  /** Open cards in one conversation; further calls are denied. Default 5. */
+  /** Open cards per conversation; further calls are denied. Default 5. */
   maxOpenCards?: number;
-  /** How long a grant lasts. Default 30 minutes. */
+  /** Lifetime of a grant. Default 30 minutes. */
   grantMs?: number;
 }
 
 /**
- * The machine itself: the command line, or the dashboard with the page's token. Nobody in a chat fits it. It stands in a rule
- * where owners are needed and none are configured.
+ * The command line, or the dashboard with its token. Nobody in a chat fits it. A rule names it when an owner is needed
+ * and none is configured.
  */
 const atTheMachine = "operator";
 
-/** `isMasked`: people do not see all of the call, so only somebody who runs the agent may approve it. */
+/** `isMasked`: people do not see all of the call, so only an owner may approve it. */
 export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false): AnswerRule {
   const own = policy.tools !== undefined && Object.hasOwn(policy.tools, tool) ? policy.tools[tool] : undefined;
   const rule = {
@@ -46,7 +46,7 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
   };
   const owners = policy.owners ?? [];
   if (policy.ownersOnly?.(tool) === true) return { ...rule, approvers: owners };
-  // Where nobody may approve the tool at all, nobody may approve it masked.
+  // An empty list means nobody, masked or not.
   if (!isMasked || rule.approvers.length === 0) return rule;
   const named = owners.filter((entry) => entry !== "requester");
   return named.length === 0
@@ -55,8 +55,8 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
 }
 
 /**
- * The same where several people have asked for what is decided. Whoever asked last must not decide alone about what others
- * asked for: other approvers decide, and where there are none, all who asked must agree.
+ * The rule for changes that several people asked for. The last of them must not decide alone: other approvers decide, or,
+ * without any, everyone who asked must approve.
  */
 export function ruleForAll(rule: AnswerRule, { platform, by, alsoAsked = [] }: Requester): AnswerRule {
   if (alsoAsked.length === 0 || rule.notRequester || !rule.approvers.includes("requester")) return rule;
@@ -78,31 +78,31 @@ export interface Person {
   by: Author;
 }
 
-/** Who asked, and who else did: several people's turns may have changed the same draft. */
+/** `alsoAsked`: other people whose turns changed the same draft. */
 export interface Requester extends Person {
   alsoAsked?: readonly string[];
 }
 
-/** `requester` comes from the record, never from what a click says. */
+/** `requester` must come from the record, never from the click. */
 export function fits(rule: AnswerRule, person: Person, requester: Requester, choice: "approve" | "deny"): boolean {
   if (person.by.isBot) return false;
   const isThere = person.platform === requester.platform;
   const isRequester = isThere && person.by.id === requester.by.id;
   const hasAsked = isRequester || (isThere && requester.alsoAsked?.includes(person.by.id) === true);
   if (choice === "approve" && rule.notRequester && hasAsked) return false;
-  // Each of several may say no to what was asked for together.
+  // Each of several requesters may deny.
   if (choice === "deny" && hasAsked && (requester.alsoAsked ?? []).length > 0) return true;
   return rule.approvers.some((entry) => {
     if (entry === "requester") return isRequester;
-    return namesOf("user", person.platform, person.by.id).includes(entry) || hasRole(person, entry);
+    return entriesFor("user", person.platform, person.by.id).includes(entry) || hasRole(person, entry);
   });
 }
 
 function hasRole({ platform, by }: Person, entry: string): boolean {
-  return by.roles.some((role) => namesOf("role", platform, role).includes(entry));
+  return by.roles.some((role) => entriesFor("role", platform, role).includes(entry));
 }
 
-function namesOf(kind: "user" | "role", platform: string, id: string): string[] {
+function entriesFor(kind: "user" | "role", platform: string, id: string): string[] {
   return [`${kind}:${id}`, `${kind}:${platform}:${id}`];
 }
 
@@ -111,7 +111,7 @@ export function requesterOf(record: ApprovalRecord): Requester {
   return { platform: record.target.platform, by: record.requester, alsoAsked };
 }
 
-/** The same people may answer both, so that one card can stand for both. */
+/** True when the same people may answer both, so that one card can stand for both. */
 export function hasSameAnswerers(one: ApprovalRecord, rule: AnswerRule, requester: Requester): boolean {
   const isSameRule =
     one.quorum === rule.quorum &&
@@ -124,38 +124,44 @@ export function hasSameAnswerers(one: ApprovalRecord, rule: AnswerRule, requeste
   return isSameRule && (!dependsOnRequester || (isSameRequester && haveSameAsked));
 }
 
-/** Why nobody could ever approve; undefined when somebody could. Roles may have any number of members. */
+/** Why nobody could ever approve; undefined when somebody could. A role may have any number of members. */
 export function impossibilityOf(rule: AnswerRule): string | undefined {
   const people = new Set(rule.approvers);
   if (rule.notRequester) people.delete("requester");
   const isOpenEnded = rule.approvers.some((entry) => entry.startsWith("role:"));
   if (rule.approvers.length === 0) {
-    return "Nobody may approve this call: the configuration names no approvers for it.";
+    return "Nobody can approve this call: no approvers are configured for it.";
   }
-  if (people.size === 0) return "Nobody may approve this call: only the requester is listed, and may not approve it.";
+  if (people.size === 0)
+    return "Nobody can approve this call: the only approver is the requester, who may not approve it.";
   if (!isOpenEnded && people.size < rule.quorum) {
-    return `Nobody can approve this call: it needs ${rule.quorum} people, and the configuration names ${people.size}.`;
+    return `Nobody can approve this call: it needs ${rule.quorum} approvers, and only ${people.size} can be found in the configuration.`;
   }
   return undefined;
 }
 
-/** Plain text; names are as their platform gave them. */
-export function approversText(rule: AnswerRule, requesterName: string): string {
-  const people = rule.approvers
+/** The people and roles of a rule, `Ann (who asked) or user b2`; empty: nobody. Names are not escaped. */
+export function approverNames(rule: AnswerRule, requesterName: string): string {
+  const names = rule.approvers
     .filter((entry) => entry !== "requester" || !rule.notRequester)
     .map((entry) => {
       if (entry === "requester") return `${requesterName} (who asked)`;
       if (entry === atTheMachine) return "the operator, on the dashboard or the command line";
       return entry.startsWith("role:") ? `anyone with role ${entry.slice(5)}` : `user ${entry.replace(/^user:/, "")}`;
     });
-  const who = people.length === 0 ? "nobody" : people.join(", ");
-  const parts = [who];
+  const last = names.pop() ?? "";
+  return names.length === 0 ? last : `${names.join(", ")} or ${last}`;
+}
+
+/** The whole rule in words. Names are not escaped. */
+export function approversText(rule: AnswerRule, requesterName: string): string {
+  const parts = [approverNames(rule, requesterName) || "nobody"];
   if (rule.quorum > 1) parts.push(`${rule.quorum} people must approve`);
   if (rule.notRequester) parts.push(`not ${requesterName}, who asked`);
   return parts.join("; ");
 }
 
-/** Whether a person is among `safety.owners`. Asking for something does not make an owner of anybody. */
+/** Tells whether a person is among `safety.owners`. The entry `requester` makes nobody an owner. */
 export function createOwnerCheck(owners: readonly string[]): (platform: string, by: Author) => boolean {
   const approvers = owners.filter((entry) => entry !== "requester");
   return (platform, by) =>

@@ -1,33 +1,46 @@
 /**
- * A tool call as text that shows everything and hides nothing:
+ * Renders a tool call as text that hides nothing:
  *
- *   escapeHidden   characters that can't be seen, that turn text around, or that end a code block, as `\u{202E}`
- *   callTextOf     tool and arguments, one or more lines each; a value can't pretend to be another argument
- *   editJsonOf     the arguments for editing, where invisible characters are JSON escapes and come back as they were
- *   warningOf      the line that says that the text does not read as it looks
- *   isMasked       whether a configured secret stands in it, and people see its name instead
+ *   escapeHidden   writes invisible, direction-changing and fence-ending characters as `\u{202E}`
+ *   callText       renders tool and arguments; a value can't pass for another argument
+ *   editableJson   renders the arguments for editing; invisible characters become JSON escapes and survive the round trip
+ *   callWarning    warns when the call does not read as it looks
+ *   isMasked       tells whether a configured secret is replaced by its name
  *
- * Escaping is one-to-one: two different calls never give the same text. Nothing is cut here.
+ * Escaping is one-to-one: two different calls never have the same text. Nothing is cut here.
  */
-
 import type { Mask } from "../lib/redact.ts";
 import type { Json, JsonObject } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import { canonicalJson } from "./hash.ts";
 
-/** Control, format, unassigned, private and surrogate characters, what is ignored in display, and every blank but the space. */
+/** Control, format, unassigned, private-use, surrogate and default-ignorable characters, and every blank but the space. */
 const hidden = String.raw`[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs}`;
-/** A run of backslashes is doubled where it could be read as the start of an escape; the third backtick on would end a code block. */
+/** Also matches backslashes that could start an escape, and the third backtick of a code fence. */
 const escaped = new RegExp(String.raw`\\+(?=u\{|${hidden})|${hidden}|(?<=\u0060\u0060)\u0060`, "gu");
 const hiddenOnly = new RegExp(hidden, "gu");
 const plainKey = /^[\w.-]+$/;
+/** No platform's form takes more JSON. */
+const maxEditCharacters = 20_000;
+const maxNamedCharacters = 8;
+const maxShownLetters = 40;
 
-/** One line of plain text, also when `text` has many. */
+/** Returns one line, even when `text` has several. */
 export function escapeHidden(text: string): string {
-  return text.replace(escaped, (found) => (found.startsWith("\\") ? found + found : escapeOf(found)));
+  return text.replace(escaped, (found) => (found.startsWith("\\") ? found + found : codePointEscape(found)));
 }
 
-/** Many lines of plain text, such as a diff: line ends and tabs stay, everything else that can't be seen is escaped. */
+/** Makes any text safe for a card: masked, escaped, and on one line. */
+export function cleaner(mask: Mask): (text: string) => string {
+  return (text) =>
+    escapeHidden(
+      mask(text)
+        .trim()
+        .replace(/\s*\n\s*/g, " "),
+    );
+}
+
+/** For text of many lines, such as a diff: keeps line ends and tabs. */
 export function escapeHiddenLines(text: string): string {
   return text
     .split(/([\n\t])/)
@@ -35,19 +48,19 @@ export function escapeHiddenLines(text: string): string {
     .join("");
 }
 
-function escapeOf(character: string): string {
+function codePointEscape(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`;
 }
 
-/** Secrets are taken out of the values before they are escaped, and of the whole again, in case two parts make one. */
-export function callTextOf(call: ToolCall, mask: Mask): string {
+/** Masks each value before escaping it, then the whole text, because two parts can form one secret. */
+export function callText(call: ToolCall, mask: Mask): string {
   const lines = Object.entries(call.input).map(([key, value]) => argumentText(key, value, mask));
   const text = [escapeHidden(call.name), ...(lines.length === 0 ? ["(no arguments)"] : lines)].join("\n");
   return mask(text);
 }
 
 export function isMasked(call: ToolCall, mask: Mask): boolean {
-  return callTextOf(call, mask) !== callTextOf(call, (text) => text);
+  return callText(call, mask) !== callText(call, (text) => text);
 }
 
 function argumentText(key: string, value: Json, mask: Mask): string {
@@ -55,24 +68,21 @@ function argumentText(key: string, value: Json, mask: Mask): string {
   if (typeof value !== "string") return `${name}: ${escapeHidden(mask(canonicalJson(value)))}`;
   const clean = mask(value);
   if (!clean.includes("\n")) return `${name}: "${escapeHidden(clean)}"`;
-  // Every line of a value begins with the bar, so that no line of it reads as an argument or as the end of the call.
+  // The bar keeps any line of a value from reading as another argument or as the end of the call.
   const lines = clean.split("\n").map((line) => `  | ${escapeHidden(line)}`);
   return [`${name}:`, ...lines].join("\n");
 }
 
-/** Characters of JSON; no platform's form takes more. */
-const longestEdit = 20_000;
-
-/** Undefined when it is too long, or when a secret would have to be shown or would come back as its mark. */
-export function editJsonOf(call: ToolCall, mask: Mask): string | undefined {
+/** Undefined when the JSON is too long for a form, or holds a secret. */
+export function editableJson(call: ToolCall, mask: Mask): string | undefined {
   const members = Object.entries(call.input).map(([key, value]) => `  ${JSON.stringify(key)}: ${canonicalJson(value)}`);
   const json = members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
-  if (json.length > longestEdit) return undefined;
+  if (json.length > maxEditCharacters) return undefined;
   const hidesNothing = mask(json) === json && !isMasked(call, mask);
   return hidesNothing ? withoutHidden(json) : undefined;
 }
 
-/** JSON text stays JSON text of the same value: outside strings it has no such characters but line ends. */
+/** Keeps the JSON value: outside of strings, JSON has no hidden characters but line ends. */
 function withoutHidden(json: string): string {
   return json.replace(hiddenOnly, (found) => (found === "\n" ? found : [...codeUnits(found)].join("")));
 }
@@ -84,15 +94,15 @@ function* codeUnits(text: string): Generator<string> {
 }
 
 /** Undefined when the call reads as it looks. */
-export function warningOf(call: ToolCall): string | undefined {
-  const texts = [call.name, ...stringsOf(call.input)];
+export function callWarning(call: ToolCall): string | undefined {
+  const texts = [call.name, ...allStrings(call.input)];
   const warnings = [oddCharacters(texts), mixedAlphabets(texts), longBlanks(texts)];
   const found = warnings.filter((warning) => warning !== undefined);
   return found.length === 0 ? undefined : found.join(" ");
 }
 
-/** All keys and string values; without recursion, because arguments may be nested thousands deep. */
-function stringsOf(input: JsonObject): string[] {
+/** All keys and string values. Avoids recursion: arguments can be nested thousands of levels deep. */
+function allStrings(input: JsonObject): string[] {
   const strings: string[] = [];
   const open: Json[] = [input];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
@@ -113,13 +123,13 @@ function oddCharacters(texts: string[]): string | undefined {
   if (changed.length === 0) return undefined;
   const odd = new Set<string>();
   for (const text of changed) for (const character of text) if (folded(character) !== character) odd.add(character);
-  const names = [...odd].slice(0, 8).map(codePointName);
+  const names = [...odd].slice(0, maxNamedCharacters).map(codePointName);
   const more = odd.size > names.length ? ` and ${odd.size - names.length} more` : "";
-  const which = names.length === 0 ? "accents written apart from their letters" : names.join(", ") + more;
-  return `Some characters are invisible or imitate others: ${which}. The call may not read as it looks.`;
+  const which = names.length === 0 ? "combining accents" : names.join(", ") + more;
+  return `Some characters are invisible or look like others: ${which}. This call may not do what it seems to.`;
 }
 
-/** As the gate reads a call beside its exact form: compatibility forms made plain, invisible characters out. */
+/** The same folding as the gate's: compatibility forms normalised, invisible characters removed. */
 function folded(text: string): string {
   return text.normalize("NFKC").replace(/(?![\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, "");
 }
@@ -130,14 +140,14 @@ function codePointName(character: string): string {
 
 const foreignLetter = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u;
 
-/** Folding leaves letters of other alphabets that look Latin; within one word they are no accident. */
+/** Folding keeps letters of other alphabets that look Latin. Mixed into one word, they are suspicious. */
 function mixedAlphabets(texts: string[]): string | undefined {
   for (const text of texts) {
     for (const [word] of text.matchAll(/\p{L}+/gu)) {
       if (!/\p{Script=Latin}/u.test(word) || !foreignLetter.test(word)) continue;
       const letters = [...word]
-        .slice(0, 40)
-        .map((letter) => (foreignLetter.test(letter) ? escapeOf(letter) : escapeHidden(letter)));
+        .slice(0, maxShownLetters)
+        .map((letter) => (foreignLetter.test(letter) ? codePointEscape(letter) : escapeHidden(letter)));
       return `A word mixes alphabets: ${letters.join("")}.`;
     }
   }
@@ -146,5 +156,5 @@ function mixedAlphabets(texts: string[]): string | undefined {
 
 function longBlanks(texts: string[]): string | undefined {
   const isLong = texts.some((text) => /\S {24,}\S/.test(text) || /\n(?:[ \t]*\n){11}/.test(text));
-  return isLong ? "A long run of blanks stands in it: read it to its end." : undefined;
+  return isLong ? "This call contains a long run of blanks. Read it to the end." : undefined;
 }

@@ -1,36 +1,30 @@
-/** The part of a card that shows changes to a folder: texts escaped like every text of a card, and what may be chosen. */
-
+/** The part of a card that shows changes to a folder: its escaped texts and its choices. */
 import type { Mask } from "../lib/redact.ts";
-import type { ApprovalRecord, ApprovalState, ChangesRecord, ShownChanges } from "../ports/approval.ts";
+import type { ApprovalRecord, ChangesRecord } from "../ports/approval.ts";
+import type { ApprovalState, ShownChanges } from "../ports/card.ts";
 import type { AnswerChoice } from "../ports/message.ts";
-import { escapeHidden, escapeHiddenLines } from "./card-text.ts";
+import { cleaner, escapeHidden, escapeHiddenLines } from "./card-text.ts";
 import { grantableRules } from "./grants.ts";
 
-/** While the changes wait for an answer. */
-export function choicesOfChanges(body: ApprovalRecord, changes: ChangesRecord): AnswerChoice[] {
+export function openChangesChoices(body: ApprovalRecord, changes: ChangesRecord): AnswerChoice[] {
   const choices: AnswerChoice[] = ["approve", "deny"];
-  // One person can neither choose nor agree in advance for others who must agree too.
-  const isOnesOwn = body.quorum <= 1;
-  if (isOnesOwn && changes.paths.length > 1 && changes.shown.moreFiles === 0) choices.push("part");
-  if (isOnesOwn && body.isMasked !== true && grantableRules(body.matches) !== undefined) choices.push("allow");
+  // When several people must approve, one of them can neither choose files nor allow in advance.
+  const decidesAlone = body.quorum <= 1;
+  if (decidesAlone && changes.paths.length > 1 && changes.shown.moreFiles === 0) choices.push("part");
+  if (decidesAlone && body.isMasked !== true && grantableRules(body.matches) !== undefined) choices.push("allow");
   if (changes.shown.diff === undefined) choices.push("diff");
   return choices;
 }
 
-/** Once they were decided, or kept by the rules. */
-export function choicesAfter({ undoId, mayRunAgain }: ChangesRecord): AnswerChoice[] {
+/** For changes that were decided, or that the rules kept. */
+export function settledChangesChoices({ undoId, mayRunAgain }: ChangesRecord): AnswerChoice[] {
   return [...(undoId === undefined ? [] : ["undo" as const]), ...(mayRunAgain === true ? ["again" as const] : [])];
 }
 
-/** A card that was decided shrinks: the diff, the commands and their output were there to decide by. */
+/** A settled card drops the diff, the commands and their output: people needed them only to decide. */
 export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState, mask: Mask): ShownChanges {
-  const line = (text: string) =>
-    escapeHidden(
-      mask(text)
-        .trim()
-        .replace(/\s*\n\s*/g, " "),
-    );
-  // A line end as a blank would make a command of many lines one comment; a blank at the end would be another file.
+  const line = cleaner(mask);
+  // Line ends stay visible, or a command of many lines would read as one comment. So do outer blanks of a path.
   const exact = (text: string) => escapeHidden(mask(text)).replace(/^ | $/g, "\\u{20}");
   const lines = (text: string) => escapeHiddenLines(mask(text));
   const isOpen = state === "open";
@@ -48,7 +42,7 @@ export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState
   };
 }
 
-/** `diff`: the whole one, which may be longer than what the card shows of it. */
+/** `diff`: the whole diff, even when the card does not show it. */
 export function areChangesMasked(changes: ChangesRecord, diff: string | undefined, mask: Mask): boolean {
   const shown = JSON.stringify(changesText(changes, "open", mask));
   if (shown !== JSON.stringify(changesText(changes, "open", (text) => text))) return true;

@@ -1,19 +1,13 @@
 /**
- * Approvals of changes to a working folder. They are records like those of calls, so that the same people decide by the
- * same rules, with quorum, expiry, grants and audit. What differs:
+ * Approvals of changes to a working folder. Their records follow the same rules as those of calls: quorum, expiry, grants
+ * and audit. The differences:
  *
- *   - the hash is over the files that were shown, not over a call
- *   - no turn waits for them: the drafts keep or discard the files once people have decided
- *   - a record may only report what the rules have kept, so that it can be undone
+ *   - the hash covers the shown files, not a call
+ *   - no turn waits for them: the drafts keep or discard the files after the decision
+ *   - a record can be a mere report of kept changes, so that they can be undone
  */
-import type {
-  ApprovalCard,
-  ApprovalRecord,
-  ApprovalState,
-  ChangesOutcome,
-  ChangesRecord,
-  ChangesRequest,
-} from "../ports/approval.ts";
+import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
+import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { Author } from "../ports/message.ts";
 import { recordAnswer } from "./audit.ts";
@@ -24,9 +18,9 @@ import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle 
 import { createApprovalId } from "./hash.ts";
 import { problemWithVotes } from "./redeem.ts";
 
-/** What the rules for tools call it: `safety.tools.keep_changes` names its own approvers. */
+/** Tool name in the approval rules: `safety.tools.keep_changes` can name its own approvers. */
 const keepChangesTool = "keep_changes";
-/** Stands for a SKILL.md in the record of what asked; changes are no pattern of any skill. */
+/** Takes the place of a skill in the record, because no skill's pattern asks about changes. */
 const changesSource = "changes";
 
 const continuedBelow = "Continued below.";
@@ -35,10 +29,10 @@ type OpenedChanges = { card: ApprovalCard; approvalId: string; state: "open" | "
 
 export async function openChanges(context: ApprovalsContext, request: ChangesRequest): Promise<OpenedChanges> {
   const { turnId, changes, target } = request;
-  const ofTurn = await context.ledger.list("approval", { group: turnId });
-  const known = ofTurn.find(({ body }) => isSame(body, changes));
-  // Before a crash it was asked about as it was then; the folder has changed since.
-  for (const { id, body } of ofTurn)
+  const turnRows = await context.ledger.list("approval", { group: turnId });
+  const known = turnRows.find(({ body }) => isSameDraft(body, changes));
+  // A card from before a crash shows an older state of the folder.
+  for (const { id, body } of turnRows)
     if (body.changes?.draftId === changes.draftId && id !== known?.id)
       await replaceChanges(context, id, continuedBelow);
   const row = known ?? (await create(context, request));
@@ -51,18 +45,18 @@ function openingState(state: ApprovalState): OpenedChanges["state"] {
   return state === "expired" || state === "cancelled" ? "denied" : state;
 }
 
-function isSame({ changes }: ApprovalRecord, { draftId, hash, kind }: ChangesRecord): boolean {
+function isSameDraft({ changes }: ApprovalRecord, { draftId, hash, kind }: ChangesRecord): boolean {
   return changes?.draftId === draftId && changes.hash === hash && changes.kind === kind;
 }
 
 async function create(context: ApprovalsContext, request: ChangesRequest): Promise<ApprovalRow> {
   const { turnId, target, changes } = request;
   const cardId = createApprovalId();
-  const record = await recordOf(context, request, cardId);
+  const record = await changesRecord(context, request, cardId);
   const body = { platform: target.platform, conversationId: target.conversationId, turnIds: [turnId], messages: [] };
   await context.ledger.create("card", cardId, { state: "made", body, group: target.conversationId });
   return await context.notices.quietly(cardId, async () => {
-    const state = changes.kind === "report" ? "consumed" : stateOf(record);
+    const state = changes.kind === "report" ? "consumed" : initialState(record);
     await context.ledger.create("approval", record.id, { state, body: record, group: turnId });
     const row = await context.ledger.get("approval", record.id);
     if (row === undefined) throw new TypeError(`approval ${record.id} was written and is not there`);
@@ -71,12 +65,16 @@ async function create(context: ApprovalsContext, request: ChangesRequest): Promi
   });
 }
 
-function stateOf({ reason, grantIds }: ApprovalRecord): ApprovalState {
+function initialState({ reason, grantIds }: ApprovalRecord): ApprovalState {
   if (reason !== undefined) return "denied";
   return grantIds.length > 0 ? "approved" : "open";
 }
 
-async function recordOf(context: ApprovalsContext, request: ChangesRequest, cardId: string): Promise<ApprovalRecord> {
+async function changesRecord(
+  context: ApprovalsContext,
+  request: ChangesRequest,
+  cardId: string,
+): Promise<ApprovalRecord> {
   const { turnId, target, scope, requester, alsoAsked = [], workingFolder, changes, grant, expiresAt } = request;
   const isMasked = changes.kind === "ask" && (await isHidingSecrets(context, request));
   const asked = { platform: target.platform, by: requester, alsoAsked };
@@ -99,7 +97,7 @@ async function recordOf(context: ApprovalsContext, request: ChangesRequest, card
   return isMasked ? record : await withGrants(context, record);
 }
 
-/** Of a long diff the card shows nothing, and people read it before they decide: it counts whole. */
+/** Checks the whole diff, because people read it before they decide even when the card does not show it. */
 async function isHidingSecrets(
   { mask, changes: actions }: ApprovalsContext,
   request: ChangesRequest,
@@ -119,7 +117,7 @@ async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Pr
   if (grants === undefined || giver === undefined) return record;
   const votes = [{ by: giver, at: createdAt, isOperator: false }];
   const granted = { ...record, votes, grantIds: grants.map(({ id }) => id), decidedBy: giver, decidedAt: createdAt };
-  // Where a grant can't be recorded, people are asked.
+  // A grant that can't be recorded does not count; people are asked.
   const unrecorded = await recordAnswer(context, [{ body: granted }], {
     choice: "grant",
     by: giver,
@@ -130,7 +128,7 @@ async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Pr
 
 export async function redeemChanges(context: ApprovalsContext, approvalId: string): Promise<ChangesOutcome> {
   const row = await context.ledger.get("approval", approvalId);
-  if (row?.body.changes === undefined) return { type: "discard", sentence: "The approval is not on record any more." };
+  if (row?.body.changes === undefined) return { type: "discard", sentence: "The record of this approval is gone." };
   switch (row.state) {
     case "open":
       if (!isExpired(row.body, context.now())) return { type: "waiting" };
@@ -193,7 +191,7 @@ async function change(
   });
 }
 
-/** Keeps the state and notes what became of the changes; the card is rewritten. */
+/** Notes the outcome and updates the card. The record's state stays. */
 export async function finishChanges(
   context: ApprovalsContext,
   approvalId: string,
@@ -210,7 +208,7 @@ export async function finishChanges(
   );
 }
 
-/** A newer card stands for the same draft, so this one can't be answered any more. */
+/** Cancels the record, because a newer card shows the same draft. */
 export async function replaceChanges(context: ApprovalsContext, approvalId: string, reason: string): Promise<void> {
   const row = await context.ledger.get("approval", approvalId);
   if (row === undefined) return;
@@ -219,7 +217,7 @@ export async function replaceChanges(context: ApprovalsContext, approvalId: stri
   );
 }
 
-/** Undo is for the person who asked and for everybody who may approve. */
+/** The requester and everybody who may approve can undo. */
 export function mayTakeBack(record: ApprovalRecord, by: Author, isOperator: boolean): boolean {
   if (isOperator) return true;
   const requester = requesterOf(record);

@@ -1,4 +1,4 @@
-/** A click on a card, or the word of the operator. */
+/** A click on a card, or the operator's decision. */
 import type { AnswerChoice, Author } from "../ports/message.ts";
 
 export interface Click {
@@ -6,11 +6,11 @@ export interface Click {
   choice: AnswerChoice;
   by: Author;
   isOperator: boolean;
-  /** Absent for the operator, who is in no conversation. */
+  /** Absent for the operator. */
   from?: { platform: string; conversationId: string; messageId?: string };
   reason?: string;
   editedJson?: string;
-  /** With `part`: indexes of the files to keep, and then their paths. */
+  /** With `part`: indexes of the files to keep, later resolved to paths in `chosen`. */
   parts?: number[];
   chosen?: string[];
 }

@@ -1,10 +1,10 @@
-/** What the parts of the approvals share, and the few steps that all of them take with records. */
-
+/** The context that all parts of the approvals share, and the steps that they take with records. */
 import type { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
-import type { ApprovalCard, ApprovalRecord, ApprovalState, CardRecord, ChangesActions } from "../ports/approval.ts";
+import type { ApprovalRecord, CardRecord, ChangesActions } from "../ports/approval.ts";
 import type { Audit } from "../ports/audit.ts";
+import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { Events } from "../ports/events.ts";
 import type { Gate } from "../ports/gate.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -24,26 +24,26 @@ export interface ApprovalsOptions {
   audit: Audit;
   gate: Gate;
   policy: ApprovalPolicy;
-  /** The turn may go on. Not called for what the turn itself settles. */
+  /** Wakes a parked turn. Not called for what the turn itself settles. */
   wake(turnId: string): void;
   /**
-   * Shows a card as it is now, where `card.target` says; called after every change, and again later when it rejects.
-   * Absent, as in a process without platforms: another process shows, records and wakes at its next sweep.
+   * Shows the card's present state at `card.target`. Called after every change, and again later when it rejects. Absent in
+   * a process without platforms: another process then shows, records and wakes at its next sweep.
    */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
-  /** A line of preference history for every decision; resolves when it, and the events before it, are on disk. */
+  /** Writes one line of preference history. Resolves when it, and the events before it, are on disk. */
   remember(feedback: Feedback): Promise<void>;
-  /** For every text that people decide on. */
+  /** Applied to every text that people decide on. */
   mask: Mask;
   log: Log;
   now?: () => number;
-  /** Looks a person up again, right before a call runs; undefined: no longer there. Absent: they are as they were. */
+  /** Looks a person up again, right before a call runs; undefined: they have left. Absent: no look-up. */
   authority?(by: Author, target: ReplyTarget): Promise<Author | undefined>;
-  /** Checks edited arguments against the tool's schema; a sentence when they are wrong. */
+  /** Checks edited arguments against the tool's schema. Resolves to a sentence when they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
-  /** For cards about changes; absent where nobody looks after drafts. */
+  /** For cards about changes; absent without drafts. */
   changes?: ChangesActions;
-  /** What tells one content of the tool's skill from another; undefined where there is none. */
+  /** Changes whenever the content of the tool's skill does; undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;
 }
 
@@ -56,12 +56,12 @@ export interface ApprovalsContext extends ApprovalsOptions {
   grantMs: number;
 }
 
-/** Also in the very millisecond. */
+/** Inclusive: `now == expiresAt` is expired. */
 export function isExpired(record: ApprovalRecord, at: number): boolean {
   return record.expiresAt !== null && at >= record.expiresAt;
 }
 
-/** Who may answer it by the settings in force now. */
+/** The rule by the present settings. */
 export function ruleNow({ policy, mask }: ApprovalsContext, record: ApprovalRecord): AnswerRule {
   return ruleForAll(ruleFor(policy, record.call.name, hidesSecrets(record, mask)), requesterOf(record));
 }
@@ -80,7 +80,7 @@ export interface CardRows {
   rows: ApprovalRow[];
 }
 
-export async function rowsOf(ledger: Ledger, cardId: string): Promise<CardRows | undefined> {
+export async function cardRows(ledger: Ledger, cardId: string): Promise<CardRows | undefined> {
   const entry = await ledger.get("card", cardId);
   if (entry === undefined) return undefined;
   const lists = await Promise.all(entry.body.turnIds.map((turnId) => ledger.list("approval", { group: turnId })));
@@ -88,9 +88,9 @@ export async function rowsOf(ledger: Ledger, cardId: string): Promise<CardRows |
   return { card: entry.body, rows: rows.sort((one, other) => one.sequence - other.sequence) };
 }
 
-/** The card as each of its turns shows it; usually one. */
+/** One card for each turn that shows it; usually one. */
 export async function cardsOf(context: ApprovalsContext, cardId: string): Promise<ApprovalCard[]> {
-  const found = await rowsOf(context.ledger, cardId);
+  const found = await cardRows(context.ledger, cardId);
   if (found === undefined) return [];
   const targets = new Map(found.rows.map((row) => [row.body.turnId, row.body.target]));
   return [...targets.values()].map((target) => buildCard(cardId, found.rows, target, context));
@@ -98,7 +98,7 @@ export async function cardsOf(context: ApprovalsContext, cardId: string): Promis
 
 type Settled = Exclude<ApprovalState, "open" | "consumed">;
 
-/** The only way a record gets its outcome: of several callers one succeeds, and that one's event is heard. */
+/** The only way a record gets its outcome. Of several callers one succeeds, and only its event is emitted. */
 export async function settle(
   context: ApprovalsContext,
   row: ApprovalRow,
@@ -111,22 +111,22 @@ export async function settle(
   return settled;
 }
 
-/** The event of what was decided just now. */
+/** Emits the event of the latest decision. */
 export function announce({ records }: ApprovalsContext, row: ApprovalRow): void {
   const decision = decisionsOf(row).at(-1);
   if (decision !== undefined) records.announce(decision);
 }
 
-/** Everything that was decided on a card: about its calls, and the grants that were given with it. */
+/** Records every decision on a card: about its calls, and the grants given with it. */
 export async function recordCard({ ledger, records }: ApprovalsContext, cardId: string): Promise<void> {
-  const found = await rowsOf(ledger, cardId);
+  const found = await cardRows(ledger, cardId);
   if (found === undefined) return;
   const grants = await ledger.list("grant", { group: found.card.conversationId });
   const given = grants.map(({ body }) => body).filter(({ origin }) => origin.cardId === cardId);
   await records.record([...found.rows.flatMap(decisionsOf), ...given.flatMap(grantDecisionsOf)]);
 }
 
-/** Expires those of the rows that are due. Returns what changed. */
+/** Expires the rows that are due, and returns the changed ones. */
 export async function expireDue(context: ApprovalsContext, rows: ApprovalRow[], at: number): Promise<ApprovalRow[]> {
   const changed: ApprovalRow[] = [];
   for (const row of rows) {

@@ -1,8 +1,7 @@
 /**
- * Edited arguments: parsed, checked against the tool's schema, and judged by the gate like any call. What passes takes the
- * place of the call in its records, which keep what was asked for; what does not is refused, and the card stays open.
+ * Edits a call: parses the arguments, checks them against the tool's schema, and judges them by the gate. An accepted edit
+ * replaces the call in its records, which keep the original. A refused edit leaves the card open.
  */
-
 import { describePattern } from "../lib/text/describe-rule.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -14,7 +13,7 @@ import { type ApprovalsContext, hashOfCall, settle } from "./context.ts";
 
 export type EditResult =
   | { type: "refused"; text: string }
-  /** The same call in other words: an ordinary approval. */
+  /** The edit changed nothing: an ordinary approval. */
   | { type: "same" }
   | { type: "edited"; input: JsonObject; settle(row: ApprovalRow): Promise<ApprovalRow | undefined> };
 
@@ -37,7 +36,7 @@ export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], c
   const { by, isOperator } = click;
   const edited = { ...call, input };
   if (isMasked(edited, context.mask) && !mayApproveMasked(context, row, click))
-    return { type: "refused", text: "The edited call holds a secret of the configuration. Nothing was changed." };
+    return { type: "refused", text: "The edited call contains a configured secret. Nothing was changed." };
   const at = context.now();
   return {
     type: "edited",
@@ -60,7 +59,7 @@ function mayApproveMasked(context: ApprovalsContext, { body }: ApprovalRow, { by
   return fits(rule, { platform: requester.platform, by }, requester, "approve");
 }
 
-/** What only asks is no reason for a block. */
+/** Leaves out the rules that only ask. */
 function blockedBecause(matches: GateMatch[]): string {
   const blocking = matches.filter(({ kind }) => kind === "danger");
   const texts = blocking.map(({ reason, skill, pattern }) => reason ?? `${skill}: ${describePattern(pattern)}`);

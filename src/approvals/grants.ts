@@ -1,8 +1,8 @@
 /**
- * Grants: a standing yes for what one pattern of one skill asks about, in one conversation, for a while.
+ * Grants: one person's approval in advance for what one pattern of one skill asks about, in one conversation, for a while.
  *
- * A grant is the answer of the person who gave it, in advance. It covers calls for the person whose request it was given
- * for, and for nobody else: only where the giver's click would count, and only when every pattern that asks is covered. What the gate asks about by itself is never covered.
+ * A grant covers only requests by the person it was given for. The giver's click must count for the call, and grants must
+ * cover every pattern that asks. They never cover a question that the gate asks on its own.
  */
 import { randomBytes } from "node:crypto";
 import { describeRule } from "../lib/text/describe-rule.ts";
@@ -15,11 +15,11 @@ import { type AnswerRule, fits, type Requester } from "./authority.ts";
 export interface GrantRule {
   skill: string;
   pattern: string;
-  /** For people; two rules of the same skill and pattern are the same. */
+  /** For people. Skill and pattern alone identify a rule. */
   reason?: string;
 }
 
-/** The rules a grant for these matches would hold; undefined when it can't cover them. */
+/** The rules of a grant for these matches; undefined when no grant can cover them. */
 export function grantableRules(matches: GateMatch[]): GrantRule[] | undefined {
   const isGrantable = matches.every(
     ({ kind, file, form }) => kind === "confirm" && file !== "" && form !== "fail-closed",
@@ -41,16 +41,16 @@ interface GrantWanted {
 }
 
 export interface Grants {
-  /** Grants in force that together cover the call, all of one person; undefined when it must be asked for. */
+  /** Active grants of one person that together cover the call; undefined: people must be asked. */
   covering(wanted: GrantWanted): Promise<GrantRecord[] | undefined>;
-  /** A grant that the same person already gave for the same, to the same person, is prolonged. */
+  /** Extends the same grant by the same giver for the same person, or creates it. */
   give(
     place: Pick<GrantRecord, "platform" | "conversationId" | "by">,
     rule: GrantRule,
     expiresAt: number,
     origin: GrantRecord["origin"],
   ): Promise<GrantRecord>;
-  /** True when any of them was revoked. One that merely ran out meanwhile was in force when it was used. */
+  /** True when any was revoked. An expired one does not count: it was active when it was used. */
   isAnyRevoked(ids: string[]): Promise<boolean>;
   list(conversationId?: string): Promise<GrantRecord[]>;
   revoke(id: string, by: Author, conversationId?: string): Promise<{ receipt: AnswerReceipt; grant?: GrantRecord }>;
@@ -77,7 +77,7 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
       );
       for (const giver of new Set(usable.map((grant) => grant.by.id))) {
         const given = usable.filter((grant) => grant.by.id === giver);
-        const cover = rules.map((wanted) => given.find((grant) => isFor(grant, wanted)));
+        const cover = rules.map((wanted) => given.find((grant) => matchesRule(grant, wanted)));
         if (cover.every((grant) => grant !== undefined)) return cover;
       }
       return undefined;
@@ -86,7 +86,7 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
       const givenAt = now();
       for (const grant of await list(place.conversationId)) {
         const isSame =
-          isFor(grant, rule) &&
+          matchesRule(grant, rule) &&
           grant.by.id === place.by.id &&
           grant.platform === place.platform &&
           grant.origin.userId === origin.userId;
@@ -127,14 +127,14 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
         : undefined;
       if (revoked === undefined) {
         return {
-          receipt: { accepted: false, text: "There is no such grant in force here. List them to see their ids." },
+          receipt: { accepted: false, text: "No active grant has this id here. List the grants to see their ids." },
         };
       }
       return {
         grant: revoked.body,
         receipt: {
           accepted: true,
-          text: `Revoked: ${describeRule(revoked.body)} of skill ${revoked.body.skill} asks again.`,
+          text: `Revoked. ${describeRule(revoked.body)} (skill ${revoked.body.skill}) asks again.`,
         },
       };
     },
@@ -150,7 +150,7 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
   };
 }
 
-function isFor(grant: GrantRecord, rule: GrantRule): boolean {
+function matchesRule(grant: GrantRecord, rule: GrantRule): boolean {
   return grant.skill === rule.skill && grant.pattern === rule.pattern;
 }
 

@@ -1,9 +1,9 @@
-/** Ids that can't be guessed, and the hash that ties an approval to one call. */
+/** Unguessable ids, and the hash that ties an approval to one call. */
 import { createHash, randomBytes } from "node:crypto";
 import type { Json } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 
-/** 128 random bits, base64url; never begins with a dash, so that it can be typed after a command. */
+/** 128 random bits, base64url. Never begins with a dash, so it can be typed after a command. */
 export function createApprovalId(): string {
   for (;;) {
     const id = randomBytes(16).toString("base64url");
@@ -11,23 +11,22 @@ export function createApprovalId(): string {
   }
 }
 
-/** Where and with what definition a call runs, besides what it says. */
 export interface CallPlace {
   workingFolder: string;
-  /** What tells one content of the tool's skill from another; empty where there is none. */
+  /** Changes whenever the content of the tool's skill does; empty for a tool without a skill. */
   skillFile: string;
 }
 
-/** Two calls have the same hash exactly when tool, arguments (in any order of keys), working folder and skill file are the same. */
+/** Equal exactly when tool, arguments (in any key order), working folder and skill file are equal. */
 export function hashOf(call: Pick<ToolCall, "name" | "input">, place: CallPlace): string {
   const parts = [call.name, canonicalJson(call.input), place.workingFolder, place.skillFile];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** JSON text with the keys of every object in order. Without recursion: arguments may be nested thousands deep. */
+/** JSON with sorted keys. Avoids recursion: arguments can be nested thousands of levels deep. */
 export function canonicalJson(root: Json): string {
   const written: string[] = [];
-  /** What is left to write, last first: text as it is, or values. */
+  /** Left to write, last first: text, or a value. */
   const open: (string | { value: Json })[] = [{ value: root }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next === "string") written.push(next);

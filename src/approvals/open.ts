@@ -1,14 +1,14 @@
 /**
- * Opening approvals for the calls of one step:
+ * Opens approvals for the calls of one step:
  *
- *   1. calls that were already asked for in this turn keep their records, so that asking again after a crash changes nothing
- *   2. what nobody may approve is denied, and what a grant covers is approved, without asking
- *   3. the rest share one card: that of identical open calls in the conversation, or a new one
- *   4. more open cards than the limit: denied, with a note for the model
+ *   1. keep the records of calls that this turn has already asked for, so that a crash changes nothing
+ *   2. deny what nobody may approve, and approve what a grant covers, without asking
+ *   3. put the rest on one card: the card of identical open calls in the conversation, or a new one
+ *   4. deny calls beyond the limit of open cards, with a note for the model
  */
-
 import { RemoraError } from "../lib/errors.ts";
-import type { ApprovalCard, ApprovalRecord, ApprovalRequest, ApprovalState, GrantRecord } from "../ports/approval.ts";
+import type { ApprovalRecord, ApprovalRequest, GrantRecord } from "../ports/approval.ts";
+import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { Author } from "../ports/message.ts";
 import { recordAnswer } from "./audit.ts";
 import {
@@ -25,7 +25,7 @@ import { createApprovalId } from "./hash.ts";
 
 const defaultMaxOpenCards = 5;
 
-interface Wanted {
+interface PendingCall {
   asked: ApprovalRequest["calls"][number];
   hash: string;
   rule: AnswerRule;
@@ -41,19 +41,19 @@ export async function openApprovals(
   const known = await context.ledger.list("approval", { group: request.turnId });
   const rows = request.calls.map(({ call }) => known.find((row) => row.body.call.id === call.id));
   const missing = request.calls.filter((_call, index) => rows[index] === undefined);
-  const begun = rows.find((row) => row !== undefined)?.body.cardId;
-  const made = missing.length === 0 ? [] : await openMissing(context, request, missing, begun);
-  const approvalIds = rows.map((row) => row?.id ?? made.shift()?.id ?? "");
-  const cardId = begun ?? (await cardIdOf(context, approvalIds[0] ?? ""));
+  const existingCardId = rows.find((row) => row !== undefined)?.body.cardId;
+  const opened = missing.length === 0 ? [] : await openMissing(context, request, missing, existingCardId);
+  const approvalIds = rows.map((row) => row?.id ?? opened.shift()?.id ?? "");
+  const cardId = existingCardId ?? (await cardIdFor(context, approvalIds[0] ?? ""));
   const card = (await cardsOf(context, cardId)).find(({ target }) => target.turnId === request.turnId);
   if (card === undefined) {
-    const message = "an approval card is gone right after it was made. Check the ledger, and ask again.";
+    const message = "the approval card disappeared right after it was created; check the ledger, then ask again";
     throw new RemoraError({ code: "approvals.no-card", place: `turn ${request.turnId}`, message });
   }
   return { card, approvalIds };
 }
 
-async function cardIdOf(context: ApprovalsContext, approvalId: string): Promise<string> {
+async function cardIdFor(context: ApprovalsContext, approvalId: string): Promise<string> {
   return (await context.ledger.get("approval", approvalId))?.body.cardId ?? "";
 }
 
@@ -61,30 +61,31 @@ async function openMissing(
   context: ApprovalsContext,
   request: ApprovalRequest,
   calls: ApprovalRequest["calls"],
-  begunCardId: string | undefined,
+  existingCardId: string | undefined,
 ): Promise<ApprovalRow[]> {
-  const wanted = await Promise.all(calls.map((asked) => look(context, request, asked)));
-  const open = await openHere(context, request);
-  const shared = begunCardId ?? sharedCard(request, wanted, open);
+  const pending = await Promise.all(calls.map((asked) => examine(context, request, asked)));
+  const open = await openRowsHere(context, request);
+  const shared = existingCardId ?? sharedCard(request, pending, open);
   const cardId = shared ?? createApprovalId();
   const isFull = shared === undefined && new Set(open.map((row) => row.body.cardId)).size >= maxOpenCards(context);
-  await keepCard(context, request, cardId);
-  const makeAll = async () => {
-    const made: ApprovalRow[] = [];
-    for (const one of wanted) made.push(await create(context, recordOf(context, request, one, cardId), one, isFull));
-    return made;
+  await saveCard(context, request, cardId);
+  const createAll = async () => {
+    const created: ApprovalRow[] = [];
+    for (const call of pending)
+      created.push(await create(context, callRecord(context, request, call, cardId), call, isFull));
+    return created;
   };
-  // Whoever has the card before them already must see that their click answers for more calls from now on.
+  // A shared card must be updated, because a click on it now answers for more calls.
   return shared === undefined
-    ? await context.notices.quietly(cardId, makeAll)
-    : await context.notices.around(cardId, [], false, makeAll);
+    ? await context.notices.quietly(cardId, createAll)
+    : await context.notices.around(cardId, [], false, createAll);
 }
 
-async function look(
+async function examine(
   context: ApprovalsContext,
   request: ApprovalRequest,
   asked: ApprovalRequest["calls"][number],
-): Promise<Wanted> {
+): Promise<PendingCall> {
   const { target, workingFolder } = request;
   const { platform, conversationId } = target;
   const requester = requesterIn(request);
@@ -92,7 +93,7 @@ async function look(
   const rule = ruleFor(context.policy, asked.call.name, isMasked);
   const impossibility = impossibilityOf(rule);
   const { matches } = asked;
-  // What was agreed to in advance was agreed to without knowing of the secret, or of what was read.
+  // Whoever gave a grant knew nothing of the secret, or of the text from others.
   const grants =
     isMasked || asked.isTainted === true
       ? undefined
@@ -104,7 +105,7 @@ function requesterIn({ target, requester: by, alsoAsked = [] }: ApprovalRequest)
   return { platform: target.platform, by, alsoAsked };
 }
 
-async function openHere(context: ApprovalsContext, { target }: ApprovalRequest): Promise<ApprovalRow[]> {
+async function openRowsHere(context: ApprovalsContext, { target }: ApprovalRequest): Promise<ApprovalRow[]> {
   const open = await context.ledger.list("approval", { states: ["open"] });
   return open.filter(
     ({ body }) =>
@@ -114,10 +115,10 @@ async function openHere(context: ApprovalsContext, { target }: ApprovalRequest):
   );
 }
 
-/** A card can be shared only when it has a row for every call: a reply shows one card a step. */
-function sharedCard(request: ApprovalRequest, wanted: Wanted[], open: ApprovalRow[]): string | undefined {
+/** A shared card must have a row for every call, because a reply shows one card per step. */
+function sharedCard(request: ApprovalRequest, pending: PendingCall[], open: ApprovalRow[]): string | undefined {
   const requester = requesterIn(request);
-  const isTwin = ({ body }: ApprovalRow, { asked, hash, rule }: Wanted) =>
+  const isTwin = ({ body }: ApprovalRow, { asked, hash, rule }: PendingCall) =>
     body.callHash === hash &&
     body.votes.length === 0 &&
     hasSameFacts(body, asked) &&
@@ -125,12 +126,12 @@ function sharedCard(request: ApprovalRequest, wanted: Wanted[], open: ApprovalRo
   const cardIds = new Set(open.map((row) => row.body.cardId));
   for (const cardId of cardIds) {
     const rows = open.filter((row) => row.body.cardId === cardId);
-    if (wanted.every((one) => rows.some((row) => isTwin(row, one)))) return cardId;
+    if (pending.every((one) => rows.some((row) => isTwin(row, one)))) return cardId;
   }
   return undefined;
 }
 
-/** A row shows the facts of one record: others with other facts would be decided unseen. */
+/** A row shows the facts of one record, so calls with other facts would be decided unseen. */
 function hasSameFacts(one: Pick<ApprovalRecord, "facts">, other: Pick<ApprovalRecord, "facts">): boolean {
   return JSON.stringify(one.facts ?? []) === JSON.stringify(other.facts ?? []);
 }
@@ -139,7 +140,7 @@ function maxOpenCards({ policy }: ApprovalsContext): number {
   return policy.maxOpenCards ?? defaultMaxOpenCards;
 }
 
-async function keepCard(context: ApprovalsContext, { target, turnId }: ApprovalRequest, cardId: string): Promise<void> {
+async function saveCard(context: ApprovalsContext, { target, turnId }: ApprovalRequest, cardId: string): Promise<void> {
   const { platform, conversationId } = target;
   const body = { platform, conversationId, turnIds: [turnId], messages: [] };
   if (await context.ledger.create("card", cardId, { state: "made", body, group: conversationId })) return;
@@ -149,10 +150,10 @@ async function keepCard(context: ApprovalsContext, { target, turnId }: ApprovalR
   }));
 }
 
-function recordOf(
+function callRecord(
   context: ApprovalsContext,
   { turnId, target, scope, requester, alsoAsked = [], workingFolder }: ApprovalRequest,
-  { asked, hash, rule, isMasked }: Wanted,
+  { asked, hash, rule, isMasked }: PendingCall,
   cardId: string,
 ): ApprovalRecord {
   const createdAt = context.now();
@@ -186,22 +187,22 @@ function recordOf(
 async function create(
   context: ApprovalsContext,
   record: ApprovalRecord,
-  { impossibility, grants }: Wanted,
+  { impossibility, grants }: PendingCall,
   isFull: boolean,
 ): Promise<ApprovalRow> {
-  if (impossibility !== undefined) return await keep(context, "denied", { ...record, reason: impossibility });
+  if (impossibility !== undefined) return await save(context, "denied", { ...record, reason: impossibility });
   const giver = grants?.[0];
   if (grants !== undefined && giver !== undefined) {
     const { createdAt: at } = record;
     const votes = [{ by: giver.by, at, isOperator: false }];
     const grantIds = grants.map((grant) => grant.id);
     const approved = { ...record, votes, grantIds, decidedBy: giver.by, decidedAt: at };
-    // Where a grant can't be recorded, people are asked.
-    if (await isGrantRecorded(context, approved, giver.by)) return await keep(context, "approved", approved);
+    // A grant that can't be recorded does not count; people are asked.
+    if (await isGrantRecorded(context, approved, giver.by)) return await save(context, "approved", approved);
   }
-  if (!isFull) return await keep(context, "open", record);
-  const reason = `${maxOpenCards(context)} approval cards are open in this conversation already: they must be answered first.`;
-  return await keep(context, "denied", { ...record, reason });
+  if (!isFull) return await save(context, "open", record);
+  const reason = `${maxOpenCards(context)} approval cards are already open in this conversation and must be answered first.`;
+  return await save(context, "denied", { ...record, reason });
 }
 
 async function isGrantRecorded(context: ApprovalsContext, body: ApprovalRecord, by: Author): Promise<boolean> {
@@ -209,7 +210,7 @@ async function isGrantRecorded(context: ApprovalsContext, body: ApprovalRecord, 
   return (await recordAnswer(context, [row], { choice: "grant", by, isOperator: false })) === undefined;
 }
 
-async function keep(context: ApprovalsContext, state: ApprovalState, body: ApprovalRecord): Promise<ApprovalRow> {
+async function save(context: ApprovalsContext, state: ApprovalState, body: ApprovalRecord): Promise<ApprovalRow> {
   await context.ledger.create("approval", body.id, { state, body, group: body.turnId });
   const row = await context.ledger.get("approval", body.id);
   if (row === undefined) throw new TypeError(`approval ${body.id} was written and is not there`);

@@ -1,13 +1,12 @@
 /**
- * The record of decisions: every yes, no, expiry, cancellation, grant and revocation is an event and a line in the
- * feedback file of its scope, with who decided, when, and how long it had waited.
+ * Records decisions: every approval, denial, expiry, cancellation, grant and revocation becomes an event and a line in the
+ * feedback file of its scope, with who decided, when, and after how long.
  *
- *   announce   at the moment of the decision: its event
- *   record     behind a notice (notices.ts): what of a card is not recorded yet becomes a feedback line, and a mark
- *              in the ledger once that is on disk
+ *   announce   emits the event at the moment of the decision
+ *   record     writes the missing feedback lines of a card, then marks them in the ledger (called by notices.ts)
  *
- * What another process decided, or one that died before it came to it, has no mark: then the event is given here. A line
- * carries the decision's id and is never written twice; an event may come twice when the process dies in between.
+ * A decision without a mark comes from another process, or from one that died; `record` then emits its event too. A line
+ * carries the decision's id and is never written twice. An event can come twice when the process dies in between.
  */
 import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { Events } from "../ports/events.ts";
@@ -17,7 +16,7 @@ import type { Author } from "../ports/message.ts";
 import type { ApprovalRow } from "./card.ts";
 
 export interface Decision {
-  /** The same decision has the same id in every process. */
+  /** The same in every process. */
   id: string;
   feedback: Feedback;
   emit(events: Events): void;
@@ -32,7 +31,7 @@ export interface RecordOptions {
 
 export interface DecisionRecords {
   announce(decision: Decision): void;
-  /** Changes nothing for those that are recorded. */
+  /** Skips what is recorded already. */
   record(decisions: Decision[]): Promise<void>;
 }
 
@@ -61,7 +60,7 @@ export function createDecisionRecords({ ledger, events, remember }: RecordOption
   };
 }
 
-/** What was decided about a call so far, in order: one that was approved may still have expired before it ran. */
+/** The decisions so far, in order: an approved call can still expire before it runs. */
 export function decisionsOf(row: ApprovalRow): Decision[] {
   const { state, body } = row;
   switch (state) {
@@ -69,7 +68,7 @@ export function decisionsOf(row: ApprovalRow): Decision[] {
       return [];
     case "approved":
     case "consumed":
-      // Nobody decided what is only reported.
+      // Nobody decided about a report.
       return body.changes?.kind === "report" ? [] : [approved(row)];
     case "denied":
       return [denied(row)];
@@ -93,10 +92,10 @@ function approved({ id, body }: ApprovalRow): Decision {
   const { grantIds, requestedHash } = body;
   const isEdited = body.original !== undefined;
   return {
-    ...lineOf(id, body, "approved", at, by),
+    ...feedbackFor(id, body, "approved", at, by),
     emit: (events) =>
       events.emit("safety.approved", {
-        ...fieldsOf(id, body, at),
+        ...decisionFields(id, body, at),
         by: by.id,
         voters,
         grantIds,
@@ -111,17 +110,17 @@ function denied({ id, body }: ApprovalRow): Decision {
   const by = body.decidedBy;
   const reason = body.reason ?? "";
   return {
-    ...lineOf(id, body, "denied", at, by),
-    // Where nobody could be asked, the rules have said no.
-    emit: (events) => events.emit("safety.denied", { ...fieldsOf(id, body, at), by: by?.id ?? "remora", reason }),
+    ...feedbackFor(id, body, "denied", at, by),
+    // Without a person, the rules denied it.
+    emit: (events) => events.emit("safety.denied", { ...decisionFields(id, body, at), by: by?.id ?? "remora", reason }),
   };
 }
 
 function ended({ id, body }: ApprovalRow, state: "expired" | "cancelled"): Decision {
   const at = body.decidedAt ?? body.createdAt;
-  const fields = fieldsOf(id, body, at);
+  const fields = decisionFields(id, body, at);
   return {
-    ...lineOf(id, body, state, at),
+    ...feedbackFor(id, body, state, at),
     emit(events) {
       if (state === "expired") events.emit("safety.expired", fields);
       else events.emit("safety.cancelled", { ...fields, reason: body.reason ?? "" });
@@ -129,7 +128,7 @@ function ended({ id, body }: ApprovalRow, state: "expired" | "cancelled"): Decis
   };
 }
 
-/** For one whose state can't change any more: it was approved and consumed, and did not run. */
+/** For a consumed approval whose call did not run. Its state can't change any more. */
 export function cancelledLate(row: ApprovalRow, reason: string, at: number): Decision {
   return ended({ ...row, body: { ...row.body, reason, decidedAt: at } }, "cancelled");
 }
@@ -143,7 +142,7 @@ export function granted(grant: GrantRecord): Decision {
   const { turnId, approvalId, scope, tool, userId } = origin;
   const summary = `${skill}: ${pattern}`;
   return {
-    // A grant that is prolonged is given again.
+    // An extended grant counts as a new decision.
     id: `${grantId}:granted:${expiresAt}`,
     feedback: { id: `${grantId}:granted:${expiresAt}`, turnId, scope, at, tool, summary, outcome: "granted", by },
     emit: (events) =>
@@ -172,27 +171,27 @@ function revoked(
   };
 }
 
-function lineOf(approvalId: string, body: ApprovalRecord, outcome: string, at: number, by?: Author) {
+function feedbackFor(approvalId: string, body: ApprovalRecord, outcome: string, at: number, by?: Author) {
   const { turnId, scope, call } = body;
   const id = `${approvalId}:${outcome}`;
-  // Every later prompt shows it, and what was read before could have had its own words written into the arguments.
+  // Later prompts show the summary. Text from others could have put its own words into the arguments.
   const summary = body.isTainted === true ? "(asked for after reading what others wrote)" : JSON.stringify(call.input);
-  const waitedMs = waitedOf(body, at);
+  const waitedMs = waitedMsUntil(body, at);
   const who = by === undefined ? {} : { by };
   return { id, feedback: { id, turnId, scope, at, tool: call.name, summary, outcome, waitedMs, ...who } };
 }
 
-function fieldsOf(approvalId: string, body: ApprovalRecord, decidedAt: number) {
+function decisionFields(approvalId: string, body: ApprovalRecord, decidedAt: number) {
   const { turnId, conversationId, requester, call, callHash, matches } = body;
   const rules = matches.map(({ skill, pattern, file, line, form }) => ({ skill, pattern, file, line, form }));
   return {
     ...{ turnId, conversationId, userId: requester.id, callId: call.id, tool: call.name, approvalId, callHash, rules },
     decidedAt,
-    waitedMs: waitedOf(body, decidedAt),
+    waitedMs: waitedMsUntil(body, decidedAt),
   };
 }
 
-/** A clock that was set back must not make people wait a negative time. */
-function waitedOf({ createdAt }: ApprovalRecord, at: number): number {
+/** Never negative, even when the clock was set back. */
+function waitedMsUntil({ createdAt }: ApprovalRecord, at: number): number {
   return Math.max(0, at - createdAt);
 }

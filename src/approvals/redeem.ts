@@ -1,11 +1,10 @@
 /**
- * The last look before a call runs. What was approved may have become wrong meanwhile, so everything is checked again:
+ * Redeems an approval right before its call runs. Everything is checked again, because it may have changed:
  *
- *   expiry · the very call (tool, arguments, folder, skill file) · the grant · the authority of those who approved · the gate
+ *   expiry · the call (tool, arguments, folder, skill file) · the grant · the rights of the approvers · the gate
  *
- * Then a compare-and-set consumes the approval. Whatever is in doubt does not run.
+ * Then a compare-and-set consumes the approval. In doubt, the call does not run.
  */
-
 import { messageOf } from "../lib/errors.ts";
 import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
@@ -22,12 +21,12 @@ export async function redeemApproval(
   workingFolder: string,
 ): Promise<ApprovalOutcome> {
   const row = await context.ledger.get("approval", approvalId);
-  if (row === undefined) return refusedNow("No approval of this call is on record.");
+  if (row === undefined) return refusedNow("There is no record of an approval for this call.");
   switch (row.state) {
     case "denied":
     case "expired":
     case "cancelled":
-      return refusalOf(row);
+      return refusalOutcome(row);
     case "open":
       return isExpired(row.body, context.now()) ? await expire(context, row) : { type: "waiting" };
     case "approved":
@@ -51,14 +50,14 @@ async function redeemApproved(
   const consumed = await context.ledger.transition("approval", row.id, ["approved"], "consumed", (body) =>
     isExpired(body, context.now()) ? undefined : body,
   );
-  // Lost against a stop, an expiry, or another asking: the state that won says how it is.
+  // A stop, an expiry or another redemption came first; its state decides.
   if (consumed === undefined) return await redeemApproval(context, row.id, call, workingFolder);
-  return approvalOf(consumed);
+  return approvedOutcome(consumed);
 }
 
 /**
- * After a crash the turn asks again for what it had consumed. Once the queue has begun with the call, its own journal sees
- * that it runs once; before that nothing has happened, and everything is checked as if it were the first asking.
+ * After a crash the turn redeems again what it had consumed. Once the queue has started the call, the queue's journal makes
+ * sure that it runs once. Before that, everything is checked as in the first redemption.
  */
 async function redeemAgain(
   context: ApprovalsContext,
@@ -68,12 +67,11 @@ async function redeemAgain(
 ): Promise<ApprovalOutcome> {
   if (call.id !== row.body.call.id) return refusedNow("This approval was already used for another call.");
   const queued = await context.ledger.get("call", `${row.body.turnId}-${call.id}`);
-  if (queued !== undefined && queued.state !== "planned") return approvalOf(row);
-  // The process may have been down for days.
+  if (queued !== undefined && queued.state !== "planned") return approvedOutcome(row);
   const problem = isExpired(row.body, context.now())
     ? "The approval expired before the call ran."
     : await problemNow(context, row.body, call, workingFolder);
-  if (problem === undefined) return approvalOf(row);
+  if (problem === undefined) return approvedOutcome(row);
   await context.records.record([cancelledLate(row, problem, context.now())]);
   return refusedNow(problem);
 }
@@ -91,12 +89,12 @@ async function problemNow(
   );
 }
 
-/** Why the yes that was given does not count any more: a grant was revoked, or a right is gone. */
+/** Why the approval no longer counts: a grant was revoked, or an approver lost the right. */
 export async function problemWithVotes(context: ApprovalsContext, record: ApprovalRecord): Promise<string | undefined> {
   return (await grantProblem(context, record)) ?? (await authorityProblem(context, record));
 }
 
-/** For what has no record, or one whose state can't change any more. */
+/** For a missing record, or one whose state can't change any more. */
 function refusedNow(reason: string): ApprovalOutcome {
   return { type: "refused", state: "cancelled", reason };
 }
@@ -109,10 +107,10 @@ function callProblem(
 ): string | undefined {
   const asked = hashOfCall(context, call, workingFolder);
   const isAsked = asked === requestedHash || asked === callHash;
-  // The stored call is what will run: it too must still be what the hash was made of.
+  // The stored call is the one that runs, so it must still match its hash.
   const isStored = hashOfCall(context, approved, approvedFolder) === callHash;
   if (isAsked && isStored && call.id === approved.id) return undefined;
-  return "The call, its folder or its skill is no longer what was approved.";
+  return "The call, its folder or its skill has changed since the approval.";
 }
 
 async function grantProblem(context: ApprovalsContext, { grantIds }: ApprovalRecord): Promise<string | undefined> {
@@ -120,18 +118,18 @@ async function grantProblem(context: ApprovalsContext, { grantIds }: ApprovalRec
   return isRevoked ? "The grant that allowed it was revoked." : undefined;
 }
 
-/** Both the rule at the time of asking and the one in force now must be met: the stricter one counts. */
+/** Approvers must meet both the rule recorded with the request and the rule in force now. */
 async function authorityProblem(context: ApprovalsContext, record: ApprovalRecord): Promise<string | undefined> {
   const rule = ruleNow(context, record);
-  const standing = new Set<string>();
+  const valid = new Set<string>();
   for (const vote of record.votes) {
     const by = await lookUp(context, vote, record);
     if (typeof by === "string") return by;
-    if (by !== undefined && mayApprove(record, rule, { ...vote, by })) standing.add(by.id);
+    if (by !== undefined && mayApprove(record, rule, { ...vote, by })) valid.add(by.id);
   }
-  if (standing.size >= Math.max(record.quorum, rule.quorum, 1)) return undefined;
+  if (valid.size >= Math.max(record.quorum, rule.quorum, 1)) return undefined;
   const names = [...new Set(record.votes.map((vote) => vote.by.name))].join(", ");
-  return `The approval of ${names === "" ? "nobody" : names} no longer counts: the right to approve this call is gone.`;
+  return `The approval by ${names === "" ? "nobody" : names} no longer counts: the right to approve this call is gone.`;
 }
 
 function mayApprove(record: ApprovalRecord, rule: AnswerRule, { by, isOperator }: ApprovalVote): boolean {
@@ -141,7 +139,7 @@ function mayApprove(record: ApprovalRecord, rule: AnswerRule, { by, isOperator }
   return fits(record, person, requester, "approve") && fits(rule, person, requester, "approve");
 }
 
-/** A sentence when it can't be known: then it does not count as a yes. */
+/** Resolves to a sentence when the look-up fails; the approval then does not count. */
 async function lookUp(
   { authority, log }: ApprovalsContext,
   { by, isOperator }: ApprovalVote,
@@ -152,8 +150,8 @@ async function lookUp(
     const found = await authority(by, target);
     return found?.id === by.id ? found : undefined;
   } catch (thrown) {
-    log.warn({ person: by.id, error: messageOf(thrown) }, "whether an approver may still approve could not be checked");
-    return `Whether ${by.name} may still approve could not be checked (${messageOf(thrown)}). Ask again later.`;
+    log.warn({ person: by.id, error: messageOf(thrown) }, "could not check whether an approver may still approve");
+    return `Could not check whether ${by.name} may still approve (${messageOf(thrown)}). Ask again later.`;
   }
 }
 
@@ -161,7 +159,7 @@ function gateProblem({ gate }: ApprovalsContext, { call, extraTags }: ApprovalRe
   const verdict = gate.classify(call.name, call.input, extraTags);
   if (verdict.class !== "block") return undefined;
   const skills = [...new Set(verdict.matches.filter((match) => match.kind === "danger").map((match) => match.skill))];
-  return `The safety rules${skills.length === 0 ? "" : ` of ${skills.join(", ")}`} block it now.`;
+  return `The safety rules${skills.length === 0 ? "" : ` of ${skills.join(", ")}`} now block it.`;
 }
 
 async function expire(context: ApprovalsContext, row: ApprovalRow): Promise<ApprovalOutcome> {
@@ -184,10 +182,10 @@ async function cancel(context: ApprovalsContext, row: ApprovalRow, reason: strin
 }
 
 async function outcomeNow(context: ApprovalsContext, row: ApprovalRow): Promise<ApprovalOutcome> {
-  return refusalOf((await context.ledger.get("approval", row.id)) ?? row);
+  return refusalOutcome((await context.ledger.get("approval", row.id)) ?? row);
 }
 
-function refusalOf({ state, body }: ApprovalRow): ApprovalOutcome {
+function refusalOutcome({ state, body }: ApprovalRow): ApprovalOutcome {
   const isRefused = state === "denied" || state === "expired" || state === "cancelled";
   return {
     type: "refused",
@@ -197,7 +195,7 @@ function refusalOf({ state, body }: ApprovalRow): ApprovalOutcome {
   };
 }
 
-function approvalOf({ id, body }: ApprovalRow): ApprovalOutcome {
+function approvedOutcome({ id, body }: ApprovalRow): ApprovalOutcome {
   if (body.decidedBy === undefined) throw new TypeError(`approval ${id} has nobody who decided it`);
   return { type: "approved", by: body.decidedBy, call: body.call, isEdited: body.original !== undefined };
 }

@@ -1,7 +1,7 @@
 /** Cards as the command line shows them: as text, and as JSON. */
 
 import { escapeHidden } from "../approvals/card-text.ts";
-import type { ApprovalCard, CardItem, ShownChanges } from "../ports/approval.ts";
+import type { ApprovalCard, CardItem, ShownChanges } from "../ports/card.ts";
 
 /** Of `approvals list --json`. */
 export function cardJson({ id, target, requesterName, approversText, expiresAt, items }: ApprovalCard) {

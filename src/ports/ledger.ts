@@ -7,7 +7,8 @@
  */
 
 import type { PairingRecord } from "./access.ts";
-import type { ApprovalRecord, ApprovalState, CardRecord, GrantRecord, GrantState } from "./approval.ts";
+import type { ApprovalRecord, CardRecord, GrantRecord, GrantState } from "./approval.ts";
+import type { ApprovalState } from "./card.ts";
 import type { RegisteredConversation } from "./conversation.ts";
 import type { DraftRecord, DraftState } from "./draft.ts";
 import type { InboundMessage } from "./message.ts";

@@ -6,7 +6,7 @@
  * what comes after an answer stands below the card. Anything posted is kept in `Posts` at once, so that any process,
  * also one started after a crash, goes on with the same reply and posts nothing twice.
  */
-import type { ApprovalCard } from "./approval.ts";
+import type { ApprovalCard } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
 import type {
   AnswerReceipt,

@@ -1,7 +1,8 @@
 /** The stages of the pipeline as `runTurn` takes them: everything it needs, and nothing it could reach by itself. */
 
 import type { Log } from "../lib/log.ts";
-import type { ApprovalCard, Approvals } from "./approval.ts";
+import type { Approvals } from "./approval.ts";
+import type { ApprovalCard } from "./card.ts";
 import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Drafts } from "./draft.ts";

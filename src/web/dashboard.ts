@@ -7,7 +7,8 @@ import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
-import { maxShownFiles, type OperatorDecision, type ShownChanges } from "../ports/approval.ts";
+import type { OperatorDecision } from "../ports/approval.ts";
+import { maxShownFiles, type ShownChanges } from "../ports/card.ts";
 import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 
 /** `warning`: it works, and somebody should look. `off`: not set up, which may be meant. */

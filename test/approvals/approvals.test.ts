@@ -140,7 +140,7 @@ describe("who may answer", () => {
     const { approvalId, card } = await desk.ask();
     expect(card.items[0]).toMatchObject({ state: "denied", choices: [] });
     const outcome = await desk.approvals.redeem(approvalId, call("c1"), folder);
-    expect(outcome).toMatchObject({ type: "refused", state: "denied", reason: expect.stringContaining("Nobody may") });
+    expect(outcome).toMatchObject({ type: "refused", state: "denied", reason: expect.stringContaining("Nobody can") });
     expect(outcome).not.toHaveProperty("by");
   });
 
@@ -211,7 +211,7 @@ describe("who may answer", () => {
 
   test("a quorum that the list can't reach is denied at once", async () => {
     const desk = setUp({ policy: { approvers: ["requester", "user:ben"], quorum: 3 } });
-    expect((await desk.ask()).card.items[0]?.outcome).toContain("needs 3 people");
+    expect((await desk.ask()).card.items[0]?.outcome).toContain("needs 3 approvers");
     const roles = setUp({ policy: { approvers: ["role:ops"], quorum: 3 } });
     expect((await roles.ask()).card.items[0]?.state).toBe("open");
   });
@@ -284,7 +284,7 @@ describe("editing", () => {
     const desk = setUp({ policy: { approvers: ["requester", "user:ben"], owners: ["user:ben"] } });
     const { cardId, approvalId } = await desk.ask();
     const withSecret = { choice: "edit" as const, editedJson: JSON.stringify({ command: "rm -p hunter2secret" }) };
-    expect((await desk.approvals.answer(click(cardId, withSecret))).text).toContain("secret of the configuration");
+    expect((await desk.approvals.answer(click(cardId, withSecret))).text).toContain("configured secret");
     expect(await desk.stateOf(approvalId)).toBe("open");
     expect((await desk.approvals.answer(click(cardId, { ...withSecret, by: ben }))).accepted).toBe(true);
     const row = await desk.ledger.get("approval", approvalId);
@@ -361,7 +361,7 @@ describe("a call with a configured secret", () => {
     const desk = setUp({ policy: { owners: ["user:ben"] } });
     const { card, cardId, approvalId } = await desk.ask("t1", secret);
     expect(card.items[0]?.callText).toContain("[VAULT_KEY, 13 characters]");
-    expect(card.items[0]?.facts?.[0]).toContain("only an owner may approve it");
+    expect(card.items[0]?.facts?.[0]).toContain("Only an owner can approve");
     expect(card.approversText).toBe("user ben");
     expect((await desk.approvals.answer(click(cardId))).accepted).toBe(false);
     expect((await desk.approvals.answer(click(cardId, { by: ben }))).accepted).toBe(true);
@@ -456,7 +456,7 @@ describe("ends without an answer", () => {
     expect(await desk.stateOf(settled.approvalId)).toBe("denied");
     await desk.approvals.sweep(desk.clock.now + 31 * day);
     expect(await desk.stateOf(settled.approvalId)).toBeUndefined();
-    expect((await desk.approvals.answer(click(settled.cardId))).text).toContain("not valid any more");
+    expect((await desk.approvals.answer(click(settled.cardId))).text).toContain("no longer valid");
     expect((await desk.approvals.answer(click(open.cardId))).accepted).toBe(true);
   });
 });
@@ -521,7 +521,7 @@ describe("too many open cards", () => {
       cards.push(await desk.ask(`t${index}`, call("c1", { command: `rm ${index}` })));
     expect(cards.map(({ card }) => card.items[0]?.state)).toEqual([...Array(5).fill("open"), "denied"]);
     const outcome = await desk.approvals.redeem(cards[5]?.approvalId ?? "", call("c1", { command: "rm 5" }), folder);
-    expect(outcome).toMatchObject({ state: "denied", reason: expect.stringContaining("5 approval cards are open") });
+    expect(outcome).toMatchObject({ state: "denied", reason: expect.stringContaining("5 approval cards are already open") });
     const same = await desk.ask("t6", call("c1", { command: "rm 0" }));
     expect(same.cardId).toBe(cards[0]?.cardId);
     const elsewhere = { target: { platform: "test", conversationId: "test:C2", turnId: "t8", messageId: "m" } };
@@ -532,13 +532,13 @@ describe("too many open cards", () => {
 });
 
 describe("reasons", () => {
-  test("a row says which pattern of which skill asks, where it is written, and in which form it was seen", async () => {
+  test("a row says why it asks, for which skill, and in which form the call was found", async () => {
     const desk = setUp();
     const matches = [asks, { ...asks, reason: "hidden removal", form: "decoded", line: 14 }];
     const { card } = await desk.approvals.open({ ...request("t1", []), calls: [{ call: call("c1"), matches }] });
     expect(card.items[0]?.reasons).toEqual([
-      "removes files — “rm ” (skill shell, shell/SKILL.md:12)",
-      "hidden removal — “rm ” (skill shell, shell/SKILL.md:14, seen in the decoded form)",
+      "removes files (skill shell)",
+      "hidden removal (skill shell, found in its decoded form)",
     ]);
   });
 });

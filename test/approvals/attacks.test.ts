@@ -51,7 +51,7 @@ describe("clicks of people who may not answer", () => {
     const { approvalId, cardId } = await desk.ask();
     const before = await desk.ledger.get("approval", approvalId);
     const stranger = await desk.approvals.answer(click(cardId, { by: ben }));
-    expect(stranger).toEqual({ accepted: false, text: "This is not yours to answer. Who may: Ann (who asked)." });
+    expect(stranger).toEqual({ accepted: false, text: "Only Ann (who asked) can answer this." });
     const bot = await desk.approvals.answer(click(cardId, { by: person("ann", { isBot: true }) }));
     expect(bot).toEqual({ accepted: false, text: "Only people can answer approvals." });
     await desk.approvals.whenIdle();
@@ -365,14 +365,14 @@ describe("forged clicks", () => {
     const desk = setUp();
     const asked = await desk.ask();
     const receipt = await desk.approvals.answer(click(forge(asked)));
-    expect(receipt).toMatchObject({ accepted: false, text: expect.stringContaining("not valid any more") });
+    expect(receipt).toMatchObject({ accepted: false, text: expect.stringContaining("no longer valid") });
     expect(await desk.stateOf(asked.approvalId)).toBe("open");
   });
 
   test("a real id in another conversation is unknown, and so is one on another message once the card's is known", async () => {
     const desk = setUp();
     const { approvalId, cardId } = await desk.ask();
-    const unknown = { accepted: false, text: expect.stringContaining("not valid any more") };
+    const unknown = { accepted: false, text: expect.stringContaining("no longer valid") };
     expect(await desk.approvals.answer(click(cardId, { conversationId: "test:C2" }))).toMatchObject(unknown);
     await desk.approvals.posted(cardId, "t1", "m7");
     await desk.approvals.posted(cardId, "t1", "m7");
@@ -481,12 +481,12 @@ describe("grants", () => {
     const desk = setUp();
     const { card, cardId, approvalId } = await desk.ask();
     expect(card.items[0]?.grantText).toBe(
-      "For 30 minutes, in this conversation: calls that ask only because of “removes files” (shell/SKILL.md:12) run without asking, when Ann asks for it.",
+      "For 30 minutes in this conversation: run calls that ask only because of “removes files” without asking, for requests by Ann.",
     );
     expect((await desk.approvals.answer(click(cardId, allow))).text).toContain("30 minutes");
     expect(await desk.stateOf(approvalId)).toBe("approved");
     const next = await desk.ask("t2", call("c1", { command: "rm other" }));
-    expect(next.card.items[0]).toMatchObject({ state: "approved", outcome: "Allowed by a grant of Ann", choices: [] });
+    expect(next.card.items[0]).toMatchObject({ state: "approved", outcome: "Allowed in advance by Ann", choices: [] });
     const outcome = await desk.approvals.redeem(next.approvalId, call("c1", { command: "rm other" }), folder);
     expect(outcome).toMatchObject({ type: "approved", by: ann });
     const [grant] = await desk.approvals.listGrants(conversationId);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { callTextOf, editJsonOf, escapeHidden, warningOf } from "../../src/approvals/card-text.ts";
+import { callText, editableJson, escapeHidden, callWarning } from "../../src/approvals/card-text.ts";
 import { canonicalJson, hashOf } from "../../src/approvals/hash.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import { call, person, setUp, target } from "./approvals-fixture.ts";
@@ -84,7 +84,7 @@ describe("the call on the card", () => {
   test("is whole, for any arguments", () => {
     fc.assert(
       fc.property(argumentsOf, (input) => {
-        const text = callTextOf(call("c", input as JsonObject), asIs);
+        const text = callText(call("c", input as JsonObject), asIs);
         expect(text).not.toMatch(invisible);
         expect(text).not.toContain("```");
       }),
@@ -94,7 +94,7 @@ describe("the call on the card", () => {
   test("differs for different arguments", () => {
     fc.assert(
       fc.property(argumentsOf, argumentsOf, (one, other) => {
-        const texts = [one, other].map((input) => callTextOf(call("c", input as JsonObject), asIs));
+        const texts = [one, other].map((input) => callText(call("c", input as JsonObject), asIs));
         const keys = [one, other].map((input) => JSON.stringify(Object.keys(input)));
         const areSame = canonicalJson(one as JsonObject) === canonicalJson(other as JsonObject);
         expect(texts[0] === texts[1]).toBe(areSame && keys[0] === keys[1]);
@@ -104,11 +104,11 @@ describe("the call on the card", () => {
 
   test("keeps head and tail of long arguments", () => {
     const command = `echo ${"a".repeat(200_000)}; rm -rf /`;
-    expect(callTextOf(call("c", { command }), asIs)).toBe(`shell_exec\ncommand: "${command}"`);
+    expect(callText(call("c", { command }), asIs)).toBe(`shell_exec\ncommand: "${command}"`);
   });
 
   test("a value of many lines can't pretend to be another argument", () => {
-    const text = callTextOf(
+    const text = callText(
       call("c", { script: 'ls"\ncommand: "rm -rf /', "a: 1\nb": 2, list: ["x", { y: null }] }),
       asIs,
     );
@@ -132,7 +132,7 @@ describe("the call on the card", () => {
 
   test("a secret over several lines is redacted before the lines are parted", () => {
     const redact = (text: string) => text.replace(/BEGIN[\s\S]*END/, "[redacted]");
-    expect(callTextOf(call("c", { key: "BEGIN\nsecret\nEND" }), redact)).toBe('shell_exec\nkey: "[redacted]"');
+    expect(callText(call("c", { key: "BEGIN\nsecret\nEND" }), redact)).toBe('shell_exec\nkey: "[redacted]"');
   });
 
   test("nothing is masked by its looks: what stands between PEM marks or behind sk- is shown whole", async () => {
@@ -157,16 +157,16 @@ describe("the call on the card", () => {
 
   test("takes a list of hundreds of thousands, which then can't be edited in a form", () => {
     const long = call("c", { list: Array.from({ length: 300_000 }, (_, index) => index) });
-    expect(callTextOf(long, asIs)).toMatch(/,299999\]$/);
-    expect(editJsonOf(long, asIs)).toBeUndefined();
+    expect(callText(long, asIs)).toMatch(/,299999\]$/);
+    expect(editableJson(long, asIs)).toBeUndefined();
   });
 
   test("takes arguments that are nested thousands deep", async () => {
     const input = { deep: JSON.parse(`${"[".repeat(5_000)}"rm "${"]".repeat(5_000)}`) };
-    const text = callTextOf(call("c", input), asIs);
+    const text = callText(call("c", input), asIs);
     expect(text).toContain('["rm "]');
-    expect(warningOf(call("c", input))).toBeUndefined();
-    expect(JSON.parse(editJsonOf(call("c", { n: 1, ...input }), asIs) ?? "")).toMatchObject({ n: 1 });
+    expect(callWarning(call("c", input))).toBeUndefined();
+    expect(JSON.parse(editableJson(call("c", { n: 1, ...input }), asIs) ?? "")).toMatchObject({ n: 1 });
     const stored = { deep: JSON.parse(`${"[".repeat(1_000)}"rm "${"]".repeat(1_000)}`) };
     const { approvalId } = await setUp().ask("t1", call("c", stored));
     expect(approvalId).not.toBe("");
@@ -177,7 +177,7 @@ describe("the arguments for editing", () => {
   test("come back as they were, from JSON without invisible characters", () => {
     fc.assert(
       fc.property(argumentsOf, (input) => {
-        const json = editJsonOf(call("c", input as JsonObject), asIs) ?? "";
+        const json = editableJson(call("c", input as JsonObject), asIs) ?? "";
         expect(json).not.toMatch(invisible);
         expect(canonicalJson(JSON.parse(json))).toBe(canonicalJson(input as JsonObject));
       }),
@@ -197,8 +197,8 @@ describe("warnings", () => {
     ["empty lines that push the tail out of sight", `ls${"\n".repeat(40)}rm -rf /`, "long run of blanks"],
   ];
   test.each(odd)("%s is named", (_what, command, named) => {
-    expect(warningOf(call("c", { command }))).toContain(named);
-    expect(warningOf(call("c", { deep: [{ [command]: 1 }] }))).toContain(named);
+    expect(callWarning(call("c", { command }))).toContain(named);
+    expect(callWarning(call("c", { deep: [{ [command]: 1 }] }))).toContain(named);
   });
 
   test("ordinary text in any script has none", () => {
@@ -210,7 +210,7 @@ describe("warnings", () => {
       "            indented",
       "deploy 🎉",
     ];
-    for (const command of ordinary) expect(warningOf(call("c", { command }))).toBeUndefined();
+    for (const command of ordinary) expect(callWarning(call("c", { command }))).toBeUndefined();
   });
 });
 

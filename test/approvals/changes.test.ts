@@ -1,7 +1,8 @@
 /** Approvals of changes to a folder: who decides, once, and what the card says. */
 import { describe, expect, test } from "vitest";
 import type { ApprovalPolicy } from "../../src/approvals/authority.ts";
-import type { ApprovalRecord, ChangesRecord, ChangesRequest, ShownChanges } from "../../src/ports/approval.ts";
+import type { ApprovalRecord, ChangesRecord, ChangesRequest } from "../../src/ports/approval.ts";
+import type { ShownChanges } from "../../src/ports/card.ts";
 import type { AnswerChoice, Author, InboundAnswer } from "../../src/ports/message.ts";
 import { ann, ben, click, hour, person, setUp, target } from "./approvals-fixture.ts";
 
@@ -102,7 +103,7 @@ describe("asking", () => {
     expect(state).toBe("denied");
     expect(await desk.approvals.redeemChanges(approvalId)).toMatchObject({
       type: "discard",
-      sentence: expect.stringContaining("names no approvers"),
+      sentence: expect.stringContaining("no approvers are configured"),
     });
   });
 
@@ -282,7 +283,7 @@ describe("a grant", () => {
   test("keeps the same kind of change in the same folder for the same person, until it runs out or is revoked", async () => {
     const desk = openDesk();
     const first = await desk.ask("t1", { grant });
-    expect(first.card.items[0]?.grantText).toContain("when Ann asks for it");
+    expect(first.card.items[0]?.grantText).toContain("for requests by Ann");
     expect((await desk.press(first.approvalId, "allow")).accepted).toBe(true);
     const second = await desk.ask("t2", { grant });
     expect(second.state).toBe("approved");
@@ -341,7 +342,7 @@ describe("the diff", () => {
       ["t2", changesWith({ shown: shownWith({ diff: "+hunter2secret" }) })],
     ] as const) {
       const { approvalId, card } = await desk.ask(turnId, { changes });
-      expect(card.items[0]?.facts?.[0]).toContain("only an owner may approve it");
+      expect(card.items[0]?.facts?.[0]).toContain("Only an owner can approve");
       expect(card.items[0]?.choices).not.toContain("allow");
       expect((await desk.press(approvalId, "approve", ann)).accepted).toBe(false);
       expect((await desk.press(approvalId, "approve", ben)).accepted).toBe(true);
@@ -356,7 +357,7 @@ describe("the diff", () => {
     desk.loseDiff();
     expect(await desk.press(approvalId, "diff")).toMatchObject({
       accepted: false,
-      text: expect.stringContaining("no diff any more"),
+      text: expect.stringContaining("diff is gone"),
     });
   });
 });

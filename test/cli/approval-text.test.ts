@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { cardJson, cardsText } from "../../src/cli/approval-text.ts";
-import type { ApprovalCard, CardItem, ShownChanges } from "../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem, ShownChanges } from "../../src/ports/card.ts";
 
 const changes: ShownChanges = {
   title: "website: 1 file deleted, 1 changed",

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../src/ports/card.ts";
 import type { AnswerChoice, InboundMessage } from "../../src/ports/message.ts";
 import type { Posts } from "../../src/ports/platform.ts";
 import {

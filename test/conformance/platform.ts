@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ApprovalCard, CardItem } from "../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem } from "../../src/ports/card.ts";
 import type {
   AnswerChoice,
   AnswerReceipt,

@@ -1,5 +1,5 @@
 /** A reply that records what a person would see: segments of text, cards between them, and how it ended. */
-import type { ApprovalCard } from "../../src/ports/approval.ts";
+import type { ApprovalCard } from "../../src/ports/card.ts";
 import type { Reply } from "../../src/ports/platform.ts";
 import type { QuestionCard } from "../../src/ports/question.ts";
 import type { ToolFile } from "../../src/ports/tool.ts";

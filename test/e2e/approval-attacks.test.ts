@@ -205,7 +205,7 @@ describe("attacks on approvals", () => {
     const stranger = await addPerson("Mallory");
     for (const choice of ["approve", "deny", "allow", "edit"]) {
       const answer = await forged(call.card, { person: stranger, choice, editedJson: '{"command":"true"}' });
-      expect(answer).toMatchObject({ accepted: false, text: expect.stringContaining("not yours to answer") });
+      expect(answer).toMatchObject({ accepted: false, text: expect.stringContaining("can answer this") });
     }
     expect(ann.seen.get(call.card.id)).toMatchObject({ state: "waiting", card: { items: [{ state: "open" }] } });
     await ann.click(call.card, "deny");
@@ -290,7 +290,7 @@ describe("attacks on approvals", () => {
     for (const cardOrApprovalId of guesses) {
       expect(await forged(call.card, { cardOrApprovalId })).toMatchObject({
         accepted: false,
-        text: expect.stringMatching(/not valid any more/),
+        text: expect.stringMatching(/no longer valid/),
       });
     }
     // A real id on another card, in another conversation, or on an ordinary message.
@@ -346,7 +346,7 @@ describe("attacks on approvals", () => {
     const [item] = card.card?.items ?? [];
     expect(item?.callText).toContain(`echo [skills.settings.cloud.apiKey, ${cloudKey.length} characters] >>`);
     expect(item?.choices).toEqual(["approve", "deny"]);
-    expect(item?.facts?.[0]).toContain("only an owner may approve it");
+    expect(item?.facts?.[0]).toContain("Only an owner can approve");
     expect(card.card?.approversText).toContain("the operator");
     for (const client of [ann, ben]) expect((await client.click(card, "approve")).accepted).toBe(false);
     const cardOrApprovalId = item?.approvalId;
@@ -392,7 +392,7 @@ describe("attacks on approvals", () => {
     for (let index = 1; index < 5; index += 1) others.push(await asked(`open-${index}.txt`, { by: ben, place }));
     const surplus = await ben.say("run echo ran >> open-6.txt", place);
     const refused = await ben.waitFor(
-      (message) => message.sequence > surplus.sequence && /5 approval cards are open/.test(message.text),
+      (message) => message.sequence > surplus.sequence && /5 approval cards are already open/.test(message.text),
     );
     expect(refused.text).toContain("it was denied");
     for (const { card } of [first, ...others]) expect(await ben.click(card, "deny")).toMatchObject({ accepted: true });
@@ -649,7 +649,7 @@ describe("skills that change while a call waits", () => {
     const call = await asked("ruled.txt");
     await put("extra", { "SKILL.md": blocking("ruled") }, "blocks ruled");
     await ann.click(call.card, "approve");
-    expect((await endOf(call)).text).toContain("block it now");
+    expect((await endOf(call)).text).toContain("now block it");
     expect((await settled(call)).card?.items).toMatchObject([{ state: "cancelled", choices: [] }]);
     expect(await written(call.mark)).toBe("");
   });

@@ -153,7 +153,7 @@ test("an unknown id changes nothing and says what to do", async () => {
   for (const [id, says] of [
     ["zzzzzz", "is no open card or approval"],
     ["ab", "is too short"],
-    ["AAAAAAAAAAAAAAAAAAAAAA", "not valid any more"],
+    ["AAAAAAAAAAAAAAAAAAAAAA", "no longer valid"],
   ] as const) {
     const { code, stdout, stderr } = await approvals("approve", id);
     expect([code, stdout + stderr]).toEqual([1, expect.stringContaining(says)]);

@@ -82,7 +82,7 @@ test("a configured secret is shown by name, and only an owner can approve the ca
   const said = mention(`run echo ${cloudKey} >> secret.txt`);
   const card = await seen(said, (message) => labels(message).includes("Approve"));
   expect(card.readable).toContain(`echo [skills.settings.cloud.apiKey, ${cloudKey.length} characters]`);
-  expect(card.readable).toContain("only an owner may approve it");
+  expect(card.readable).toContain("Only an owner can approve");
   expect(labels(card)).toEqual(["Approve", "Deny"]);
   await press(card, "Approve");
   await slack.until(() =>

@@ -74,7 +74,7 @@ test("a mention is answered in its thread, and a command runs after a click by t
   const said = mention("run echo ran >> once.txt && echo finished with network example.com");
   const card = await cardIn(() => threadOf(said));
   expect(card.embeds[0]?.description).toContain("echo ran >> once.txt");
-  expect(await clicked(card, "Approve", discord.ben)).toContain("not yours to answer");
+  expect(await clicked(card, "Approve", discord.ben)).toContain("can answer this");
   expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("");
   expect(await clicked(card, "Approve")).toContain("Approved");
   await answerIn(() => threadOf(said), /finished/);

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import type { OperatorDecision, ShownChanges } from "../../src/ports/approval.ts";
+import type { OperatorDecision } from "../../src/ports/approval.ts";
+import type { ShownChanges } from "../../src/ports/card.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../src/ports/message.ts";
 import { type DashboardData, mountDashboard } from "../../src/web/dashboard.ts";
 import { createMetrics } from "../../src/web/metrics.ts";

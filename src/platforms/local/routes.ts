@@ -16,7 +16,7 @@ import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import { maxShownFiles } from "../../ports/approval.ts";
+import { maxShownFiles } from "../../ports/card.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { SentFile } from "./build-message.ts";
 import { agent } from "./chat-message.ts";

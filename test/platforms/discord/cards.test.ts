@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatButtonId, parseButtonId } from "../../../src/platforms/discord/interactions/custom-id.ts";
 import { cardMessages, cardStyles } from "../../../src/platforms/discord/outbound/cards/card.ts";
-import type { ApprovalCard, CardItem } from "../../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Posts, Reply } from "../../../src/ports/platform.ts";
 import type { QuestionCard } from "../../../src/ports/question.ts";

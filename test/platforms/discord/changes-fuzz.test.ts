@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { cardMessages, cardStyles } from "../../../src/platforms/discord/outbound/cards/card.ts";
-import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/card.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
 import { createCard } from "../../conformance/platform.ts";
 import { readMessage } from "../../doubles/discord/message-form.ts";

@@ -1,5 +1,5 @@
 /** A card about changes on the Discord double: one conversation, its reply, and the card as people see it. */
-import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/card.ts";
 import type { AnswerChoice, InboundMessage } from "../../../src/ports/message.ts";
 import type { Reply } from "../../../src/ports/platform.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";

@@ -6,7 +6,7 @@
  *   `fail`       a few words, then a failure
  *   anything     a Markdown answer, word by word
  */
-import type { ApprovalCard, CardItem } from "../../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
 import type { InboundAnswer, InboundMessage } from "../../../src/ports/message.ts";
 import type { Platform, PlatformHandlers, Reply } from "../../../src/ports/platform.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";

@@ -6,7 +6,7 @@
  *
  * A long diff is not in the card.
  */
-import type { ApprovalCard, CardItem, ShownChanges } from "../../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem, ShownChanges } from "../../../src/ports/card.ts";
 import type { AnswerReceipt, InboundAnswer, InboundMessage } from "../../../src/ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../../src/ports/platform.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";

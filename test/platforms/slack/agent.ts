@@ -1,5 +1,5 @@
 /** The agent's side of the port, for tests: keeps what it hears, and answers what it is told to answer. */
-import type { ApprovalCard } from "../../../src/ports/approval.ts";
+import type { ApprovalCard } from "../../../src/ports/card.ts";
 import type {
   AnswerReceipt,
   InboundAnswer,

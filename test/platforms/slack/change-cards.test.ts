@@ -1,6 +1,6 @@
 /** The card about changes to a folder, as people see it. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { CardItem, ShownChanges } from "../../../src/ports/approval.ts";
+import type { CardItem, ShownChanges } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createCard, createPosts } from "../../conformance/platform.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";

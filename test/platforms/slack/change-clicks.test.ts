@@ -1,6 +1,6 @@
 /** What is clicked on cards about changes: Choose files…, Show diff, Undo, Run again. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { CardItem, ShownChanges } from "../../../src/ports/approval.ts";
+import type { CardItem, ShownChanges } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createPosts } from "../../conformance/platform.ts";
 import { readableView, type SeenMessage } from "../../doubles/slack/see.ts";

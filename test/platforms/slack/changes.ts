@@ -1,5 +1,5 @@
 /** Cards about changes, for tests. */
-import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/approval.ts";
+import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import { createCard } from "../../conformance/platform.ts";
 

@@ -10,7 +10,7 @@ import { createApprovals } from "../../../src/approvals/approvals.ts";
 import type { ApprovalPolicy } from "../../../src/approvals/authority.ts";
 import { createEvents } from "../../../src/lib/event-bus.ts";
 import { silentLog } from "../../../src/lib/log.ts";
-import type { ApprovalCard } from "../../../src/ports/approval.ts";
+import type { ApprovalCard } from "../../../src/ports/card.ts";
 import type { BusMessage } from "../../../src/ports/cluster.ts";
 import type { CallFolder, DraftEnd, DraftRecord, FolderCall } from "../../../src/ports/draft.ts";
 import type { Gate } from "../../../src/ports/gate.ts";

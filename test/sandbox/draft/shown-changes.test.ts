@@ -1,6 +1,6 @@
 /** The card of a draft, from its changes and from the records of its turns. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { ShownChanges } from "../../../src/ports/approval.ts";
+import type { ShownChanges } from "../../../src/ports/card.ts";
 import type { CallRecord, StepRecord, TurnRecord } from "../../../src/ports/turn.ts";
 import { type Bench, createBench, given } from "./draft-bench.ts";
 

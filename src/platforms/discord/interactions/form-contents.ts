@@ -2,7 +2,7 @@
  * Stores the initial contents of the forms behind Edit… and Choose files…. A form must open within three seconds of a
  * click, also after a restart and in another process, so the contents are kept while the card can be answered.
  */
-import type { ApprovalCard, CardItem, ShownChange } from "../../../ports/approval.ts";
+import type { ApprovalCard, CardItem, ShownChange } from "../../../ports/card.ts";
 import type { Json } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
 

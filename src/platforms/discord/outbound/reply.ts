@@ -7,7 +7,7 @@
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ApprovalCard } from "../../../ports/approval.ts";
+import type { ApprovalCard } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";

@@ -2,7 +2,7 @@
  * The forms behind Edit… and Choose files…. Keeps their initial contents when a card is posted, drops them when its
  * item is settled, and turns submissions into answers.
  */
-import type { ApprovalCard } from "../../../ports/approval.ts";
+import type { ApprovalCard } from "../../../ports/card.ts";
 import type { InboundAnswer } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { CardPlace } from "./card-place.ts";

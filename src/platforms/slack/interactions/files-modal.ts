@@ -4,7 +4,7 @@
  * A click carries only the approval's id, so the list is stored when the card is posted.
  */
 import { z } from "zod";
-import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChange } from "../../../ports/approval.ts";
+import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChange } from "../../../ports/card.ts";
 import type { Store } from "../../../ports/store.ts";
 import { maxButtonLabelLength, maxCheckboxes, maxOptionLength } from "../limits.ts";
 import { choiceLabel } from "../outbound/cards/card-buttons.ts";

@@ -3,7 +3,7 @@
  * message is known. The settling process notes the card here and then looks for the message; the posting process keeps
  * the message and then looks here. One of them always sees the other.
  */
-import type { ApprovalCard } from "../../../../ports/approval.ts";
+import type { ApprovalCard } from "../../../../ports/card.ts";
 import type { Json } from "../../../../ports/message.ts";
 import type { Store } from "../../../../ports/store.ts";
 

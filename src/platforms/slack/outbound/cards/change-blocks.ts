@@ -5,7 +5,7 @@
  * Nothing is cut silently. A diff without room is behind Show diff, or in a file below the card. A shortened list of
  * files is in a file too.
  */
-import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/approval.ts";
+import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
 import type { Block } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, middleCut } from "../safe-text.ts";

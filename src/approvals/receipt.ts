@@ -1,0 +1,33 @@
+/** Receipts: what the person who clicked reads. */
+import type { AnswerReceipt } from "../ports/message.ts";
+import { approverNames } from "./authority.ts";
+import { type ApprovalRow, outcomeText } from "./card.ts";
+import { cleaner } from "./card-text.ts";
+import type { Click } from "./click.ts";
+import type { ApprovalsContext } from "./context.ts";
+
+export const unknownCard = "This card is no longer valid, so nothing was changed. Ask again if you still need it.";
+
+export function accepted(text: string): AnswerReceipt {
+  return { accepted: true, text };
+}
+
+export function refused(text: string): AnswerReceipt {
+  return { accepted: false, text };
+}
+
+/** Names the outcome that came before this click. */
+export async function alreadySettledText(context: ApprovalsContext, rows: ApprovalRow[]): Promise<string> {
+  const now = await Promise.all(rows.map((row) => context.ledger.get("approval", row.id)));
+  const outcomes = new Set(now.flatMap((row) => (row === undefined ? [] : outcomeText(row))));
+  return cleaner(context.mask)(`Nothing left to answer. ${[...outcomes].join("; ")}.`);
+}
+
+/** Names the people who can answer. */
+export function notYoursText(context: ApprovalsContext, rows: ApprovalRow[], click: Click): string {
+  const names = [...new Set(rows.map(({ body }) => approverNames(body, body.requester.name)))].join(" or ");
+  const isAsker = rows.some(({ body }) => body.notRequester && body.requester.id === click.by.id);
+  const why = isAsker ? "You asked for this, so somebody else must approve it. " : "";
+  const who = names === "" ? "Nobody can answer this." : `Only ${names} can answer this.`;
+  return cleaner(context.mask)(why + who);
+}

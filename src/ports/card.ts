@@ -1,0 +1,83 @@
+/**
+ * Approval cards as platforms show them. They are made from records alone and hold no text from the model. All texts are
+ * plain text, one line each unless noted; the platform must escape them for its own markup.
+ */
+import type { AnswerChoice, ReplyTarget } from "./message.ts";
+
+/** `open → approved → consumed`, or `open → denied | expired | cancelled`, or `approved → expired | cancelled`. */
+export type ApprovalState = "open" | "approved" | "consumed" | "denied" | "expired" | "cancelled";
+
+export interface CardItem {
+  /** An answer to this id counts for all identical calls of the card. */
+  approvalId: string;
+  tool: string;
+  /** The whole call in several lines. Invisible characters are escaped, so nothing is hidden. */
+  callText: string;
+  /** Why the call asks, one line per reason, with the skill. */
+  reasons: string[];
+  /** Set when the call does not read as it looks. */
+  warning?: string;
+  /** Number of identical calls, answered together. */
+  times: number;
+  state: ApprovalState;
+  /** The present choices; exactly these have a button. */
+  choices: AnswerChoice[];
+  /** With `edit` in `choices`: the present arguments as JSON text without invisible characters. */
+  editJson?: string;
+  /** With `allow` in `choices`: the rule that the grant would save, in words. */
+  grantText?: string;
+  /** The model's original call, when a person edited it. Format of `callText`. */
+  editedFrom?: string;
+  /** `1 of 2 approvals: Ann`, while more approvals are needed. */
+  progress?: string;
+  /** `Approved by Ann`, once settled. */
+  outcome?: string;
+  /** Further facts for the decision, one line each, such as hosts that the call reaches or files that it can read. */
+  facts?: string[];
+  /** For changes to the working folder: shown instead of `callText` and `reasons`. */
+  changes?: ShownChanges;
+}
+
+/**
+ * What a turn did to its working folder. All texts are escaped.
+ *
+ * `approve` keeps the changes and `deny` discards them; `part`, `allow`, `diff`, `undo` and `again` may be offered too. An
+ * item that offers at most `undo` and `diff` only reports what was kept.
+ */
+export interface ShownChanges {
+  /** One line: `website: 1 file deleted, 2 changed, 3 added`. */
+  title: string;
+  /** One sentence that says why a person is asked, or what happened to the changes; may be empty. */
+  summary: string;
+  /** Deletions first, then changes, then additions; at most `maxShownFiles`. */
+  files: ShownChange[];
+  /** Number of files beyond `maxShownFiles`. */
+  moreFiles: number;
+  /** The commands that ran, oldest first. `outcome`: such as `exit code 0`. */
+  commands: { text: string; outcome: string }[];
+  /** The end of the last command's output, in several lines. */
+  lastOutput?: string;
+  /** The diff in several lines, when it is short enough for a card. The choice `diff` shows a longer one. */
+  diff?: string;
+  /** Labels of the buttons. For a stopped or failed turn they are Keep and Discard. */
+  labels: { approve: string; deny: string };
+}
+
+export interface ShownChange {
+  path: string;
+  action: "deleted" | "changed" | "added";
+  /** `+12 −3`, `14 kB`, `link to x`, `now executable`. */
+  detail: string;
+}
+
+export const maxShownFiles = 25;
+
+export interface ApprovalCard {
+  id: string;
+  target: ReplyTarget;
+  requesterName: string;
+  /** Who may answer, in words. */
+  approversText: string;
+  expiresAt: number | null;
+  items: CardItem[];
+}
