@@ -1,14 +1,15 @@
 /**
- * Who may talk to the agent, as one function for every platform:
+ * Decides who may talk to the agent, the same way for every platform:
  *
- *   1. bots: only those that are named, and only so many times in a row (loops end)
- *   2. guests and people of other workspaces: only where that is switched on
- *   3. spaces, channels, people and roles: null means everyone, a list means those, an empty list nobody
- *   4. DMs: open, closed, or by pairing: a code is shown in the DM, and somebody who may already talk confirms it
+ *   1. bots: only listed ones, and only a limited number of messages in a row, so that loops end
+ *   2. guests and people from other workspaces: only when enabled
+ *   3. spaces, channels, people and roles: null means everyone, an empty list nobody
+ *   4. DMs: open, closed, or by pairing: the DM shows a code, and somebody who may already talk confirms it
  *
- * A refusal tells the person why, at most once an hour; an operator finds it in the log.
+ * A refused person learns why at most once an hour. The log always has it.
  */
 import { randomInt } from "node:crypto";
+import { createLruMap } from "../lib/lru-map.ts";
 import type { Access, AccessVerdict, Visit } from "../ports/access.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Author, InboundCommand } from "../ports/message.ts";
@@ -23,28 +24,30 @@ export interface AccessRules {
   guests: boolean;
   externals: boolean;
   bots: readonly string[];
-  /** How many messages of bots in a row are answered in one conversation. */
+  /** Bot messages in a row that are answered in one conversation. */
   botTurns: number;
 }
 
 export interface AccessOptions {
-  /** By platform; one without rules is open to everyone who can reach it. */
+  /** By platform. A platform without rules is open to everyone. */
   rules: Readonly<Record<string, AccessRules>>;
   ledger: Ledger;
   isOwner(platform: string, person: Author): boolean;
   now?: () => number;
 }
 
+const notListed = "you are not on the list of people who may use me";
 const allowed: AccessVerdict = { type: "allowed" };
-const noticeEveryMs = 3_600_000;
-const codeLastsMs = 15 * 60_000;
-const wrongCodes = 5;
-const remembered = 10_000;
-/** Without those that are easily taken for another. */
-const letters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
+const minNoticeIntervalMs = 3_600_000;
+const codeLifetimeMs = 15 * 60_000;
+const codeLength = 8;
+const maxWrongCodes = 5;
+const maxRememberedPeople = 10_000;
+/** Leaves out letters and digits that look alike. */
+const codeLetters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 
 export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessOptions): Access {
-  const toldAt = new Map<string, number>();
+  const noticedAt = createLruMap<number>(maxRememberedPeople);
   const wrong = new Map<string, { count: number; since: number }>();
 
   async function check(visit: Visit): Promise<AccessVerdict> {
@@ -57,9 +60,9 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
     if (author.kind === "external" && !rule.externals)
       return refused(visit, "people from other workspaces may not use me here");
     if (visit.isDirect) return await checkDirect(visit, rule);
-    if (!isListed(rule.spaces, visit.spaceId)) return refused(visit, "I am not to be used in this server or workspace");
-    if (!isListed(rule.channels, visit.channelId)) return refused(visit, "I am not to be used in this channel");
-    return isPersonListed(rule, author) ? allowed : refused(visit, "you are not among those who may use me");
+    if (!isListed(rule.spaces, visit.spaceId)) return refused(visit, "this server or workspace may not use me");
+    if (!isListed(rule.channels, visit.channelId)) return refused(visit, "this channel may not use me");
+    return isPersonListed(rule, author) ? allowed : refused(visit, notListed);
   }
 
   async function checkDirect(visit: Visit, rule: AccessRules): Promise<AccessVerdict> {
@@ -67,7 +70,7 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
     if (rule.dms === "closed") return refused(visit, "direct messages to me are closed");
     const isNamed = rule.users?.includes(author.id) === true;
     if (rule.dms === "open") {
-      return isPersonListed(rule, author) ? allowed : refused(visit, "you are not among those who may use me");
+      return isPersonListed(rule, author) ? allowed : refused(visit, notListed);
     }
     if (isNamed) return allowed;
     const pairing = await ledger.get("pairing", pairingId(platform, author));
@@ -75,10 +78,10 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
     return { type: "refused", why: "not paired yet", notice: { text: pairingText(await codeFor(platform, author)) } };
   }
 
-  /** The code that is open, or a new one when it has expired. */
+  /** The person's valid code, or a new one. */
   async function codeFor(platform: string, person: Author): Promise<string> {
     const id = pairingId(platform, person);
-    const fresh = { platform, person, code: newCode(), expiresAt: now() + codeLastsMs };
+    const fresh = { platform, person, code: newCode(), expiresAt: now() + codeLifetimeMs };
     if (await ledger.create("pairing", id, { state: "open", body: fresh, group: platform })) return fresh.code;
     const renewed = await ledger.transition("pairing", id, ["open"], "open", (stored) =>
       now() >= stored.expiresAt ? fresh : stored,
@@ -99,12 +102,9 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
 
   function refused({ platform, author }: Visit, why: string): AccessVerdict {
     const key = pairingId(platform, author);
-    const last = toldAt.get(key);
-    if (last !== undefined && now() - last < noticeEveryMs) return { type: "refused", why };
-    toldAt.delete(key);
-    toldAt.set(key, now());
-    const [oldest] = toldAt.keys();
-    if (toldAt.size > remembered && oldest !== undefined) toldAt.delete(oldest);
+    const last = noticedAt.get(key);
+    if (last !== undefined && now() - last < minNoticeIntervalMs) return { type: "refused", why };
+    noticedAt.set(key, now());
     return { type: "refused", why, notice: { text: `I can't answer: ${why}.` } };
   }
 
@@ -112,32 +112,31 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
     const code = rest.trim().toUpperCase();
     const key = pairingId(platform, by);
     const tries = wrong.get(key);
-    if (tries !== undefined && tries.count >= wrongCodes && now() - tries.since < noticeEveryMs)
+    if (tries !== undefined && tries.count >= maxWrongCodes && now() - tries.since < minNoticeIntervalMs)
       return "Too many wrong codes. Try again in an hour.";
-    if (code === "")
-      return "Write the code behind it: `/remora pair CODE`. It is shown in the other person's DM with me.";
-    if (rules[platform]?.dms !== "pairing") return "Direct messages here need no pairing.";
+    if (code === "") return "Add the code: `/remora pair CODE`. The other person sees it in their DM with me.";
+    if (rules[platform]?.dms !== "pairing") return "Direct messages need no pairing here.";
     const open = await ledger.list("pairing", { states: ["open"], group: platform });
     const found = open.find(({ body }) => body.code === code && now() < body.expiresAt);
     if (found === undefined) {
-      const isRecent = tries !== undefined && now() - tries.since < noticeEveryMs;
+      const isRecent = tries !== undefined && now() - tries.since < minNoticeIntervalMs;
       wrong.set(key, { count: isRecent ? tries.count + 1 : 1, since: isRecent ? tries.since : now() });
-      return "There is no such code, or it has expired. The other person gets a new one by writing to me again.";
+      return "There is no such code, or it has expired. The other person can get a new one by writing to me again.";
     }
-    if (found.body.person.id === by.id) return "Somebody else has to confirm your code.";
+    if (found.body.person.id === by.id) return "Somebody else must confirm your code.";
     const paired = await ledger.transition("pairing", found.id, ["open"], "paired", (stored) =>
       stored.code === code && now() < stored.expiresAt ? { ...stored, pairedBy: by } : undefined,
     );
     return paired === undefined
       ? "That code has just expired."
-      : `${paired.body.person.name} may write to me directly from now on.`;
+      : `${paired.body.person.name} may write to me directly now.`;
   }
 
   return {
     check,
     command: {
       usage: "pair CODE",
-      description: "let the person to whom I showed this code write to me directly",
+      description: "let the person with this code write to me directly",
       run: pair,
     },
   };
@@ -147,7 +146,7 @@ function isListed(list: readonly string[] | null, id: string | undefined): boole
   return list === null || (id !== undefined && list.includes(id));
 }
 
-/** Whoever is listed by either; without lists everyone. */
+/** Either list is enough. Without lists, everyone. */
 function isPersonListed({ users, roles }: AccessRules, { id, roles: has }: Author): boolean {
   if (users === null && roles === null) return true;
   return users?.includes(id) === true || has.some((role) => roles?.includes(role) === true);
@@ -158,9 +157,9 @@ function pairingId(platform: string, { id }: Author): string {
 }
 
 function newCode(): string {
-  return Array.from({ length: 8 }, () => letters[randomInt(letters.length)]).join("");
+  return Array.from({ length: codeLength }, () => codeLetters[randomInt(codeLetters.length)]).join("");
 }
 
 function pairingText(code: string): string {
-  return `We have not been introduced. Ask somebody who may use me to write \`/remora pair ${code}\` within 15 minutes; then write to me again.`;
+  return `I don't know you yet. Ask somebody who may use me to send \`/remora pair ${code}\` within 15 minutes. Then write to me again.`;
 }

@@ -1,28 +1,30 @@
 /**
- * The model that people choose for a conversation, and `/remora model`.
+ * `/remora model`: people choose the model of a conversation.
  *
- * Chosen in a thread or a DM it is for that conversation; chosen in a channel itself it is for all conversations there
- * that have no choice of their own. A choice that the configuration no longer offers is passed over, and kept.
+ * A choice in a thread or a DM applies to that conversation. A choice in a channel applies to all conversations there
+ * without their own. A choice that the configuration no longer offers is ignored, but kept.
  */
-
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { InboundCommand, Scope } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
 
 export interface ModelChoice {
-  /** `provider/model`; undefined: nobody chose, so the order of the configuration counts. */
+  /** `provider/model`; undefined: no choice, so the configured order applies. */
   preferred(conversationId: string, scope: Scope): Promise<string | undefined>;
   command: CommandHandler;
 }
 
 export interface ModelChoiceOptions {
   store: Store;
-  /** All `provider/model` that can be asked, in their order. At least one. */
+  /** Every `provider/model`, in configured order. At least one. */
   models: readonly string[];
-  /** It is one in which something was said, and not a channel around its threads. */
+  /** False for a channel whose conversations are its threads. */
   isConversation(conversationId: string): Promise<boolean>;
 }
+
+const maxShownModelCharacters = 200;
+const maxShownInputCharacters = 80;
 
 const conversationKey = (conversationId: string) => `model:conversation:${conversationId}`;
 const scopeKey = (scope: Scope) => `model:scope:${scope}`;
@@ -37,21 +39,21 @@ export function createModelChoice({ store, models, isConversation }: ModelChoice
     return (await chosen(conversationKey(conversationId))) ?? (await chosen(scopeKey(scope)));
   }
 
-  async function placeOf({ conversationId, scope }: InboundCommand): Promise<{ key: string; name: string }> {
+  async function choicePlace({ conversationId, scope }: InboundCommand): Promise<{ key: string; name: string }> {
     const isOwn = scope.startsWith("dm:") || (await isConversation(conversationId));
     return isOwn
       ? { key: conversationKey(conversationId), name: "this conversation" }
-      : { key: scopeKey(scope), name: "every conversation in this channel without a choice of its own" };
+      : { key: scopeKey(scope), name: "all conversations in this channel without their own choice" };
   }
 
   async function overview({ conversationId, scope }: InboundCommand): Promise<string> {
     const now = await preferred(conversationId, scope);
     const [first] = models;
     const lines = models.map((model) => {
-      const isAsked = model === (now ?? first);
-      return `- ${asCode(model, 200)}${isAsked ? ` — asked first here${now === undefined ? ", by default" : ""}` : ""}`;
+      const isUsed = model === (now ?? first);
+      return `- ${shownModel(model)}${isUsed ? ` — used here${now === undefined ? " by default" : ""}` : ""}`;
     });
-    return [...lines, "", "When it fails, the others are asked in this order. `/remora model NAME` chooses one."].join(
+    return [...lines, "", "If it fails, I try the others in this order. To choose one: `/remora model NAME`"].join(
       "\n",
     );
   }
@@ -59,23 +61,27 @@ export function createModelChoice({ store, models, isConversation }: ModelChoice
   async function run(command: InboundCommand): Promise<string> {
     const wanted = command.rest.trim();
     if (wanted === "") return await overview(command);
-    const { key, name } = await placeOf(command);
+    const { key, name } = await choicePlace(command);
     if (wanted === "default") {
       await store.delete(key);
       const now = await preferred(command.conversationId, command.scope);
       return now === undefined
-        ? `Back to the default for ${name}: ${asCode(models[0] ?? "", 200)} is asked first.`
-        : `No choice of its own for ${name} any more: the channel's counts, ${asCode(now, 200)}.`;
+        ? `Back to the default for ${name}: ${shownModel(models[0] ?? "")}.`
+        : `Removed the choice for ${name}. It now uses the channel's choice, ${shownModel(now)}.`;
     }
     const model = models.find((known) => known.toLowerCase() === wanted.toLowerCase());
     if (model === undefined) {
-      const there = models.map((known) => asCode(known, 200)).join(", ");
-      return `There is no model ${asCode(wanted, 80)} here; there is: ${there}. More can be added under models.choices in the configuration.`;
+      const known = models.map(shownModel).join(", ");
+      return `There is no model ${asCode(wanted, maxShownInputCharacters)}. Available: ${known}. Operators can add more under models.choices in the configuration.`;
     }
     await store.set(key, model);
-    return `From the next message on ${asCode(model, 200)} is asked first in ${name}. \`/remora model default\` takes it back.`;
+    return `From the next message on, ${name} uses ${shownModel(model)}. To go back: \`/remora model default\``;
   }
 
-  const description = "which models there are, and which one is asked first here";
+  const description = "list the models, or choose one for this conversation";
   return { preferred, command: { usage: "model [PROVIDER/MODEL | default]", description, run } };
+}
+
+function shownModel(model: string): string {
+  return asCode(model, maxShownModelCharacters);
 }

@@ -1,5 +1,4 @@
-/** `/remora usage`: what the person, this conversation and, for owners, everyone has used. */
-
+/** `/remora usage`: tokens and cost of the person, the conversation and, for owners, everyone. */
 import type { CommandHandler } from "../ports/command.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Author, InboundCommand } from "../ports/message.ts";
@@ -23,51 +22,50 @@ export interface UsageCommandOptions {
 }
 
 export function usageCommand({ meter, ledger, limits, isOwner, now = Date.now }: UsageCommandOptions): CommandHandler {
-  async function lineOf(label: string, subject: string, limit: number | null = null): Promise<string[]> {
+  async function usageLines(label: string, subject: string, limit: number | null = null): Promise<string[]> {
     const days = await meter.days(subject);
     const today = days.find((count) => count.day === dayOf(now()));
-    const of = limit === null ? "" : `, of ${limit.toLocaleString("en")} tokens a day`;
+    const ofLimit = limit === null ? "" : `, limit ${limit.toLocaleString("en")} tokens a day`;
     if (days.length === 0 && limit === null) return [];
-    const all =
-      days.length > 1 ? [`  - in the ${days.length} days that are kept: ${figuresOf(days.reduce(summed))}`] : [];
-    return [`- **${label}**, today: ${today === undefined ? "nothing" : figuresOf(today)}${of}`, ...all];
+    const all = days.length > 1 ? [`  - last ${days.length} days with use: ${countText(days.reduce(summed))}`] : [];
+    return [`- **${label}**, today: ${today === undefined ? "nothing" : countText(today)}${ofLimit}`, ...all];
   }
 
   async function run({ platform, conversationId, scope, by }: InboundCommand): Promise<string> {
     const isChannel = scope.startsWith("channel:");
     const newest = await ledger.list("turn", { group: conversationId, order: "newest", limit: 1 });
     const lines = [
-      ...(await lineOf("you", usageSubject.user(platform, by.id), limits.userTokensPerDay)),
-      ...(await lineOf("this conversation", usageSubject.conversation(conversationId))),
-      ...newest.map(({ body }) => `  - its newest turn: ${turnText(body)}`),
+      ...(await usageLines("you", usageSubject.user(platform, by.id), limits.userTokensPerDay)),
+      ...(await usageLines("this conversation", usageSubject.conversation(conversationId))),
+      ...newest.map(({ body }) => `  - latest request: ${turnText(body)}`),
       ...(isChannel
-        ? await lineOf("this channel", usageSubject.scope(platform, scope), limits.channelTokensPerDay)
+        ? await usageLines("this channel", usageSubject.scope(platform, scope), limits.channelTokensPerDay)
         : []),
-      ...(isOwner(platform, by) ? await lineOf("everyone", usageSubject.everyone) : []),
+      ...(isOwner(platform, by) ? await usageLines("everyone", usageSubject.everyone) : []),
     ];
-    if (lines.length === 0) return "No model was asked for you or here yet.";
-    return [...lines, "", "Days are UTC; what was read from a model's cache counts too."].join("\n");
+    if (lines.length === 0) return "No model calls yet.";
+    return [...lines, "", "Days are in UTC. Tokens read from a model's cache count too."].join("\n");
   }
 
-  return { usage: "usage", description: "tokens and cost: yours, and of this conversation", run };
+  return { usage: "usage", description: "show tokens and cost: yours, and this conversation's", run };
 }
 
-function figuresOf(count: UsageCount): string {
+function countText(count: UsageCount): string {
   const number = (value: number) => value.toLocaleString("en");
   const cached = count.cacheReadTokens === 0 ? "" : `, ${number(count.cacheReadTokens)} from cache`;
   const input = count.inputTokens + count.cacheWriteTokens;
   const parts = `${number(input)} in, ${number(count.outputTokens)} out${cached}`;
   const added = Math.round(count.addedMs / count.calls);
   const calls = count.calls === 1 ? "1 model call" : `${number(count.calls)} model calls`;
-  return `${calls}, ${number(tokensOf(count))} tokens (${parts}), ${costText(count)}, ${added} ms added before a call`;
+  return `${calls}, ${number(tokensOf(count))} tokens (${parts}), ${costText(count)}, ${added} ms preparation per call`;
 }
 
-/** What has no price is unknown, and never shown as nothing. */
+/** A call without a price has an unknown cost, never zero. */
 function costText({ cost, calls, unpricedCalls }: UsageCount): string {
   if (unpricedCalls === calls) return "cost unknown";
   const dollars = `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
   if (unpricedCalls === 0) return dollars;
-  return `${dollars} and the unknown cost of ${unpricedCalls === 1 ? "1 call" : `${unpricedCalls} calls`}`;
+  return `${dollars} plus ${unpricedCalls === 1 ? "1 call" : `${unpricedCalls} calls`} of unknown cost`;
 }
 
 function turnText({ steps }: TurnRecord): string {

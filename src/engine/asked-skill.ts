@@ -1,21 +1,24 @@
-/** `/skill NAME TEXT` in front of a message: it is asked with the instructions of that skill. */
+/** A message that begins with `/skill NAME` asks with the instructions of that skill. */
 import { asCode } from "../lib/text/sanitize.ts";
-
 import type { InboundMessage, Notice } from "../ports/message.ts";
 
+const maxShownNameCharacters = 64;
+
 /**
- * The message with its skill, as it is to be kept; or why it can't be. Without `/skill` in front it is as it was. `nameOf`
- * gives a skill's own name for any that it is known by, undefined where there is none.
+ * Returns the message with its skill, or a notice when there is no such skill. Other messages stay unchanged. `resolveSkill`
+ * maps any name of a skill to its own name; undefined: no such skill.
  */
 export function withSkill(
   message: InboundMessage,
-  nameOf: (asked: string, conversationId: string) => string | undefined,
+  resolveSkill: (asked: string, conversationId: string) => string | undefined,
 ): { message: InboundMessage } | { notice: Notice } {
   const [, asked, text] = /^\/skill\s+(\S+)\s+([\s\S]+)$/.exec(message.text) ?? [];
   if (asked === undefined || text === undefined) return { message };
-  const name = nameOf(asked, message.conversationId);
+  const name = resolveSkill(asked, message.conversationId);
   if (name !== undefined) return { message: { ...message, text, skill: name } };
   return {
-    notice: { text: `There is no skill ${asCode(asked, 64)} here. \`/remora skills\` shows those that there are.` },
+    notice: {
+      text: `There is no skill ${asCode(asked, maxShownNameCharacters)} here. \`/remora skills\` lists the skills.`,
+    },
   };
 }

@@ -1,16 +1,16 @@
 /**
- * What is done by the clock, and nothing else is: expired approvals, schedules that are due and messages left lying every
- * two seconds, old records every hour. Nothing in memory waits for any of it, so a missed round costs only time.
+ * Runs everything that depends on the clock: sweeps every two seconds (expired approvals, due schedules, orphaned messages)
+ * and a clean-up of old records every hour. Nothing in memory waits for it, so a missed round only costs time.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
 
 export interface HousekeepingOptions {
-  /** Done every two seconds, one after the other; one that fails does not keep the others from it. */
+  /** Run one after the other; a failure does not stop the others. */
   sweeps: Record<string, (now: number) => Promise<unknown>>;
   ledger: Ledger;
-  /** Cleaned up once an hour and at the start, one after the other. */
+  /** Run once an hour and at the start, one after the other. */
   cleanUps: (() => Promise<unknown>)[];
   log: Log;
 }
@@ -20,10 +20,10 @@ export interface Housekeeping {
   stop(): void;
 }
 
-const sweepEveryMs = 2_000;
-const cleanUpEveryMs = 3_600_000;
-/** Ended work stays in the ledger for audit and for recognising what is delivered again. */
-const keptMs = 30 * 86_400_000;
+const sweepIntervalMs = 2_000;
+const cleanUpIntervalMs = 3_600_000;
+/** Ended records stay for audit, and so that a repeated delivery is recognised. */
+const maxKeptMs = 30 * 86_400_000;
 
 export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
   const { ledger, log } = options;
@@ -39,8 +39,8 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     isSweeping = false;
   }
 
-  /** A turn that waits for longer than that, for an approval without an expiry, must still find what it has posted. */
-  async function keepPosts(before: number): Promise<void> {
+  /** A turn can wait longer than `maxKeptMs` for an approval, and must still find its posts. */
+  async function refreshPosts(before: number): Promise<void> {
     for (const turn of await ledger.list("turn", { states: ["running", "parked"] })) {
       if (turn.createdAt >= before) continue;
       for (const post of await ledger.list("post", { group: turn.id }))
@@ -49,8 +49,8 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
   }
 
   async function cleanUp(): Promise<void> {
-    const before = Date.now() - keptMs;
-    await keepPosts(before);
+    const before = Date.now() - maxKeptMs;
+    await refreshPosts(before);
     await ledger.prune("turn", ["done", "failed", "stopped"], before);
     await ledger.prune("message", ["answered", "removed"], before);
     await ledger.prune("call", ["done", "unknown"], before);
@@ -71,8 +71,8 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
 
   return {
     start() {
-      timers.push(setInterval(() => void sweep(), sweepEveryMs));
-      timers.push(setInterval(() => void attempt("the clean-up", cleanUp), cleanUpEveryMs));
+      timers.push(setInterval(() => void sweep(), sweepIntervalMs));
+      timers.push(setInterval(() => void attempt("the clean-up", cleanUp), cleanUpIntervalMs));
       void attempt("the clean-up", cleanUp);
     },
     stop() {

@@ -1,5 +1,4 @@
-/** What comes in from any platform goes to whom it concerns; each promise resolves when it is durably kept. */
-
+/** Routes events from all platforms. Each promise resolves when the event is durably kept. */
 import type { Log } from "../lib/log.ts";
 import type { Access } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
@@ -18,26 +17,26 @@ export interface PlatformHandlersOptions {
   commands: Commands;
   context: ContextBuilder;
   access: Access;
-  /** The own name of a skill that may be used in the conversation, by any name that it is known by. */
+  /** A skill's own name, for any of its names, if the conversation may use it. */
   skillNamed(asked: string, conversationId: string): string | undefined;
   log: Log;
 }
 
-export function createPlatformHandlers(receivers: PlatformHandlersOptions): PlatformHandlers {
-  const { conversations, approvals, questions, commands, context, access, log } = receivers;
+export function createPlatformHandlers(options: PlatformHandlersOptions): PlatformHandlers {
+  const { conversations, approvals, questions, commands, context, access, log } = options;
   return {
     async onMessage(message) {
       if (!message.isAddressed) return undefined;
       const verdict = await access.check(message);
       if (verdict.type === "refused") {
         const { platform, author, conversationId } = message;
-        log.info({ platform, person: author.id, conversationId, why: verdict.why }, "a message is not answered");
+        log.info({ platform, person: author.id, conversationId, why: verdict.why }, "a message was refused");
         return verdict.notice;
       }
-      // The word alone stops, like the command; where nothing runs it is a message like any other.
+      // The single word `stop` works like the command. When nothing runs, it is an ordinary message.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stopFor(message))) return undefined;
-      const asked = withSkill(message, receivers.skillNamed);
+      const asked = withSkill(message, options.skillNamed);
       if ("notice" in asked) return asked.notice;
       context.prepare(asked.message);
       await conversations.accept(asked.message);

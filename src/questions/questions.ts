@@ -1,11 +1,11 @@
 /**
- * Questions of tools: asked with buttons, answered once by the person the tool works for.
+ * Tools ask questions with buttons. The requester answers once.
  *
- *   ask      the record, then the card; waits for the click, in whatever process it comes
- *   answer   the first click of the requester counts; everybody else is told why theirs does not
+ *   ask      writes the record, posts the card, and waits for a click in any process
+ *   answer   takes the requester's first click; everyone else learns why theirs does not count
  *
- * The tool waits inside its own time-out. When it stops waiting (time, stop, shutdown) the question is withdrawn, and its
- * card says so: a click on it changes nothing any more.
+ * The tool's own time-out limits the wait. When the wait ends (time-out, stop, shutdown), the question is withdrawn, its
+ * card says so, and clicks change nothing.
  */
 import { randomBytes } from "node:crypto";
 import { messageOf, RemoraError } from "../lib/errors.ts";
@@ -24,16 +24,16 @@ export interface QuestionsOptions {
   log: Log;
 }
 
-/** The bus may lose a word, so the ledger is asked as well. */
-const lookEveryMs = 1_000;
-/** After that a card that can't be rewritten, as where its channel is gone, is left as it is. */
-const givenUpAfterMs = 86_400_000;
-const longestQuestion = 1_000;
-const longestOption = 75;
-const mostOptions = 5;
+/** The bus can lose messages, so the ledger is polled too. */
+const pollIntervalMs = 1_000;
+/** A card that can't be updated for that long stays as it is; its channel may be gone. */
+const maxCardRetryMs = 86_400_000;
+const maxQuestionCharacters = 1_000;
+const maxOptionCharacters = 75;
+const maxOptions = 5;
 
 export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOptions): Questions {
-  function cardOf({ id, state, body }: LedgerEntry<"question">): QuestionCard {
+  function questionCard({ id, state, body }: LedgerEntry<"question">): QuestionCard {
     const { target, tool, question, options, requester } = body;
     const outcome =
       state === "open"
@@ -44,7 +44,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     return { id, target, tool, question, options, requesterName: requester.name, ...outcome };
   }
 
-  /** Resolves when somebody has answered, or with undefined when the signal aborts first. */
+  /** Resolves to the answered question, or to undefined when the signal aborts first. */
   function answered(id: string, signal: AbortSignal): Promise<LedgerEntry<"question"> | undefined> {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -55,7 +55,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
           (thrown: unknown) => end(() => reject(thrown)),
         );
       };
-      const timer = setInterval(look, lookEveryMs);
+      const timer = setInterval(look, pollIntervalMs);
       const unlisten = bus.listen((message) => {
         if (message.type === "changed" && message.kind === "question" && message.id === id) look();
       });
@@ -72,15 +72,15 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     });
   }
 
-  /** Its card says how it ended, and has no buttons any more; else a sweep tries again. */
+  /** Updates the card to its outcome. On failure the next sweep retries. */
   async function close(ended: LedgerEntry<"question">): Promise<void> {
     try {
-      await show(cardOf(ended));
+      await show(questionCard(ended));
       await ledger.transition("question", ended.id, ["answered", "withdrawn"], "closed");
     } catch (thrown) {
       log.warn(
         { questionId: ended.id, error: messageOf(thrown) },
-        "a question's card could not be rewritten; the next sweep tries again",
+        "could not update a question's card; retrying at the next sweep",
       );
     }
   }
@@ -93,7 +93,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
   return {
     async sweep(now) {
       for (const ended of await ledger.list("question", { states: ["answered", "withdrawn"] })) {
-        if (now - ended.updatedAt < givenUpAfterMs) await close(ended);
+        if (now - ended.updatedAt < maxCardRetryMs) await close(ended);
         else await ledger.transition("question", ended.id, ["answered", "withdrawn"], "closed");
       }
       for (const { id, body } of await ledger.list("question", { states: ["open"] })) {
@@ -102,12 +102,12 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       }
     },
     async ask(request, signal) {
-      const body = checked(request, redact);
+      const body = validated(request, redact);
       const id = randomBytes(16).toString("base64url");
       await ledger.create("question", id, { state: "open", body, group: body.target.turnId });
       const entry = await ledger.get("question", id);
       if (entry === undefined) throw new TypeError(`question ${id} was not kept`);
-      await show(cardOf(entry));
+      await show(questionCard(entry));
       const answer = await answered(id, signal);
       if (answer !== undefined) return body.options[answer.body.picked ?? 0] ?? "";
       await withdraw(id);
@@ -116,39 +116,38 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     async answer({ questionId, option, platform, conversationId, by }) {
       const entry = await ledger.get("question", questionId);
       const isHere = entry?.body.target.platform === platform && entry.body.target.conversationId === conversationId;
-      if (entry === undefined || !isHere) return { accepted: false, text: "This question is not open any more." };
-      const { requester, options, tool } = entry.body;
+      if (entry === undefined || !isHere) return { accepted: false, text: "This question is no longer open." };
+      const { requester, options } = entry.body;
       if (by.isBot || by.id !== requester.id)
-        return { accepted: false, text: `${tool} asks ${requester.name}, who it works for. Only they can answer.` };
-      if (options[option] === undefined) return { accepted: false, text: "There is no such answer." };
+        return { accepted: false, text: `Only ${requester.name} can answer this.` };
+      if (options[option] === undefined) return { accepted: false, text: "There is no such option." };
       const picked = await ledger.transition("question", questionId, ["open"], "answered", (stored) => ({
         ...stored,
         picked: option,
         pickedBy: by,
       }));
-      if (picked === undefined)
-        return { accepted: false, text: "This question has been answered already, or was withdrawn." };
+      if (picked === undefined) return { accepted: false, text: "This question is already answered or was withdrawn." };
       bus.publish({ type: "changed", kind: "question", id: questionId });
       await close(picked);
-      return { accepted: true, text: `Noted: ${options[option]}` };
+      return { accepted: true, text: `Your answer: ${options[option]}` };
     },
   };
 }
 
-/** In a form that every platform can show whole. */
-function checked(
+/** Limits the question to what every platform can show whole. */
+function validated(
   { target, requester, tool, question, options }: QuestionRequest,
   redact: (text: string) => string,
 ): QuestionRecord {
   const problem =
-    options.length < 1 || options.length > mostOptions
-      ? `needs 1 to ${mostOptions} options and was given ${options.length}`
+    options.length < 1 || options.length > maxOptions
+      ? `needs 1 to ${maxOptions} options and was given ${options.length}`
       : question.trim() === ""
         ? "has no text"
-        : question.length > longestQuestion
-          ? `has ${question.length} characters, and at most ${longestQuestion} can be shown`
-          : options.some((option) => option.trim() === "" || option.length > longestOption)
-            ? `has an option that is empty or longer than ${longestOption} characters`
+        : question.length > maxQuestionCharacters
+          ? `has ${question.length} characters, and at most ${maxQuestionCharacters} are allowed`
+          : options.some((option) => option.trim() === "" || option.length > maxOptionCharacters)
+            ? `has an option that is empty or longer than ${maxOptionCharacters} characters`
             : undefined;
   if (problem !== undefined)
     throw new RemoraError({ code: "question.invalid", place: `a question of ${tool}`, message: problem });

@@ -1,12 +1,12 @@
 /**
- * Schedules: what a person wants to be said or done later, once or again and again.
+ * Schedules run a person's request later, once or repeatedly.
  *
- *   add     kept in the ledger, with the time it is due next
- *   sweep   what is due becomes a message of its owner in the conversation it was made in, and a turn like any other: with
- *           the rights that the owner has then, and with approvals that go to the owner
+ *   add     stores the schedule in the ledger with its next due time
+ *   sweep   turns a due schedule into a message by its owner in the same conversation; the turn has the owner's present
+ *           rights, and its approvals go to the owner
  *
- * The message's id is made of the schedule and the time it was due, so that it is said once, however many processes sweep
- * and wherever one of them dies. What was due while nothing ran is said once at the next start, not once for each time missed.
+ * The message's id combines the schedule and its due time, so it runs once, even when several processes sweep or one dies.
+ * Runs missed during downtime happen once at the next start.
  */
 import { randomBytes } from "node:crypto";
 import { Cron } from "croner";
@@ -18,18 +18,18 @@ import type { NewSchedule, ScheduleRecord, Schedules, ScheduleTime } from "../po
 
 export interface SchedulesOptions {
   ledger: Ledger;
-  /** Resolves when the message is durably kept; the same one again changes nothing. */
+  /** Resolves when the message is durably kept. Must ignore a message that it knows. */
   accept(message: InboundMessage): Promise<unknown>;
-  /** The owner as the service knows them now, with today's roles; undefined when they are not there any more. */
+  /** The owner with their present roles; undefined when they have left. */
   ownerNow(schedule: Pick<ScheduleRecord, "platform" | "conversationId" | "owner">): Promise<Author | undefined>;
   log: Log;
   now?: () => number;
 }
 
-const mostOfOne = 50;
-const longestText = 4_000;
-/** Repeated model turns cost money: nothing recurs more often than this. */
-const leastPeriodMs = 5 * 60_000;
+const maxSchedulesPerOwner = 50;
+const maxTextCharacters = 4_000;
+/** Keeps the cost of repeated model turns low. */
+const minPeriodMs = 5 * 60_000;
 
 export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now }: SchedulesOptions): Schedules {
   async function active(scope: Scope, owner: Pick<Author, "id">): Promise<LedgerEntry<"schedule">[]> {
@@ -37,30 +37,30 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
     return entries.filter((entry) => entry.body.owner.id === owner.id);
   }
 
-  async function sayIfDue({ id, body }: LedgerEntry<"schedule">, at: number): Promise<void> {
+  async function runIfDue({ id, body }: LedgerEntry<"schedule">, at: number): Promise<void> {
     if (body.nextAt > at) return;
     const owner = await ownerNow(body);
     if (owner === undefined) return await end(id, body);
     await accept(messageFor(id, { ...body, owner }));
     const next = nextAfter(body.time, at);
-    // Only if it is still the same time that was due: another process may have been faster.
+    // Another process may have moved the due time already.
     await ledger.transition("schedule", id, ["active"], next === undefined ? "ended" : "active", (stored) =>
       stored.nextAt === body.nextAt ? { ...stored, nextAt: next ?? stored.nextAt } : undefined,
     );
   }
 
-  /** Whoever has left does nothing here any more. */
+  /** The owner has left, and so has their right to run anything. */
   async function end(id: string, { conversationId, owner }: ScheduleRecord): Promise<void> {
     await ledger.transition("schedule", id, ["active"], "ended");
-    log.info({ schedule: id, conversationId, owner: owner.id }, "a schedule has ended, because its owner has left");
+    log.info({ schedule: id, conversationId, owner: owner.id }, "a schedule ended because its owner has left");
   }
 
   return {
     async add(schedule) {
       const at = now();
       const nextAt = checkedNext(schedule, at);
-      if ((await active(schedule.scope, schedule.owner)).length >= mostOfOne)
-        throw invalid(`${schedule.owner.name} has ${mostOfOne} schedules here already; remove one first`);
+      if ((await active(schedule.scope, schedule.owner)).length >= maxSchedulesPerOwner)
+        throw invalid(`${schedule.owner.name} already has ${maxSchedulesPerOwner} schedules here; remove one first`);
       const id = randomBytes(4).toString("hex");
       const body = { ...schedule, nextAt, createdAt: at };
       await ledger.create("schedule", id, { state: "active", body, group: schedule.scope });
@@ -78,29 +78,34 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
     },
     async sweep(at) {
       for (const entry of await ledger.list("schedule", { states: ["active"] })) {
-        await sayIfDue(entry, at).catch((thrown: unknown) =>
-          log.error({ schedule: entry.id, error: messageOf(thrown) }, "a schedule that is due could not be said yet"),
+        await runIfDue(entry, at).catch((thrown: unknown) =>
+          log.error(
+            { schedule: entry.id, error: messageOf(thrown) },
+            "could not run a due schedule; retrying at the next sweep",
+          ),
         );
       }
     },
   };
 }
 
-/** The time after `at`; undefined when there is none. */
+/** The first due time after `at`; undefined: none. */
 function nextAfter(time: ScheduleTime, at: number): number | undefined {
   if (time.type === "once") return time.at > at ? time.at : undefined;
   return new Cron(time.expression, { timezone: time.timeZone }).nextRun(new Date(at))?.getTime();
 }
 
 function checkedNext({ time, text }: NewSchedule, at: number): number {
-  if (text.trim() === "" || text.length > longestText)
-    throw invalid(`its text must have 1 to ${longestText} characters, and has ${text.length}`);
+  if (text.trim() === "" || text.length > maxTextCharacters)
+    throw invalid(`the text must have 1 to ${maxTextCharacters} characters, and has ${text.length}`);
   try {
     const next = nextAfter(time, at);
-    if (next === undefined) throw invalid("its time has passed, or never comes");
+    if (next === undefined) throw invalid("the time is in the past, or never comes");
     const following = time.type === "cron" ? nextAfter(time, next) : undefined;
-    if (following !== undefined && following - next < leastPeriodMs)
-      throw invalid(`it would come every ${Math.round((following - next) / 1000)} s; the least is every 5 minutes`);
+    if (following !== undefined && following - next < minPeriodMs)
+      throw invalid(
+        `it would run every ${Math.round((following - next) / 1000)} s; the shortest interval is 5 minutes`,
+      );
     return next;
   } catch (thrown) {
     throw thrown instanceof RemoraError ? thrown : invalid(messageOf(thrown));

@@ -1,7 +1,7 @@
-/** What a model call costs, by the price table of the configuration. A model without a price costs an unknown amount, not nothing. */
+/** Computes the cost of a model call from the configured prices. Without a price the cost is unknown, never zero. */
 import type { Usage } from "../ports/provider.ts";
 
-/** US dollars for a million tokens. Without a price of their own, cached tokens cost as much as others. */
+/** US dollars per million tokens. Cached tokens without their own price cost as much as input tokens. */
 export interface Price {
   input: number;
   output: number;
@@ -9,7 +9,7 @@ export interface Price {
   cacheWrite?: number | undefined;
 }
 
-/** By `provider/model`; a key that ends in `*` is for all models whose name begins so, the longest one first. */
+/** Keys are `provider/model`, or a prefix that ends in `*`; the longest prefix wins. */
 export type Prices = Readonly<Record<string, Price>>;
 
 /** US dollars; undefined when the model has no price. */

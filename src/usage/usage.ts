@@ -1,12 +1,11 @@
 /**
- * What the models were used for: calls, tokens, cost and our own share of the waiting, by day and by who and where.
+ * Meters model use: calls, tokens, cost and our own latency, by day (UTC), person, channel and conversation.
  *
- *   admit   before a model is asked: is there anything left of today's limits?
- *   count   when it has answered: added to the day's figures of the person, the channel, the conversation and all
+ *   admit   before a model call: checks today's limits
+ *   count   after it: adds to the day's counts of the person, the channel, the conversation and everyone
  *
- * Figures are ledger entries that grow by compare-and-set, so that turns that end at the same time, also in several
- * processes, are all counted. Days are UTC. A call that is under way holds as much of a limit as the day's average call,
- * so that many at once don't all pass a limit that one of them reaches.
+ * Counts are ledger entries that grow by compare-and-set, so turns in several processes all count. A running call reserves
+ * as much of a limit as the day's average call. Otherwise many calls at once could pass a limit together.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -34,49 +33,50 @@ export interface UsageOptions {
 }
 
 const dayMs = 86_400_000;
-const keptMs = 62 * dayMs;
-/** What a call under way is taken for on a day without any figures. */
-const firstCallTokens = 4_000;
+const maxKeptMs = 62 * dayMs;
+/** Reserved for a running call on a day without counts. */
+const defaultCallTokens = 4_000;
 
 export function createUsageMeter(options: UsageOptions): UsageMeter {
   const { ledger, prices, log, now = Date.now } = options;
-  const underWay = new Map<string, number>();
+  const runningCalls = new Map<string, number>();
   let last: Promise<unknown> = Promise.resolve();
-  let gathered: ReturnType<typeof gather> | undefined;
+  let batch: ReturnType<typeof startBatch> | undefined;
 
-  /** One after the other, so that nothing is counted between the look at a limit and the place taken under it. */
+  /** Checking a limit and reserving under it must not interleave with counting. */
   function inOrder<T>(work: () => Promise<T>): Promise<T> {
-    const mine = last.then(work, work);
-    last = mine;
-    return mine;
+    // Not a keyed mutex: `work` must not begin before `startBatch` has returned.
+    const result = last.then(work, work);
+    last = result;
+    return result;
   }
 
-  /** What comes while figures are being written is summed up, and written together, once for each subject. */
+  /** Batches the counts that arrive during a write, and writes them once per subject. */
   function add(subjects: readonly string[], more: UsageCount, counted: () => void): Promise<void> {
-    gathered ??= gather();
-    const { figures, onCounted, written } = gathered;
+    batch ??= startBatch();
+    const { counts, onCounted, written } = batch;
     for (const subject of subjects) {
       const key = `${more.day} ${subject}`;
-      const known = figures.get(key);
-      figures.set(key, { subject, more: known === undefined ? more : summed(known.more, more) });
+      const known = counts.get(key);
+      counts.set(key, { subject, more: known === undefined ? more : summed(known.more, more) });
     }
     onCounted.push(counted);
     return written;
   }
 
-  function gather() {
-    const figures = new Map<string, { subject: string; more: UsageCount }>();
+  function startBatch() {
+    const counts = new Map<string, { subject: string; more: UsageCount }>();
     const onCounted: (() => void)[] = [];
     const written = inOrder(async () => {
-      gathered = undefined;
+      batch = undefined;
       try {
-        for (const { subject, more } of figures.values()) await write(subject, more);
+        for (const { subject, more } of counts.values()) await write(subject, more);
       } catch (thrown) {
         report(thrown);
       }
       for (const counted of onCounted) counted();
     });
-    return { figures, onCounted, written };
+    return { counts, onCounted, written };
   }
 
   async function write(subject: string, more: UsageCount): Promise<void> {
@@ -87,59 +87,59 @@ export function createUsageMeter(options: UsageOptions): UsageMeter {
     }
   }
 
-  async function refusalOf(turn: TurnRecord, watched: Watched[]): Promise<Permit | undefined> {
+  async function limitRefusal(turn: TurnRecord, watched: Watched[]): Promise<Permit | undefined> {
     for (const { subject, limit, whose, key } of watched) {
       const entry = await ledger.get("usage", `${dayOf(now())} ${subject}`);
       const used = entry === undefined ? 0 : tokensOf(entry.body);
-      const average = entry === undefined ? firstCallTokens : used / entry.body.calls;
-      const expected = used + (underWay.get(subject) ?? 0) * average;
+      const average = entry === undefined ? defaultCallTokens : used / entry.body.calls;
+      const expected = used + (runningCalls.get(subject) ?? 0) * average;
       if (expected < limit) continue;
       const sentence = used < limit ? busyText(whose, limit) : usedUpText({ whose, key, used, limit, now: now() });
-      return { type: "refused", code: `usage.${key}`, sentence: sentence + ranBefore(turn) };
+      return { type: "refused", code: `usage.${key}`, sentence: sentence + earlierCallsText(turn) };
     }
     return undefined;
   }
 
-  function take(subjects: string[], by: 1 | -1): void {
+  function reserve(subjects: string[], by: 1 | -1): void {
     for (const subject of subjects) {
-      const count = (underWay.get(subject) ?? 0) + by;
-      if (count === 0) underWay.delete(subject);
-      else underWay.set(subject, count);
+      const count = (runningCalls.get(subject) ?? 0) + by;
+      if (count === 0) runningCalls.delete(subject);
+      else runningCalls.set(subject, count);
     }
   }
 
   function permit(turn: TurnRecord, held: string[]): Permit {
     let isOver = false;
     const end = () => {
-      if (!isOver) take(held, -1);
+      if (!isOver) reserve(held, -1);
       isOver = true;
     };
-    take(held, 1);
+    reserve(held, 1);
     const count = async ({ model, usage, addedMs }: ModelCall) => {
       const cost = costOf(model, usage, prices);
-      const figures = { day: dayOf(now()), calls: 1, ...usage, addedMs, cost: cost ?? 0 };
-      await add(subjectsOf(turn), { ...figures, unpricedCalls: cost === undefined ? 1 : 0 }, end);
+      const counts = { day: dayOf(now()), calls: 1, ...usage, addedMs, cost: cost ?? 0 };
+      await add(subjectsOf(turn), { ...counts, unpricedCalls: cost === undefined ? 1 : 0 }, end);
     };
     return { type: "admitted", count, end };
   }
 
   function report(thrown: unknown): undefined {
-    log.error({ error: messageOf(thrown) }, "usage could not be counted or looked up");
+    log.error({ error: messageOf(thrown) }, "could not count or look up usage");
   }
 
   return {
     async admit(turn) {
-      const watched = watchedOf(turn, options.limits);
+      const watched = limitsFor(turn, options.limits);
       const held = watched.map(({ subject }) => subject);
       if (watched.length === 0) return permit(turn, held);
-      return await inOrder(async () => (await refusalOf(turn, watched).catch(report)) ?? permit(turn, held));
+      return await inOrder(async () => (await limitRefusal(turn, watched).catch(report)) ?? permit(turn, held));
     },
     async days(subject) {
       const entries = await ledger.list("usage", { group: subject });
       return entries.map((entry) => entry.body).sort((one, other) => (one.day < other.day ? 1 : -1));
     },
     async prune() {
-      await ledger.prune("usage", ["counted"], now() - keptMs);
+      await ledger.prune("usage", ["counted"], now() - maxKeptMs);
     },
   };
 }
@@ -161,8 +161,8 @@ function subjectsOf(turn: TurnRecord): string[] {
   ];
 }
 
-/** A DM has its person's limit alone. */
-function watchedOf(turn: TurnRecord, { userTokensPerDay, channelTokensPerDay }: UsageLimits): Watched[] {
+/** In a DM only the person's limit applies. */
+function limitsFor(turn: TurnRecord, { userTokensPerDay, channelTokensPerDay }: UsageLimits): Watched[] {
   const { platform } = turn.target;
   const { id, name } = requesterOf(turn);
   const user = { subject: usageSubject.user(platform, id), whose: name, key: "userTokensPerDay" as const };
@@ -184,19 +184,19 @@ function usedUpText({ whose, key, used, limit, now }: Omit<Watched, "subject"> &
   const left = `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   return (
     `Today's tokens of ${whose} are used up: ${used.toLocaleString("en")} of ${limit.toLocaleString("en")}. ` +
-    `I did not ask the model. The count starts anew at 00:00 UTC, in ${left}; whoever runs me can raise limits.${key}.`
+    `I did not ask the model. The limit resets at 00:00 UTC, in ${left}. An operator can raise limits.${key}.`
   );
 }
 
 function busyText(whose: string, limit: number): string {
   return (
-    `What runs now may use up what is left of the ${limit.toLocaleString("en")} tokens of ${whose} for today. ` +
-    "I did not ask the model; please ask again when that is done."
+    `Requests that are running now may use up today's ${limit.toLocaleString("en")} tokens of ${whose}. ` +
+    "I did not ask the model. Please ask again when they are done."
   );
 }
 
-/** A turn that is paused between its steps says what it has done. */
-function ranBefore(turn: TurnRecord): string {
+/** Names the calls that the turn has made before it was refused. */
+function earlierCallsText(turn: TurnRecord): string {
   const ran = callsOf(turn).flatMap(({ call, result }) =>
     call === undefined || result === undefined ? [] : `\`${call.name}\` (${result.status})`,
   );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { grantCommand } from "../../src/commands/grants-command.ts";
+import { grantsCommand } from "../../src/commands/grants-command.ts";
 import { describePattern, describeRule } from "../../src/lib/text/describe-rule.ts";
 import type { ApprovalDesk, GrantRecord } from "../../src/ports/approval.ts";
 
@@ -30,14 +30,14 @@ describe("/remora grants", () => {
       revokeGrant: async (id, conversationId) => ({ accepted: true, text: `revoked ${id} of ${conversationId}` }),
     };
     const where = { platform: "test", conversationId: "test:C1", scope: "channel:C1", by: grant.by } as const;
-    return await grantCommand(desk).run({ ...where, name: "grants", rest, at: 0 });
+    return await grantsCommand(desk).run({ ...where, name: "grants", rest, at: 0 });
   }
 
   const listed = (more: Partial<GrantRecord>) => said([{ ...grant, ...more }], "");
 
   test("says why a rule asks, who allowed it and until when", async () => {
     expect(await listed({ reason: "changes files" })).toBe(
-      "- `a1b2` calls of which skill shell says “changes files”, allowed by Ann until 09:30 UTC",
+      "- `a1b2` shell: “changes files”, allowed by Ann until 09:30 UTC",
     );
   });
 
@@ -55,11 +55,11 @@ describe("/remora grants", () => {
     expect(text).not.toContain("e5f6");
     expect(await said([grant, inThread], "revoke c3d4")).toBe("revoked c3d4 of test:C1:17");
     expect(await said([elsewhere], "revoke e5f6")).toBe("revoked e5f6 of test:C1");
-    expect(await said([elsewhere], "")).toBe("Nothing is allowed in advance here: every risky call asks.");
+    expect(await said([elsewhere], "")).toBe("Nothing is allowed in advance here.");
   });
 
   test("shows a pattern as code that its backticks don't end", async () => {
-    expect(await listed({ pattern: "[;&|({`]" })).toContain("calls that fit `` [;&|({`] `` of skill shell");
-    expect(await listed({ pattern: "\\brm\\b" })).toContain("calls that fit `\\brm\\b` of skill shell");
+    expect(await listed({ pattern: "[;&|({`]" })).toContain("shell: calls that match `` [;&|({`] ``");
+    expect(await listed({ pattern: "\\brm\\b" })).toContain("shell: calls that match `\\brm\\b`");
   });
 });

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { exportCommand, memoryCommand } from "../../src/commands/memory-command.ts";
+import { exportCommand } from "../../src/commands/export-command.ts";
+import { memoryCommand } from "../../src/commands/memory-command.ts";
 import { createModelChoice } from "../../src/commands/model-command.ts";
 import { usageCommand } from "../../src/commands/usage-command.ts";
 import { createConversationRegistry } from "../../src/engine/conversation/conversation-registry.ts";
@@ -41,7 +42,7 @@ describe("memory and export", () => {
 
   test("an empty memory says so", async () => {
     expect(await asking(memoryCommand(fixture.memory))()).toContain("Remembered in this channel: 0 entries");
-    expect(await asking(exportCommand(fixture.memory))("", dm)).toBe("Nothing is remembered of you.");
+    expect(await asking(exportCommand(fixture.memory))("", dm)).toBe("I remember nothing about you.");
   });
 
   test("counts, newest entries and notes are those of the place and of what is shared", async () => {
@@ -60,7 +61,7 @@ describe("memory and export", () => {
       ["six", "five", "four", "three", "two"].map((word) => `UTC \`${word}\``),
     );
     expect(said).not.toContain("private");
-    expect(await asking(memoryCommand(memory))("private words")).toContain("Nothing is remembered here about");
+    expect(await asking(memoryCommand(memory))("private words")).toContain("I remember nothing here about");
     expect(await asking(memoryCommand(memory))("shoes")).toContain("No shoes.");
   });
 
@@ -117,9 +118,9 @@ describe("model", () => {
 
   test("lists what there is and which one is asked first", async () => {
     const run = asking(open().command);
-    expect(await run()).toContain("- `a/one` — asked first here, by default\n- `b/two`\n- `b/three`");
+    expect(await run()).toContain("- `a/one` — used here by default\n- `b/two`\n- `b/three`");
     await run("b/two");
-    expect(await run()).toContain("- `a/one`\n- `b/two` — asked first here\n");
+    expect(await run()).toContain("- `a/one`\n- `b/two` — used here\n");
   });
 
   test("in a thread or a DM it is for that conversation; in a channel for those without a choice of their own", async () => {
@@ -132,7 +133,7 @@ describe("model", () => {
     expect(await preferred("test:c1:t2", "channel:general")).toBe("b/three");
     expect(await preferred("test:dm", "dm:U1")).toBe("a/one");
     expect(await preferred("test:c9:t1", "channel:other")).toBeUndefined();
-    expect(await run("default", thread)).toContain("the channel's counts, `b/three`");
+    expect(await run("default", thread)).toContain("the channel's choice, `b/three`");
     expect(await preferred("test:c1:t1", "channel:general")).toBe("b/three");
     expect(await run("default")).toContain("Back to the default");
     expect(await preferred("test:c1:t1", "channel:general")).toBeUndefined();
@@ -140,9 +141,7 @@ describe("model", () => {
 
   test("one that is not there changes nothing and is answered with those that are", async () => {
     const { command, preferred } = open();
-    expect(await asking(command)("c/`four`")).toMatch(
-      /no model .*four.* here; there is: `a\/one`, `b\/two`, `b\/three`/,
-    );
+    expect(await asking(command)("c/`four`")).toMatch(/no model .*four.*\. Available: `a\/one`, `b\/two`, `b\/three`/);
     expect(await preferred("test:c1:t1", "channel:general")).toBeUndefined();
   });
 
@@ -160,7 +159,7 @@ describe("usage", () => {
     const prices = { "a/one": { input: 3, output: 15 } };
     const meter = createUsageMeter({ ledger, prices, limits, log: silentLog });
     const run = asking(usageCommand({ meter, ledger, limits, isOwner: (_platform, by) => by.id === "U2" }));
-    expect(await run()).toContain("**you**, today: nothing, of 5,000 tokens a day");
+    expect(await run()).toContain("**you**, today: nothing, limit 5,000 tokens a day");
 
     const turn = turnRecord({ scope: "channel:general", messages: [inboundMessage({ author: ann })] });
     for (const model of ["a/one", "a/two"]) {
@@ -170,7 +169,7 @@ describe("usage", () => {
     }
     const said = await run();
     expect(said).toMatch(/\*\*you\*\*, today: 2 model calls, 2,240 tokens \(2,000 in, 200 out, 40 from cache\)/);
-    expect(said).toContain("$0.0046 and the unknown cost of 1 call, 4 ms added before a call, of 5,000 tokens a day");
+    expect(said).toContain("$0.0046 plus 1 call of unknown cost, 4 ms preparation per call, limit 5,000 tokens a day");
     expect(said).toContain("**this channel**, today: 2 model calls");
     expect(said).not.toContain("everyone");
     expect(await run("", { by: bob })).toContain("**everyone**, today: 2 model calls");

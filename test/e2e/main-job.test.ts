@@ -201,7 +201,7 @@ test("messages of a DM are in nobody else's prompt", async () => {
 
 test("a 1 MB message is refused with a reason, and an emoji-only message is answered", async () => {
   const refused = await ann.answerTo(await ann.say(`@remora ${"x".repeat(1_000_000)}`));
-  expect(refused.text).toMatch(/characters and I read at most/);
+  expect(refused.text).toMatch(/characters, and I read at most/);
   const answered = await ann.answerTo(await ann.say("@remora 🎉🎉🎉"));
   expect(answered.state).toBe("done");
 });

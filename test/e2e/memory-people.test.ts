@@ -141,15 +141,15 @@ test("forgetting a person needs confirmation, removes their data everywhere, and
 
   const done = await command(ann, "forget", "me yes");
   expect(done).toMatch(
-    /Removed: \d+ memory files, 1 entry of files that stay, the history of 2 conversations, 2 task files/,
+    /Removed: \d+ memory files, 1 entry in a shared file, the history of 2 conversations, 2 task files/,
   );
   expect(done).toContain("Not removed: messages on the platform itself");
   for (const folder of ["brain/hippocampus", "brain/basalganglia", "brain/motor", "brain/prefrontal"]) {
     expect(await textsIn(folder)).not.toContain("canaryword");
   }
   expect(await textsIn("brain/hippocampus")).toContain("ben's own words");
-  expect(await command(ann, "memory", "canaryword", dm)).toMatch(/Nothing is remembered here/);
-  expect(await command(ann, "export", "", dm)).toBe("Nothing is remembered of you.");
+  expect(await command(ann, "memory", "canaryword", dm)).toMatch(/I remember nothing here/);
+  expect(await command(ann, "export", "", dm)).toBe("I remember nothing about you.");
 
   // Neither conversation continues its history.
   await ask(ann, "hello again", dm);

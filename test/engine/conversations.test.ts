@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { conversationCommands } from "../../src/commands/registry.ts";
+import { statusCommand } from "../../src/commands/status-command.ts";
 import { type ConversationsOptions, createConversations } from "../../src/engine/conversation/conversations.ts";
-import type { TurnEnd } from "../../src/engine/turn/run-turn.ts";
+import type { TurnEnd } from "../../src/engine/turn/turn-store.ts";
 import { saveTurn } from "../../src/engine/turn/turn-store.ts";
 import { abortCauseOf } from "../../src/lib/abort.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
@@ -126,7 +126,7 @@ describe("accepting", () => {
     const texts = Array.from({ length: 300 }, (_, index) => `${index}`);
     for (const text of texts) {
       await conversations.accept(inboundMessage({ id: text, text }));
-      // Lets the lane get anywhere between starting and having found nothing more.
+      // Lets the scheduler get anywhere between starting and having found nothing more.
       for (let tick = Number(text) % 7; tick > 0; tick--) await Promise.resolve();
     }
     await conversations.whenIdle();
@@ -216,19 +216,19 @@ describe("/remora status", () => {
         return await endTurn(turn, "done");
       },
     });
-    const status = conversationCommands(conversations, async () => {}).find(({ usage }) => usage === "status");
+    const status = statusCommand(conversations);
     const by = { id: "U1", name: "Ann", isBot: false, roles: [] };
     const said = async (conversationId: string) =>
-      await status?.run({ platform: "test", conversationId, scope: "channel:c1", by, name: "status", rest: "", at: 0 });
+      await status.run({ platform: "test", conversationId, scope: "channel:c1", by, name: "status", rest: "", at: 0 });
     await conversations.accept(inboundMessage({ id: "1", conversationId: "test:c1:thread" }));
     await conversations.accept(inboundMessage({ id: "2", conversationId: "test:c2", scope: "channel:c2" }));
     await expect.poll(async () => (await conversations.status()).running).toBe(2);
-    expect((await said("test:c1"))?.split("\n")).toEqual([
-      "- here: 0 running, 0 waiting for an approval, 0 queued",
-      "- here and in all threads here: 1 running, 0 waiting for an approval, 0 queued",
-      "- everywhere: 2 running, 0 waiting for an approval, 0 queued",
+    expect((await said("test:c1")).split("\n")).toEqual([
+      "- here: 0 running, 0 waiting for approval, 0 queued",
+      "- here, with all threads: 1 running, 0 waiting for approval, 0 queued",
+      "- everywhere: 2 running, 0 waiting for approval, 0 queued",
     ]);
-    expect((await said("test:c1:thread"))?.split("\n")).toHaveLength(2);
+    expect((await said("test:c1:thread")).split("\n")).toHaveLength(2);
     latch.open();
     await conversations.whenIdle();
   });
@@ -796,7 +796,7 @@ describe("several processes on one ledger", () => {
   test("a run that was given up for dead can't write into the turn any more", async () => {
     const turn = turnRecord();
     await ledger.create("turn", turn.id, { state: "running", body: { ...turn, owner: "the new one" }, group: "c" });
-    await expect(saveTurn(ledger, { ...turn, owner: "the old one" })).rejects.toThrow("no longer running here");
+    await expect(saveTurn(ledger, { ...turn, owner: "the old one" })).rejects.toThrow("no longer claimed");
     expect((await ledger.get("turn", turn.id))?.body.owner).toBe("the new one");
   });
 

@@ -127,7 +127,7 @@ describe("tool calls", () => {
       Array.from({ length: 8 }, () =>
         expect.objectContaining({
           status: "invalid",
-          text: "Too many tool calls in one step: 40 were asked for and at most 32 run. Ask for the rest in the next step.",
+          text: "Too many tool calls in one step: 40 calls, and at most 32 run. Make the other calls in the next step.",
         }),
       ),
     );
@@ -197,7 +197,7 @@ describe("failures", () => {
       saveEpisode: () => Promise.reject(new Error("disk full")),
     });
     expect(end).toBe("failed");
-    expect(doubles.reply.segments.at(-1)).toMatch(/^Here it is\.[\s\S]*could not be written to memory: disk full/);
+    expect(doubles.reply.segments.at(-1)).toMatch(/^Here it is\.[\s\S]*could not save this to memory: disk full/);
   });
 
   test("of the memory that pass with Redis leave the turn as it is, and a new run ends it without a word of them", async () => {
@@ -302,7 +302,7 @@ describe("when something of ours breaks in the middle", () => {
     expect(end).toBe("failed");
     expect(doubles.reply.end).toBe("failed");
     expect(doubles.reply.segments.at(-1)).toBe(
-      "I'll do it.\n\n⚠️ This could not be done: [TASK-1.md] the disk is full. Free some space",
+      "I'll do it.\n\n⚠️ I could not do this: [TASK-1.md] the disk is full. Free some space",
     );
     expect((await doubles.ledger.get("turn", "t1"))?.state).toBe("failed");
     expect(cancelled).toEqual([["t1", "the turn failed"]]);

@@ -9,50 +9,50 @@ function createLatch() {
   return { open: () => open(), opened };
 }
 
-test("a lane that is asked again while it finds no work looks once more", async () => {
+test("a conversation that is scheduled again while it finds no work looks once more", async () => {
   const latch = createLatch();
   let looks = 0;
-  const lanes = createScheduler(1, async () => {
+  const scheduler = createScheduler(1, async () => {
     looks++;
     if (looks === 1) await latch.opened;
     return false;
   });
-  lanes.pump("c");
+  scheduler.schedule("c");
   await expect.poll(() => looks).toBe(1);
-  lanes.pump("c");
+  scheduler.schedule("c");
   latch.open();
-  await lanes.whenIdle();
+  await scheduler.whenIdle();
   expect(looks).toBe(2);
 });
 
-test("a busy lane goes to the back of the line, so that another gets its turn", async () => {
+test("a busy conversation goes to the back of the queue, so that another gets its turn", async () => {
   const order: string[] = [];
   const left = new Map([
     ["busy", 3],
     ["other", 1],
   ]);
-  const lanes = createScheduler(1, async (conversationId) => {
+  const scheduler = createScheduler(1, async (conversationId) => {
     const count = left.get(conversationId) ?? 0;
     if (count === 0) return false;
     left.set(conversationId, count - 1);
     order.push(conversationId);
     return true;
   });
-  lanes.pump("busy");
-  lanes.pump("other");
-  await lanes.whenIdle();
+  scheduler.schedule("busy");
+  scheduler.schedule("other");
+  await scheduler.whenIdle();
   expect(order.slice(0, 2)).toEqual(["busy", "other"]);
   expect(order).toHaveLength(4);
 });
 
-test("woken turns are in the lane's hands before it works", async () => {
+test("a conversation has its woken turns before it works", async () => {
   const woken: string[][] = [];
-  const lanes = createScheduler(1, async (_conversationId, lane) => {
-    woken.push(lane.wakes.splice(0));
+  const scheduler = createScheduler(1, async (_conversationId, conversation) => {
+    woken.push(conversation.wokenTurnIds.splice(0));
     return false;
   });
-  lanes.wake("c", "t1");
-  lanes.wake("c", "t1");
-  await lanes.whenIdle();
+  scheduler.wake("c", "t1");
+  scheduler.wake("c", "t1");
+  await scheduler.whenIdle();
   expect(woken[0]).toEqual(["t1"]);
 });

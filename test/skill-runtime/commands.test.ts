@@ -1,7 +1,7 @@
 /** `/remora skills`, with what a conversation may use. */
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { skillsCommand } from "../../src/commands/grants-command.ts";
+import { skillsCommand } from "../../src/commands/skills-command.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { InboundCommand } from "../../src/ports/message.ts";
@@ -43,7 +43,7 @@ test("the list has what may be used in this conversation, and what is wrong with
   expect(await list()).toMatch(/x\/SKILL\.md:1` there is no frontmatter/);
   expect(await list("", "slack:T1:C2")).toContain("**alpha**");
   expect(await list("WHAT bet", "slack:T1:C2")).not.toContain("**alpha**");
-  expect(await list("zebra")).toMatch(/^No skill fits\./);
+  expect(await list("zebra")).toMatch(/^No skills found\./);
 });
 
 test("a long list is shortened", async () => {

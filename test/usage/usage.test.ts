@@ -175,7 +175,7 @@ describe("a daily limit", () => {
     const admitted = permits.filter((permit) => permit.type === "admitted");
     expect(admitted).toHaveLength(3);
     expect(permits.find((permit) => permit.type === "refused")).toMatchObject({
-      sentence: expect.stringContaining("ask again when that is done"),
+      sentence: expect.stringContaining("ask again when they are done"),
     });
     for (const permit of admitted) permit.end();
     expect(await use(meter, turnOf("ann"), 1)).toBeUndefined();

@@ -1,11 +1,11 @@
-/** Turns that have not ended, as the ledger has them, and how one is asked to end, wherever it runs or waits. */
+/** Reads the active turns from the ledger, and asks turns to end wherever they run or wait. */
 import type { AbortCause } from "../../lib/abort.ts";
 import type { Bus } from "../../ports/cluster.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { TurnRecord, TurnState } from "../../ports/turn.ts";
 
-/** Of one conversation. */
-export async function turnsOf(
+/** The turns of one conversation. */
+export async function activeTurns(
   ledger: Ledger,
   conversationId: string,
   states: TurnState[] = ["running", "parked"],
@@ -14,24 +14,24 @@ export async function turnsOf(
   return entries.map((entry) => entry.body);
 }
 
-/** The answer may have come while the turn was parking; then nobody else will wake it. */
-export async function isStillWaiting(ledger: Ledger, turn: TurnRecord): Promise<boolean> {
+/** False when the answer came while the turn was parking; the caller must then wake it. */
+export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Promise<boolean> {
   const approvals = await ledger.list("approval", { states: ["open"], group: turn.id });
   return approvals.length > 0;
 }
 
-export interface EndingOptions {
+export interface TurnEnderOptions {
   ledger: Ledger;
   bus: Bus;
-  /** From now on no answer counts for what this turn waits for. */
+  /** Later answers to the turn's approvals must not count. */
   cancelApprovals(turnId: string): Promise<void>;
 }
 
-/** Returns how many of the turns it has asked to end; the others had ended by then. */
-export type EndAll = (turns: readonly TurnRecord[], cause: AbortCause) => Promise<number>;
+/** Returns the number of turns that it asked to end; the others had ended already. */
+export type EndTurns = (turns: readonly TurnRecord[], cause: AbortCause) => Promise<number>;
 
-export function createEnding({ ledger, bus, cancelApprovals }: EndingOptions): EndAll {
-  /** The ledger says so for whoever runs the turn, or takes it up next; the bus says it at once. */
+export function createTurnEnder({ ledger, bus, cancelApprovals }: TurnEnderOptions): EndTurns {
+  /** Marks the turn in the ledger for its present or next worker, and tells the bus for speed. */
   async function end({ id: turnId, conversationId }: TurnRecord, cause: AbortCause): Promise<boolean> {
     const marked = (turn: TurnRecord) => ({ ...turn, abort: cause });
     if ((await ledger.transition("turn", turnId, ["running"], "running", marked)) !== undefined) {
@@ -40,7 +40,7 @@ export function createEnding({ ledger, bus, cancelApprovals }: EndingOptions): E
     }
     if ((await ledger.transition("turn", turnId, ["parked"], "parked", marked)) === undefined) return false;
     await cancelApprovals(turnId);
-    // It ends in its lane, as a running one does.
+    // The conversation's worker ends it in order, like a running turn.
     bus.publish({ type: "work", conversationId, turnId });
     return true;
   }

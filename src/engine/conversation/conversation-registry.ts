@@ -1,8 +1,7 @@
 /**
- * Which conversations there are, in which scope, and who took part: so that what is kept by conversation can be found
- * again when a person wants it forgotten. Written before anything of a conversation is kept; message texts are not in it.
+ * Registers conversations with their scope and participants, so that `forget` finds what is stored by conversation. Must be
+ * called before anything of a conversation is stored. Holds no message texts.
  */
-
 import type { ConversationRegistry } from "../../ports/conversation.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What was said and is not answered yet, in the ledger: kept once, taken into a turn, answered; or withdrawn by its author
- * while it is still queued.
+ * The inbox holds unanswered messages in the ledger. A message is kept once, taken into a turn, and then answered. Its
+ * author can withdraw it while it is queued.
  */
 import { createHash } from "node:crypto";
 import type { Ledger, MessageState } from "../../ports/ledger.ts";
@@ -8,33 +8,33 @@ import type { InboundMessage } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 
 export interface Inbox {
-  /** False when it is known already; then nothing changed. */
+  /** Resolves to false, and changes nothing, for a known message. */
   keep(message: InboundMessage): Promise<boolean>;
-  /** The same for one that needs no turn; it is known from now on. */
+  /** Like `keep`, for a message that needs no turn. */
   keepAnswered(message: InboundMessage): Promise<boolean>;
   /** Oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;
-  /** All conversations in which something waits. */
+  /** Conversations with queued messages. */
   waitingConversations(): Promise<string[]>;
-  /** Takes messages out of the queue and returns them as they are now; those that were withdrawn meanwhile are left out. */
+  /** Takes messages out of the queue and returns their present content, without the withdrawn ones. */
   take(messages: readonly InboundMessage[]): Promise<InboundMessage[]>;
   answered(messages: readonly InboundMessage[]): Promise<void>;
-  /** Those that are part of a turn. */
+  /** Messages that are part of an active turn. */
   taken(): Promise<InboundMessage[]>;
-  /** Changes nothing once the message is being worked on. */
+  /** Changes only a queued message. */
   edit(key: string, text: string): Promise<void>;
-  /** The message when it is being worked on; undefined when it was still queued and is removed now, or is not known. */
+  /** Removes a queued message. Resolves to the message when a turn has taken it already. */
   withdraw(key: string): Promise<InboundMessage | undefined>;
 }
 
-/** The ledger's id of a message: unique over all platforms. */
+/** The message's ledger id, unique over all platforms. */
 export function messageKey(platform: string, messageId: string): string {
   return `${platform}:${messageId}`;
 }
 
 /**
- * The id of the turn that begins with a message. A message begins at most one turn, so that a turn that was written just
- * before a crash is found again instead of being made twice. Sorts by time, and is safe as a file name.
+ * The id of the turn that begins with a message. A message begins at most one turn, so a crash never creates it twice. Sorts
+ * by time, and is safe as a file name.
  */
 export function turnIdFor(first: InboundMessage): string {
   const key = messageKey(first.platform, first.id);
@@ -42,8 +42,8 @@ export function turnIdFor(first: InboundMessage): string {
   return time + createHash("sha256").update(key).digest("hex").slice(0, 10);
 }
 
-/** The turn is about nothing but this message; a merged turn goes on for the others. */
-export function consistsOf(turn: TurnRecord, key: string): boolean {
+/** True when the turn has no other message. */
+export function hasOnlyMessage(turn: TurnRecord, key: string): boolean {
   return turn.messages.every((message) => messageKey(message.platform, message.id) === key);
 }
 

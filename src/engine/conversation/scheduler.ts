@@ -1,82 +1,82 @@
 /**
- * Scheduler: the order of work in each conversation, and one limit over all of them.
+ * The conversation scheduler orders the work in each conversation, and limits how many conversations run at once.
  *
- * In one lane at most one piece of work runs; lanes run side by side. After each piece a busy lane goes to the back of
- * the line, so that it starves no other. A lane exists only while it has work.
+ * A conversation runs one piece of work at a time. After each piece it goes to the back of the queue, so that it starves no
+ * other. The scheduler forgets a conversation that has no work.
  */
 import PQueue from "p-queue";
 import { TurnAbort } from "../../lib/abort.ts";
 import type { Lease } from "../../ports/cluster.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 
-export interface Lane {
-  /** Turns to go on with before anything new, oldest first. */
-  wakes: string[];
-  /** What says that the conversation is worked on here and nowhere else. */
+export interface ScheduledConversation {
+  /** Ids of turns to resume before anything new, oldest first. */
+  wokenTurnIds: string[];
+  /** Held while this process alone works on the conversation. */
   lease?: Lease;
   running?: { turn: TurnRecord; controller: AbortController };
 }
 
 export interface Scheduler {
-  /** Makes sure that the conversation is seen to. */
-  pump(conversationId: string): void;
-  /** Puts a turn that goes on in front of anything new. */
+  /** Runs the conversation's work soon. */
+  schedule(conversationId: string): void;
+  /** Resumes a turn before anything new. */
   wake(conversationId: string, turnId: string): void;
-  running(conversationId: string): Lane["running"];
-  /** There is or was a moment ago something to do. */
+  running(conversationId: string): ScheduledConversation["running"];
+  /** True while the conversation is scheduled. */
   isBusy(conversationId: string): boolean;
   whenIdle(): Promise<void>;
-  /** Starts nothing new; what still runs after `graceMs` is aborted as `shutdown`. */
+  /** Starts nothing new. Aborts what still runs after `graceMs` as `shutdown`. */
   close(graceMs: number): Promise<void>;
 }
 
-/** `work` does one piece and tells whether there was one; it must not throw. */
+/** `work` does one piece and resolves to whether there was one. Must not throw. */
 export function createScheduler(
   concurrency: number,
-  work: (conversationId: string, lane: Lane) => Promise<boolean>,
+  work: (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>,
 ): Scheduler {
-  /** `isAskedAgain`: something came in while the lane was looking, so that "no work" may be out of date. */
-  const lanes = new Map<string, Lane & { isBusy: boolean; isAskedAgain: boolean }>();
+  /** `isRescheduled`: scheduled again while it worked, so a result of "no work" may be out of date. */
+  const scheduled = new Map<string, ScheduledConversation & { isBusy: boolean; isRescheduled: boolean }>();
   const pool = new PQueue({ concurrency });
   let isClosing = false;
 
-  function laneOf(conversationId: string) {
-    const known = lanes.get(conversationId);
+  function conversationFor(conversationId: string) {
+    const known = scheduled.get(conversationId);
     if (known !== undefined) return known;
-    const lane = { isBusy: false, isAskedAgain: false, wakes: [] as string[] };
-    lanes.set(conversationId, lane);
-    return lane;
+    const conversation = { isBusy: false, isRescheduled: false, wokenTurnIds: [] as string[] };
+    scheduled.set(conversationId, conversation);
+    return conversation;
   }
 
-  function pump(conversationId: string): void {
-    const lane = laneOf(conversationId);
-    if (lane.isBusy) lane.isAskedAgain = true;
-    if (lane.isBusy || isClosing) return;
-    lane.isBusy = true;
-    lane.isAskedAgain = false;
+  function schedule(conversationId: string): void {
+    const conversation = conversationFor(conversationId);
+    if (conversation.isBusy) conversation.isRescheduled = true;
+    if (conversation.isBusy || isClosing) return;
+    conversation.isBusy = true;
+    conversation.isRescheduled = false;
     void pool.add(async () => {
-      const hadWork = await work(conversationId, lane);
-      lane.isBusy = false;
-      if (hadWork || lane.isAskedAgain) pump(conversationId);
-      else lanes.delete(conversationId);
+      const hadWork = await work(conversationId, conversation);
+      conversation.isBusy = false;
+      if (hadWork || conversation.isRescheduled) schedule(conversationId);
+      else scheduled.delete(conversationId);
     });
   }
 
   return {
-    pump,
+    schedule,
     wake(conversationId, turnId) {
-      const lane = laneOf(conversationId);
-      if (!lane.wakes.includes(turnId)) lane.wakes.push(turnId);
-      pump(conversationId);
+      const { wokenTurnIds } = conversationFor(conversationId);
+      if (!wokenTurnIds.includes(turnId)) wokenTurnIds.push(turnId);
+      schedule(conversationId);
     },
-    isBusy: (conversationId) => lanes.has(conversationId),
-    running: (conversationId) => lanes.get(conversationId)?.running,
+    isBusy: (conversationId) => scheduled.has(conversationId),
+    running: (conversationId) => scheduled.get(conversationId)?.running,
     whenIdle: () => pool.onIdle(),
     async close(graceMs) {
       isClosing = true;
       pool.clear();
       const timer = setTimeout(() => {
-        for (const lane of lanes.values()) lane.running?.controller.abort(new TurnAbort("shutdown"));
+        for (const { running } of scheduled.values()) running?.controller.abort(new TurnAbort("shutdown"));
       }, graceMs);
       await pool.onIdle();
       clearTimeout(timer);

@@ -1,9 +1,9 @@
 /**
- * The work of one conversation, a piece at a time, for its lane:
+ * The conversation worker does one piece of work in a conversation:
  *
- *   1. hold its lease, or leave it to whoever does
- *   2. a turn that goes on: woken, or left behind by a process that died; else a new one of what waits
- *   3. run it, and see to how that ended
+ *   1. hold the conversation's lease, or leave the work to the process that holds it
+ *   2. claim a turn: a woken one, an orphan of a dead process, or a new one from the queued messages
+ *   3. run it, and handle its end
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
@@ -12,11 +12,10 @@ import type { Leases } from "../../ports/cluster.ts";
 import type { Events } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
-import { isLedgerAway, type TurnEnd } from "../turn/run-turn.ts";
-import { fieldsOf, owned, saveTurn, TurnOwnershipLost } from "../turn/turn-store.ts";
-import { isStillWaiting, turnsOf } from "./active-turns.ts";
+import { claimed, isLedgerAway, saveTurn, type TurnEnd, TurnOwnershipLost, turnFields } from "../turn/turn-store.ts";
+import { activeTurns, isWaitingForApproval } from "./active-turns.ts";
 import type { Inbox } from "./inbox.ts";
-import type { Lane } from "./scheduler.ts";
+import type { ScheduledConversation } from "./scheduler.ts";
 import type { StartNextTurn } from "./start-turn.ts";
 
 export interface WorkerOptions {
@@ -25,96 +24,99 @@ export interface WorkerOptions {
   events: Events;
   log: Log;
   leases: Leases;
-  nextNew: StartNextTurn;
-  /** Whether this process can answer there; false leaves the conversation to others. */
+  startNextTurn: StartNextTurn;
+  /** False leaves the conversation to other processes. */
   serves(conversationId: string): Promise<boolean>;
   run(turn: TurnRecord, signal: AbortSignal): Promise<TurnEnd>;
-  /** Keeps or discards what an ended turn did to its folder, once people have decided. Does nothing for other turns. */
+  /** Keeps or discards the changes of an ended turn after a decision. Does nothing for other turns. */
   settleDecided(turnId: string): Promise<void>;
-  /** Told when `run` threw, which is a bug: people must see that it failed. */
+  /** Called when `run` threw, which is a bug. Must show people that the turn failed. */
   onCrash(turn: TurnRecord, thrown: unknown): Promise<void>;
 }
 
-/** Does one piece of work and tells whether there was one; never throws. */
-export type Work = (conversationId: string, lane: Lane) => Promise<boolean>;
+/** Does one piece of work and resolves to whether there was one. Never throws. */
+export type ConversationWorker = (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>;
 
-export function createWorker(options: WorkerOptions): Work {
-  const { ledger, messages, events, log, leases, nextNew, serves, run, onCrash } = options;
+export function createWorker(options: WorkerOptions): ConversationWorker {
+  const { ledger, messages, events, log, leases, startNextTurn, serves, run, onCrash } = options;
 
-  async function work(conversationId: string, lane: Lane): Promise<boolean> {
+  async function work(conversationId: string, conversation: ScheduledConversation): Promise<boolean> {
     try {
-      if (!(await holds(conversationId, lane))) return false;
-      const turn = (await nextWoken(lane)) ?? (await nextNew(conversationId));
+      if (!(await holdLease(conversationId, conversation))) return false;
+      const turn = (await claimWoken(conversation)) ?? (await startNextTurn(conversationId));
       if (turn !== undefined) {
-        await runIn(lane, turn);
+        await runClaimed(conversation, turn);
         return true;
       }
-      await giveBack(lane);
-      // What came in before the lease was free again could not be taken up by anybody.
+      await releaseLease(conversation);
+      // Nobody could take messages that came before the lease was free.
       return (await messages.queued(conversationId)).length > 0;
     } catch (thrown) {
-      log.error({ conversationId, error: messageOf(thrown) }, "a conversation's work failed; its messages stay kept");
-      await giveBack(lane);
+      log.error(
+        { conversationId, error: messageOf(thrown) },
+        "the work of a conversation failed; its messages are kept",
+      );
+      await releaseLease(conversation);
       return false;
     }
   }
 
-  /** False when the conversation is worked on elsewhere; whoever does has heard of what there is to do. */
-  async function holds(conversationId: string, lane: Lane): Promise<boolean> {
-    if (lane.lease?.signal.aborted === true) await giveBack(lane);
-    if (lane.lease !== undefined) return true;
+  /** False when another process holds the lease; it hears of new work too. */
+  async function holdLease(conversationId: string, conversation: ScheduledConversation): Promise<boolean> {
+    if (conversation.lease?.signal.aborted === true) await releaseLease(conversation);
+    if (conversation.lease !== undefined) return true;
     if (!(await serves(conversationId))) return false;
     const lease = await leases.acquire(`conversation:${conversationId}`);
     if (lease === undefined) {
-      lane.wakes.length = 0;
+      conversation.wokenTurnIds.length = 0;
       return false;
     }
-    lane.lease = lease;
-    await wakeLeftBehind(conversationId, lane);
+    conversation.lease = lease;
+    await wakeOrphans(conversationId, conversation);
     return !lease.signal.aborted;
   }
 
-  /** Turns that nobody runs any more, as now that their lease is ours nobody can: they come before anything new. */
-  async function wakeLeftBehind(conversationId: string, lane: Lane): Promise<void> {
-    const running = await turnsOf(ledger, conversationId, ["running"]);
-    // Also where a crash came between the writing of the turn and the taking of its messages.
+  /** With the lease held here, no other process runs these turns. They come before anything new. */
+  async function wakeOrphans(conversationId: string, conversation: ScheduledConversation): Promise<void> {
+    const running = await activeTurns(ledger, conversationId, ["running"]);
+    // A crash may have come before the turn's messages were taken.
     for (const turn of running) await messages.take(turn.messages);
-    lane.wakes = [...new Set([...running.map((turn) => turn.id), ...lane.wakes])];
+    conversation.wokenTurnIds = [...new Set([...running.map((turn) => turn.id), ...conversation.wokenTurnIds])];
   }
 
-  async function giveBack(lane: Lane): Promise<void> {
-    const { lease } = lane;
-    delete lane.lease;
+  async function releaseLease(conversation: ScheduledConversation): Promise<void> {
+    const { lease } = conversation;
+    delete conversation.lease;
     await lease?.release();
   }
 
-  async function runIn(lane: Lane, turn: TurnRecord): Promise<void> {
+  async function runClaimed(conversation: ScheduledConversation, turn: TurnRecord): Promise<void> {
     const controller = new AbortController();
     if (turn.abort !== undefined) controller.abort(new TurnAbort(turn.abort));
-    lane.running = { turn, controller };
-    const { lease } = lane;
+    conversation.running = { turn, controller };
+    const { lease } = conversation;
     const leave = () => controller.abort(new TurnAbort("shutdown"));
     if (lease?.signal.aborted === true) leave();
     lease?.signal.addEventListener("abort", leave, { once: true });
     try {
       const end = await run(turn, controller.signal);
       if (end === "done" || end === "failed" || end === "stopped") await messages.answered(turn.messages);
-      if (end === "parked" && !(await isStillWaiting(ledger, turn))) lane.wakes.push(turn.id);
-      if (end === "suspended") await giveBack(lane);
+      if (end === "parked" && !(await isWaitingForApproval(ledger, turn))) conversation.wokenTurnIds.push(turn.id);
+      if (end === "suspended") await releaseLease(conversation);
     } catch (thrown) {
-      // Here or elsewhere, whoever has the lease next goes on with it before anything new.
-      if (isLedgerAway(thrown)) await giveBack(lane);
+      // The next holder of the lease resumes the turn before anything new.
+      if (isLedgerAway(thrown)) await releaseLease(conversation);
       else if (!(thrown instanceof TurnOwnershipLost)) await crashed(turn, thrown);
-      else if (await isKept(turn)) await giveBack(lane);
-      else await crashed(turn, forgotten(turn));
+      else if (await isStored(turn)) await releaseLease(conversation);
+      else await crashed(turn, recordMissing(turn));
     } finally {
       lease?.signal.removeEventListener("abort", leave);
-      delete lane.running;
+      delete conversation.running;
     }
   }
 
-  /** False in a ledger that has forgotten, such as a Redis that came back empty: nobody goes on with it. */
-  async function isKept(turn: TurnRecord): Promise<boolean> {
+  /** False when the ledger has lost the turn, such as a Redis that restarted empty. Nobody can resume it. */
+  async function isStored(turn: TurnRecord): Promise<boolean> {
     return (await ledger.get("turn", turn.id)) !== undefined;
   }
 
@@ -125,22 +127,24 @@ export function createWorker(options: WorkerOptions): Work {
     );
     turn.failure ??= messageOf(thrown);
     turn.endedAt = Date.now();
-    await onCrash(turn, thrown).catch((again) =>
-      log.error({ error: messageOf(again) }, "the failure could not be shown"),
-    );
+    await onCrash(turn, thrown).catch((again) => log.error({ error: messageOf(again) }, "could not show the failure"));
     await saveTurn(ledger, turn, "failed").catch(() => {});
     await messages.answered(turn.messages);
     events.emit("turn.finished", {
-      ...fieldsOf(turn),
+      ...turnFields(turn),
       outcome: "failed",
       steps: turn.steps.length,
       durationMs: turn.endedAt - turn.startedAt,
     });
   }
 
-  async function nextWoken(lane: Lane): Promise<TurnRecord | undefined> {
-    for (let turnId = lane.wakes.shift(); turnId !== undefined; turnId = lane.wakes.shift()) {
-      const entry = await ledger.transition("turn", turnId, ["parked", "running"], "running", owned);
+  async function claimWoken(conversation: ScheduledConversation): Promise<TurnRecord | undefined> {
+    for (
+      let turnId = conversation.wokenTurnIds.shift();
+      turnId !== undefined;
+      turnId = conversation.wokenTurnIds.shift()
+    ) {
+      const entry = await ledger.transition("turn", turnId, ["parked", "running"], "running", claimed);
       if (entry !== undefined) return entry.body;
       await options.settleDecided(turnId);
     }
@@ -150,12 +154,12 @@ export function createWorker(options: WorkerOptions): Work {
   return work;
 }
 
-function forgotten({ id }: TurnRecord): RemoraError {
+function recordMissing({ id }: TurnRecord): RemoraError {
   return new RemoraError({
     code: "turn.record-missing",
     place: `turn ${id}`,
     message:
-      "its record has disappeared from the ledger, so nobody can go on with it. A Redis without `appendonly yes` forgets " +
-      "when it is started again; see that it keeps what it was given",
+      "its record has disappeared from the ledger, so it can't be resumed. A Redis without `appendonly yes` loses its data " +
+      "at a restart; turn persistence on",
   });
 }

@@ -1,34 +1,32 @@
 /**
- * What a call could do beyond its draft, and what follows: a call that can do nothing runs unasked, and again after a crash;
- * every other is asked about, whatever the rules of skills say. No grant covers these questions.
+ * Judges what a call could do beyond its draft. A contained call runs without asking, and again after a crash. All others
+ * ask, whatever the rules of skills say. No grant covers these questions.
  */
-
 import type { Containment } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
 import { isFromOutside, type Origin } from "../../ports/origin.ts";
 import { networkOf, type ToolSpec } from "../../ports/tool.ts";
 
 export interface ContainmentOptions {
-  /** Commands run in views. */
+  /** True when commands run in a sandbox view. */
   sandboxHolds: boolean;
-  /** Whether a view can be made over this folder. */
+  /** True when a view over this folder is possible. */
   fits(folder: string): Promise<boolean>;
   /** `safety.shell: ask`: every command asks first. */
   asksForCommands: boolean;
-  /** Whether the settings let every command reach this host, written as in a call. */
+  /** True when the settings let every command reach this host, spelled as in a call. */
   isFreeHost(host: string): boolean;
-  /** Why these hosts can't be asked for, in a sentence for the model. */
+  /** Why these hosts can't be requested, in a sentence for the model. */
   problemWithHosts(hosts: readonly string[]): string | undefined;
-  /** A line for people about hosts, with ports and secrets. */
+  /** Lines for people about the hosts, their ports and secrets. */
   describeHosts(hosts: readonly string[]): string[];
   /** Files that the conversation's draft has changed. */
   changedPaths(conversationId: string): Promise<string[]>;
 }
 
 const maxNamedPaths = 10;
-const noSandbox = "No sandbox works on this machine, so this changes files at once and nothing limits it.";
-const tooLargeToCopy =
-  "This folder is too large for the sandbox of this machine, so this changes files at once and nothing limits it.";
+const noSandbox = "This machine has no working sandbox, so this changes files at once and without limits.";
+const tooLargeToCopy = "This folder is too large for the sandbox, so this changes files at once and without limits.";
 
 export function createContainment(options: ContainmentOptions): Containment {
   const { sandboxHolds, asksForCommands, isFreeHost } = options;
@@ -50,12 +48,12 @@ export function createContainment(options: ContainmentOptions): Containment {
       const isOwnWork = spec.shellParameters.length > 0 || !spec.isOutward;
       if (isOwnWork && isUnconfined) return [reason(sandboxHolds ? tooLargeToCopy : noSandbox)];
       if (offeredOutside(spec, untrusted))
-        return [reason("It goes to another program, after text was read that somebody else may have written.")];
+        return [reason("It uses another program, after reading text that somebody else may have written.")];
       const hosts = networkOf(spec, input);
       if (hosts.length > 0 && isFromOutside(untrusted) && hosts.every(isFreeHost))
-        return [reason("It reaches the network, after text was read that somebody else may have written.")];
-      if (!hosts.every(isFreeHost)) return [reason("It reaches the network, and what it does there can't be undone.")];
-      if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command is to be approved here.")];
+        return [reason("It reaches the network, after reading text that somebody else may have written.")];
+      if (!hosts.every(isFreeHost)) return [reason("It reaches the network, where nothing can be undone.")];
+      if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command needs approval here.")];
       return [];
     },
     async facts(spec, input, conversationId) {
@@ -63,25 +61,25 @@ export function createContainment(options: ContainmentOptions): Containment {
       const isLeaving = hosts.length > 0 || spec?.isOutward === true;
       if (!isLeaving) return [];
       const paths = await options.changedPaths(conversationId);
-      return [...options.describeHosts(hosts).map((line) => `Reaches ${line}`), ...takenAlong(paths)];
+      return [...options.describeHosts(hosts).map((line) => `Reaches ${line}`), ...readableChanges(paths)];
     },
   };
 }
 
-/** What a program said itself may go back to it: its tools are used one after the other. */
+/** A program's own output may go back to it, because its tools are often used in sequence. */
 function offeredOutside({ offeredBy }: ToolSpec, untrusted: readonly Origin[]): boolean {
   const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
   return offeredBy !== undefined && isFromOutside(untrusted.filter((origin) => !isOwn(origin)));
 }
 
-function takenAlong(paths: readonly string[]): string[] {
+function readableChanges(paths: readonly string[]): string[] {
   if (paths.length === 0) return [];
   const named = paths.slice(0, maxNamedPaths).join(", ");
   const more = paths.length > maxNamedPaths ? ` and ${paths.length - maxNamedPaths} more` : "";
   return [`Can read changes that nobody has approved yet: ${named}${more}`];
 }
 
-/** Without a file, it is no rule of a skill. */
+/** A match without a file is no rule of a skill. */
 function reason(text: string): GateMatch {
   return { kind: "confirm", skill: "remora", pattern: "", reason: text, file: "", line: 0, form: "exact" };
 }

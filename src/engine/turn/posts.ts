@@ -1,8 +1,8 @@
-/** What a turn has posted, kept in the ledger: the platform's message ids by the platform's own keys. */
+/** Keeps the posts of a turn in the ledger: message ids by the platform's own keys. */
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Posts } from "../../ports/platform.ts";
 
-/** `onKept` hears of every new post before the platform goes on. */
+/** `onKept` runs for every new post, before the platform continues. */
 export function createPosts(
   ledger: Ledger,
   turnId: string,

@@ -1,10 +1,11 @@
 /**
- * The journal of one running turn: the record in hand, and the only way to write it.
+ * The turn store writes the record of a running turn. Only the process that has claimed the turn may write it.
  *
- * `save` is a compare-and-set on `running` and on the turn's owner: when someone else has ended or taken over the turn
- * meanwhile, it throws `TurnOwnershipLost`, and the holder must stop touching it.
+ * `saveTurn` is a compare-and-set on the state `running` and on the claim. It throws `TurnOwnershipLost` when somebody else
+ * has ended or claimed the turn; the caller must then stop working on it.
  */
 import { randomUUID } from "node:crypto";
+import { RemoraError } from "../../lib/errors.ts";
 import type { TurnFields } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord, type TurnState } from "../../ports/turn.ts";
@@ -12,31 +13,34 @@ import type { Delivery, TurnDeps } from "../../ports/turn-deps.ts";
 
 export class TurnOwnershipLost extends Error {
   constructor(turnId: string) {
-    super(`turn ${turnId} is no longer running here`);
+    super(`turn ${turnId} is no longer claimed by this process`);
     this.name = "TurnOwnershipLost";
   }
 }
 
-/** What the parts of `runTurn` share while they work on one turn. */
+/** How a run ended. `suspended` leaves the turn running in the ledger, and the next worker resumes it. */
+export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended";
+
+/** One run of a turn, shared by the parts of `runTurn`. */
 export interface TurnRun {
   turn: TurnRecord;
-  stages: TurnDeps;
+  deps: TurnDeps;
   delivery: Delivery;
   signal: AbortSignal;
   fields: TurnFields;
   save(state?: TurnState): Promise<void>;
 }
 
-export function fieldsOf(turn: TurnRecord): TurnFields {
+export function turnFields(turn: TurnRecord): TurnFields {
   return { turnId: turn.id, conversationId: turn.conversationId, userId: requesterOf(turn).id };
 }
 
-/** A claim: from now on nobody else's run of it counts. */
-export function owned(turn: TurnRecord): TurnRecord {
+/** Claims the turn: every other run of it loses its ownership. */
+export function claimed(turn: TurnRecord): TurnRecord {
   return { ...turn, owner: randomUUID() };
 }
 
-/** Writes the record as it is now and moves it to `state`. What others may write into a running turn is kept. */
+/** Writes the record and moves it to `state`. Keeps an abort that somebody else wrote into it. */
 export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnState = "running"): Promise<void> {
   const kept = await ledger.transition("turn", turn.id, ["running"], state, (stored) => {
     if (stored.owner !== turn.owner) return undefined;
@@ -44,4 +48,9 @@ export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnStat
   });
   if (kept === undefined) throw new TurnOwnershipLost(turn.id);
   if (kept.body.abort !== undefined) turn.abort = kept.body.abort;
+}
+
+/** True when the ledger is temporarily out of reach. The turn waits in it like everything else. */
+export function isLedgerAway(thrown: unknown): boolean {
+  return thrown instanceof RemoraError && thrown.code === "storage.unreachable" && thrown.isRetryable;
 }

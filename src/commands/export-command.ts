@@ -1,0 +1,52 @@
+/** `/remora export`: gives people everything that memory holds about them, in a direct message only. */
+import type { CommandHandler } from "../ports/command.ts";
+
+export interface MemoryExport {
+  exportAll(owner: { userId: string }): Promise<{ path: string; text: string }[]>;
+}
+
+/** Size of one part. Platforms show long texts in several messages or as a file. */
+const maxPartCharacters = 20_000;
+
+export function exportCommand(memory: MemoryExport): CommandHandler {
+  return {
+    usage: "export [PART]",
+    description: "get everything I remember about you, as Markdown",
+    async run({ scope, rest, by }) {
+      // An export holds private words, and not every platform can show a text to one person alone.
+      if (scope !== `dm:${by.id}`)
+        return "Ask me for your export in a direct message: it contains what you said in private.";
+      const files = await memory.exportAll({ userId: by.id });
+      if (files.length === 0) return "I remember nothing about you.";
+      const parts = splitParts(files.map(({ path, text }) => `<!-- ${path} -->\n${text.trim()}\n`).join("\n"));
+      const wanted = rest.trim() === "" ? 1 : Number(rest.trim());
+      const part = Number.isInteger(wanted) ? parts[wanted - 1] : undefined;
+      if (part === undefined) {
+        return parts.length === 1
+          ? "There is no such part. The export has 1 part."
+          : `There is no such part. The export has ${parts.length} parts.`;
+      }
+      const next = wanted < parts.length ? ` For the next part: \`/remora export ${wanted + 1}\`.` : "";
+      return `Part ${wanted} of ${parts.length}, from ${files.length} files.${next}\n\n${fencedMarkdown(part)}`;
+    },
+  };
+}
+
+/** Cuts at line ends where possible. */
+function splitParts(text: string): string[] {
+  const parts: string[] = [];
+  for (let rest = text; rest !== ""; ) {
+    const lineEnd = rest.length <= maxPartCharacters ? rest.length : rest.lastIndexOf("\n", maxPartCharacters) + 1;
+    const end = lineEnd > 0 ? lineEnd : maxPartCharacters;
+    parts.push(rest.slice(0, end));
+    rest = rest.slice(end);
+  }
+  return parts;
+}
+
+/** The fence is longer than any in the text. */
+function fencedMarkdown(text: string): string {
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}markdown\n${text.trimEnd()}\n${fence}`;
+}

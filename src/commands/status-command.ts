@@ -1,0 +1,27 @@
+/** `/remora status`: counts what runs, waits and is queued, and shows the connections. */
+import { isDeepStrictEqual } from "node:util";
+import type { CommandHandler } from "../ports/command.ts";
+import type { Conversations } from "../ports/conversation.ts";
+
+export function statusCommand(
+  conversations: Pick<Conversations, "status">,
+  health: () => { name: string; detail: string }[] = () => [],
+): CommandHandler {
+  return {
+    usage: "status",
+    description: "show what is running, waiting or queued, and the connections",
+    async run({ conversationId, scope }) {
+      const [here, around, everywhere] = await Promise.all([
+        conversations.status({ conversationId }),
+        conversations.status({ scope }),
+        conversations.status(),
+      ]);
+      const line = (label: string, { running, parked, queued }: typeof here) =>
+        `- ${label}: ${running} running, ${parked} waiting for approval, ${queued} queued`;
+      const platforms = health().map(({ name, detail }) => `- ${name}: ${detail.replaceAll("\n", "; ")}`);
+      // Not every service allows commands in a thread, where the turns of its channel run.
+      const threads = isDeepStrictEqual(here, around) ? [] : [line("here, with all threads", around)];
+      return [line("here", here), ...threads, line("everywhere", everywhere), ...platforms].join("\n");
+    },
+  };
+}

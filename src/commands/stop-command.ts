@@ -1,0 +1,16 @@
+/** `/remora stop`: ends what runs or waits in a conversation. */
+import type { CommandHandler } from "../ports/command.ts";
+import type { Conversations } from "../ports/conversation.ts";
+
+export function stopCommand(conversations: Pick<Conversations, "stop" | "stopScope">): CommandHandler {
+  return {
+    usage: "stop",
+    description: "stop everything that runs or waits here",
+    async run({ conversationId, scope }) {
+      // In a channel itself, the command means all its threads.
+      const count = (await conversations.stop(conversationId)) || (await conversations.stopScope(scope));
+      if (count === 0) return "Nothing is running here.";
+      return count === 1 ? "Stopped." : `Stopped ${count} requests.`;
+    },
+  };
+}

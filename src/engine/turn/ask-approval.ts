@@ -1,0 +1,81 @@
+/** Asks people about the calls of a step that need an approval. */
+import { messageOf } from "../../lib/errors.ts";
+import { type Origin, originText, withoutRememberedPeople } from "../../ports/origin.ts";
+import type { ToolCall } from "../../ports/tool.ts";
+import { type CallRecord, requesterOf, type StepRecord } from "../../ports/turn.ts";
+import { callSpec, callTags, parsedCall, untrustedBefore, verdictFields } from "./call-record.ts";
+import type { TurnRun } from "./turn-store.ts";
+
+const maxNamedOrigins = 5;
+
+/** Opens one card for all calls that ask. After a crash it shows the same card. */
+export async function askForApproval(run: TurnRun, step: StepRecord): Promise<void> {
+  const { turn, deps, fields } = run;
+  const asked = step.calls.filter((record) => record.verdict?.class === "confirm" && record.result === undefined);
+  if (asked.length === 0) return;
+  const untrusted = untrustedBefore(run, step);
+  const counted = withoutRememberedPeople(untrusted);
+  if (asked.some((record) => record.approvalId === undefined)) {
+    const { card, approvalIds } = await deps.approvals.open({
+      turnId: turn.id,
+      target: turn.target,
+      scope: turn.scope,
+      requester: requesterOf(turn),
+      workingFolder: turn.workingFolder,
+      calls: await Promise.all(
+        asked.map(async (record) => ({
+          call: parsedCall(record),
+          matches: record.verdict?.matches ?? [],
+          extraTags: callTags(callSpec(run, record.raw.name), parsedCall(record), untrusted),
+          isTainted: counted.length > 0,
+          facts: [...(await callFacts(run, parsedCall(record))), ...readBefore(counted)],
+        })),
+      ),
+    });
+    for (const [index, record] of asked.entries()) {
+      const approvalId = approvalIds[index] ?? "";
+      record.approvalId = approvalId;
+      // A grant, or the lack of approvers, may have settled it already. The card can't tell, because its rows stand for
+      // identical calls of other turns too.
+      if ((await deps.ledger.get("approval", approvalId))?.state !== "open") continue;
+      record.cardId = card.id;
+      const at = { ...fields, callId: record.raw.id, tool: record.raw.name, approvalId };
+      deps.events.emit("safety.confirm", { ...at, ...verdictFields(run, record) });
+    }
+    await run.save();
+    await deps.taskFiles.save(turn, "parked");
+  }
+  await postCards(run, asked);
+}
+
+async function callFacts(run: TurnRun, call: ToolCall): Promise<string[]> {
+  const { turn, deps } = run;
+  return await deps.containment.facts(callSpec(run, call.name), call.input, turn.conversationId);
+}
+
+/** Names the text by others that the model had read before the call. */
+function readBefore(untrusted: readonly Origin[]): string[] {
+  if (untrusted.length === 0) return [];
+  const named = untrusted.slice(0, maxNamedOrigins).map(originText).join(", ");
+  const more = untrusted.length > maxNamedOrigins ? ` and ${untrusted.length - maxNamedOrigins} more` : "";
+  return [`Read before: ${named}${more}`];
+}
+
+/** A card that can't be shown is a refusal, never an approval. */
+async function postCards(run: TurnRun, asked: CallRecord[]): Promise<void> {
+  const cardIds = new Set(asked.flatMap((record) => record.cardId ?? []));
+  for (const cardId of cardIds) {
+    const card = await run.deps.approvals.card(cardId);
+    if (card === undefined) continue;
+    // After a crash between the post and its record, the platform finds the message again, even for an answered card.
+    const isKnown = (await run.deps.ledger.get("post", `${run.turn.id}:card:${cardId}`)) !== undefined;
+    if (isKnown && card.items.every((item) => item.state !== "open")) continue;
+    try {
+      // Other turns may share the card; this one shows it in its own reply.
+      await run.delivery.ask({ ...card, target: run.turn.target });
+    } catch (thrown) {
+      run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not post an approval card");
+      await run.deps.approvals.cancel(run.turn.id, "the approval card could not be shown");
+    }
+  }
+}

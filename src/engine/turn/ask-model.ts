@@ -1,0 +1,123 @@
+/** Asks the model for the next step of a turn, and adds the step to the turn's record. */
+import { untrustedFor } from "../../ports/origin.ts";
+import type { ModelEvent, ModelRequest } from "../../ports/provider.ts";
+import type { ToolSpec } from "../../ports/tool.ts";
+import {
+  type CallRecord,
+  callsOf,
+  openSegment,
+  type ParsedCall,
+  type ReadAnswer,
+  requesterOf,
+  textOf,
+} from "../../ports/turn.ts";
+import type { Permit } from "../../ports/usage.ts";
+import { joinParagraphs } from "./end-turn.ts";
+import type { TurnRun } from "./turn-store.ts";
+
+/** Makes one model call within today's limits. Resolves to a sentence for people when it failed. */
+export async function askModel(run: TurnRun): Promise<string | undefined> {
+  const { turn, deps, fields } = run;
+  const began = performance.now();
+  const step = turn.steps.length + 1;
+  const permit = await deps.usage.admit(turn);
+  if (permit.type === "refused") {
+    deps.events.emit("llm.error", { ...fields, step, code: permit.code, message: permit.sentence });
+    return permit.sentence;
+  }
+  try {
+    return await askWithPermit(run, began, permit);
+  } finally {
+    permit.end();
+  }
+}
+
+async function askWithPermit(
+  run: TurnRun,
+  beganBuilding: number,
+  permit: Extract<Permit, { type: "admitted" }>,
+): Promise<string | undefined> {
+  const { turn, deps, fields } = run;
+  const step = turn.steps.length + 1;
+  const { tools, notes } = offeredTools(run);
+  if (step === 1) turn.news = await deps.drafts.news(turn);
+  const built = await deps.context.build({ turn, step, tools, notes: [...notes, ...(turn.news ?? [])] });
+  deps.events.emit("context.built", {
+    ...fields,
+    step,
+    estimatedTokens: built.estimatedTokens,
+    snapshot: built.snapshotPath,
+  });
+  const addedMs = performance.now() - beganBuilding;
+  const began = Date.now();
+  const answer = await readAnswer(run, built.request, tools);
+  if (answer.type === "failed") {
+    turn.unfinishedText = answer.text;
+    deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
+    return `The model could not answer: ${answer.error.message}`;
+  }
+  const { text, stop, usage, model, carry, firstTokenMs } = answer;
+  deps.events.emit("llm.response", {
+    ...fields,
+    step,
+    model,
+    stop,
+    usage,
+    firstTokenMs,
+    durationMs: Date.now() - began,
+  });
+  await permit.count({ model, usage, addedMs });
+  const calls = tools.length === 0 ? [] : callRecords(answer.calls, deps.limits.callsPerStep);
+  const requestedModel = built.request.preferredModel ?? deps.provider.model;
+  const seenMessages = turn.messages.length;
+  const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
+  const kept = carry === undefined || calls.length === 0 ? {} : { carry };
+  const asked = { seenMessages, untrusted, model, requestedModel, usage, at: Date.now() };
+  turn.steps.push({ text, calls, ...kept, stop, ...asked });
+  await run.save();
+  return undefined;
+}
+
+/** Invalid calls, and calls beyond `maxCalls`, get the problem as their result. */
+function callRecords(calls: readonly ParsedCall[], maxCalls: number): CallRecord[] {
+  const tooMany = `Too many tool calls in one step: ${calls.length} calls, and at most ${maxCalls} run. Make the other calls in the next step.`;
+  return calls.map((parsed, index) => {
+    if (index >= maxCalls) return invalid(parsed.raw, tooMany);
+    return "call" in parsed ? { raw: parsed.raw, call: parsed.call } : invalid(parsed.raw, parsed.problem);
+  });
+}
+
+function invalid(raw: ParsedCall["raw"], text: string): CallRecord {
+  const { id: callId, name } = raw;
+  return { raw, result: { callId, name, status: "invalid", text, attempts: 0, durationMs: 0, files: [] } };
+}
+
+/** The tools of the next step; none, with a note for the model, once a limit is reached. */
+function offeredTools(run: TurnRun): { tools: ToolSpec[]; notes: string[] } {
+  const { turn, deps } = run;
+  const refusals = callsOf(turn).filter(
+    (call) => call.result?.status === "denied" || call.result?.status === "blocked",
+  );
+  if (refusals.length >= deps.limits.refusals) {
+    return {
+      tools: [],
+      notes: [`${refusals.length} tool calls of this turn were refused, so no more tools now: answer in text.`],
+    };
+  }
+  if (turn.steps.length >= deps.limits.steps) {
+    return {
+      tools: [],
+      notes: ["The tool steps of this turn are used up: answer now in text, and say what is left to do."],
+    };
+  }
+  return { tools: deps.toolbox.specs(turn.conversationId), notes: [] };
+}
+
+async function readAnswer(run: TurnRun, request: ModelRequest, tools: ToolSpec[]): Promise<ReadAnswer> {
+  const { turn, deps, delivery, signal } = run;
+  const before = textOf(openSegment(turn));
+  const usedIds = new Set(callsOf(turn).map((call) => call.raw.id));
+  deps.events.emit("llm.request", { ...run.fields, step: turn.steps.length + 1, tools: tools.length });
+  const stream: AsyncIterable<ModelEvent> = deps.provider.stream(request, signal);
+  return await deps.readModel(stream, tools, usedIds, (text) => delivery.show(joinParagraphs(before, text)));
+}

@@ -1,0 +1,63 @@
+/** Helpers for the records of a step's calls: the call, its tool, its refusal, its feedback. */
+import { isFromOutside, type Origin, taintTags } from "../../ports/origin.ts";
+import { networkOf, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
+import type { CallRecord, StepRecord } from "../../ports/turn.ts";
+import { untrustedIn } from "../../ports/turn-origins.ts";
+import type { TurnRun } from "./turn-store.ts";
+
+export function parsedCall(record: CallRecord): ToolCall {
+  if (record.call === undefined) throw new TypeError(`call ${record.raw.id} was never parsed`);
+  return record.call;
+}
+
+export function callSpec({ turn, deps }: TurnRun, tool: string): ToolSpec | undefined {
+  return deps.toolbox.specs(turn.conversationId).find(({ name }) => name === tool);
+}
+
+/** Untrusted text in the prompt of this step; not what the turn has read since. */
+export function untrustedBefore({ turn, deps }: TurnRun, step: StepRecord): Origin[] {
+  return untrustedIn(turn, step, deps.toolbox.specs(turn.conversationId));
+}
+
+export function callTags(spec: ToolSpec | undefined, { input }: ToolCall, untrusted: readonly Origin[]): string[] {
+  const isOutward = spec === undefined || spec.isOutward || networkOf(spec, input).length > 0;
+  return taintTags(untrusted, isOutward);
+}
+
+export function refuse(record: CallRecord, status: ToolStatus, text: string, origins: Origin[] = []): void {
+  const { id: callId, name } = record.raw;
+  const read = origins.length === 0 ? {} : { origins };
+  record.result = { callId, name, status, text, attempts: 0, durationMs: 0, files: [], ...read };
+}
+
+/** Records feedback once per call and outcome, even when a crash repeats this. */
+export async function recordFeedback(
+  run: TurnRun,
+  step: StepRecord,
+  record: CallRecord,
+  outcome: string,
+): Promise<void> {
+  const { turn, deps } = run;
+  const { id: turnId, scope } = turn;
+  const call = parsedCall(record);
+  const id = `${turnId}-${call.id}:${outcome}`;
+  // Later prompts show the summary. Text from outside could have put its own words into the arguments.
+  const summary = isFromOutside(untrustedBefore(run, step))
+    ? "(asked for after reading text from outside)"
+    : callSummary(call);
+  await deps.memory.recordFeedback({ id, turnId, scope, at: Date.now(), tool: call.name, summary, outcome });
+}
+
+/** Identifies the call and the matched rules in events. */
+export function verdictFields({ turn, deps }: TurnRun, record: CallRecord) {
+  const matches = record.verdict?.matches ?? [];
+  return {
+    callHash: deps.approvals.hashOf(parsedCall(record), turn.workingFolder),
+    rules: matches.map(({ skill, pattern, file, line, form }) => ({ skill, pattern, file, line, form })),
+    reasons: matches.map((match) => match.reason ?? `${match.skill}: ${match.pattern}`),
+  };
+}
+
+export function callSummary(call: ToolCall): string {
+  return JSON.stringify(call.input);
+}

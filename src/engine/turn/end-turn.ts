@@ -1,0 +1,124 @@
+/** Ends a turn: delivers its answer or the reason for its end, settles its changes, and remembers it. */
+import { abortCauseOf } from "../../lib/abort.ts";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { callsOf, openSegment, textOf } from "../../ports/turn.ts";
+import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { isLedgerAway, type TurnEnd, type TurnRun } from "./turn-store.ts";
+
+const internalFailureText =
+  "Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
+
+export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
+  const { turn, delivery } = run;
+  if (!turn.isDelivered) {
+    const last = turn.steps.at(-1);
+    const said = textOf(openSegment(turn));
+    if (said === "")
+      return await endVisibly(run, "failed", "The model ended without an answer. Please ask again, or in other words.");
+    const isCut = last?.stop === "max-tokens" ? "*(The answer was cut at the model's output limit.)*" : "";
+    const other = last !== undefined && last.model !== last.requestedModel ? `*(answered by ${last.model})*` : "";
+    await delivery.finish(
+      joinParagraphs(said, isCut, other),
+      callsOf(turn).flatMap((call) => call.result?.files ?? []),
+    );
+    turn.isDelivered = true;
+    await run.save();
+  }
+  await settleDrafts(run, "done");
+  return await end(run, "done");
+}
+
+/** Shows the turn's changes below its answer. A failure is retried by the sweep. */
+async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | "stopped"): Promise<void> {
+  await deps.drafts.settle(turn, state).catch((thrown: unknown) => {
+    if (isLedgerAway(thrown)) throw thrown;
+    deps.log.error(
+      { turnId: turn.id, error: messageOf(thrown) },
+      "could not settle the changes of a turn; retrying at the next sweep",
+    );
+  });
+}
+
+/** Ends a turn without an answer. People see its text so far, and the reason. */
+export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sentence: string): Promise<TurnEnd> {
+  run.turn.failure = sentence;
+  const mark = state === "failed" ? "⚠️ " : "";
+  await run.delivery.fail(
+    joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + sentence),
+  );
+  await settleDrafts(run, state);
+  return await end(run, state);
+}
+
+/**
+ * Ends a turn after an internal failure, such as a full disk. Must use this delivery: its pending text would otherwise
+ * appear after the failure and hide it. The caller handles another failure in here.
+ */
+export async function endBroken(run: TurnRun, thrown: unknown): Promise<TurnEnd> {
+  const { turn, deps } = run;
+  const stack = thrown instanceof Error ? thrown.stack : "";
+  deps.log.error({ turnId: turn.id, error: messageOf(thrown), stack }, "a turn failed");
+  await deps.approvals.cancel(turn.id, "the turn failed").catch((again: unknown) => {
+    deps.log.error({ turnId: turn.id, error: messageOf(again) }, "could not cancel the approvals of a failed turn");
+  });
+  const isExplained = thrown instanceof RemoraError;
+  return await endVisibly(run, "failed", isExplained ? `I could not do this: ${thrown.message}` : internalFailureText);
+}
+
+export async function endAborted(run: TurnRun): Promise<TurnEnd> {
+  const cause = abortCauseOf(run.signal);
+  if (cause === "shutdown") return "suspended";
+  await run.deps.approvals.cancel(run.turn.id);
+  return await endVisibly(run, "stopped", cause === "stopped" ? "Stopped." : "Stopped because of your newer message.");
+}
+
+/** Remembers the turn and ends it. The person sees when remembering fails. */
+async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<TurnEnd> {
+  const { turn, deps } = run;
+  turn.endedAt ??= Date.now();
+  let ended = state;
+  try {
+    await remember(run, state);
+  } catch (thrown) {
+    // Memory needs the ledger to write. The turn waits, and is remembered when it resumes.
+    if (isLedgerAway(thrown)) throw thrown;
+    const sentence = `I could not save this to memory: ${messageOf(thrown)}`;
+    deps.log.error({ turnId: turn.id, error: messageOf(thrown) }, "could not remember a turn");
+    turn.failure = joinParagraphs(turn.failure ?? "", sentence);
+    ended = state === "done" ? "failed" : state;
+    await run.delivery.fail(joinParagraphs(textOf(openSegment(turn)), `⚠️ ${turn.failure}`));
+  }
+  await run.save(ended);
+  deps.events.emit("turn.finished", {
+    ...run.fields,
+    outcome: ended,
+    steps: turn.steps.length,
+    durationMs: turn.endedAt - turn.startedAt,
+  });
+  return ended;
+}
+
+async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
+  const { turn, deps } = run;
+  const tools = callsOf(turn).flatMap(({ raw, call, result }) =>
+    result === undefined ? [] : [{ call: call ?? { id: raw.id, name: raw.name, input: {} }, result }],
+  );
+  await deps.taskFiles.save(turn, outcome);
+  await deps.memory.saveEpisode({
+    turnId: turn.id,
+    scope: turn.scope,
+    conversationId: turn.conversationId,
+    at: turn.startedAt,
+    users: turn.messages.map((message) => message.author),
+    userText: turn.messages.map((message) => message.text).join("\n\n"),
+    tools,
+    response: joinParagraphs(textOf(turn.steps), turn.unfinishedText ?? "", turn.failure ?? ""),
+    origins: originsOfTurn(turn, deps.toolbox.specs(turn.conversationId)),
+    outcome,
+  });
+  await deps.context.remember(turn);
+}
+
+export function joinParagraphs(...parts: string[]): string {
+  return parts.filter((part) => part !== "").join("\n\n");
+}
