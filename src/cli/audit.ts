@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { exportAudit } from "../audit/export.ts";
 import { headsFolderOf } from "../audit/heads.ts";
 import { verifyAudit } from "../audit/verify.ts";
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { settingsFor } from "./settings.ts";
 

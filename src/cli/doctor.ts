@@ -5,7 +5,9 @@
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { providerSettings, redisSettings } from "../config/derive.ts";
-import { type Environment, formatProblems, loadSettings, type Settings } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
+import { formatProblems, loadSettings } from "../config/load.ts";
+import type { Settings } from "../config/settings.ts";
 import { messageOf } from "../lib/errors.ts";
 import { silentLog } from "../lib/log.ts";
 import { createProviders } from "../providers/select.ts";

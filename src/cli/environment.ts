@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { z } from "zod";
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 
 const marker = "REMORA_ENVIRONMENT";

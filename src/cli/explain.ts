@@ -1,5 +1,5 @@
 /** `remora explain TURN`: the snapshots of a turn, which hold what the model was shown in each step, and why. */
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { explainTurn, listSnapshots } from "../context/explain.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { settingsFor } from "./settings.ts";

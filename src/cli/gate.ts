@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { z } from "zod";
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { createGate } from "../gate/gate.ts";
 import { RemoraError } from "../lib/errors.ts";
 import type { Gate, Verdict } from "../ports/gate.ts";

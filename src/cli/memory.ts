@@ -3,7 +3,7 @@
  * JSON lines `{query, scope, limit}` on standard input get one line each: an array, or `{error}` for a line that is no query.
  */
 import { z } from "zod";
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";

@@ -1,7 +1,7 @@
 /** The memory as single commands use it: without a log, and with events that nobody hears. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Settings } from "../config/load.ts";
+import type { Settings } from "../config/settings.ts";
 import { createEvents } from "../lib/event-bus.ts";
 import { silentLog } from "../lib/log.ts";
 import { createRedactor } from "../lib/redact.ts";

@@ -1,7 +1,9 @@
 /** Settings for commands: the configuration, or its problems on standard error and exit code 1. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Environment, formatProblems, loadSettings, type Settings } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
+import { formatProblems, loadSettings } from "../config/load.ts";
+import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
 
 /** The roots that commands look at: an agent that never ran has no skills folder of its own, and that is no problem. */

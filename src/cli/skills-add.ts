@@ -10,7 +10,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { basename, join, relative, sep } from "node:path";
 import { createInterface } from "node:readline/promises";
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill, SkillSet } from "../ports/skill.ts";

@@ -1,7 +1,7 @@
 /** `remora skills list`: the skills in force, a line each; with a conversation's id those that may be used there. */
 import { relative } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill } from "../ports/skill.ts";
 import { createSkillAccess } from "../skill-runtime/library/allowed.ts";

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";

@@ -1,7 +1,7 @@
 /** `remora skills check`: every SKILL.md, what is wrong with it, its gate_tests against the real gate, and hints on its
  * patterns. */
 import { relative, resolve } from "node:path";
-import type { Environment } from "../config/load.ts";
+import type { Environment } from "../config/environment.ts";
 import { createGate } from "../gate/gate.ts";
 import { lintRules } from "../gate/lint.ts";
 import type { Gate, GateRules } from "../ports/gate.ts";

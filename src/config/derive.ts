@@ -1,7 +1,7 @@
-/** From settings to what single parts take. The configuration says null for "not set"; parts take absent keys. */
+/** Derives the options of single parts from the settings. Null in the configuration becomes an absent key. */
 import { join, sep } from "node:path";
 import type { JsonObject } from "../ports/message.ts";
-import type { Settings } from "./load.ts";
+import type { Settings } from "./settings.ts";
 
 export function providerSettings({ config: { models }, preferredModel }: Settings) {
   return {
@@ -14,7 +14,7 @@ export function providerSettings({ config: { models }, preferredModel }: Setting
   };
 }
 
-/** What people may choose: the models of the providers that are ready, and those that the configuration adds for them. */
+/** The models that people can choose: those of ready providers, and the ones that the configuration adds. */
 export function modelsToChoose({ config }: Settings, providers: readonly { name: string; model: string }[]): string[] {
   const ready = new Set(providers.map((provider) => provider.name));
   const added = config.models.choices.filter((model) => ready.has(model.split("/", 1)[0] ?? ""));
@@ -49,7 +49,7 @@ export function redisSettings({ redisUrl, config: { redis } }: Settings) {
   return redisUrl === null ? null : { url: redisUrl, ...redis };
 }
 
-/** By platform. The page is the operator's own: whoever has its token may talk. */
+/** By platform. The page has no rules: its token gives access. */
 export function accessRules({ config: { discord, slack } }: Settings) {
   const { guilds, ...ofDiscord } = discord.access;
   const { workspaces, ...ofSlack } = slack.access;

@@ -1,7 +1,7 @@
 /**
- * Every setting of `config/remora.yaml`, with its default and the sentence that a wrong value gets.
+ * The schema of `config/remora.yaml`: every setting, its default, and the sentence for a wrong value.
  *
- * `config/remora.yaml` is this schema written out for people; a test keeps the two the same.
+ * A test keeps `config/remora.yaml` and this schema the same.
  */
 import { z } from "zod";
 
@@ -131,7 +131,7 @@ const context = z
   })
   .prefault({});
 
-/** Null allows all; what is denied stays denied. */
+/** Null allows all skills that are not denied. */
 const skillAccess = { allow: z.array(text).nullable().default(null), deny: z.array(text).default([]) };
 
 const skills = z
@@ -144,7 +144,7 @@ const skills = z
   })
   .prefault({});
 
-/** Null means everyone; a list means those; an empty list means nobody. */
+/** Null means everyone, an empty list nobody. */
 const listed = z.array(text).nullable().default(null);
 const access = {
   users: listed,

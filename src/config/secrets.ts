@@ -1,13 +1,12 @@
-/** Secrets in the settings of skills: what stands under a key that is called like one, wherever it is nested. */
-
+/** Finds secrets in settings: every text below a key with a secret-like name. */
 import type { NamedSecret } from "../lib/redact.ts";
 import type { JsonObject } from "../ports/message.ts";
 
 const secretKey = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|authorization|credential|private[_-]?key/i;
 
 /**
- * Each is named after its place, `place.web.apiKey`. Of `Bearer abc` both the whole and the last word, because either may
- * turn up alone.
+ * Names each secret after its place, `place.web.apiKey`. `Bearer abc` gives the whole text and the last word, because either
+ * can appear alone.
  */
 export function secretsIn(settings: { [skill: string]: JsonObject }, place: string): NamedSecret[] {
   const found = new Map<string, string>();

@@ -1,23 +1,23 @@
 /**
- * Two ways to keep secrets out of texts:
+ * Keeps secrets out of texts, in two ways:
  *
- *   createRedactor   replies, logs, snapshots, task files, memory: configured secrets and known shapes of tokens
- *   createMasker     what people decide on, and the audit: configured secrets only, each as its name and length
+ *   createRedactor   for replies, logs, snapshots, task files and memory: configured secrets and known token formats
+ *   createMasker     for approvals and the audit: configured secrets only, each replaced by its name and length
  *
- * A shape must never mask what people decide on: whoever writes a call could hide a part of it behind `sk-`.
- * Configured values are also found base64-, URL- and JSON-encoded. Shapes are those that the vendors document.
+ * A token format must never mask what people decide on, or a call could hide a part of itself behind `sk-`. Configured
+ * values are also found base64-, base64url-, URL- and JSON-encoded. Token formats are the ones that vendors document.
  */
 
 export interface NamedSecret {
-  /** What people call it: the variable or the setting that holds it. */
+  /** The variable or setting that holds it. */
   name: string;
   value: string;
 }
 
 /** Shorter values would redact ordinary words. */
-const shortestSecret = 8;
+const minSecretCharacters = 8;
 
-const tokenShapes = [
+const tokenFormats = [
   /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{20,}/g,
   /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/g,
   /\bxapp-[A-Za-z0-9-]{10,}/g,
@@ -33,33 +33,33 @@ const redactionMark = "[redacted]";
 
 export type Redact = (text: string) => string;
 
-/** Makes the one function that every way out goes through. Texts without secrets come back as they are. */
+/** Every text that leaves the process must pass this function. It returns texts without secrets unchanged. */
 export function createRedactor(secrets: readonly string[]): Redact {
-  const known = secrets.filter((secret) => secret.length >= shortestSecret).flatMap(spellingsOf);
+  const known = secrets.filter((secret) => secret.length >= minSecretCharacters).flatMap(encodingsOf);
   const literals = [...new Set(known)].sort((one, other) => other.length - one.length);
   return (text) => {
     let clean = text;
     for (const literal of literals) {
       if (clean.includes(literal)) clean = clean.replaceAll(literal, redactionMark);
     }
-    for (const shape of tokenShapes) clean = clean.replace(shape, redactionMark);
+    for (const format of tokenFormats) clean = clean.replace(format, redactionMark);
     return clean;
   };
 }
 
-/** As `Redact`, for configured secrets alone: `[ANTHROPIC_API_KEY, 48 characters]`. The length is that of the text it stands for. */
+/** Replaces configured secrets by `[ANTHROPIC_API_KEY, 48 characters]`, with the length of the replaced text. */
 export type Mask = (text: string) => string;
 
 export function createMasker(secrets: readonly NamedSecret[]): Mask {
   const marks = new Map<string, string>();
   for (const { name, value } of secrets) {
-    if (value.length < shortestSecret) continue;
-    for (const spelling of spellingsOf(value)) {
-      if (!marks.has(spelling)) marks.set(spelling, `[${name}, ${spelling.length} characters]`);
+    if (value.length < minSecretCharacters) continue;
+    for (const encoded of encodingsOf(value)) {
+      if (!marks.has(encoded)) marks.set(encoded, `[${name}, ${encoded.length} characters]`);
     }
   }
   if (marks.size === 0) return (text) => text;
-  // In one pass, so that no secret is looked for inside a mark.
+  // One pass, so that a mark is never masked again.
   const longestFirst = [...marks.keys()].sort((one, other) => other.length - one.length);
   const anyOf = new RegExp(
     longestFirst.map((literal) => literal.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|"),
@@ -68,7 +68,7 @@ export function createMasker(secrets: readonly NamedSecret[]): Mask {
   return (text) => text.replace(anyOf, (found) => marks.get(found) ?? found);
 }
 
-function spellingsOf(secret: string): string[] {
+function encodingsOf(secret: string): string[] {
   const base64 = Buffer.from(secret).toString("base64");
   const inJson = JSON.stringify(secret).slice(1, -1);
   return [

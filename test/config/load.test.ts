@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ConfigProblem, type Environment, formatProblems, loadSettings } from "../../src/config/load.ts";
+import type { ConfigProblem, Environment } from "../../src/config/environment.ts";
+import { formatProblems, loadSettings } from "../../src/config/load.ts";
 import { configSchema } from "../../src/config/schema.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -207,7 +208,7 @@ describe("secrets in files", () => {
     ]);
     expect(places({ REDIS_URL_FILE: fileWith("\n") })).toEqual([expect.stringContaining("is empty")]);
     expect(places({ REDIS_URL: "redis://a", REDIS_URL_FILE: fileWith("redis://b") })).toEqual([
-      expect.stringContaining("REDIS_URL is set as well"),
+      expect.stringContaining("REDIS_URL is set too"),
     ]);
   });
 });

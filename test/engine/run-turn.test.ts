@@ -218,7 +218,7 @@ describe("failures", () => {
 
   test.each([
     ["longer than the limit", "x".repeat(1_001), "1,001 characters"],
-    ["of control characters only", "\u0000\u0007\u200b \n", "empty"],
+    ["of control characters only", "\u0000\u0007\u200b \n", "no readable text"],
   ])("a message %s is refused with a reason, without asking the model", async (_name, text, reason) => {
     const { end } = await run({ steps: [] }, turnRecord({ messages: [inboundMessage({ text })] }));
     expect(end).toBe("failed");

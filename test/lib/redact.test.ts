@@ -10,6 +10,17 @@ test("a configured secret is found in every text, also base64- and URL-encoded",
   expect(redact(text)).toBe("plain [redacted] url [redacted] base64 [redacted]");
 });
 
+test("a configured secret is found base64url-encoded, where base64 has other letters", () => {
+  // Its base64 has both letters that base64url replaces, and padding.
+  const secret = "hunter2??>>>~~";
+  const base64 = Buffer.from(secret).toString("base64");
+  const base64url = Buffer.from(secret).toString("base64url");
+  expect(base64).toMatch(/\+.*\/.*=|\/.*\+.*=/);
+  expect(createRedactor([secret])(`a ${base64url} b`)).toBe("a [redacted] b");
+  const mask = createMasker([{ name: "CLOUD_KEY", value: secret }]);
+  expect(mask(`a ${base64url} b`)).toBe(`a [CLOUD_KEY, ${base64url.length} characters] b`);
+});
+
 test("known shapes of tokens are found without being configured", () => {
   const redact = createRedactor([]);
   const tokens = [

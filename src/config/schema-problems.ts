@@ -1,0 +1,37 @@
+/** Turns problems that the schema finds into sentences for people, with hints at known keys. */
+import type { z } from "zod";
+import type { ConfigProblem } from "./environment.ts";
+import { configSchema } from "./schema.ts";
+
+const maxShownCharacters = 80;
+
+export function issueProblems(
+  issue: z.core.$ZodIssue,
+  raw: unknown,
+  placeOf: (path: readonly PropertyKey[]) => string,
+): ConfigProblem[] {
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => {
+      const path = [...issue.path, key];
+      return { place: placeOf(path), key: path.join("."), message: `unknown key. ${nearestKeys(issue.path, key)}` };
+    });
+  }
+  const value = issue.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], raw);
+  const shown = value === undefined ? "no value" : JSON.stringify(value).slice(0, maxShownCharacters);
+  return [
+    { place: placeOf(issue.path), key: issue.path.join("."), message: `${shown} can't be used: ${issue.message}.` },
+  ];
+}
+
+function nearestKeys(path: readonly PropertyKey[], unknownKey: string): string {
+  const known = knownKeys(path);
+  const near = known.find((key) => key.toLowerCase().startsWith(unknownKey.toLowerCase().slice(0, 3)));
+  const hint = near === undefined ? "" : `Did you mean "${near}"? `;
+  return `${hint}Known keys here: ${known.join(", ")}.`;
+}
+
+function knownKeys(path: readonly PropertyKey[]): string[] {
+  const defaults: unknown = configSchema.parse({});
+  const at = path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], defaults);
+  return typeof at === "object" && at !== null ? Object.keys(at) : [];
+}

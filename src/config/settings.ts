@@ -1,0 +1,103 @@
+/** Settings: the checked configuration combined with the environment, with absolute paths. */
+import { delimiter, resolve } from "node:path";
+import type { NamedSecret } from "../lib/redact.ts";
+import { type Environment, readVariable } from "./environment.ts";
+import type { Config } from "./schema.ts";
+import { secretsIn } from "./secrets.ts";
+
+/** The configuration file combined with the environment. Paths are absolute. */
+export interface Settings {
+  config: Config;
+  configFile: string;
+  workspace: string;
+  data: string;
+  /**
+   * Later folders win: shipped skills, the workspace's, `.agents/skills` of project and workspace (may be missing),
+   * `skills.folders`, REMORA_SKILLS.
+   */
+  skillRoots: string[];
+  /** Null without a token in the environment. */
+  discord: DiscordAccess | null;
+  slack: SlackAccess | null;
+  redisUrl: string | null;
+  /** `provider/model` to try first. */
+  preferredModel: string | null;
+  /** The environment, for variables that plugins declare. */
+  env: Environment;
+  /** Values that must never be shown, each named after its variable or setting. */
+  secrets: NamedSecret[];
+}
+
+export interface DiscordAccess {
+  token: string;
+  /** Without the version. Absent: Discord's own. */
+  apiUrl?: string;
+}
+
+/** Socket Mode with an app token, otherwise signed HTTP. */
+export interface SlackAccess {
+  botToken: string;
+  transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
+  /** Absent: Slack's own. */
+  apiUrl?: string;
+}
+
+export function createSettings(config: Config, configFile: string, env: Environment, root: string): Settings {
+  const workspace = resolve(root, readVariable(env, "REMORA_WORKSPACE") ?? "workspace");
+  const extra = (readVariable(env, "REMORA_SKILLS") ?? "").split(delimiter).filter((folder) => folder !== "");
+  const secretNames = ["DISCORD_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"];
+  const redisUrl = readVariable(env, "REDIS_URL") ?? null;
+  return {
+    config,
+    configFile,
+    workspace,
+    data: resolve(root, readVariable(env, "REMORA_DATA") ?? "data"),
+    skillRoots: [
+      resolve(root, "skills"),
+      resolve(workspace, "skills"),
+      resolve(root, ".agents", "skills"),
+      resolve(workspace, ".agents", "skills"),
+      ...config.skills.folders.map((folder) => resolve(root, folder)),
+      ...extra.map((folder) => resolve(root, folder)),
+    ],
+    discord: discordAccess(env),
+    slack: slackAccess(env),
+    redisUrl,
+    preferredModel: readVariable(env, "REMORA_MODEL") ?? null,
+    env,
+    secrets: [
+      ...named("ANTHROPIC_API_KEY", config.models.anthropic.apiKey),
+      ...named("OPENAI_API_KEY", config.models.openai.apiKey),
+      ...named("password of REDIS_URL", urlPassword(redisUrl)),
+      ...secretsIn(config.skills.settings, "skills.settings"),
+      ...secretsIn({ secrets: config.sandbox.network.secrets }, "sandbox.network"),
+      ...secretNames.flatMap((name) => named(name, readVariable(env, name))),
+    ],
+  };
+}
+
+function named(name: string, value: string | null | undefined): NamedSecret[] {
+  return value === undefined || value === null ? [] : [{ name, value }];
+}
+
+function discordAccess(env: Environment): DiscordAccess | null {
+  const token = readVariable(env, "DISCORD_TOKEN");
+  const apiUrl = readVariable(env, "DISCORD_API_URL");
+  return token === undefined ? null : { token, ...(apiUrl === undefined ? {} : { apiUrl }) };
+}
+
+function slackAccess(env: Environment): SlackAccess | null {
+  const botToken = readVariable(env, "SLACK_BOT_TOKEN");
+  const appToken = readVariable(env, "SLACK_APP_TOKEN");
+  const signingSecret = readVariable(env, "SLACK_SIGNING_SECRET");
+  const apiUrl = readVariable(env, "SLACK_API_URL");
+  if (botToken === undefined) return null;
+  const where = apiUrl === undefined ? {} : { apiUrl };
+  if (appToken !== undefined) return { botToken, transport: { type: "socket", appToken }, ...where };
+  return signingSecret === undefined ? null : { botToken, transport: { type: "http", signingSecret }, ...where };
+}
+
+function urlPassword(url: string | null): string | undefined {
+  const [, password] = /^[a-z+]+:\/\/[^/@:]*:([^@]+)@/i.exec(url ?? "") ?? [];
+  return password === undefined ? undefined : decodeURIComponent(password);
+}
