@@ -1,6 +1,6 @@
 /**
- * The command line. Each command's code is loaded only when it is called: `remora --help` reads nothing else, and
- * `start` is not slowed down by the others. Results go to standard output, logs to standard error.
+ * The command line. Loads a command's code only when it is called, so that commands don't slow each other down. Results go to
+ * standard output, logs to standard error.
  */
 import { enableCompileCache } from "node:module";
 import { dirname } from "node:path";
@@ -17,9 +17,9 @@ const program = new Command("remora")
 
 program
   .command("start")
-  .description("start the agent: its platforms, its page, and everything behind them")
+  .description("start the agent with its platforms and its page")
   .addOption(
-    new Option("--role <role>", "with Redis: take messages in, work on them, or both")
+    new Option("--role <role>", "with Redis: receive messages, work on them, or both")
       .choices(["all", "platforms", "worker"])
       .default("all"),
   )
@@ -28,35 +28,35 @@ program
     await (await import("./cli/start.ts")).start(takeEnvironment(), root, options);
   });
 
-const skills = program.command("skills").description("look after skills");
+const skills = program.command("skills").description("list, check, create and add skills");
 skills
   .command("check")
-  .argument("[folders...]", "folders of skills; default: those of the configuration")
-  .option("--json", "one JSON array instead of text")
-  .description("read every SKILL.md, report what is wrong with it, and run its gate_tests")
+  .argument("[folders...]", "skills folders; default: the configured ones")
+  .option("--json", "print one JSON array instead of text")
+  .description("check every SKILL.md, and run its gate_tests")
   .action(async (folders: string[], options) =>
     (await import("./cli/skills.ts")).checkSkillsCommand(process.env, root, folders, options),
   );
 
 skills
   .command("list")
-  .option("--conversation <id>", "as that conversation, or the channel it is in, may use them")
-  .option("--json", "one JSON array instead of text")
-  .description("the skills in force: tools, patterns, and where they are from")
+  .option("--conversation <id>", "show which skills this conversation or channel may use")
+  .option("--json", "print one JSON array instead of text")
+  .description("list the loaded skills with their tools, patterns and files")
   .action(async (options) => (await import("./cli/skills-list.ts")).listSkillsCommand(process.env, root, options));
 skills
   .command("new")
-  .argument("<name>", "small letters, digits and single hyphens")
-  .description("make a working example in the workspace, with a plugin, patterns and their tests")
+  .argument("<name>", "lower-case letters, digits and single hyphens")
+  .description("create a working example in the workspace, with a plugin, patterns and tests")
   .action(async (name: string) => (await import("./cli/skills-new.ts")).newSkillCommand(process.env, root, name));
 skills
   .command("add")
   .argument("<source>", "a folder, or the address of a git repository (https, ssh or file)")
-  .option("--skill <names...>", "of several skills in it, these")
-  .option("--all", "of several skills in it, all of them")
-  .option("--yes", "do not ask; refused for a skill that declares what a person has to see")
-  .option("--force", "also in place of a skill of the same name; one in the workspace is kept as a backup")
-  .description("copy skills into the workspace, after showing what they may do; runs none of their code")
+  .option("--skill <names...>", "add these skills of the source")
+  .option("--all", "add all skills of the source")
+  .option("--yes", "do not ask; refused for a skill with declarations that a person must read")
+  .option("--force", "replace a skill of the same name; keeps a backup of one in the workspace")
+  .description("show what skills may do, then copy them into the workspace; runs none of their code")
   .action(async (source: string, options) =>
     (await import("./cli/skills-add.ts")).addSkillsCommand(process.env, root, source, options),
   );
@@ -64,76 +64,76 @@ skills
 const gate = program.command("gate").description("the safety gate");
 gate
   .command("test")
-  .option("--skills <folders...>", "folders of skills whose patterns apply; default: those of the configuration")
+  .option("--skills <folders...>", "skills folders whose patterns apply; default: the configured ones")
   .addOption(new Option("--matching <mode>", "how patterns are matched").choices(["exact", "extended"]))
-  .option("--json", "one JSON line a call instead of text")
-  .description("classify calls: JSON lines {tool,args} on standard input, one line each out, in the same order")
+  .option("--json", "print one JSON line per call instead of text")
+  .description("classify calls: reads JSON lines {tool,args} from standard input, prints one line each")
   .action(async (options) => (await import("./cli/gate.ts")).gateTestCommand(process.env, root, options));
 
-const approvals = program.command("approvals").description("what waits for a person's answer");
+const approvals = program.command("approvals").description("list and answer approvals");
 approvals
   .command("list")
-  .option("--json", "one JSON array of cards")
-  .description("the calls and changes that wait, whole, with why they ask and who may answer")
+  .option("--json", "print one JSON array of cards")
+  .description("list open approvals in full, with their reasons and approvers")
   .action(async (options) => (await import("./cli/approvals.ts")).approvalsListCommand(process.env, root, options));
 approvals
   .command("approve")
-  .argument("<id>", "a card's or an approval's id, or its beginning")
-  .option("--json", "one JSON object {accepted, text}")
-  .description("let the call run, or keep the changes, as the operator")
+  .argument("<id>", "id of a card or an approval, or its first characters")
+  .option("--json", "print one JSON object {accepted, text}")
+  .description("as the operator, let the call run or keep the changes")
   .action(async (id: string, options) =>
     (await import("./cli/approvals.ts")).approvalsDecideCommand(process.env, root, "approve", id, options),
   );
 approvals
   .command("deny")
-  .argument("<id>", "a card's or an approval's id, or its beginning")
-  .option("--reason <text>", "why, for the model and the people")
-  .option("--json", "one JSON object {accepted, text}")
-  .description("refuse the call, or discard the changes, as the operator")
+  .argument("<id>", "id of a card or an approval, or its first characters")
+  .option("--reason <text>", "reason for the model and for people")
+  .option("--json", "print one JSON object {accepted, text}")
+  .description("as the operator, refuse the call or discard the changes")
   .action(async (id: string, options) =>
     (await import("./cli/approvals.ts")).approvalsDecideCommand(process.env, root, "deny", id, options),
   );
 approvals
   .command("diff")
-  .argument("<id>", "the id of a card about changes, or its beginning")
-  .description("print the whole diff of the changes that a card asks about")
+  .argument("<id>", "id of a card about changes, or its first characters")
+  .description("print the whole diff of a card")
   .action(async (id: string) => (await import("./cli/approvals.ts")).approvalsDiffCommand(process.env, root, id));
 
-const audit = program.command("audit").description("the log of everything that had an effect");
+const audit = program.command("audit").description("verify and export the audit log");
 audit
   .command("verify")
-  .option("--json", "one JSON object {chains, lines, problems, notes}")
-  .description("find lines that were deleted, changed, moved or added; exit code 1 when there are any")
+  .option("--json", "print one JSON object {chains, lines, problems, notes}")
+  .description("find deleted, changed, moved or added lines; exit code 1 if there are any")
   .action(async (options) => (await import("./cli/audit.ts")).auditVerifyCommand(process.env, root, options));
 audit
   .command("export")
-  .option("--since <date>", "from this day or time on, such as 2026-01-31", "1970-01-01")
-  .description("print the lines, for other systems")
+  .option("--since <date>", "from this date or time on, such as 2026-01-31", "1970-01-01")
+  .description("print the lines for other systems")
   .action(async (options) => (await import("./cli/audit.ts")).auditExportCommand(process.env, root, options));
 
-const memory = program.command("memory").description("what the agent remembers");
+const memory = program.command("memory").description("search what the agent remembers");
 memory
   .command("search")
-  .argument("[query]", "what to look for")
+  .argument("[query]", "words to search for")
   .option("--scope <scope>", "dm:<user>, channel:<id> or shared", "shared")
-  .option("--limit <count>", "at most this many results", "10")
-  .option("--json", "one JSON array of {path, heading, at, scope, score, text}")
-  .option("--batch", "JSON lines {query, scope, limit} on standard input, one JSON array a line out")
-  .description("search episodes and knowledge of one scope, and what is shared")
+  .option("--limit <count>", "maximum number of results", "10")
+  .option("--json", "print one JSON array of {path, heading, at, scope, score, text}")
+  .option("--batch", "read JSON lines {query, scope, limit} from standard input, print one JSON array each")
+  .description("search episodes and notes of one scope and the shared memory")
   .action(async (query: string | undefined, options) =>
     (await import("./cli/memory.ts")).memorySearchCommand(process.env, root, query, options),
   );
 
 program
   .command("explain")
-  .argument("<turn>", "a turn's id, or its beginning")
-  .description("what the model was shown in a turn, and why")
+  .argument("<turn>", "id of a turn, or its first characters")
+  .description("show what the model saw in a turn, and why")
   .action(async (turn: string) => (await import("./cli/explain.ts")).explainCommand(process.env, root, turn));
 
 program
   .command("doctor")
-  .option("--json", "one JSON object")
-  .description("check the installation: settings, folders, skills, models, sandbox")
+  .option("--json", "print one JSON object")
+  .description("check the installation: settings, folders, skills, models, platforms, sandbox")
   .action(async (options) => (await import("./cli/doctor.ts")).doctorCommand(process.env, root, options));
 
 try {
@@ -141,6 +141,6 @@ try {
 } catch (thrown) {
   if (!(thrown instanceof RemoraError)) throw thrown;
   process.stderr.write(`${thrown.message}\n`);
-  // What it had opened by then, such as connections, must not keep the process.
+  // Open connections must not keep the process alive.
   process.exit(1);
 }

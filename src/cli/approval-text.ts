@@ -1,9 +1,8 @@
-/** Cards as the command line shows them: as text, and as JSON. */
-
+/** Renders cards for the command line, as text and as JSON. */
 import { escapeHidden } from "../approvals/card-text.ts";
 import type { ApprovalCard, CardItem, ShownChanges } from "../ports/card.ts";
 
-/** Of `approvals list --json`. */
+/** The format of `approvals list --json`. */
 export function cardJson({ id, target, requesterName, approversText, expiresAt, items }: ApprovalCard) {
   return {
     cardId: id,
@@ -26,14 +25,14 @@ function itemJson(item: CardItem) {
   };
 }
 
-/** Of `approvals list`: for a terminal; all texts of a card are escaped already. */
+/** The format of `approvals list`. All texts of a card are already escaped for terminals. */
 export function cardsText(cards: ApprovalCard[]): string {
   if (cards.length === 0) return "No approvals waiting.\n";
   const count = cards.reduce((sum, card) => sum + openItems(card).length, 0);
   const how =
-    "Answer with `remora approvals approve ID` or `deny ID --reason TEXT`; the beginning of an id is enough, and a card's id answers for all of it.";
+    "To answer: `remora approvals approve ID` or `deny ID --reason TEXT`. The first characters of an id are enough. A card's id answers for the whole card.";
   const hasDiff = cards.some((card) => openItems(card).some((item) => item.changes !== undefined));
-  const diff = hasDiff ? " `remora approvals diff ID` prints the whole diff of changes." : "";
+  const diff = hasDiff ? " `remora approvals diff ID` prints the whole diff." : "";
   return `${cards.map(cardText).join("\n")}\n${count} open. ${how}${diff}\n`;
 }
 
@@ -60,7 +59,7 @@ function itemText(item: CardItem): string {
   return [`  ${approvalId}`, ...about.map((line) => `    ${line}`), ...notes.map((note) => `    · ${note}`)].join("\n");
 }
 
-/** Without the diff, which `approvals diff` prints. */
+/** Leaves out the diff; `approvals diff` prints it. */
 function changesLines({ title, summary, files, moreFiles, commands, lastOutput }: ShownChanges): string[] {
   return [
     title,

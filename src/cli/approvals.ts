@@ -1,9 +1,8 @@
 /**
- * `remora approvals list|approve|deny|diff`: the operator's word, from the machine itself.
+ * `remora approvals list|approve|deny|diff`: the operator answers approvals on the command line.
  *
- * It settles the record in the ledger, whether the agent runs or not; an agent that runs rewrites the card, records the
- * decision and goes on with the turn within seconds, one that does not after its next start. Everything that is checked
- * before a call runs is checked there.
+ * Settles the record in the ledger, whether the agent runs or not. A running agent updates the card, records the decision
+ * and resumes the turn within seconds; otherwise the next start does. The agent makes all checks before the call runs.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -41,8 +40,8 @@ interface DecideOptions extends ListOptions {
   reason?: string;
 }
 
-/** Shorter beginnings of an id are too easily those of another one. */
-const shortestBeginning = 4;
+/** Shorter prefixes could match several ids by accident. */
+const minPrefixCharacters = 4;
 /** 128 bits, base64url. */
 const idLength = 22;
 
@@ -66,12 +65,12 @@ export async function approvalsDecideCommand(
   if (!receipt.accepted) process.exitCode = 1;
 }
 
-/** The whole diff of a card about changes, for reading or for a pager. */
+/** Prints the whole diff of a card, for example for a pager. */
 export async function approvalsDiffCommand(env: Environment, root: string, written: string): Promise<void> {
   const diff = await withDesk(settingsFor(env, root), async (desk) =>
     desk.diffOf(fullId(await desk.listOpen(), written)),
   );
-  if (diff === undefined) throw idError(written, "has no diff: it is not about changes, or they are not kept any more");
+  if (diff === undefined) throw idError(written, "has no diff: it is not about changes, or the changes are gone");
   process.stdout.write(diff.endsWith("\n") ? diff : `${diff}\n`);
 }
 
@@ -83,7 +82,7 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
       code: "approvals.no-ledger",
       place: path,
       message:
-        "there is no ledger, so no agent has run with this data folder. Set REMORA_DATA as it is set for the agent",
+        "there is no ledger, so no agent has used this data folder yet. Set REMORA_DATA to the agent's data folder",
     });
   }
   const ledger = await openLedger({ data: settings.data, redis, log: silentLog });
@@ -105,9 +104,9 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
   }
 }
 
-const onlyAgent = { accepted: false, text: "Only the agent itself can do that: use the card or the dashboard." };
+const onlyAgent = { accepted: false, text: "Only the agent can do that. Use the card or the dashboard." };
 
-/** Shows, records and wakes nothing by itself: that is the agent's, who has the platforms and the memory. */
+/** Settles records only. The agent, which has the platforms and the memory, shows, records and wakes. */
 async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit: Audit): Promise<ApprovalDesk> {
   const set = await loadSkills(skillRootsOf(settings));
   return createApprovals({
@@ -127,18 +126,18 @@ async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit:
   });
 }
 
-/** The one id that begins so; an id that is no open one is handed on whole, and answered with what became of it. */
+/** Completes a prefix to the one open id. Passes a whole unknown id on, so that its receipt tells the outcome. */
 function fullId(cards: ApprovalCard[], written: string): string {
   const known = cards.flatMap((card) => [card.id, ...card.items.map((item) => item.approvalId)]);
   if (known.includes(written)) return written;
-  const fitting = known.filter((id) => id.startsWith(written));
-  const [only, another] = fitting;
-  if (written.length < shortestBeginning)
-    throw idError(written, `is too short: give at least ${shortestBeginning} characters`);
+  const matching = known.filter((id) => id.startsWith(written));
+  const [only, another] = matching;
+  if (written.length < minPrefixCharacters)
+    throw idError(written, `is too short: give at least ${minPrefixCharacters} characters`);
   if (another !== undefined)
-    throw idError(written, `is the beginning of several: ${fitting.join(", ")}. Give more of it`);
+    throw idError(written, `matches several ids: ${matching.join(", ")}. Give more characters`);
   if (only === undefined && written.length < idLength) {
-    throw idError(written, "is no open card or approval, nor the beginning of one. `remora approvals list` shows them");
+    throw idError(written, "is no open card or approval. `remora approvals list` shows the open ones");
   }
   return only ?? written;
 }

@@ -1,4 +1,4 @@
-/** `remora audit verify` and `remora audit export`: of the event log in `brain/corpus`, whether the agent runs or not. */
+/** `remora audit verify` and `remora audit export`: read the event log in `brain/corpus`, whether the agent runs or not. */
 import { once } from "node:events";
 import { join } from "node:path";
 import { exportAudit } from "../audit/export.ts";
@@ -8,7 +8,7 @@ import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { settingsFor } from "./settings.ts";
 
-/** Exit code 1 when anything is wrong. */
+/** Sets exit code 1 when it finds a problem. */
 export async function auditVerifyCommand(env: Environment, root: string, { json }: { json?: boolean }): Promise<void> {
   const { workspace, data } = settingsFor(env, root);
   const folder = auditFolderOf(workspace);
@@ -26,7 +26,7 @@ export async function auditVerifyCommand(env: Environment, root: string, { json 
   process.stdout.write(`${lines} lines in ${chains} chains: ${found}.\n`);
 }
 
-/** JSON lines to standard output. */
+/** Writes JSON lines to standard output. */
 export async function auditExportCommand(env: Environment, root: string, { since }: { since: string }): Promise<void> {
   const at = Date.parse(since);
   if (Number.isNaN(at))

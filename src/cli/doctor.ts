@@ -1,6 +1,6 @@
 /**
- * `remora doctor`: checks one thing after the other and says what to do about each that is not well. A failed check makes
- * the exit code 1; a note is for information.
+ * `remora doctor`: checks the installation and says what to do about each problem. A failed check sets exit code 1; a note is
+ * information.
  */
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -80,11 +80,12 @@ async function checkGivenFolders({ config }: Settings): Promise<Check[]> {
   );
 }
 
-const platformPatienceMs = 20_000;
+const platformTimeoutMs = 20_000;
+const modelTimeoutMs = 5_000;
 
-/** What each service says of the token, and what is missing, one by one. */
+/** Asks each service about its token, and lists what is missing. */
 async function checkPlatforms({ discord, slack }: Settings): Promise<Check[]> {
-  const signal = AbortSignal.timeout(platformPatienceMs);
+  const signal = AbortSignal.timeout(platformTimeoutMs);
   const states = { ok: "ok", warning: "note", error: "failed" } as const;
   const checks: Check[] = [];
   if (discord !== null) {
@@ -109,20 +110,20 @@ async function checkLedger(settings: Settings): Promise<Check> {
       ledger.list("turn", { states: ["parked"] }),
     ]);
     await ledger.close();
-    return { name, state: "ok", detail: `${running.length} turns running, ${parked.length} waiting for an approval` };
+    return { name, state: "ok", detail: `${running.length} turns running, ${parked.length} waiting for approval` };
   } catch (thrown) {
     return { name, state: "failed", detail: messageOf(thrown) };
   }
 }
 
-/** Brings the index up to date with the files, which is also how it is found to be usable. */
+/** Updates the index, which also proves that it works. */
 async function checkMemory(settings: Settings): Promise<Check> {
   const name = "memory";
   try {
     const memory = await openMemory(settings);
     const shared = await memory.count(["shared"]);
     await memory.close();
-    return { name, state: "ok", detail: `the search index is up to date; ${shared} shared entries` };
+    return { name, state: "ok", detail: `search index up to date, ${shared} shared entries` };
   } catch (thrown) {
     return { name, state: "failed", detail: messageOf(thrown) };
   }
@@ -130,14 +131,14 @@ async function checkMemory(settings: Settings): Promise<Check> {
 
 async function checkSkillFiles(settings: Settings): Promise<Check> {
   const reports = await checkSkills(skillRootsOf(settings));
-  const odd = reports.filter((report) => report.verdict !== "accept");
-  const detail = `${reports.length - odd.length} of ${reports.length} SKILL.md files are without a problem`;
-  if (odd.length === 0) return { name: "skills", state: "ok", detail };
-  return { name: "skills", state: "note", detail: `${detail}; see: npm run -s remora -- skills check` };
+  const faulty = reports.filter((report) => report.verdict !== "accept");
+  const detail = `${reports.length - faulty.length} of ${reports.length} SKILL.md files have no problems`;
+  if (faulty.length === 0) return { name: "skills", state: "ok", detail };
+  return { name: "skills", state: "note", detail: `${detail}. For details: npm run -s remora -- skills check` };
 }
 
 async function checkModels(settings: Settings): Promise<Check[]> {
-  const { statuses } = await createProviders(providerSettings(settings), AbortSignal.timeout(5_000));
+  const { statuses } = await createProviders(providerSettings(settings), AbortSignal.timeout(modelTimeoutMs));
   return statuses.map(({ model, isReady, hint }) => ({
     name: "model",
     state: isReady ? "ok" : "note",
@@ -152,12 +153,12 @@ async function checkSandbox({ config, data }: Settings): Promise<Check> {
     return {
       name,
       state: "note",
-      detail: "switched off by safety.sandbox: only safety.owners may approve shell commands",
+      detail: "switched off by safety.sandbox, so only safety.owners can approve shell commands",
     };
   const sandbox = createSandbox({ folder: join(data, "sandbox"), log: silentLog });
   const { holds, detail } = await sandbox.probe();
   await sandbox.close();
   if (holds) return { name, state: "ok", detail };
-  const advice = "until it holds, every command asks, and only safety.owners may approve";
+  const advice = "until it works, every command asks and only safety.owners can approve";
   return { name, state: mode === "required" ? "failed" : "note", detail: `${detail}; ${advice}` };
 }

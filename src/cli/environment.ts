@@ -1,4 +1,4 @@
-/** The environment that the process was started with: what it shows, and what the launcher took out of it (secret-environment.mjs). */
+/** Restores the environment: the visible variables, and the secrets that the launcher took out (secret-environment.mjs). */
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { z } from "zod";
@@ -9,15 +9,15 @@ const marker = "REMORA_ENVIRONMENT";
 const variables = z.record(z.string(), z.string());
 
 /**
- * At most once: what was handed over is read to its end and given up, and descriptor 0 is empty from then on. Throws with
- * code `start.environment` when the marker is set and nothing was handed over.
+ * Must be called at most once: it reads the launcher's file to the end and closes it. Throws with code `start.environment`
+ * when the marker is set but the file is missing.
  */
 export function takeEnvironment(): Environment {
   const { [marker]: descriptor, ...shown } = process.env;
   if (descriptor === undefined) return shown;
   delete process.env[marker];
   try {
-    // The launcher's file has no name. Anything else at descriptor 0 is not the launcher's, and could keep the start waiting.
+    // The launcher's file has no name. Reading any other descriptor 0 could block the start.
     const { nlink } = fstatSync(0);
     if (nlink !== 0) throw new Error("descriptor 0 is not the launcher's file");
     const hidden = variables.parse(JSON.parse(readFileSync(0, "utf8")));

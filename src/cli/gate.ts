@@ -1,6 +1,6 @@
 /**
- * `remora gate test`: classifies calls exactly as the running agent would. JSON lines `{tool,args}` on standard input, one
- * line each out, in the same order; a line that is no call gets `verdict: "error"`, and the exit code is 1.
+ * `remora gate test`: classifies calls exactly as the running agent would. Reads JSON lines `{tool,args}` from standard input
+ * and writes one line each, in the same order. An invalid line gets `verdict: "error"` and sets exit code 1.
  */
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -47,18 +47,18 @@ export async function gateTestCommand(env: Environment, root: string, options: G
   }
 }
 
-/** Without its patterns every call would look safe. */
+/** Without the patterns of a missing folder, every call would look safe. */
 function refuseMissing(asked: string[] | undefined, diagnostics: SkillDiagnostic[]): void {
   const missing = diagnostics.find(({ code }) => code === "skill.no-folder");
   if (asked === undefined || missing === undefined) return;
-  throw new RemoraError({ code: "cli.no-folder", place: missing.path, message: "there is no such folder of skills" });
+  throw new RemoraError({ code: "cli.no-folder", place: missing.path, message: "there is no such skills folder" });
 }
 
 function answerTo(gate: Gate, line: InputLine): GateAnswer {
   if ("problem" in line) return { verdict: "error", matches: [], ms: 0, error: line.problem };
   const call = callSchema.safeParse(line.value);
   if (!call.success) {
-    const error = `line ${line.number} is no call: it must be an object {"tool": "name", "args": {…}}`;
+    const error = `line ${line.number} is not a call: it must be an object {"tool": "name", "args": {…}}`;
     return { verdict: "error", matches: [], ms: 0, error };
   }
   const began = performance.now();

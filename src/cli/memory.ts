@@ -1,6 +1,6 @@
 /**
- * `remora memory search`: searches one scope and what is shared, in the memory on disk as it is now. With `--batch`,
- * JSON lines `{query, scope, limit}` on standard input get one line each: an array, or `{error}` for a line that is no query.
+ * `remora memory search`: searches one scope and the shared memory on disk. With `--batch`, each JSON line
+ * `{query, scope, limit}` on standard input gets one line: an array, or `{error}` for an invalid query.
  */
 import { z } from "zod";
 import type { Environment } from "../config/environment.ts";
@@ -57,12 +57,12 @@ async function answerOne(
     throw new RemoraError({
       code: "cli.no-query",
       place: "memory search",
-      message: "say what to look for, or use --batch",
+      message: "give a query, or use --batch",
     });
   }
   const parsed = querySchema.safeParse({ query, scope, limit });
   if (!parsed.success)
-    throw new RemoraError({ code: "cli.bad-query", place: "memory search", message: sentenceOf(parsed.error) });
+    throw new RemoraError({ code: "cli.bad-query", place: "memory search", message: zodSentence(parsed.error) });
   const hits = await find(memory, parsed.data);
   process.stdout.write(json ? `${JSON.stringify(hits, null, 1)}\n` : describe(hits, parsed.data.scope));
 }
@@ -75,12 +75,12 @@ async function answerLines(memory: Memory): Promise<void> {
       continue;
     }
     process.exitCode = 1;
-    const error = typeof parsed === "string" ? parsed : `line ${line.number}: ${sentenceOf(parsed.error)}`;
+    const error = typeof parsed === "string" ? parsed : `line ${line.number}: ${zodSentence(parsed.error)}`;
     process.stdout.write(`${JSON.stringify({ error })}\n`);
   }
 }
 
-/** As the agent sees it from a conversation of that scope. */
+/** Finds what the agent would find in a conversation of that scope. */
 async function find(
   memory: Memory,
   { query, scope, limit }: z.infer<typeof querySchema>,
@@ -97,14 +97,14 @@ async function find(
   }));
 }
 
-function sentenceOf(error: z.ZodError): string {
+function zodSentence(error: z.ZodError): string {
   return error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
 }
 
 function describe(hits: Omit<MemoryHit, "origins">[], scope: MemoryScope): string {
   if (hits.length === 0) {
-    const elsewhere = scope === "shared" ? "; conversations are in their own: --scope channel:<id> or dm:<user>" : "";
-    return `Nothing found in ${scope}${elsewhere}.\n`;
+    const elsewhere = scope === "shared" ? ". To search a conversation: --scope channel:<id> or dm:<user>" : ".";
+    return `Nothing found in ${scope}${elsewhere}\n`;
   }
   return hits
     .map(

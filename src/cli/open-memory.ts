@@ -1,4 +1,4 @@
-/** The memory as single commands use it: without a log, and with events that nobody hears. */
+/** Opens the memory for single commands, without a log and without listeners for its events. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Settings } from "../config/settings.ts";

@@ -1,13 +1,13 @@
 /**
- * Takes secrets out of the environment of this process before anything else runs, because the block that a process was
- * started with stays readable in /proc/<pid>/environ for as long as it lives:
+ * Takes secrets out of the environment before anything else runs. A process's first environment stays readable in
+ * /proc/<pid>/environ for its whole life.
  *
- *   1. what the process may show stays: a list of harmless names, without those that the configuration uses
- *   2. everything else goes into a file that has no name any more, which becomes descriptor 0
- *   3. the process replaces itself: same process id, same arguments, the harmless environment
- *   4. the new one reads descriptor 0 and gives it up (cli/environment.ts)
+ *   1. keep harmless variables: listed names that the configuration does not use
+ *   2. write all others into an unlinked file, and make it descriptor 0
+ *   3. replace the process: same process id and arguments, harmless environment
+ *   4. the new process reads descriptor 0 and closes it (cli/environment.ts)
  *
- * Node keeps descriptors 0, 1 and 2 open over `execve`, and no other. `start` reads no standard input.
+ * Node keeps only descriptors 0, 1 and 2 open over `execve`. `start` does not read standard input.
  */
 import { closeSync, fstatSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { devNull, tmpdir } from "node:os";
@@ -22,12 +22,12 @@ const harmlessNames = new Set([
 ]);
 const harmlessName = /^(?:LC_|XDG_|NODE_|UV_|MALLOC_|REMORA_)/;
 const secretName = /token|secret|passw|passphrase|key|auth|credential|cookie|private/i;
-/** An address with a password in it. */
+/** An address with a password. */
 const secretValue = /:\/\/[^/\s]*@/;
-/** These are needed before the configuration is read, and are paths or words. */
+/** Needed before the configuration is read. These hold paths only. */
 const alwaysKept = new Set(["PATH", "HOME", "TMPDIR"]);
 
-/** Does not return where it worked; where there is nothing to hide, or no way to, the start goes on as it is. */
+/** Does not return on success. Returns when there is nothing to hide, or when hiding fails. */
 export function restartWithoutSecrets() {
   const { env } = process;
   const used = namesInConfig(env);
@@ -53,7 +53,7 @@ function isHarmless(name, value, used) {
   return harmlessNames.has(name) || harmlessName.test(name);
 }
 
-/** What the configuration uses may be a secret, whatever it is called. A file that can't be read is reported later. */
+/** Any variable that the configuration uses can be a secret. An unreadable file is reported later. */
 function namesInConfig(env) {
   const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
   try {
@@ -64,7 +64,7 @@ function namesInConfig(env) {
   }
 }
 
-/** The file has lost its name before anything is written into it, so that no crash leaves a secret behind. */
+/** Unlinks the file before writing to it, so that no crash leaves a secret behind. */
 function handOver(text) {
   if (process.platform === "win32") throw new Error("this system can't replace a process");
   const { written, path } = createFile();
@@ -79,7 +79,7 @@ function handOver(text) {
   closeSync(written);
 }
 
-/** A free descriptor 0 would go to the next file that anything opens. */
+/** Keeps descriptor 0 taken, or the next opened file would get it. */
 function fillDescriptor() {
   try {
     fstatSync(0);
@@ -88,7 +88,7 @@ function fillDescriptor() {
   }
 }
 
-/** In memory where the system has such a folder. */
+/** In memory when the system has such a folder. */
 function createFile() {
   const name = `remora-${process.pid}-${process.hrtime.bigint()}`;
   for (const folder of ["/dev/shm", tmpdir()]) {
@@ -96,14 +96,14 @@ function createFile() {
     try {
       return { path, written: openSync(path, "wx", 0o600) };
     } catch {
-      // The next one.
+      // Try the next folder.
     }
   }
-  throw new Error(`no file can be made in /dev/shm or ${tmpdir()}`);
+  throw new Error(`can't create a file in /dev/shm or ${tmpdir()}`);
 }
 
 function warn(thrown) {
   process.stderr.write(
-    `[start] secrets stay in this process's environment, where other programs of the same user can read them: ${thrown.message}\n`,
+    `[start] secrets stay in the environment of this process, where other programs of this user can read them: ${thrown.message}\n`,
   );
 }

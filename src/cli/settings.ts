@@ -1,4 +1,4 @@
-/** Settings for commands: the configuration, or its problems on standard error and exit code 1. */
+/** Settings for commands. An invalid configuration becomes an error that lists its problems. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
@@ -6,7 +6,7 @@ import { formatProblems, loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
 
-/** The roots that commands look at: an agent that never ran has no skills folder of its own, and that is no problem. */
+/** Leaves out the workspace's skills folder while it does not exist, as before the agent's first start. */
 export function skillRootsOf({ skillRoots, workspace }: Settings): string[] {
   return skillRoots.filter((root) => root !== join(workspace, "skills") || existsSync(root));
 }

@@ -1,10 +1,10 @@
 /**
- * `remora skills add SOURCE`: skills of somebody else, copied into the workspace:
+ * `remora skills add SOURCE`: copies other people's skills into the workspace:
  *
- *   1. the source is opened (skills-source.ts) and its skills are read; none of their code ever runs here
- *   2. each that is wanted is copied aside (skills-copy.ts), in the workspace and out of the loader's sight
- *   3. what each may do is shown (skills-facts.ts), and a person says yes
- *   4. each copy is moved into place at once; a skill that it replaces is kept as a backup
+ *   1. open the source (skills-source.ts) and read its skills; none of their code ever runs here
+ *   2. copy the chosen ones aside (skills-copy.ts), into the workspace but hidden from the loader
+ *   3. show what each may do (skills-facts.ts), and ask a person
+ *   4. move each copy into place in one step; a replaced skill stays as a backup
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
@@ -20,6 +20,9 @@ import { type CopiedFile, copySkill } from "./skills-copy.ts";
 import { describeFacts, mustBeSeen, type SkillFacts } from "./skills-facts.ts";
 import { openSource, type SkillSource } from "./skills-source.ts";
 
+const maxListedProblems = 10;
+const maxFolderNameCharacters = 64;
+
 export interface AddOptions {
   skill?: string[];
   all?: boolean;
@@ -27,10 +30,11 @@ export interface AddOptions {
   force?: boolean;
 }
 
-/** A skill, copied aside. */
+/** A skill whose copy is ready. */
 interface Prepared extends SkillFacts {
-  /** The copy, and where it belongs. */
+  /** The folder of the copy. */
   aside: string;
+  /** Its final folder. */
   folder: string;
 }
 
@@ -68,26 +72,26 @@ export async function addSkillsCommand(
   }
 }
 
-/** Read beside the present skills, which they may require. */
+/** `set` includes the present skills, because new ones may require them. */
 function choose(set: SkillSet, { roots, shown }: SkillSource, options: AddOptions): Skill[] {
   const isFromHere = (path: string) => roots.some((root) => path === root || path.startsWith(join(root, sep)));
   const skills = set.skills.filter(({ folder }) => isFromHere(folder));
   const problem = (code: string, message: string) => new RemoraError({ code, place: asPlain(shown), message });
   if (skills.length === 0) {
-    const found = set.diagnostics.filter(({ path }) => isFromHere(path)).slice(0, 10);
+    const found = set.diagnostics.filter(({ path }) => isFromHere(path)).slice(0, maxListedProblems);
     const why = found.map(({ path, line, message }) => `\n  ${asPlain(`${path}:${line} ${message}`)}`);
-    throw problem("skills.none", `there is no skill in it that can be loaded${why.join("")}`);
+    throw problem("skills.none", `it has no skill that can be loaded${why.join("")}`);
   }
   const names = asPlain(skills.map((skill) => skill.name).join(", "));
   if (options.skill !== undefined) {
     return options.skill.map((name) => {
       const found = skills.find((skill) => skill.name === name || skill.aliases.includes(name));
-      if (found === undefined) throw problem("skills.unknown", `there is no skill ${name} in it. There are: ${names}`);
+      if (found === undefined) throw problem("skills.unknown", `it has no skill ${name}. It has: ${names}`);
       return found;
     });
   }
   if (skills.length === 1 || options.all === true) return skills;
-  throw problem("skills.several", `there are several skills in it: ${names}. Choose with --skill NAME, or take --all`);
+  throw problem("skills.several", `it has several skills: ${names}. Choose with --skill NAME, or use --all`);
 }
 
 interface Place {
@@ -98,13 +102,13 @@ interface Place {
   present: SkillSet;
 }
 
-/** The copies are what will be in force, so that they are what is read, shown and asked about. */
+/** Reads the copies, because they are what the agent will load. */
 async function prepare(wanted: Skill[], { aside, skills, roots, present }: Place): Promise<Prepared[]> {
   const copied = new Map<string, { from: Skill; files: CopiedFile[] }>();
   for (const from of wanted) {
     const name = folderName(from);
     if (copied.has(name)) {
-      const message = `two of these skills would be in the folder ${name}: add them one by one`;
+      const message = `two of these skills need the folder ${name}: add them one by one`;
       throw new RemoraError({ code: "skills.taken", place: from.path, message });
     }
     copied.set(name, { from, files: await copySkill(from.folder, join(aside, name)) });
@@ -123,14 +127,14 @@ async function prepare(wanted: Skill[], { aside, skills, roots, present }: Place
   });
 }
 
-/** The skill's name where it can be a folder's, else something like it. */
+/** The skill's name as a valid folder name. */
 function folderName({ name, folder }: Skill): string {
   const plain = (text: string) =>
     text
       .toLowerCase()
       .replace(/[^a-z0-9]+/g, "-")
       .replace(/^-+|-+$/g, "")
-      .slice(0, 64);
+      .slice(0, maxFolderNameCharacters);
   return plain(name) || plain(basename(folder)) || "skill";
 }
 
@@ -139,11 +143,11 @@ function replacedBy(skill: Skill, folder: string, { skills }: SkillSet): string[
   const others = skills.filter((other) => !same.includes(other));
   const tools = skill.tools.flatMap(({ name }) => {
     const owner = others.find((other) => other.tools.some((tool) => tool.name === name));
-    return owner === undefined ? [] : [`Its tool ${name} comes in place of the one of the skill ${owner.name}`];
+    return owner === undefined ? [] : [`Its tool ${name} replaces the tool of the skill ${owner.name}`];
   });
   const sentences = same.map(({ name, path, rules }) => {
-    const lost = rules.length === 0 ? "" : `, and its ${rules.length} patterns would be gone`;
-    return `There is a skill ${name} at ${path}: it would not be in force any more${lost}`;
+    const lost = rules.length === 0 ? "" : `, and its ${rules.length} patterns would no longer apply`;
+    return `It replaces the skill ${name} at ${path}${lost}`;
   });
   return [...sentences, ...tools];
 }
@@ -153,30 +157,30 @@ function refuseClashes(prepared: Prepared[], options: AddOptions): void {
   if (clashing.length === 0 || options.force === true) return;
   const names = clashing.map(({ skill }) => skill.name).join(", ");
   const why = clashing.flatMap(({ replaces, folder }) =>
-    replaces.length > 0 ? replaces : [`${folder} is there already`],
+    replaces.length > 0 ? replaces : [`${folder} already exists`],
   );
   throw new RemoraError({
     code: "skills.taken",
     place: names,
-    message: `would replace what is there. ${why.join(". ")}. With --force it does; what it replaces in the workspace is kept as a backup`,
+    message: `would replace existing files. ${why.join(". ")}. --force replaces them and keeps a backup of files in the workspace`,
   });
 }
 
-/** `--yes` answers for a person who has not read what is shown. */
+/** `--yes` can't answer for what a person must read first. */
 function refuseUnseen(prepared: Prepared[], options: AddOptions): void {
   const unseen = prepared.flatMap(mustBeSeen);
   if (unseen.length === 0 || options.yes !== true) return;
   throw new RemoraError({
     code: "skills.unseen",
     place: "skills add",
-    message: `a person has to see what is declared, so --yes is refused. Leave it out and answer on a terminal. ${asPlain(unseen.join("; "))}`,
+    message: `a person must read what these skills declare, so --yes is refused. Leave it out, and answer on a terminal. ${asPlain(unseen.join("; "))}`,
   });
 }
 
-/** On the terminal; where there is none nobody has said yes. */
+/** Throws without a terminal. */
 async function askOnTerminal(question: string): Promise<string> {
   if (!process.stdin.isTTY) {
-    const message = "nobody can be asked here: look at what is shown above, and say --yes";
+    const message = "there is no terminal to ask on: read the above, then use --yes";
     throw new RemoraError({ code: "skills.unasked", place: "skills add", message });
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
@@ -187,7 +191,7 @@ async function askOnTerminal(question: string): Promise<string> {
   }
 }
 
-/** One rename each: there is no moment with half a skill. */
+/** Renames, so that the agent never sees half a skill. */
 async function putInPlace({ skill, aside, folder }: Prepared, skills: string): Promise<string> {
   const shown = relative(process.cwd(), folder);
   if (!existsSync(folder)) {
@@ -203,17 +207,17 @@ async function putInPlace({ skill, aside, folder }: Prepared, skills: string): P
     await rename(backup, folder);
     throw thrown;
   }
-  return `Added ${asPlain(skill.name)}: ${shown}. What was there is in ${relative(process.cwd(), backup)}.`;
+  return `Added ${asPlain(skill.name)}: ${shown}. The old one is in ${relative(process.cwd(), backup)}.`;
 }
 
-/** As the agent would have them now: another folder may have a skill of that name that goes before it. */
+/** Tells whether the agent would load them: a skill of the same name in another folder can take precedence. */
 async function describeState(prepared: Prepared[], roots: string[]): Promise<string> {
   const set = await loadSkills(roots);
   const missing = prepared.filter(({ folder }) => !set.skills.some((skill) => skill.folder === folder));
-  if (missing.length === 0) return "A running agent has what was added from its next step on.\n";
+  if (missing.length === 0) return "A running agent uses them from its next step on.\n";
   const lines = missing.map(({ skill, folder }) => {
     const why = set.diagnostics.filter(({ path }) => path.startsWith(join(folder, sep))).map(({ message }) => message);
-    return `${skill.name} is not in force: ${why.join("; ")}`;
+    return `${skill.name} is not loaded: ${why.join("; ")}`;
   });
   return `${asPlain(lines.join("\n"))}\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * Copies a skill's folder aside, file by file: what is a link out of the folder, no ordinary file, or too much is refused
- * before anything of it is in force. Links inside the folder become what they lead to; nothing is ever run.
+ * Copies a skill's folder file by file. Refuses links out of the folder, special files, and too many or too large files.
+ * Links inside the folder become the files that they lead to. Runs nothing.
  */
 import { chmod, copyFile, lstat, mkdir, readdir, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
@@ -13,9 +13,9 @@ export interface CopiedFile {
   isExecutable: boolean;
 }
 
-const mostFiles = 500;
-const mostBytes = 20 * 1024 * 1024;
-const deepest = 10;
+const maxFiles = 500;
+const maxBytes = 20 * 1024 * 1024;
+const maxDepth = 10;
 
 export async function copySkill(from: string, to: string): Promise<CopiedFile[]> {
   const root = await realpath(from);
@@ -23,7 +23,7 @@ export async function copySkill(from: string, to: string): Promise<CopiedFile[]>
   let bytes = 0;
 
   async function copyFolder(source: string, target: string, depth: number): Promise<void> {
-    if (depth > deepest) throw refused(from, `${relative(root, source)} is more than ${deepest} folders deep`);
+    if (depth > maxDepth) throw refused(from, `${relative(root, source)} is more than ${maxDepth} folders deep`);
     await mkdir(target, { recursive: true });
     await chmod(target, 0o755);
     for (const name of (await readdir(source)).sort()) {
@@ -39,12 +39,12 @@ export async function copySkill(from: string, to: string): Promise<CopiedFile[]>
       throw refused(from, `${shown} is a link that leads out of it, or nowhere`);
     const found = await lstat(real);
     if (found.isDirectory()) return await copyFolder(real, target, depth + 1);
-    if (!found.isFile()) throw refused(from, `${shown} is no ordinary file`);
+    if (!found.isFile()) throw refused(from, `${shown} is not a regular file`);
     bytes += found.size;
     const isExecutable = (found.mode & 0o111) !== 0;
     files.push({ path: relative(to, target), bytes: found.size, isExecutable });
-    if (files.length > mostFiles) throw refused(from, `it has more than ${mostFiles} files`);
-    if (bytes > mostBytes) throw refused(from, `it has more than ${mostBytes / 1024 / 1024} MiB`);
+    if (files.length > maxFiles) throw refused(from, `it has more than ${maxFiles} files`);
+    if (bytes > maxBytes) throw refused(from, `it has more than ${maxBytes / 1024 / 1024} MiB`);
     await copyFile(real, target);
     await chmod(target, isExecutable ? 0o755 : 0o644);
   }
@@ -54,5 +54,5 @@ export async function copySkill(from: string, to: string): Promise<CopiedFile[]>
 }
 
 function refused(from: string, why: string): RemoraError {
-  return new RemoraError({ code: "skills.refused", place: from, message: `this skill is not added: ${why}` });
+  return new RemoraError({ code: "skills.refused", place: from, message: `this skill can't be added: ${why}` });
 }

@@ -1,5 +1,4 @@
-/** What somebody should know before a skill is added, as text for a terminal: nothing of it can hide or move what is shown. */
-
+/** Describes a skill before it is added, as text for a terminal. Nothing in the skill can hide or move this text. */
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill, SkillDiagnostic } from "../ports/skill.ts";
 import { describePermissions } from "../skill-runtime/parse/permissions.ts";
@@ -9,11 +8,11 @@ export interface SkillFacts {
   skill: Skill;
   files: CopiedFile[];
   diagnostics: SkillDiagnostic[];
-  /** What it would be in force in place of, in sentences. */
+  /** What it would replace, in sentences. */
   replaces: string[];
 }
 
-const mostShown = 40;
+const maxListed = 40;
 const codeEnding = /\.(?:[cm]?[jt]sx?|py|sh|bash|zsh|rb|pl|php|lua|exe|dll|so|dylib|node|wasm|jar|bat|cmd|ps1)$/i;
 
 export function describeFacts({ skill, files, diagnostics, replaces }: SkillFacts): string {
@@ -30,16 +29,16 @@ export function describeFacts({ skill, files, diagnostics, replaces }: SkillFact
       "Tools",
       tools.map(({ name, description }) => `${name}: ${description}`),
     ),
-    ...(providesTools ? ["  More tools turn up while it runs, and what its patterns say of those holds"] : []),
-    ...list("Blocks what fits", ofKind("danger")),
-    ...list("Asks about what fits", ofKind("confirm")),
+    ...(providesTools ? ["  Offers more tools while it runs, under the same patterns"] : []),
+    ...list("Blocks calls that match", ofKind("danger")),
+    ...list("Asks about calls that match", ofKind("confirm")),
     ...(plugin === null ? [] : [pluginLine(skill)]),
     ...list("Its plugin", plugin === null ? [] : describePermissions(skill.permissions)),
-    ...list("Files that are code", code),
+    ...list("Code files", code),
     ...(triggers.includes("*") && tools.length === 0 && !providesTools
-      ? ["! Its text is part of every message, in every conversation"]
-      : list("Brought up by", triggers)),
-    ...list("Needs the skills", requires),
+      ? ["! Its text is part of every prompt, in every conversation"]
+      : list("Triggers", triggers)),
+    ...list("Requires the skills", requires),
     ...replaces.map((sentence) => `! ${sentence}`),
     ...list(
       "Findings",
@@ -49,20 +48,20 @@ export function describeFacts({ skill, files, diagnostics, replaces }: SkillFact
   return `${lines.map(onOneLine).join("\n")}\n`;
 }
 
-/** What a person must have seen before the skill is added, a line each: `--yes` is no answer to it. */
+/** Facts that a person must see first, one line each. `--yes` can't confirm them. */
 export function mustBeSeen({ skill }: SkillFacts): string[] {
   const { name, plugin, permissions, providesTools, triggers, tools } = skill;
   const lines = [
     ...(plugin === null ? [] : describePermissions(permissions).map((line) => `its plugin ${line}`)),
     ...(plugin !== null && providesTools ? ["its plugin offers more tools while it runs"] : []),
-    ...(triggers.includes("*") && tools.length === 0 && !providesTools ? ["its text is part of every message"] : []),
+    ...(triggers.includes("*") && tools.length === 0 && !providesTools ? ["its text is part of every prompt"] : []),
   ];
   return lines.map((line) => `${name}: ${line}`);
 }
 
 function pluginLine({ permissions }: Skill): string {
-  const may = describePermissions(permissions).length === 0 ? ", and may only compute and keep data of its own" : ":";
-  return `! Has a plugin: its code runs inside a process of its own${may}`;
+  const may = describePermissions(permissions).length === 0 ? " and may only compute and keep its own data" : ":";
+  return `! Has a plugin: its code runs in its own process${may}`;
 }
 
 function onOneLine(line: string): string {
@@ -72,10 +71,10 @@ function onOneLine(line: string): string {
 
 function list(head: string, entries: string[]): string[] {
   if (entries.length === 0) return [];
-  const more = entries.length - mostShown;
+  const more = entries.length - maxListed;
   return [
     `  ${head}:`,
-    ...entries.slice(0, mostShown).map((entry) => `    ${entry}`),
+    ...entries.slice(0, maxListed).map((entry) => `    ${entry}`),
     ...(more > 0 ? [`    … and ${more} more`] : []),
   ];
 }

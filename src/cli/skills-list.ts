@@ -1,4 +1,4 @@
-/** `remora skills list`: the skills in force, a line each; with a conversation's id those that may be used there. */
+/** `remora skills list`: lists the loaded skills. `--conversation` shows which ones that conversation may use. */
 import { relative } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
@@ -14,11 +14,11 @@ interface ListedSkill {
   description: string;
   path: string;
   tools: string[];
-  /** More tools turn up while the agent runs. */
+  /** Offers more tools while the agent runs. */
   providesTools: boolean;
   danger: number;
   confirm: number;
-  /** Nobody may use it, or nobody in that conversation. */
+  /** Denied for everyone, or for the given conversation. */
   isDenied: boolean;
 }
 
@@ -33,7 +33,7 @@ export async function listSkillsCommand(
   const listed = skills.map((skill) => toListed(skill, !isAllowed(skill, options.conversation ?? "")));
   process.stdout.write(options.json ? `${JSON.stringify(listed, null, 1)}\n` : describe(listed));
   const files = new Set(diagnostics.map(({ path }) => path)).size;
-  if (files > 0) process.stderr.write(`${files} files with something wrong: npm run -s remora -- skills check\n`);
+  if (files > 0) process.stderr.write(`${files} files with problems. For details: npm run -s remora -- skills check\n`);
 }
 
 function toListed(skill: Skill, isDenied: boolean): ListedSkill {

@@ -1,4 +1,4 @@
-/** `remora skills new NAME`: a skill that works, with a plugin, patterns and their tests, to be changed into one's own. */
+/** `remora skills new NAME`: creates a working example skill with a plugin, patterns and tests, ready to be changed. */
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -8,13 +8,14 @@ import { loadSkills } from "../skill-runtime/library/load.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
+const maxNameCharacters = 48;
 export const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 export async function newSkillCommand(env: Environment, root: string, name: string): Promise<void> {
   const settings = settingsFor(env, root);
   const place = `skills new ${name}`;
-  if (!skillName.test(name) || name.length > 48) {
-    const message = "a skill's name is up to 48 of a-z 0-9, with single hyphens between, such as release-notes";
+  if (!skillName.test(name) || name.length > maxNameCharacters) {
+    const message = "a skill's name has up to 48 letters a-z, digits and single hyphens, such as release-notes";
     throw new RemoraError({ code: "skills.name", place, message });
   }
   const skills = join(settings.workspace, "skills");
@@ -22,7 +23,7 @@ export async function newSkillCommand(env: Environment, root: string, name: stri
   const { skills: known } = await loadSkills(skillRootsOf(settings));
   const other = byAnyName(known).get(name);
   if (other !== undefined || existsSync(folder)) {
-    const message = `there is one already: ${other?.path ?? folder}. Choose another name`;
+    const message = `it already exists: ${other?.path ?? folder}. Choose another name`;
     throw new RemoraError({ code: "skills.taken", place, message });
   }
   await mkdir(skills, { recursive: true });
@@ -39,11 +40,11 @@ export async function newSkillCommand(env: Environment, root: string, name: stri
   }
   const shown = relative(process.cwd(), folder);
   process.stdout.write(
-    `Made ${shown} with SKILL.md and plugin.mjs: a list of things to do, as an example.\nChange them, then: npm run -s remora -- skills check ${shown}\n`,
+    `Created ${shown} with SKILL.md and plugin.mjs. The example keeps a to-do list.\nEdit both, then run: npm run -s remora -- skills check ${shown}\n`,
   );
 }
 
-/** Tools are one namespace for all skills, so that their names begin with the skill's. */
+/** All skills share one namespace for tools, so tool names begin with the skill's name. */
 function toolPrefix(name: string): string {
   return name.replaceAll("-", "_");
 }
@@ -52,10 +53,10 @@ function skillText(name: string): string {
   const tool = toolPrefix(name);
   return `---
 name: ${name}
-description: Keeps a list of things to do. Use it when somebody wants something noted as to be done, or asks what is left.
+description: Keeps a to-do list. Use it when somebody wants to add something to do, or asks what is left.
 version: 0.1.0
 
-# What the model may call. The code is in plugin.mjs beside this file.
+# Tools that the model can call. Their code is in plugin.mjs.
 tools:
   - name: ${tool}_add
     description: Adds one thing to the list.
@@ -67,22 +68,22 @@ tools:
       additionalProperties: false
   - name: ${tool}_list
     description: Shows the list.
-    # Changes nothing: may run beside other such calls, and again after a failure.
+    # Changes nothing, so it can run in parallel, and again after a failure.
     readOnly: true
     idempotent: true
   - name: ${tool}_clear
     description: Empties the list.
 
-# Patterns are regular expressions, tried on the tool's name, a blank, and the arguments as JSON. A match of danger_patterns
-# blocks the call, whoever asks; one of confirm_patterns asks a person first. They hold for the tools of all skills.
+# Patterns are regular expressions over the tool's name, a blank, and the arguments as JSON. danger_patterns block a call.
+# confirm_patterns ask a person first. Patterns apply to the tools of all skills.
 danger_patterns:
   - pattern: '^${tool}_add .*-----BEGIN [A-Z ]*PRIVATE KEY-----'
     reason: a private key has no place in a list
 confirm_patterns:
   - pattern: '^${tool}_clear '
-    reason: what was on the list is gone for good
+    reason: deletes the whole list
 
-# What the patterns are meant to do; \`remora skills check\` tries it.
+# What the patterns should do. \`remora skills check\` tests it.
 gate_tests:
   safe:
     - { tool: ${tool}_add, args: { text: water the plants } }
@@ -93,11 +94,11 @@ gate_tests:
     - { tool: ${tool}_add, args: { text: "-----BEGIN PRIVATE KEY-----" } }
 ---
 
-# What the model reads when it loads this skill
+# Instructions for the model
 
-- Add one thing a call, in the person's own words.
+- Add one thing per call, in the person's own words.
 - Show the list after a change.
-- Empty it only when somebody asks for that; it asks them again.
+- Empty it only when somebody asks for it. The person must confirm.
 `;
 }
 
@@ -108,7 +109,7 @@ import { appendFile, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 async function execute(tool, input, context) {
-  // A folder of the skill's own. context.workingFolder is the conversation's, context.config the skill's settings.
+  // The skill's own folder. context.workingFolder is the conversation's folder, context.config the skill's settings.
   const file = join(context.dataFolder, "list.txt");
   switch (tool) {
     case "${tool}_add":
@@ -120,7 +121,7 @@ async function execute(tool, input, context) {
       await rm(file, { force: true });
       return "The list is empty now.";
     default:
-      // An answer to the model; \`retryable: true\` would ask for another try. What is thrown is a failure too.
+      // The model reads the error. Add \`retryable: true\` to ask for another attempt. Thrown errors are failures too.
       return { success: false, output: "", error: \`There is no tool \${tool}.\` };
   }
 }
@@ -134,7 +135,7 @@ async function readList(file) {
   }
 }
 
-// \`init(home)\` runs once before the first call, \`destroy()\` once at the end; both may be left out.
+// Optional: \`init(home)\` runs once before the first call, \`destroy()\` once at the end.
 export default { execute };
 `;
 }

@@ -1,6 +1,6 @@
 /**
- * Where skills are added from: a folder on this machine, or a git repository that is cloned into a temporary folder. Of git
- * only what is needed is in use: one commit, over https, ssh or a file address, without hooks, submodules or questions.
+ * Opens the source of skills: a folder on this machine, or a git repository that is cloned into a temporary folder. The clone
+ * has one commit, uses https, ssh or a file address, and runs without hooks, submodules or prompts.
  */
 import { existsSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,13 +13,13 @@ import { RemoraError } from "../lib/errors.ts";
 export interface SkillSource {
   /** Folders that may hold skills. */
   roots: string[];
-  /** For people; without the password that an address may have. */
+  /** For people, without a password. */
   shown: string;
   remove(): Promise<void>;
 }
 
-const cloneMs = 300_000;
-/** Where repositories keep skills besides their visible folders. */
+const cloneTimeoutMs = 300_000;
+/** Hidden folders where repositories keep skills. */
 const hiddenRoots = [join(".agents", "skills"), join(".claude", "skills")];
 
 export async function openSource(written: string): Promise<SkillSource> {
@@ -45,7 +45,7 @@ function rootsIn(folder: string): string[] {
   return [folder, ...hiddenRoots.map((root) => join(folder, root)).filter((root) => existsSync(root))];
 }
 
-/** Undefined for what is a path. */
+/** Undefined: a path. */
 function gitAddress(written: string): string | undefined {
   if (/^(?:https|ssh|file):\/\//i.test(written)) return written;
   const isOther = /^[a-z][a-z0-9+.-]*:(?:\/\/|:)/i.test(written);
@@ -53,14 +53,14 @@ function gitAddress(written: string): string | undefined {
     throw new RemoraError({
       code: "skills.source",
       place: withoutPassword(written),
-      message: "this kind of address is not used: give one of https, ssh or file, or a folder",
+      message: "this kind of address is not supported: use https, ssh or file, or a folder",
     });
   }
-  // `git@host:path`, as services show it; a path with a colon in its first part is written `./a:b`.
+  // `git@host:path`, as services show it. Write a path with a colon in its first part as `./a:b`.
   return /^[\w.-]+@[\w.-]+:[^\s]+$/.test(written) && !existsSync(written) ? written : undefined;
 }
 
-/** Of a repository on this machine that has no files to look at, only what git keeps of them. */
+/** The address of a bare repository on this machine. */
 function bareAddress(written: string): string | undefined {
   const folder = resolve(written);
   const isBare = ["HEAD", "objects", "refs"].every((part) => existsSync(join(folder, part)));
@@ -86,7 +86,7 @@ async function cloneInto(address: string, folder: string, written: string): Prom
   const options = ["--depth", "1", "--single-branch", "--no-tags", "--no-recurse-submodules", "--template=", "--quiet"];
   const { failed, timedOut, stderr } = await execa("git", [...settings, "clone", ...options, "--", address, folder], {
     reject: false,
-    timeout: cloneMs,
+    timeout: cloneTimeoutMs,
     stdin: "ignore",
     killDescendants: true,
     env: {
@@ -97,7 +97,7 @@ async function cloneInto(address: string, folder: string, written: string): Prom
   });
   if (!failed) return;
   const why = timedOut
-    ? `it took longer than ${cloneMs / 60_000} minutes`
+    ? `it took longer than ${cloneTimeoutMs / 60_000} minutes`
     : withoutPassword(stderr.trim() || "git failed");
   throw new RemoraError({
     code: "skills.clone",

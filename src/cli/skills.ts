@@ -1,5 +1,4 @@
-/** `remora skills check`: every SKILL.md, what is wrong with it, its gate_tests against the real gate, and hints on its
- * patterns. */
+/** `remora skills check`: reports problems in every SKILL.md, runs its gate_tests on the real gate, and lints its patterns. */
 import { relative, resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { createGate } from "../gate/gate.ts";
@@ -33,7 +32,7 @@ export async function checkSkillsCommand(
   }
 }
 
-/** Patterns that are valid and probably not what was meant; no fault of the file, so no diagnostic. */
+/** Valid patterns that are probably a mistake. These are hints, not diagnostics. */
 function hintsFor(set: SkillSet, rules: GateRules): { path: string; line: number; message: string }[] {
   const tools = set.skills.flatMap((skill) => skill.tools.map((tool) => tool.name));
   const known = new Set(set.diagnostics.map(({ path, line }) => `${path}:${line}`));
@@ -41,7 +40,7 @@ function hintsFor(set: SkillSet, rules: GateRules): { path: string; line: number
   return hints.filter(({ path, line }) => !known.has(`${path}:${line}`));
 }
 
-/** gate_tests that do not get what they want, in the company of all the other skills that were given. */
+/** Runs a gate test with the patterns of all given skills. */
 function failedTest(
   gate: Gate,
   path: string,
@@ -56,7 +55,7 @@ function failedTest(
       line: wanted.line,
       severity: "error",
       code: "skill.gate-test-failed",
-      message: `${wanted.tool} ${verdict.argsJson} should be ${wanted.want} and is ${verdict.class}${because === "" ? "" : `: ${because}`}`,
+      message: `${wanted.tool} ${verdict.argsJson} should be ${wanted.want}, but is ${verdict.class}${because === "" ? "" : `: ${because}`}`,
     },
   ];
 }

@@ -1,4 +1,4 @@
-/** `remora start`: starts the agent, says where it is and what is on, and stops it on SIGINT and SIGTERM. */
+/** `remora start`: starts the agent, prints its address and state, and stops it on SIGINT and SIGTERM. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type App, type AppReport, createApp } from "../app/app.ts";
@@ -26,14 +26,14 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
   try {
     await app.start();
   } catch (thrown) {
-    // A refused token or a taken port: what is open already must not keep the process.
+    // After a refused token or a port in use, open connections must not keep the process alive.
     await app.close().catch((again: unknown) => log.error({ error: messageOf(again) }, "stopping failed"));
     throw thrown;
   }
   process.stdout.write(describe(app.report(), token, settings, role));
 }
 
-/** Of the module that a test names; nothing else ever sets it. */
+/** Loads the module that a test names. Nothing else sets this variable. */
 async function portWrappers(path: string | undefined): Promise<PortWrappers> {
   if (path === undefined) return {};
   const module = (await import(pathToFileURL(path).href)) as { wrappers: PortWrappers };
@@ -55,21 +55,21 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
         : []),
     `  Models    ${inUse.join(", ")}`,
     ...others.map((provider) => `            ${provider.name} is off: ${provider.hint}`),
-    ...(platforms.length === 0 ? [`  Platforms ${offText}`] : []),
+    ...(platforms.length === 0 ? [`  Platforms ${pageOnlyText}`] : []),
     ...platforms.map((platform) => `  Platform  ${platform.name}: ${platform.detail}`),
     ...(role === "all" ? [] : [`  Role      ${role}`]),
     `  Skills    ${report.skills.loaded}${report.skills.withProblems === 0 ? "" : `, ${report.skills.withProblems} files with problems: npm run -s remora -- skills check`}`,
-    `  Sandbox   ${report.sandbox.holds ? report.sandbox.detail : `does not hold: ${report.sandbox.detail}`}`,
+    `  Sandbox   ${report.sandbox.holds ? report.sandbox.detail : `does not work: ${report.sandbox.detail}`}`,
     `  Brain     ${settings.workspace}`,
     "",
   ];
   return `${lines.join("\n")}\n`;
 }
 
-const offText =
-  "the page alone. DISCORD_TOKEN, or SLACK_BOT_TOKEN and SLACK_APP_TOKEN, turn on more (docs/discord.md, docs/slack.md)";
+const pageOnlyText =
+  "only the page. To add Discord or Slack, set DISCORD_TOKEN, or SLACK_BOT_TOKEN and SLACK_APP_TOKEN (docs/discord.md, docs/slack.md)";
 
-/** Also while it is still starting, when there is no app to close yet. */
+/** Works during the start too, when there is no app to close yet. */
 function stopOnSignals(starting: AbortController, log: Log): { use(app: App): void } {
   let isStopping = false;
   let app: App | undefined;

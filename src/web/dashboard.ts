@@ -1,6 +1,6 @@
 /**
- * The dashboard: one look at what the agent does, waits for and has found wrong. The page asks for a snapshot every few
- * seconds. The only thing it changes is an approval: whoever has the page's token answers as the operator.
+ * The dashboard shows turns, approvals, problems and health. The page fetches a snapshot every few seconds. It can change
+ * approvals only: whoever has the page's token answers as the operator.
  */
 import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
@@ -11,20 +11,20 @@ import type { OperatorDecision } from "../ports/approval.ts";
 import { maxShownFiles, type ShownChanges } from "../ports/card.ts";
 import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 
-/** `warning`: it works, and somebody should look. `off`: not set up, which may be meant. */
+/** `warning`: works, but needs attention. `off`: not set up. */
 export type StatusState = "ok" | "warning" | "error" | "off";
 
 export interface StatusLine {
   /** `platform discord`, `model anthropic`, `sandbox`, … */
   name: string;
   state: StatusState;
-  /** One line a person can act on. */
+  /** One line that people can act on. */
   detail: string;
 }
 
 export interface DashboardData {
   version: string;
-  /** Milliseconds since the epoch, as all times here. */
+  /** Milliseconds since the epoch, like all times here. */
   startedAt: number;
   status: StatusLine[];
   /** Newest first. */
@@ -38,23 +38,23 @@ export interface DashboardData {
     startedAt: number;
     endedAt: number | null;
   }[];
-  /** Open ones, oldest first. All texts are plain, escaped so that nothing hides in them. */
+  /** Open approvals, oldest first. All texts are plain and escaped. */
   approvals: {
     id: string;
     conversationId: string;
     tool: string;
-    /** The whole call, many lines. */
+    /** The whole call, in several lines. */
     call: string;
-    /** Why it asks, a line each. */
+    /** One line per reason. */
     reasons: string[];
     warning: string | null;
-    /** What else to know, a line each: hosts that the call reaches, files it takes along. */
+    /** Further facts for the decision, one line each. */
     facts: string[];
-    /** About changes to a folder: shown instead of `call` and `reasons`. */
+    /** For changes to a folder: shown instead of `call` and `reasons`. */
     changes: ShownChanges | null;
-    /** What may be chosen in the chat; of these approve, deny, part and diff here as well. */
+    /** The choices in the chat. The dashboard offers approve, deny, part and diff. */
     choices: AnswerChoice[];
-    /** Identical calls that are answered together. */
+    /** Number of identical calls, answered together. */
     times: number;
     progress: string | null;
     requester: string;
@@ -70,10 +70,9 @@ export interface DashboardData {
   }[];
 }
 
-/** Bytes. */
-const longestAnswer = 16_384;
+const maxAnswerBytes = 16_384;
 const wrongAnswer =
-  "That is no answer: it takes cardOrApprovalId, choice (approve, deny or part), with deny a reason, and with part the parts.";
+  "This is not a valid answer: it needs cardOrApprovalId and choice (approve, deny or part), optionally a reason, and with part the parts.";
 const decisionSchema = z
   .strictObject({
     cardOrApprovalId: z.string().min(1).max(200),
@@ -86,18 +85,18 @@ const decisionSchema = z
 export interface DashboardOptions {
   snapshot(): Promise<DashboardData>;
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
-  /** The whole diff of a card about changes; undefined: there is none. */
+  /** The whole diff of a card; undefined: none. */
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
 }
 
-/** `app` must check token, origin and host before anything mounted on it is reached. */
+/** `app` must check token, origin and host first. */
 export function mountDashboard(app: Hono, { snapshot, decide, diffOf }: DashboardOptions): void {
   const root = fileURLToPath(new URL("dashboard/", import.meta.url));
   const onFound = (_path: string, context: Context) => context.header("Cache-Control", "no-cache");
   app.get("/dashboard", serveStatic({ root, path: "index.html", onFound }));
   app.get("/dashboard/data", async (context) => context.json(await snapshot(), 200, { "cache-control": "no-store" }));
   const limit = bodyLimit({
-    maxSize: longestAnswer,
+    maxSize: maxAnswerBytes,
     onError: (context) => context.json({ accepted: false, text: wrongAnswer }, 413),
   });
   app.post("/dashboard/answers", limit, async (context) => {
@@ -114,7 +113,7 @@ export function mountDashboard(app: Hono, { snapshot, decide, diffOf }: Dashboar
   });
   app.get("/dashboard/diffs/:id", async (context) => {
     const diff = await diffOf(context.req.param("id"));
-    if (diff === undefined) return context.json({ error: "There is no diff of this card any more." }, 404);
+    if (diff === undefined) return context.json({ error: "The diff of this card is gone." }, 404);
     return context.json({ diff }, 200, { "cache-control": "no-store" });
   });
   const rewriteRequestPath = (path: string) => path.slice("/dashboard".length);

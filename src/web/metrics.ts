@@ -1,13 +1,13 @@
 /**
- * Numbers for Prometheus, counted from the event bus: nothing else in the code has to know that it is measured.
+ * Metrics for Prometheus, counted from the event bus, so that no other code needs to know about them.
  *
- * Labels are bounded sets (outcomes, model and tool names of this installation); no person, conversation or text is in them.
+ * Labels are bounded sets, such as outcomes, model names and tool names. They never hold a person, conversation or text.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Events, RemoraEvent } from "../ports/events.ts";
 
 export interface Metrics {
-  /** Of what `text` resolves to. */
+  /** The content type of `text`. */
   contentType: string;
   text(): Promise<string>;
   /** Stops counting. */
@@ -36,26 +36,26 @@ function createCounts(registry: Registry) {
     turns: counter("turns_total", "Turns ended, by outcome.", ["outcome"]),
     turnSeconds: seconds(
       "turn_seconds",
-      "Time of a turn, waiting for people included.",
+      "Duration of a turn, including waiting for people.",
       [],
       [0.1, 0.5, 2, 10, 60, 600],
     ),
     firstToken: seconds("model_first_token_seconds", "Time to the first token.", ["model"], [0.1, 0.3, 1, 3, 10, 30]),
-    modelErrors: counter("model_errors_total", "Model calls that failed for good.", ["code"]),
-    fallbacks: counter("model_fallbacks_total", "Moves to the next provider.", ["from", "to"]),
-    tokens: counter("model_tokens_total", "Tokens as the provider counted them.", ["model", "kind"]),
+    modelErrors: counter("model_errors_total", "Model calls that failed.", ["code"]),
+    fallbacks: counter("model_fallbacks_total", "Fallbacks to the next provider.", ["from", "to"]),
+    tokens: counter("model_tokens_total", "Tokens counted by the provider.", ["model", "kind"]),
     tools: counter("tool_calls_total", "Tool calls that ran, by status.", ["tool", "status"]),
     toolSeconds: seconds(
       "tool_seconds",
-      "Time of a tool call, retries included.",
+      "Duration of a tool call, including retries.",
       ["tool"],
       [0.05, 0.3, 1, 5, 30, 120],
     ),
-    retries: counter("tool_retries_total", "Tool calls tried again.", ["tool"]),
-    decisions: counter("safety_decisions_total", "What the gate and people decided.", ["decision"]),
+    retries: counter("tool_retries_total", "Retries of tool calls.", ["tool"]),
+    decisions: counter("safety_decisions_total", "Decisions of the gate and of people.", ["decision"]),
     waitSeconds: seconds(
       "safety_wait_seconds",
-      "Time from asking for an approval to its end.",
+      "Time from an approval request to its decision.",
       ["decision"],
       [1, 10, 60, 600, 3_600],
     ),
@@ -65,7 +65,7 @@ function createCounts(registry: Registry) {
       labelNames: ["platform"],
       registers,
     }),
-    stalls: counter("queue_stalls_total", "Jobs whose worker went away."),
+    stalls: counter("queue_stalls_total", "Jobs whose worker disappeared."),
   };
 }
 

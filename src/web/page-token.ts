@@ -1,10 +1,10 @@
-/** The page's token: made once, kept in a file that only its owner may read. */
+/** The page's token, created once and kept in a file that only its owner can read. */
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 
-/** 192 random bits, base64url. A file that holds something else is replaced. */
+/** 192 random bits, base64url. Replaces a file with other content. */
 export async function readToken(file: string): Promise<string> {
   try {
     const kept = (await readFile(file, "utf8")).trim();
@@ -26,7 +26,7 @@ function tokenError(file: string, thrown: unknown): RemoraError {
   return new RemoraError({
     code: "token.file",
     place: file,
-    message: `the page's token can't be kept here: ${messageOf(thrown)}. Make the folder writable, or set REMORA_DATA to another one`,
+    message: `can't save the page's token: ${messageOf(thrown)}. Make the folder writable, or set REMORA_DATA to another folder`,
     cause: thrown,
   });
 }

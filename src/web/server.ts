@@ -1,11 +1,9 @@
 /**
- * The one web server of the process: health, metrics, and whatever is mounted on `app` (the local page, the dashboard).
+ * The process's only web server: health, metrics, and what is mounted on `app` (the local page, the dashboard).
  *
- *   createWebServer   an app behind the security headers and the guard, with the paths that a supervisor asks
- *   start             listens, and says the port it got
- *   close             lets requests under way end, then cuts what stays open (event streams)
- *
- * It is bound to this machine alone; who may use it is guard.ts.
+ *   createWebServer   builds the app with security headers, guard (guard.ts), health and metrics
+ *   start             listens, and returns the port
+ *   close             lets running requests finish, then closes open connections such as event streams
  */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
@@ -18,11 +16,10 @@ import type { Metrics } from "./metrics.ts";
 
 export interface WebServerOptions {
   host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number;
-  /** What the printed link, the cookie and the bearer header must carry. */
   token: string;
-  /** `isReady` false is answered 503 on `/readyz`, with the detail. */
+  /** `/readyz` answers 503 with the detail while `isReady` is false. */
   readiness(): { isReady: boolean; detail: string };
   metrics: Metrics;
   log: Log;
@@ -30,16 +27,16 @@ export interface WebServerOptions {
 
 export interface WebServer {
   app: Hono;
-  /** Rejects with code `web.port-in-use` when another process listens there. */
+  /** Rejects with code `web.port-in-use` when another process uses the port. */
   start(): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }
 
-/** For supervisors. */
+/** Supervisors need no token. */
 const openPaths = ["/healthz", "/readyz", "/metrics"];
-/** What comes from elsewhere with a signature of its own, which is checked there. */
+/** The handlers of these paths check signatures. */
 const signedPaths = ["/slack/events"];
-/** How long requests under way may take when the server closes. */
+/** Time for running requests when the server closes. */
 const closeGraceMs = 500;
 
 export function createWebServer(options: WebServerOptions): WebServer {
@@ -59,10 +56,10 @@ export function createWebServer(options: WebServerOptions): WebServer {
   );
   app.notFound((context) => context.text("There is nothing at this address.\n", 404));
   app.onError((thrown, context) => {
-    // A refusal with a status of its own, such as a body over its limit.
+    // A refusal with its own status, such as a body over its limit.
     if (thrown instanceof HTTPException) return thrown.getResponse();
     log.error({ path: context.req.path, error: messageOf(thrown), stack: thrown.stack ?? "" }, "a web request failed");
-    return context.json({ error: "Something went wrong inside Remora; its log has the details." }, 500);
+    return context.json({ error: "Something went wrong inside Remora. The log has the details." }, 500);
   });
 
   const server = createServer(getRequestListener(app.fetch));
@@ -86,7 +83,7 @@ export function createWebServer(options: WebServerOptions): WebServer {
 
 function listen(server: Server, { host, port }: WebServerOptions): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once("error", (thrown) => reject(refusalOf(thrown, host, port)));
+    server.once("error", (thrown) => reject(listenError(thrown, host, port)));
     server.listen(port, host, () => {
       const address = server.address();
       resolve(typeof address === "object" && address !== null ? address.port : port);
@@ -94,20 +91,20 @@ function listen(server: Server, { host, port }: WebServerOptions): Promise<numbe
   });
 }
 
-function refusalOf(thrown: Error, host: string, port: number): RemoraError {
+function listenError(thrown: Error, host: string, port: number): RemoraError {
   const place = `web ${host}:${port}`;
   if (codeOf(thrown) !== "EADDRINUSE") {
     return new RemoraError({
       code: "web.cannot-listen",
       place,
-      message: `the web server can't listen there (${messageOf(thrown)}); set REMORA_PORT to another port above 1023`,
+      message: `the web server can't listen on this address (${messageOf(thrown)}); set REMORA_PORT to another port above 1023`,
       cause: thrown,
     });
   }
   return new RemoraError({
     code: "web.port-in-use",
     place,
-    message: `port ${port} is taken by another process; stop that one, or start with another port: REMORA_PORT=${port + 1}`,
+    message: `port ${port} is taken by another process; stop it, or use another port: REMORA_PORT=${port + 1}`,
     cause: thrown,
   });
 }

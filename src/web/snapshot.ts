@@ -1,4 +1,4 @@
-/** What the dashboard shows, gathered from where it is kept; nothing is counted twice or remembered here. */
+/** Gathers the dashboard's data from its sources. Stores nothing. */
 import { dirname } from "node:path";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -18,14 +18,14 @@ export interface SnapshotOptions {
   status(): StatusLine[];
 }
 
-const newestTurns = 50;
-const headlineCharacters = 80;
+const maxTurns = 50;
+const maxHeadlineCharacters = 80;
 
 export function createSnapshot(options: SnapshotOptions): () => Promise<DashboardData> {
   const startedAt = Date.now();
   return async () => {
     const [turns, cards] = await Promise.all([
-      options.ledger.list("turn", { order: "newest", limit: newestTurns }),
+      options.ledger.list("turn", { order: "newest", limit: maxTurns }),
       options.approvals.listOpen(),
     ]);
     return {
@@ -36,7 +36,7 @@ export function createSnapshot(options: SnapshotOptions): () => Promise<Dashboar
         id: body.id,
         conversationId: body.conversationId,
         who: requesterOf(body).name,
-        headline: body.messages.at(-1)?.text.trim().slice(0, headlineCharacters) ?? "",
+        headline: body.messages.at(-1)?.text.trim().slice(0, maxHeadlineCharacters) ?? "",
         state,
         steps: body.steps.length,
         startedAt: body.startedAt,
@@ -63,13 +63,13 @@ export function createSnapshot(options: SnapshotOptions): () => Promise<Dashboar
           })),
       ),
       jobs: options.queue.counts(),
-      skills: skillsOf(options.skills()),
+      skills: skillRows(options.skills()),
     };
   };
 }
 
-/** Skills in force with what is wrong with them; then files that did not become one. */
-function skillsOf({ skills, diagnostics }: SkillSet): DashboardData["skills"] {
+/** Loaded skills with their problems, then files that could not be loaded. */
+function skillRows({ skills, diagnostics }: SkillSet): DashboardData["skills"] {
   const about = (path: string) =>
     diagnostics
       .filter((diagnostic) => diagnostic.path === path)
@@ -88,7 +88,7 @@ function skillsOf({ skills, diagnostics }: SkillSet): DashboardData["skills"] {
   ];
 }
 
-/** What there is to know about the parts that may be off or in trouble, a line each. */
+/** One line for each part that can be off or have a problem. */
 export function statusLines(
   platforms: readonly Platform[],
   models: readonly { model: string; isReady: boolean; hint: string }[],

@@ -1,9 +1,9 @@
-/** While the process waits for something before it can start: alive, and not ready, for whoever supervises it. */
+/** Serves health while the process waits to start: supervisors see it alive, but not ready. */
 import { createEvents } from "../lib/event-bus.ts";
 import { createMetrics } from "./metrics.ts";
 import { createWebServer, type WebServerOptions } from "./server.ts";
 
-/** Resolves when it listens, to what ends it. */
+/** Resolves to the function that closes the server, once it listens. */
 export async function serveWhileWaiting(
   options: Pick<WebServerOptions, "host" | "port" | "token" | "log">,
   detail: () => string,

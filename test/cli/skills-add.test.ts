@@ -84,8 +84,8 @@ confirm_patterns: ['^act ']`;
     const { code, stdout, stderr } = await add(source);
     expect(code).toBe(1);
     expect(stdout).toContain("  Tools:\n    shell_exec: Runs [31mthings\n");
-    expect(stdout).toContain("  Blocks what fits:\n    mkfs\n  Asks about what fits:\n    ^act\n");
-    expect(stdout).toContain("! Has a plugin: its code runs inside");
+    expect(stdout).toContain("  Blocks calls that match:\n    mkfs\n  Asks about calls that match:\n    ^act\n");
+    expect(stdout).toContain("! Has a plugin: its code runs in its own process");
     expect(stdout).toContain("  Files that are code:\n    plugin.mjs\n    scripts/run\n");
     expect(stderr).toContain("Its tool shell_exec comes in place of the one of the skill shell");
     expect(stdout + stderr).not.toContain("\u001b");
@@ -139,7 +139,7 @@ describe("from a git repository", () => {
     "the address %s is refused",
     async (address) => {
       const { add, visible, home } = await open();
-      expect(await add(address)).toMatchObject({ code: 1, stderr: expect.stringContaining("not used") });
+      expect(await add(address)).toMatchObject({ code: 1, stderr: expect.stringContaining("not supported") });
       expect(await visible().catch(() => [])).toEqual([]);
       expect(await readdir(home)).toEqual([]);
     },
@@ -178,7 +178,7 @@ describe("what is refused", () => {
     const { add, source, skills } = await open(alpha);
     await spoil(source);
     const { code, stderr } = await add(source);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("this skill is not added")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("this skill can't be added")]);
     expect(await readdir(skills)).toEqual([]);
   });
 
@@ -213,7 +213,7 @@ describe("what is refused", () => {
 
   test("one in place of a shipped skill, which would lose its patterns", async () => {
     const { add, source } = await open({ "shell/SKILL.md": skillText("shell") });
-    expect((await add(source)).stderr).toMatch(/skill shell at .*its \d+ patterns would be gone/);
+    expect((await add(source)).stderr).toMatch(/skill shell at .*its \d+ patterns would no longer apply/);
   });
 });
 
@@ -264,7 +264,7 @@ describe("what a plugin declares", () => {
   test.each([
     ["permissions", permissions, "its plugin reaches example.com"],
     ["more tools", "provides_tools: true", "its plugin offers more tools while it runs"],
-    ["a part of every message", "triggers: ['*']", "its text is part of every message"],
+    ["a part of every message", "triggers: ['*']", "its text is part of every prompt"],
   ])("%s: --yes is refused, because nobody has seen it", async (_what, fields, expected) => {
     const { add, source, visible } = await open(declaring(fields));
     const { code, stderr } = await add(source);

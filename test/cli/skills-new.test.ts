@@ -71,7 +71,7 @@ describe("skills new", () => {
 
   test("refuses a name that is taken, in the workspace or elsewhere, and says by what", async () => {
     const home = await temporaryFolder();
-    expect((await remora(home, "skills", "new", "shell")).stderr).toMatch(/one already: .*skills\/shell\/SKILL\.md/);
+    expect((await remora(home, "skills", "new", "shell")).stderr).toMatch(/already exists: .*skills\/shell\/SKILL\.md/);
     await remora(home, "skills", "new", "mine");
     expect(await remora(home, "skills", "new", "mine")).toMatchObject({ code: 1 });
   });
@@ -88,7 +88,7 @@ describe("skills list", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^mine 2\.0\.0 — What mine does\n {4}1 danger, 0 confirm · .*mine\/SKILL\.md$/m);
     expect(stdout).toMatch(/^mcp .*\n {4}more tools while running/m);
-    expect(stderr).toContain("1 files with something wrong");
+    expect(stderr).toContain("1 files with problems");
     const listed = JSON.parse((await remora(home, "skills", "list", "--json")).stdout);
     expect(listed.find(({ name }: { name: string }) => name === "shell")).toMatchObject({
       tools: ["shell_exec", "shell_jobs"],

@@ -122,7 +122,7 @@ describe("gate test", () => {
     const input = '{"tool":"shell_exec","args":{"command":"rm -rf /"}}\n';
     const { code, stdout, stderr } = await remora(["gate", "test", "--skills", "/nowhere", "--json"], input);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toBe("[/nowhere] there is no such folder of skills\n");
+    expect(stderr).toBe("[/nowhere] there is no such skills folder\n");
   });
 });
 

@@ -242,12 +242,12 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
       await tab.keyboard.press("Escape");
       await tab.getByRole("dialog").waitFor({ state: "detached" });
       await tab.locator("li.approval").nth(1).getByRole("button", { name: "Show diff" }).click();
-      await tab.getByText("There is no diff of this card any more.").waitFor();
+      await tab.getByText("The diff of this card is gone.").waitFor();
 
       await row.getByRole("checkbox", { name: "old" }).uncheck();
       await row.getByRole("checkbox", { name: "new.html" }).uncheck();
       await row.getByRole("button", { name: "Keep 0 of 2" }).click();
-      await tab.getByText("To keep none of them, use “Discard”.").waitFor();
+      await tab.getByText("To keep none, use “Discard”.").waitFor();
       expect(decisions).toEqual([]);
       await row.getByRole("checkbox", { name: "new.html" }).check();
       await row.getByRole("button", { name: "Keep 1 of 2" }).click();

@@ -65,7 +65,7 @@ describe("who gets in", () => {
     expect(bearer.status).not.toBe(200);
     const cookie = await fetch(`${url}/secret`, { headers: { cookie: `remora_${port}=${wrong}` } });
     expect(cookie.status).toBe(403);
-    expect(await cookie.text()).toContain("not the right one");
+    expect(await cookie.text()).toContain("This token is wrong");
   });
 
   test("the printed link sets a cookie that scripts and other sites can't use, and takes the token out of the address", async () => {

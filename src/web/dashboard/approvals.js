@@ -1,19 +1,20 @@
 /**
- * Open approvals: the whole call and why it asks, or the changes to a folder, and the answer of whoever sits at this page, which is the operator's.
+ * Open approvals: the whole call with its reasons, or the changes to a folder, and buttons. Whoever uses this page answers as
+ * the operator.
  *
- * A row is kept as long as its approval is open and unchanged, so that a reason half written, the focus and the scroll
- * position survive every refresh. What came of an answer is said in words above the list, and read out.
+ * A row stays while its approval is open and unchanged, so that a half-written reason, the focus and the scroll position
+ * survive a refresh. The result of an answer appears above the list, and screen readers announce it.
  */
 import { createChangesView } from "./changes.js";
 import { showDiff } from "./diff.js";
 import { duration, element } from "./elements.js";
 
-/** `onAnswered` is called after every answer, so that the list is looked at again. */
+/** `onAnswered` runs after every answer, to refresh the list. */
 export function createApprovalsView(root, onAnswered) {
   const [title, count, said, list, none] = ["title", "count", "said", "list", "none"].map((part) =>
     root.querySelector(`#approvals-${part}`),
   );
-  /** By approval id: the row, and what it was made of. */
+  /** By approval id: the row, and the data that it shows. */
   const rows = new Map();
 
   function say(text, isAccepted) {
@@ -24,17 +25,17 @@ export function createApprovalsView(root, onAnswered) {
   async function answer(approval, choice, more, controls) {
     for (const control of controls) control.disabled = true;
     const { accepted, text } = await send({ cardOrApprovalId: approval.id, choice, ...more });
-    say(`${nameOf(approval)}: ${text}`, accepted);
+    say(`${approvalTitle(approval)}: ${text}`, accepted);
     for (const control of controls) control.disabled = false;
     title.focus();
     onAnswered();
   }
 
-  function rowOf(approval) {
+  function buildRow(approval) {
     const labels = approval.changes?.labels ?? { approve: "Approve", deny: "Deny" };
     const expires = element("span");
     const reason = element("input", { type: "text", maxlength: "2000", autocomplete: "off" });
-    const about = `${nameOf(approval)}, asked by ${approval.requester}`;
+    const about = `${approvalTitle(approval)}, asked by ${approval.requester}`;
     const approve = element("button", { type: "button", class: "approve" });
     const deny = element(
       "button",
@@ -52,7 +53,7 @@ export function createApprovalsView(root, onAnswered) {
       ...(approval.choices.includes("diff") ? [diffButton(approval)] : []),
     );
 
-    /** With files left out it keeps the others, and says so. */
+    /** With some files unchecked, the button keeps only the others. */
     function nameApprove() {
       const kept = changes?.chosen();
       approve.textContent = kept === undefined ? labels.approve : `Keep ${kept.length} of ${changes.boxes.length}`;
@@ -63,7 +64,7 @@ export function createApprovalsView(root, onAnswered) {
     approve.addEventListener("click", () => {
       const parts = changes?.chosen();
       if (parts === undefined) answer(approval, "approve", {}, controls);
-      else if (parts.length === 0) say(`Choose at least one file. To keep none of them, use “${labels.deny}”.`, false);
+      else if (parts.length === 0) say(`Choose at least one file. To keep none, use “${labels.deny}”.`, false);
       else answer(approval, "part", { parts }, controls);
     });
     form.addEventListener("submit", (event) => {
@@ -71,7 +72,7 @@ export function createApprovalsView(root, onAnswered) {
       const text = reason.value.trim();
       answer(approval, "deny", text === "" ? {} : { reason: text }, controls);
     });
-    const head = headOf(approval, expires);
+    const head = rowHead(approval, expires);
     const row = element("li", { class: "approval" }, head, changes?.view ?? callView(approval));
     for (const fact of approval.facts) row.append(element("p", { class: "fact" }, fact));
     if (approval.warning !== null) row.append(element("p", { class: "warning" }, approval.warning));
@@ -104,7 +105,7 @@ export function createApprovalsView(root, onAnswered) {
         const text = JSON.stringify(approval);
         const known = rows.get(approval.id);
         if (known?.text !== text) {
-          const made = { ...rowOf(approval), text };
+          const made = { ...buildRow(approval), text };
           if (known === undefined) list.append(made.row);
           else known.row.replaceWith(made.row);
           rows.set(approval.id, made);
@@ -119,11 +120,11 @@ export function createApprovalsView(root, onAnswered) {
   };
 }
 
-function nameOf({ tool, changes }) {
+function approvalTitle({ tool, changes }) {
   return changes === null ? tool : changes.title;
 }
 
-function headOf({ requester, conversationId, approvers, times, tool, changes }, expires) {
+function rowHead({ requester, conversationId, approvers, times, tool, changes }, expires) {
   const identical = times > 1 ? ` · answers for ${times} identical calls` : "";
   return element(
     "p",
@@ -131,7 +132,7 @@ function headOf({ requester, conversationId, approvers, times, tool, changes }, 
     changes === null ? element("code", {}, tool) : "Changes",
     ` for ${requester} in `,
     element("code", {}, conversationId),
-    ` · may answer in the chat: ${approvers}${identical} · `,
+    ` · approvers in the chat: ${approvers}${identical} · `,
     expires,
   );
 }
@@ -152,6 +153,6 @@ async function send(decision) {
     const { accepted = false, text, error } = await response.json();
     return { accepted, text: text ?? error };
   } catch {
-    return { accepted: false, text: "Remora can't be reached, so nothing was answered. Is it still running?" };
+    return { accepted: false, text: "Can't reach Remora, so nothing was answered. Is it still running?" };
   }
 }

@@ -1,8 +1,8 @@
-/** What a turn did to its folder, in a row of the open approvals; each file can be left out where a part may be kept. */
+/** Changes to a folder in a row of open approvals. Files can be unchecked when a part may be kept. */
 import { diffView } from "./diff.js";
 import { element } from "./elements.js";
 
-/** `chosen()`: indexes of the files to keep, or undefined while that is all of them. `onChoice` is called when it changes. */
+/** `chosen()`: indexes of the files to keep; undefined: all. `onChoice` runs when it changes. */
 export function createChangesView({ changes, choices }, onChoice) {
   const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
   const boxes = choices.includes("part") ? files.map(() => box(onChoice)) : [];

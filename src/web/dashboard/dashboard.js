@@ -1,4 +1,4 @@
-/** Renders a snapshot every few seconds, and says when it is out of date. Every text is put in as text. */
+/** Renders a snapshot every few seconds, and says when it is out of date. Inserts every text as plain text. */
 import { createApprovalsView } from "./approvals.js";
 import { duration, element } from "./elements.js";
 
@@ -48,15 +48,15 @@ function views(data) {
       "",
       status.map((line) => [element("code", {}, line.name), state(line.state), line.detail]),
       {
-        columns: [["Part", true], ["State", true], ["What to know"]],
-        none: "Nothing reports.",
+        columns: [["Part", true], ["State", true], ["Details"]],
+        none: "No health information.",
         isWide: true,
       },
     ),
     section("Jobs", "", [[`${jobs.running}`, `${jobs.waiting}`]], { columns: [["Running"], ["Waiting"]], none: "" }),
     section(
       "Turns",
-      `the newest ${turns.length}`,
+      `newest ${turns.length}`,
       turns.map(({ id, who, headline, state: kind, steps, startedAt, endedAt }) => [
         element("code", {}, id),
         state(turnStates[kind] ?? "off", kind),
@@ -71,12 +71,12 @@ function views(data) {
           ["Turn", true],
           ["State", true],
           ["Who", true],
-          ["What"],
+          ["Message"],
           ["Steps", true],
-          ["Began", true],
-          ["Took", true],
+          ["Started", true],
+          ["Duration", true],
         ],
-        none: "No turn yet. Mention the agent in the chat.",
+        none: "No turns yet. Mention the agent in the chat.",
         isWide: true,
       },
     ),
@@ -85,8 +85,8 @@ function views(data) {
       `${skills.length}`,
       skills.map((skill) => [element("code", {}, skill.name), `${skill.tools}`, skillView(skill)]),
       {
-        columns: [["Skill", true], ["Tools", true], ["What it is for, and what is wrong with it"]],
-        none: "No skills.",
+        columns: [["Skill", true], ["Tools", true], ["Description and problems"]],
+        none: "No skills loaded.",
         isWide: true,
       },
     ),
@@ -97,7 +97,7 @@ let shown = "";
 let next;
 const approvals = createApprovalsView(document.getElementById("approvals"), () => refresh());
 
-/** Rebuilt only when something has changed, so that a selection or a scroll position stays. */
+/** Rebuilds only after a change, so that selection and scroll position stay. */
 function show(data) {
   approvals.show(data.approvals);
   const text = JSON.stringify(data);
@@ -118,7 +118,7 @@ async function refresh() {
     about.textContent = `version ${data.version}, running for ${duration(data.startedAt, Date.now())}`;
     show(data);
   } catch (thrown) {
-    about.textContent = `Out of date: ${thrown instanceof TypeError ? "Remora can't be reached. Is it still running?" : thrown.message}`;
+    about.textContent = `Out of date: ${thrown instanceof TypeError ? "Can't reach Remora. Is it still running?" : thrown.message}`;
   }
   clearTimeout(next);
   next = setTimeout(refresh, refreshMs);

@@ -1,4 +1,4 @@
-/** A diff with coloured lines: as a block of a row, and whole in a dialog. */
+/** Shows a diff with coloured lines, in a row or in a dialog. */
 import { diffLines } from "./diff-lines.js";
 import { element } from "./elements.js";
 
@@ -14,7 +14,7 @@ export function diffView(text, label) {
   return view;
 }
 
-/** Resolves to a sentence when there is nothing to show; else once the dialog is open. */
+/** Opens the dialog, or resolves to a sentence when there is no diff. */
 export async function showDiff({ id, changes }) {
   const got = await load(id);
   if (got.diff === undefined) return got.problem;
@@ -41,6 +41,6 @@ async function load(id) {
     const { diff, error } = await response.json();
     return { diff, problem: error };
   } catch {
-    return { problem: "Remora can't be reached. Is it still running?" };
+    return { problem: "Can't reach Remora. Is it still running?" };
   }
 }

@@ -1,4 +1,4 @@
-/** What the parts of the dashboard build with. Texts are put in as text, never as markup. */
+/** DOM helpers of the dashboard. Insert texts as text, never as markup. */
 
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
