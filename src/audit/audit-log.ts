@@ -1,13 +1,13 @@
 /**
- * The event log, which is the audit: every event of this process as a line of its chain, in `brain/corpus`.
+ * The audit log writes every event of this process as a line of its chain, in `brain/corpus`.
  *
- *   1. lines wait until the write before them has ended, and are then written together (one flush to disk for all)
- *   2. `record` resolves when its line is on disk; events of the bus are lines too, and nobody waits for those
- *   3. where the chain has come to is noted in the data folder, so that lines missing at its end are found
- *   4. the retention removes whole files, after a line that says which and where their chains stood
+ *   1. lines that arrive during a write are written together next, with one flush to disk
+ *   2. `record` resolves when its line is on disk; nobody waits for the lines of bus events
+ *   3. the data folder has the head of each chain, so that lines missing at its end are found
+ *   4. retention removes whole files, after a line that names them and the heads of their chains
  *
- * A write that fails rejects for all who wait for it, and leaves the chain as it was. Events that were lost with it are counted
- * in the next line that can be written. Secrets of the configuration are masked, nothing else.
+ * A failed write rejects for every waiting caller and leaves the chain unchanged. The next line that can be written counts the
+ * lost events. Only configured secrets are masked.
  */
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ export interface AuditLogOptions {
   events: Events;
   /** `brain/corpus` of the workspace. */
   folder: string;
-  /** Of the data folder: where each chain has come to. */
+  /** Folder of the chain heads, in the data folder. */
   headsFolder: string;
   retentionDays: number;
   mask: Mask;
@@ -37,7 +37,7 @@ export interface AuditLogOptions {
 }
 
 export interface AuditLog extends Audit {
-  /** Resolves when every event so far is in the file, or was given up. */
+  /** Resolves when every event so far is written or lost. */
   flush(): Promise<void>;
   /** Removes files older than the retention. */
   prune(): Promise<void>;
@@ -48,11 +48,11 @@ interface WaitingLine {
   at: number;
   event: string;
   fields: object;
-  /** Absent: nobody waits for it. */
+  /** Absent for bus events. */
   settle?: (error: RemoraError | undefined) => void;
 }
 
-/** Their lines are written by `record`, before the effect. */
+/** Events whose lines `record` writes before the effect. */
 const recordedEvents: ReadonlySet<string> = new Set(["tool.called"]);
 const dayMs = 86_400_000;
 
@@ -84,7 +84,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
       waiting = [];
       const error = await write(lines).then(
         () => undefined,
-        (thrown: unknown) => problemOf(thrown),
+        (thrown: unknown) => writeError(thrown),
       );
       lostEvents = error === undefined ? 0 : lostEvents + lines.filter(({ settle }) => settle === undefined).length;
       if (error !== undefined && !hasFailed)
@@ -96,7 +96,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
   }
 
   async function write(lines: WaitingLine[]): Promise<void> {
-    const target = await fileOf(dayOf(now()));
+    const target = await fileFor(dayOf(now()));
     const first = head.sequence === 0 ? [{ at: now(), event: startEvent, fields: await describeStart(folder) }] : [];
     const lost = lostEvents === 0 ? [] : [{ at: now(), event: "audit.lost", fields: { lines: lostEvents } }];
     let next = head;
@@ -112,11 +112,11 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
       lines.some(({ settle }) => settle !== undefined),
     );
     head = next;
-    await noteHead();
+    await saveHead();
   }
 
-  /** A file that was taken away is made anew: the chain goes on, and what is missing shows. */
-  async function fileOf(day: string): Promise<LineFile> {
+  /** Recreates a file that was removed. The chain continues, and `verify` finds the gap. */
+  async function fileFor(day: string): Promise<LineFile> {
     const name = fileName(day, chain);
     if (file?.name === name && (await file.isThere())) return file;
     await file?.close();
@@ -125,14 +125,14 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
     return file;
   }
 
-  /** Not flushed to disk: behind the file it may be, ahead of it never. */
-  async function noteHead(): Promise<void> {
+  /** Without a flush to disk: the head may lag behind the file, but is never ahead of it. */
+  async function saveHead(): Promise<void> {
     try {
       notes ??= await openHeadFile(options.headsFolder, chain);
-      // Never shorter than before: only the number grows.
+      // Never shorter than before, because only the number grows.
       await notes.write(`${JSON.stringify({ chain, ...head })}\n`, 0);
     } catch (thrown) {
-      log.warn({ error: messageOf(thrown) }, "the end of the audit's chain could not be noted");
+      log.warn({ error: messageOf(thrown) }, "could not save the head of the audit chain");
     }
   }
 
@@ -171,11 +171,11 @@ function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-function problemOf(thrown: unknown): RemoraError {
+function writeError(thrown: unknown): RemoraError {
   return new RemoraError({
     code: "audit.write",
     place: "audit log",
-    message: `can't be written (${messageOf(thrown)}), and nothing happens unrecorded. Check the disk and the permissions of brain/corpus`,
+    message: `can't be written (${messageOf(thrown)}), so the action was not taken. Check the disk and the permissions of brain/corpus`,
     cause: thrown,
   });
 }

@@ -1,6 +1,6 @@
 /**
- * What the first line of a chain says about those before it: where each of them ended, as far as this folder shows, and what
- * a crash left behind its last whole line. Chains that an earlier start has named at their end are not named again.
+ * The first line of a chain describes the earlier chains: where each ended, and what a crash left behind its last whole line.
+ * It leaves out ends that an earlier start has named.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -17,7 +17,7 @@ export interface EarlierChain extends ChainHead {
 
 export interface ChainStart {
   after: EarlierChain[];
-  /** Files from before there were chains. */
+  /** Files of older versions, without chains. */
   unchained?: { file: string; hash: string }[];
 }
 
@@ -30,9 +30,9 @@ export async function describeStart(folder: string): Promise<ChainStart> {
   const ends: EarlierChain[] = [];
   for (const [chain, ofChain] of chains) {
     if (chain === undefined) continue;
-    for (const { chain: earlier, sequence, torn } of await startOf(folder, ofChain))
+    for (const { chain: earlier, sequence, torn } of await readStart(folder, ofChain))
       named.add(`${earlier} ${sequence} ${torn}`);
-    const end = await endOf(folder, chain, ofChain);
+    const end = await readEnd(folder, chain, ofChain);
     if (end !== undefined) ends.push(end);
   }
   const unchained = await Promise.all(
@@ -44,20 +44,20 @@ export async function describeStart(folder: string): Promise<ChainStart> {
   };
 }
 
-async function startOf(folder: string, [first]: AuditFile[]): Promise<EarlierChain[]> {
+async function readStart(folder: string, [first]: AuditFile[]): Promise<EarlierChain[]> {
   const line = first === undefined ? undefined : await firstLine(folder, first);
   return line?.event === startEvent && Array.isArray(line.after) ? (line.after as EarlierChain[]) : [];
 }
 
-/** The newest file with a whole line; what is torn is in the newest file. */
-async function endOf(folder: string, chain: string, files: AuditFile[]): Promise<EarlierChain | undefined> {
+/** Reads the newest file with a whole line. A torn line is in the newest file. */
+async function readEnd(folder: string, chain: string, files: AuditFile[]): Promise<EarlierChain | undefined> {
   let torn: string | undefined;
   for (const { name } of files.toReversed()) {
     const end = await endOfFile(join(folder, name));
     torn ??= end.torn;
     if (end.last !== undefined) return { chain, ...end.last, ...(torn === undefined ? {} : { torn }) };
   }
-  // It was cut off in its very first line.
+  // Cut off in its first line.
   return torn === undefined ? undefined : { chain, sequence: 0, hash: "", torn };
 }
 

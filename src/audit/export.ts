@@ -1,8 +1,8 @@
-/** The audit's lines as they stand, for other systems: of each day in the order of their times, over all chains. */
+/** Exports the audit's lines for other systems: all chains together, sorted by time within each day. */
 import { join } from "node:path";
 import { linesOf, listAuditFiles } from "./files.ts";
 
-/** Lines without their ends, from `since` on, in milliseconds since the epoch. What can't be read as a line is left out. */
+/** Yields lines without line ends. `since`: milliseconds since the epoch. Skips invalid lines. */
 export async function* exportAudit(folder: string, since: number): AsyncGenerator<string> {
   const sinceDay = new Date(since).toISOString().slice(0, 10);
   const files = (await listAuditFiles(folder)).filter(({ day }) => day >= sinceDay);
@@ -11,14 +11,14 @@ export async function* exportAudit(folder: string, since: number): AsyncGenerato
     for (const { name } of ofDay)
       for await (const { bytes, isTorn } of linesOf(join(folder, name))) {
         const text = bytes.toString();
-        const at = isTorn ? Number.NaN : timeOf(text);
+        const at = isTorn ? Number.NaN : lineTime(text);
         if (at >= since) lines.push({ at, text });
       }
     for (const { text } of lines.sort((one, other) => one.at - other.at)) yield text;
   }
 }
 
-function timeOf(text: string): number {
+function lineTime(text: string): number {
   try {
     const { at } = JSON.parse(text) as { at?: unknown };
     return typeof at === "string" ? Date.parse(at) : Number.NaN;

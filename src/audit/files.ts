@@ -1,4 +1,4 @@
-/** The audit's files: `brain/corpus/<day>.<chain>.jsonl`, and `<day>.jsonl` of versions before there were chains. */
+/** The audit's files: `brain/corpus/<day>.<chain>.jsonl`, and `<day>.jsonl` of older versions without chains. */
 import { createReadStream } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,20 +9,20 @@ export interface AuditFile {
   name: string;
   /** `2026-11-22`, UTC. */
   day: string;
-  /** Undefined: from before there were chains. */
+  /** Undefined: a file of an older version. */
   chain: string | undefined;
 }
 
 const namePattern = /^(\d{4}-\d\d-\d\d)(?:\.([a-z0-9-]+))?\.jsonl$/;
 const lineEnd = 10;
-/** A last line is looked for in the last bytes of a file, and in more of them when it is longer. */
+/** First read when searching the last line; a longer line needs more. */
 const tailBytes = 64 * 1024;
 
 export function fileName(day: string, chain: string): string {
   return `${day}.${chain}.jsonl`;
 }
 
-/** Oldest day first. Other files are left out; a folder that is not there is empty. */
+/** Oldest day first. Skips other files. A missing folder is empty. */
 export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
   const names = await readdir(folder).catch((thrown: unknown) => {
     if (codeOf(thrown) === "ENOENT") return [];
@@ -34,7 +34,7 @@ export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
   });
 }
 
-/** Each line without its end. What stands behind the last end comes last, with `isTorn`. */
+/** Yields each line without its end. Bytes after the last line end come last, with `isTorn`. */
 export async function* linesOf(path: string): AsyncGenerator<{ bytes: Buffer; isTorn: boolean }> {
   let rest = Buffer.alloc(0);
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
@@ -52,11 +52,11 @@ export async function* linesOf(path: string): AsyncGenerator<{ bytes: Buffer; is
 export interface FileEnd {
   /** Absent: the file has no whole line. */
   last?: ChainHead;
-  /** SHA-256 of what stands behind the last whole line. */
+  /** SHA-256 of the bytes after the last whole line. */
   torn?: string;
 }
 
-/** Reads the end only. */
+/** Reads only the end of the file. */
 export async function endOfFile(path: string): Promise<FileEnd> {
   const handle = await open(path, "r");
   try {
@@ -81,7 +81,7 @@ export async function endOfFile(path: string): Promise<FileEnd> {
   }
 }
 
-/** The first line of a file; undefined when it has none that can be read. */
+/** The first line of a file; undefined: none, or invalid. */
 export async function firstLine(folder: string, { name }: AuditFile): Promise<AuditLine | undefined> {
   for await (const { bytes, isTorn } of linesOf(join(folder, name)))
     return isTorn ? undefined : parseLine(bytes.toString());

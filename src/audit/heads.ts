@@ -1,4 +1,4 @@
-/** Where each chain had come to when it was last written, in the data folder: lines missing at its end are found by it. */
+/** Chain heads in the data folder. They reveal lines that are missing at the end of a chain. */
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
@@ -12,13 +12,13 @@ function headFile(folder: string, chain: string): string {
   return join(folder, `${chain}.json`);
 }
 
-/** For its own process alone. */
+/** Only the chain's own process may write this file. */
 export async function openHeadFile(folder: string, chain: string): Promise<FileHandle> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return await open(headFile(folder, chain), "w", 0o600);
 }
 
-/** One that is being written, or was cut off, is left out. */
+/** Skips heads that are incomplete. */
 export async function readHeads(folder: string): Promise<EarlierChain[]> {
   const names = await readdir(folder).catch((thrown: unknown) => {
     if (codeOf(thrown) === "ENOENT") return [];
@@ -35,7 +35,7 @@ export async function readHeads(folder: string): Promise<EarlierChain[]> {
   });
 }
 
-/** Of chains but `own` that were last written before `oldest`, in milliseconds: the retention has removed them by then. */
+/** Removes heads last written before `oldest` (milliseconds), whose chains retention has removed. Keeps `own`. */
 export async function pruneHeads(folder: string, own: string, oldest: number): Promise<void> {
   for (const { chain } of await readHeads(folder)) {
     if (chain === own) continue;

@@ -1,27 +1,27 @@
-/** One file of the audit that lines are added to: all of a write or nothing of it. */
+/** Appends lines to one audit file. A write happens completely or not at all. */
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface LineFile {
   name: string;
-  /** `isLasting`: resolves when the bytes are on disk. After a rejection the file holds what it held before. */
+  /** With `isLasting`, resolves when the bytes are on disk. A rejection leaves the file unchanged. */
   append(text: string, isLasting: boolean): Promise<void>;
-  /** Whether it still stands where it was made. */
+  /** False when the file was moved or removed. */
   isThere(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Must not be used by anybody else. Made with its folder when it is not there. */
+/** Creates file and folder if needed. Only one process may use the file. */
 export async function openLineFile(folder: string, name: string): Promise<LineFile> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, name);
   const handle = await open(path, constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW, 0o600);
   const made = await handle.stat();
   await syncFolder(folder);
-  /** Up to here there are whole lines. */
+  /** End of the last whole line. */
   let end = made.size;
-  /** Of a write that failed, something may stand behind the end. */
+  /** A failed write may have left bytes behind `end`. */
   let hasRest = false;
 
   return {
@@ -63,7 +63,7 @@ async function writeAll(handle: FileHandle, bytes: Buffer, at: number): Promise<
   }
 }
 
-/** So that the file's name survives a power cut as well. */
+/** Makes the file's name survive a power cut. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

@@ -1,5 +1,5 @@
 /**
- * One line of the audit: JSON with its chain, its number in the chain, and the hash of the line before it.
+ * One line of the audit: JSON with its chain, its number in the chain, and the hash of the previous line.
  *
  *     {"chain":"mfz3k1-4f2a","sequence":2,"prev":"<SHA-256>","at":"2026-11-22T09:00:00.000Z","event":"tool.called",…}
  */
@@ -9,18 +9,18 @@ import type { Mask } from "../lib/redact.ts";
 /** `prev` of a chain's first line. */
 export const genesis = "0".repeat(64);
 
-/** Sorts by time: two processes never have the same. */
+/** Sorts by time. Unique over processes. */
 export function createChainId(at: number): string {
   return `${at.toString(36)}-${randomBytes(4).toString("hex")}`;
 }
 
-/** ISO 8601; undefined for an id that was not made so. */
+/** ISO 8601; undefined for another kind of id. */
 export function chainStartedAt(chain: string): string | undefined {
   const [, time] = /^([0-9a-z]{8})-[0-9a-f]{8}$/.exec(chain) ?? [];
   return time === undefined ? undefined : new Date(Number.parseInt(time, 36)).toISOString();
 }
 
-/** Where a chain has come to. */
+/** The last line of a chain. */
 export interface ChainHead {
   sequence: number;
   /** SHA-256 of the line's bytes without its end, as hex. */
@@ -40,13 +40,13 @@ export interface AuditLine extends LineHead {
   [field: string]: unknown;
 }
 
-/** Configured secrets are masked in every value, before JSON escapes it. */
+/** Masks configured secrets in every value, before JSON escapes it. */
 export function formatLine(head: LineHead, fields: object, mask: Mask): string {
   const masked = (_key: string, value: unknown) => (typeof value === "string" ? mask(value) : value);
   return JSON.stringify(Object.assign({ ...head }, fields, head), masked);
 }
 
-/** Undefined when it is no line of a chain. */
+/** Undefined: not a line of a chain. */
 export function parseLine(text: string): AuditLine | undefined {
   try {
     const value = JSON.parse(text) as Partial<AuditLine> | null;

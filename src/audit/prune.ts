@@ -1,4 +1,4 @@
-/** What the retention removes, and the line that says so: with it `verify` accepts that exactly these lines are missing. */
+/** Finds the files that retention removes, and describes them in a line, so that `verify` accepts exactly their absence. */
 import { join } from "node:path";
 import { hashOfFile } from "./chain-start.ts";
 import { type AuditFile, endOfFile, firstLine, listAuditFiles } from "./files.ts";
@@ -7,17 +7,17 @@ import { type ChainHead, chainStartedAt } from "./line.ts";
 export const pruneEvent = "audit.pruned";
 const dayMs = 86_400_000;
 
-/** The chain is gone up to this line. `hash` alone: a file from before there were chains. */
+/** The chain is removed up to this line. `hash` alone: a file of an older version. */
 export type PrunedFile = ({ file: string; chain: string } & ChainHead) | { file: string; hash: string };
 
-/** Of days before `oldest`, by their names and by what they hold: a file must not grow old by being renamed. */
+/** Files of days before `oldest`, by name and by content, so that renaming can't make a file expire. */
 export async function expiredFiles(folder: string, oldest: string): Promise<AuditFile[]> {
   const named = (await listAuditFiles(folder)).filter(({ day }) => day < oldest);
   const firstLines = await Promise.all(named.map((file) => firstLine(folder, file)));
   return named.filter((_file, index) => (firstLines[index]?.at ?? "").slice(0, 10) < oldest);
 }
 
-/** Whether a retention of at least a day can have removed the file at that time, ISO 8601. */
+/** True when a retention of at least one day can have removed the file at that time (ISO 8601). */
 export function isPlausible(pruned: PrunedFile, at: string): boolean {
   const day = pruned.file.slice(0, 10);
   const startedAt = "chain" in pruned ? chainStartedAt(pruned.chain) : undefined;
@@ -25,7 +25,7 @@ export function isPlausible(pruned: PrunedFile, at: string): boolean {
   return day < at.slice(0, 10) && !isFromBeforeItsStart;
 }
 
-/** By more than a clock that was set, or a line that waited over midnight, explains. */
+/** More than a corrected clock, or a line that waited over midnight, can explain. */
 export function areDaysApart(one: string, other: string): boolean {
   return Math.abs(Date.parse(one.slice(0, 10)) - Date.parse(other.slice(0, 10))) > dayMs;
 }

@@ -1,25 +1,25 @@
-/** One chain of the audit, line by line: each must have the next number, and the hash of the line before it. */
+/** Checks one chain line by line. Each line must have the next number and the hash of the previous line. */
 import { type ChainHead, genesis, type LineHead } from "./line.ts";
 
 export interface SeenLine {
   file: string;
-  /** In the file, from 1. */
+  /** 1-based. */
   line: number;
-  /** Of its bytes as they are now. */
+  /** Hash of the line's present bytes. */
   hash: string;
-  /** Undefined: it can't be read as a line. */
+  /** Undefined: not a valid line. */
   head: Pick<LineHead, "chain" | "sequence" | "prev"> | undefined;
 }
 
 export interface ChainProblem {
   file: string;
-  /** 0: of the whole file. */
+  /** 0: the whole file. */
   line: number;
   kind: "deleted" | "changed" | "reordered" | "added";
   message: string;
 }
 
-/** `pruned`: up to where the retention has removed it, as often as it did. */
+/** `pruned`: the ends of each part that retention has removed. */
 export function verifyChain(chain: string, lines: SeenLine[], pruned: readonly ChainHead[]): ChainProblem[] {
   const problems = new Map<string, ChainProblem>();
   const report = ({ file, line }: SeenLine, kind: ChainProblem["kind"], message: string) => {
@@ -27,13 +27,13 @@ export function verifyChain(chain: string, lines: SeenLine[], pruned: readonly C
     if (!problems.has(key)) problems.set(key, { file, line, kind, message });
   };
   const sequences = new Set(lines.flatMap(({ head }) => head?.sequence ?? []));
-  /** Undefined: where the chain stands is not known since the line before. */
+  /** Undefined: the previous line's place in the chain is unknown. */
   let before: { sequence: number; hash: string; line: SeenLine } | undefined;
 
   for (const [index, line] of lines.entries()) {
     const { head, hash } = line;
     if (head === undefined || head.chain !== chain) {
-      report(line, "changed", "it is not a line of this chain");
+      report(line, "changed", "this is not a line of this chain");
       before = before && { sequence: before.sequence + 1, hash, line };
       continue;
     }
@@ -50,9 +50,13 @@ type Head = NonNullable<SeenLine["head"]>;
 function checkStart(line: SeenLine, { sequence, prev }: Head, pruned: readonly ChainHead[], report: Report): void {
   if (sequence === 1 && prev === genesis) return;
   if (pruned.some((end) => end.sequence === sequence - 1 && end.hash === prev)) return;
-  const what = sequence === 1 ? "it" : `of the ${sequence - 1} lines before it some`;
-  if (sequence === 1) report(line, "changed", `${what} does not begin the chain as first lines do`);
-  else report(line, "deleted", `${what} are missing, and the retention has not removed exactly these`);
+  if (sequence === 1) report(line, "changed", "this is not a valid first line of a chain");
+  else
+    report(
+      line,
+      "deleted",
+      `some of the ${sequence - 1} lines before it are missing, and retention did not remove them`,
+    );
 }
 
 function checkStep(
@@ -63,15 +67,15 @@ function checkStep(
   report: Report,
 ): void {
   if (sequence === before.sequence + 1) {
-    if (prev !== before.hash) report(before.line, "changed", "the line after it has another hash of it");
+    if (prev !== before.hash) report(before.line, "changed", "the next line has a different hash for this line");
     return;
   }
   if (sequence <= before.sequence) {
-    report(line, "reordered", `number ${sequence} stands behind number ${before.sequence}`);
+    report(line, "reordered", `number ${sequence} comes after number ${before.sequence}`);
     return;
   }
   const missing = countMissing(before.sequence + 1, sequence, sequences);
-  if (missing === 0) report(line, "reordered", `number ${sequence} stands right behind number ${before.sequence}`);
+  if (missing === 0) report(line, "reordered", `number ${sequence} comes directly after number ${before.sequence}`);
   else
     report(
       line,
@@ -82,7 +86,7 @@ function checkStep(
 
 function countMissing(from: number, to: number, sequences: ReadonlySet<number>): number {
   let present = 0;
-  // The numbers in a changed line may be as far apart as anything.
+  // A changed line can hold any number, so the range may be huge.
   for (const sequence of sequences) if (sequence >= from && sequence < to) present++;
   return to - from - present;
 }

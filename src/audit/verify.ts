@@ -1,11 +1,11 @@
 /**
- * Checks the audit: that no line was deleted, changed, moved or added since it was written.
+ * Verifies the audit: finds lines that were deleted, changed, moved or added.
  *
- *   1. each chain by itself: numbers and hashes from line to line (verify-chain.ts)
- *   2. where a chain must have come to: noted in the data folder, and named by the first lines of later chains
- *   3. what is missing: only what a line of the retention names, exactly, and only what can have been old enough
+ *   1. check each chain: numbers and hashes from line to line (verify-chain.ts)
+ *   2. check each chain's end against the head in the data folder and the first lines of later chains
+ *   3. accept missing lines only when a retention line names them and they were old enough
  *
- * Somebody who writes every file of the machine can write a new audit, too. Export it elsewhere where that matters.
+ * Somebody who can write every file can also forge the whole audit. If that matters, export it to another machine.
  */
 import { basename, join } from "node:path";
 import { type ChainStart, type EarlierChain, hashOfFile, startEvent } from "./chain-start.ts";
@@ -19,16 +19,16 @@ export interface AuditReport {
   chains: number;
   lines: number;
   problems: ChainProblem[];
-  /** What is in order and worth knowing, a sentence each. */
+  /** Facts that are no problem, one sentence each. */
   notes: string[];
 }
 
 interface SeenChain {
   files: AuditFile[];
-  /** By their numbers. */
+  /** By number. */
   lines: Map<number, { hash: string; file: string; line: number }>;
   lastSequence: number;
-  /** SHA-256 of an unfinished line at its end, and where it stands. */
+  /** The unfinished line at the chain's end, with its SHA-256. */
   torn: { hash: string; file: string; line: number } | undefined;
 }
 
@@ -38,7 +38,7 @@ interface Claims {
 }
 
 export async function verifyAudit(options: { folder: string; headsFolder: string }): Promise<AuditReport> {
-  // Before the files: a process that writes meanwhile is ahead of what it has noted.
+  // Read before the files, because a running process writes its line before its head.
   const heads = await readHeads(options.headsFolder);
   const files = await listAuditFiles(options.folder);
   const report: AuditReport = { chains: 0, lines: 0, problems: [], notes: [] };
@@ -52,13 +52,13 @@ export async function verifyAudit(options: { folder: string; headsFolder: string
     read.set(chain, seen.lines);
     chains.set(chain, seen.chain);
   }
-  // The retention's lines of one chain are about others: they are all known only now.
+  // Retention lines are about other chains, so all chains must be read first.
   for (const [chain, lines] of read) report.problems.push(...verifyChain(chain, lines, prunedEnds(claims, chain)));
-  for (const head of heads) checkEnd(head, "the data folder notes", chains, claims, report);
+  for (const head of heads) checkEnd(head, "the data folder names", chains, claims, report);
   for (const { start, file, line } of claims.starts)
     for (const end of start.after) checkEnd(end, `line ${line} of ${file} names`, chains, claims, report);
   for (const [chain, seen] of chains) checkTorn(chain, seen, claims, report);
-  // Once more: a process that writes meanwhile has noted what was read of it.
+  // Read the heads again: by now a running process has saved the heads of the lines read above.
   for (const head of await readHeads(options.headsFolder)) checkAdded(head, chains, claims, report);
   await checkUnchained(options.folder, byChain.get(undefined) ?? [], claims, report);
   report.chains = chains.size;
@@ -75,7 +75,13 @@ async function readChain(folder: string, files: AuditFile[], claims: Claims, rep
       const hash = hashOfBytes(bytes);
       if (isTorn) {
         if (index === files.length - 1) chain.torn = { hash, file: name, line: number };
-        else report.problems.push({ file: name, line: number, kind: "changed", message: "its end is missing" });
+        else
+          report.problems.push({
+            file: name,
+            line: number,
+            kind: "changed",
+            message: "the end of this line is missing",
+          });
         continue;
       }
       report.lines++;
@@ -84,7 +90,7 @@ async function readChain(folder: string, files: AuditFile[], claims: Claims, rep
       lines.push({ file: name, line: number, hash, head });
       if (line === undefined) continue;
       if (number === 1 && areDaysApart(line.at, day)) {
-        const message = `the file was renamed: its first line is of ${line.at.slice(0, 10)}`;
+        const message = `the file was renamed: its first line is from ${line.at.slice(0, 10)}`;
         report.problems.push({ file: name, line: 0, kind: "reordered", message });
       }
       chain.lines.set(line.sequence, { hash, file: name, line: number });
@@ -106,7 +112,7 @@ function prunedEnds({ pruned }: Claims, wanted: string) {
   return pruned.flatMap((end) => ("chain" in end && end.chain === wanted ? [end] : []));
 }
 
-/** A line that somebody has named must be there, as it was named. */
+/** Checks that the named last line exists unchanged. */
 function checkEnd(
   { chain, sequence, hash }: EarlierChain,
   who: string,
@@ -120,16 +126,16 @@ function checkEnd(
   const isPruned = prunedEnds(claims, chain).some((end) => end.sequence >= sequence);
   if (isPruned) return;
   if (found !== undefined) {
-    problems.push({ file: found.file, line: found.line, kind: "changed", message: `it is not the line that ${who}` });
+    problems.push({ file: found.file, line: found.line, kind: "changed", message: `this is not the line that ${who}` });
     return;
   }
   const file = seen?.files.at(-1)?.name ?? `*.${chain}.jsonl`;
-  const last = seen === undefined ? "the chain is not there" : `its last one is number ${seen.lastSequence}`;
+  const last = seen === undefined ? "the whole chain is missing" : `its last line is number ${seen.lastSequence}`;
   const message = `line number ${sequence} of chain ${chain}, which ${who}, is missing: ${last}`;
   problems.push({ file, line: 0, kind: "deleted", message });
 }
 
-/** The next start found the chain at its end, and its process has written nothing since: what stands behind is not its own. */
+/** Lines after the end that a later start named are forged, because the chain's process had ended. */
 function checkAdded(
   head: EarlierChain,
   chains: Map<string, SeenChain>,
@@ -142,21 +148,23 @@ function checkAdded(
   if (seen === undefined || ends.length === 0 || head.sequence > end) return;
   const first = seen.lines.get(end + 1);
   if (first === undefined) return;
-  const message = `the chain ended before it, at number ${end}`;
+  const message = `the chain had already ended at number ${end}`;
   problems.push({ file: first.file, line: first.line, kind: "added", message });
 }
 
-/** A crash cuts a line off; the next start names what it found. Before that start, it may be what is being written now. */
+/** A crash can cut off a line, and the next start names it. Until then it may be a line that is still being written. */
 function checkTorn(chain: string, { torn }: SeenChain, { starts }: Claims, report: AuditReport): void {
   if (torn === undefined) return;
   const { file, line, hash } = torn;
   const ends = starts.flatMap(({ start }) => start.after.filter((end) => end.chain === chain));
   if (ends.some((end) => end.torn === hash)) {
-    report.notes.push(`${file}:${line} was cut off by a crash, as the next start found it.`);
+    report.notes.push(`${file}:${line} was cut off by a crash, as the next start recorded.`);
   } else if (ends.length === 0) {
-    report.notes.push(`${file}:${line} has no end: it is being written, or was cut off; the next start notes it.`);
+    report.notes.push(
+      `${file}:${line} is incomplete: it is still being written, or was cut off. The next start records it.`,
+    );
   } else {
-    const message = "what stands behind the last whole line is not what the next start found there";
+    const message = "the text after the last whole line is not what the next start recorded";
     report.problems.push({ file, line, kind: "changed", message });
   }
 }
@@ -168,13 +176,13 @@ async function checkUnchained(folder: string, files: AuditFile[], claims: Claims
   const pruned = new Set(claims.pruned.map(({ file }) => file));
   for (const { name } of files) {
     const hash = named.get(name);
-    if (hash === undefined) report.notes.push(`${name} is from before the audit had chains, and can't be checked.`);
+    if (hash === undefined) report.notes.push(`${name} was written before the audit had chains, and can't be checked.`);
     else if ((await hashOfFile(join(folder, name))) !== hash)
       report.problems.push({
         file: name,
         line: 0,
         kind: "changed",
-        message: "it was changed since the first start with chains",
+        message: "the file has changed since the first start with chains",
       });
   }
   const there = new Set(files.map(({ name }) => name));

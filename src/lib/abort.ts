@@ -1,9 +1,9 @@
-/** Why a turn was aborted: the reason of the signal that every stage gets. */
+/** Why a turn was aborted. Carried as the reason of its signal. */
 
 /**
  * - `stopped`: a person said stop, or deleted the message; the turn ends.
- * - `interrupted`: a newer message took its place (`overlap: interrupt`); the turn ends.
- * - `shutdown`: the process is going down; the turn stays as it is in the ledger and goes on after the next start.
+ * - `interrupted`: a newer message replaces it (`overlap: interrupt`); the turn ends.
+ * - `shutdown`: the process ends; the turn stays in the ledger and resumes after the next start.
  */
 export type AbortCause = "stopped" | "interrupted" | "shutdown";
 

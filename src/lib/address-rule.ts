@@ -1,11 +1,11 @@
 /**
- * Hosts, addresses and networks as operators write them in settings: `wiki.corp`, `*.corp`, `10.1.0.0/16`, `[fd00::1]:8080`.
- * All but networks may have `:port`.
+ * Parses hosts, addresses and networks in settings: `wiki.corp`, `*.corp`, `10.1.0.0/16`, `[fd00::1]:8080`. Networks can't
+ * have a port.
  */
 import type { BlockList } from "node:net";
 import { isIn, networkOf } from "./public-address.ts";
 
-/** Some hosts or addresses, at one port or at any. */
+/** Matches hosts or addresses, at one port or at any. */
 export interface AddressRule {
   matches(host: string, address: string | undefined, port: number): boolean;
   hasPort: boolean;

@@ -1,16 +1,16 @@
 /**
- * Writing text files so that a reader, also one after a crash, sees the old text or the new one and nothing between:
- * a temporary file beside it is written and flushed, then renamed over it. Missing folders are made.
+ * Writes text files atomically: readers see the old text or the new one, even after a crash. Writes and flushes a temporary
+ * file beside the target, then renames it. Creates missing folders.
  */
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import writeFile from "write-file-atomic";
 import { codeOf } from "./errors.ts";
 
-/** Another process that starts may take the temporary file for one that a crash left, and remove it. */
-const mostTries = 3;
+/** A starting process can mistake the temporary file for a crash's remains and remove it. */
+const maxTries = 3;
 
-/** Rejects with Node's own error, and nothing changed, when the disk is full or the folder can't be written. */
+/** Rejects with Node's own error, and changes nothing, when the disk is full or the folder is not writable. */
 export async function writeFileAtomic(path: string, text: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     await mkdir(dirname(path), { recursive: true });
@@ -18,28 +18,28 @@ export async function writeFileAtomic(path: string, text: string): Promise<void>
       await writeFile(path, text, { encoding: "utf8" });
       return;
     } catch (thrown) {
-      if (codeOf(thrown) !== "ENOENT" || tries === mostTries) throw thrown;
+      if (codeOf(thrown) !== "ENOENT" || tries === maxTries) throw thrown;
     }
   }
 }
 
-/** Writes of one path happen one after the other, in the order they were asked for; other paths are not held up. */
+/** Writes to one path happen in the order of the calls. Other paths are independent. */
 export interface FileWriter {
   write(path: string, text: string): Promise<void>;
-  /** Reads, changes and writes as one step; `current` is undefined when there is no file. Returning undefined writes nothing. */
+  /** Reads, changes and writes in one step. `current` is undefined without a file. Returning undefined writes nothing. */
   update(path: string, change: (current: string | undefined) => string | undefined): Promise<void>;
 }
 
-/** Runs `work` after all earlier work of the same path has ended, well or badly; other paths are not held up. */
+/** Runs `work` after all earlier work on the same path, even if that failed. Other paths are independent. */
 export type PathOrder = <T>(path: string, work: () => Promise<T>) => Promise<T>;
 
-/** `alone` keeps other processes out as well, where there are any; it is given the path as it was asked for. */
+/** `alone` keeps other processes out too. It gets the path as given. */
 export function createPathOrder(withLock: PathOrder = (_path, work) => work()): PathOrder {
   const lastByPath = new Map<string, Promise<unknown>>();
   return (path, work) => {
     const key = resolve(path);
     const previous = lastByPath.get(key) ?? Promise.resolve();
-    // One failed write must not fail those behind it: its own caller has heard of it.
+    // A failed write must not fail later ones; its own caller gets the error.
     const begin = () => withLock(path, work);
     const mine = previous.then(begin, begin);
     lastByPath.set(key, mine);
@@ -51,7 +51,7 @@ export function createPathOrder(withLock: PathOrder = (_path, work) => work()): 
   };
 }
 
-/** Orders the writes that go through this writer; one writer for everything in one process. */
+/** Orders the writes through this writer. Use one writer per process. */
 export function createFileWriter(): FileWriter {
   const inOrder = createPathOrder();
 

@@ -1,6 +1,6 @@
 /**
- * The process's own log, on standard error: JSON lines, or readable ones on a terminal. Secrets are redacted last, in
- * the finished line, so that no field and no message can carry one out.
+ * Creates the process's log on standard error: JSON lines, or readable lines on a terminal. Redacts the finished line, so that
+ * no field or message can leak a secret.
  */
 import pino from "pino";
 import type { Log } from "./log.ts";

@@ -1,7 +1,7 @@
 /**
- * Errors as people and code read them: `[place] what, why, what to do`, a permanent code, the cause.
+ * Errors for people and code: `[place] what, why, what to do`, with a permanent code and the cause.
  *
- * Expected failures are values where a port says so; these are thrown for the rest.
+ * Ports return expected failures as values. These errors are thrown for all others.
  */
 
 export interface FailureOptions {
@@ -10,9 +10,9 @@ export interface FailureOptions {
   /** Where it happened, e.g. `config/remora.yaml:12` or `provider anthropic`. */
   place: string;
   message: string;
-  /** The same thing may work later: network, time-out, 429, 5xx. Set where the failure is understood. */
+  /** A retry may work: network, time-out, 429, 5xx. Set where the failure is understood. */
   isRetryable?: boolean;
-  /** How long the other side asked us to wait, in milliseconds. */
+  /** Wait that the other side asked for, in milliseconds. */
   retryAfterMs?: number;
   cause?: unknown;
 }
@@ -33,7 +33,7 @@ export class RemoraError extends Error {
   }
 }
 
-/** The message of anything that was thrown, without a stack. */
+/** The message of any thrown value, without a stack. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.message;
   return typeof thrown === "string" ? thrown : String(thrown);
@@ -45,7 +45,7 @@ export function codeOf(thrown: unknown): string | undefined {
   return typeof thrown.code === "string" ? thrown.code : undefined;
 }
 
-/** True for the rejection of something that was aborted by its signal. */
+/** True for a rejection caused by an abort signal. */
 export function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && (thrown.name === "AbortError" || codeOf(thrown) === "ABORT_ERR");
 }

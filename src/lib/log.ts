@@ -1,4 +1,4 @@
-/** The log as the rest of the code sees it; pino satisfies it. Fields first, then one plain sentence. */
+/** The log interface, which pino implements. Fields first, then one plain sentence. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -6,7 +6,7 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-/** For places that run without a log, such as single commands. */
+/** For code without a log, such as single commands. */
 export const silentLog: Log = {
   debug() {},
   info() {},

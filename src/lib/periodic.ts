@@ -1,18 +1,18 @@
-/** Work that is due every so often, over restarts: when it was last done is kept in the store. */
+/** Runs periodic work across restarts. The store keeps the time of the last run. */
 import type { Store } from "../ports/store.ts";
 
 export interface DueWork {
   name: string;
   everyMs: number;
-  /** When it rejects it stays due, and the caller hears why. */
+  /** A rejection keeps it due, and reaches the caller. */
   work(): Promise<unknown>;
 }
 
-/** True when it was due and is done. Cheap when it is not, so it may be asked often. */
+/** Resolves to true after it ran. Cheap when not due, so it can be called often. */
 export async function runIfDue(store: Store, { name, everyMs, work }: DueWork, now = Date.now()): Promise<boolean> {
   const key = `done:${name}`;
   const last = await store.get(key);
-  // A clock that was set back must not put the work off for longer than it takes.
+  // A clock that was set back must not delay the work.
   const isDue = typeof last !== "number" || last > now || now - last >= everyMs;
   if (!isDue) return false;
   await work();

@@ -1,9 +1,9 @@
 /**
- * Which addresses belong to the public internet. Everything else is refused: what is private, local to a machine, link or
- * site, shared by carriers, reserved, for documentation or benchmarks, multicast, or a disguise of such an address.
+ * Tells public internet addresses from all others: private, loopback, link-local, carrier, reserved, documentation, benchmark
+ * and multicast addresses, and IPv6 forms of them.
  *
- * The tables are IANA's registries of special-purpose addresses (RFC 6890 and its updates). IPv6 is the other way round: only
- * what has been given out as global unicast (2000::/3) counts, less what is special in it.
+ * The tables are IANA's registries of special-purpose addresses (RFC 6890 and its updates). For IPv6 only global unicast
+ * (2000::/3) counts, without its special blocks.
  */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -13,7 +13,7 @@ const specialIpv4 = listOf("ipv4", [
   "10.0.0.0/8", // private
   "100.64.0.0/10", // shared by carriers
   "127.0.0.0/8", // loopback
-  "168.63.129.16/32", // not in the registries: what a machine in Azure asks for its own configuration and secrets
+  "168.63.129.16/32", // not in the registries: Azure's address for a machine's own configuration and secrets
   "169.254.0.0/16", // link-local, cloud metadata
   "172.16.0.0/12", // private
   "192.0.0.0/24", // protocol assignments
@@ -39,24 +39,24 @@ const specialIpv6 = listOf("ipv6", [
   "2620:4f:8000::/48", // AS112
   "3fff::/20", // documentation
 ]);
-/** The last 32 bits are an IPv4 address, and that is what is reached: IPv4-mapped, and NAT64's well-known prefix. */
+/** IPv4-mapped addresses and NAT64's well-known prefix: the last 32 bits are the IPv4 address that is reached. */
 const holdsIpv4 = listOf("ipv6", ["::ffff:0:0/96", "64:ff9b::/96"]);
 
-/** False also for what is no address. */
+/** False for invalid addresses too. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !specialIpv4.check(address, "ipv4");
-  // A zone (fe80::1%eth0) exists in link-local and multicast addresses alone.
+  // Only link-local and multicast addresses have a zone (fe80::1%eth0).
   if (!isIPv6(address) || address.includes("%")) return false;
   if (holdsIpv4.check(address, "ipv6")) return !specialIpv4.check(embeddedIpv4(address), "ipv4");
   return globalIpv6.check(address, "ipv6") && !specialIpv6.check(address, "ipv6");
 }
 
-/** A public address of this machine reaches services that a firewall keeps from everybody else. */
+/** The machine's own public address can reach services behind its firewall. */
 export function ownAddresses(): Set<string> {
   return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
 }
 
-/** A network written as `10.0.0.0/8` or a single address; undefined when it is neither. */
+/** Parses `10.0.0.0/8` or a single address; undefined: neither. */
 export function networkOf(written: string): BlockList | undefined {
   const [, address = "", bits] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(written) ?? [];
   const family = isIPv4(address) ? "ipv4" : isIPv6(address) && !address.includes("%") ? "ipv6" : undefined;
@@ -81,7 +81,7 @@ function listOf(family: "ipv4" | "ipv6", networks: readonly string[]): BlockList
 }
 
 function embeddedIpv4(address: string): string {
-  // The parser of URLs writes every spelling as hexadecimal groups.
+  // The URL parser normalises every spelling to hexadecimal groups.
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":");
   const [high = 0, low = 0] = groups.slice(-2).map((group) => Number.parseInt(group || "0", 16));
   return [high >> 8, high & 255, low >> 8, low & 255].join(".");

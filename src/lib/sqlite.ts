@@ -1,15 +1,15 @@
-/** SQLite's write-ahead log: nobody who reads waits for who writes, and what is committed survives the end of the process. */
+/** Enables SQLite's write-ahead log: readers don't wait for writers, and commits survive the end of the process. */
 import type { DatabaseSync } from "node:sqlite";
 
-/** SQLite's result code. */
+/** SQLite's result code SQLITE_BUSY. */
 const busy = 5;
 const patienceMs = 5_000;
 const askAgainMs = 5;
 
 /**
- * Turned on once, it is on for everybody, in the file. Of several processes that open a new file at once all but one are
- * refused, and SQLite does not wait, because they would wait for each other; a moment later it is on. NORMAL: a power cut may
- * lose the last commits, and never the file. Throws what SQLite throws.
+ * The setting is stored in the file. When several processes open a new file at once, SQLite refuses all but one, because they
+ * would wait for each other; so this retries. With NORMAL, a power cut can lose the last commits but never the file. Throws
+ * what SQLite throws.
  */
 export function useWriteAheadLog(database: DatabaseSync): void {
   const until = Date.now() + patienceMs;
@@ -26,6 +26,6 @@ export function useWriteAheadLog(database: DatabaseSync): void {
 
 function isBusy(thrown: unknown): boolean {
   const code = thrown instanceof Error && "errcode" in thrown ? thrown.errcode : undefined;
-  // The low byte; the others say what kind of busy it is.
+  // The low byte is the code; the others give details.
   return typeof code === "number" && (code & 0xff) === busy;
 }

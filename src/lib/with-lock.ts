@@ -1,10 +1,10 @@
-/** One process at a time under a name, over the leases of the cluster. */
+/** Locks a name over all processes, with the cluster's leases. */
 import type { Lease, Leases, WithLock } from "../ports/cluster.ts";
 import { pause } from "./backoff.ts";
 
 import { RemoraError } from "./errors.ts";
 
-/** Short work, such as rewriting a file: whoever waits asks again every few milliseconds. Rejects when it is held too long. */
+/** For short work, such as rewriting a file: polls every few milliseconds. Rejects when the lock is held too long. */
 export function createWithLock(leases: Leases): WithLock {
   return async (name, work) => {
     const lease = await acquiredInTime(leases, name);
@@ -29,7 +29,7 @@ async function acquiredInTime(leases: Leases, name: string): Promise<Lease> {
       throw new RemoraError({
         code: "coordination.busy",
         place: name,
-        message: `another process has had it for more than ${aloneWaitMs / 1000} s, so nothing was changed. Try again.`,
+        message: `another process has held this lock for more than ${aloneWaitMs / 1000} s, so nothing was changed. Try again.`,
         isRetryable: true,
       });
     }

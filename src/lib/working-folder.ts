@@ -1,11 +1,11 @@
 /**
- * Where a path of a tool leads, and that it stays in the working folder:
+ * Resolves a tool's path, and keeps it in the working folder:
  *
- *   1. the text: no NUL; relative to the working folder, or absolute inside of it; `..` may not lead above it
- *   2. the folders on the way are opened one by one, and the real path of each is looked at once it is open
- *   3. what is done is done in the folder that is open, so that a link put there in between changes nothing
+ *   1. check the text: no NUL, relative or absolute inside the working folder, no `..` above it
+ *   2. open the folders on the way one by one, and check the real path of each open folder
+ *   3. work through the open folder, so that a link created in between changes nothing
  *
- * A command in the background may change links at any time; this process may write where that command may not.
+ * Background commands can change links at any time, and this process may write where they may not.
  */
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
@@ -13,29 +13,29 @@ import { join, relative, resolve, sep } from "node:path";
 import { codeOf, messageOf, RemoraError } from "./errors.ts";
 
 export interface Place {
-  /** For people and the model: relative to the working folder, `.` for the folder itself. */
+  /** For people and the model: relative to the working folder; `.` is the folder itself. */
   shown: string;
-  /** A path for system calls, good as long as the work runs. */
+  /** A path for system calls, valid while the work runs. */
   path: string;
-  /** Throws unless what was opened lies in the working folder. */
+  /** Throws when the opened file is outside the working folder. */
   check(handle: FileHandle): Promise<void>;
 }
 
 export interface Opening {
   workingFolder: string;
   path: string;
-  /** Makes missing folders on the way. */
+  /** Creates missing folders on the way. */
   makesFolders?: boolean;
 }
 
-/** Linux has names for open files, below which links on the way can't be exchanged any more. */
+/** On Linux, paths through open descriptors are safe from swapped links. */
 const hasDescriptorPaths = process.platform === "linux";
-/** In characters; what systems take is a little more. */
-const longestPath = 1_000;
+/** In characters; a little below the systems' limits. */
+const maxPathCharacters = 1_000;
 const { O_RDONLY, O_DIRECTORY, O_NONBLOCK } = constants;
 const folderFlags = O_RDONLY | O_DIRECTORY;
 
-/** Opens the folder that `path` names something in, and works there. The working folder itself is named by `.`. */
+/** Opens the folder that holds `path`, and works there. `.` names the working folder. */
 export async function atPlace<T>(opening: Opening, work: (place: Place) => Promise<T>): Promise<T> {
   const { root, shownRoot } = await rootOf(opening.workingFolder);
   const parts = partsOf(opening.path, shownRoot ?? opening.workingFolder, shownRoot ?? root);
@@ -62,8 +62,8 @@ export async function atPlace<T>(opening: Opening, work: (place: Place) => Promi
 }
 
 /**
- * The draft of a call is reached through an open folder of a process in its view (src/ports/sandbox.ts). The system calls
- * what lies in it by its path in the view, which is that of the real folder.
+ * A call reaches its draft through an open folder of a process in its view (ports/sandbox.ts). The system reports paths in
+ * the view, which are those of the real folder.
  */
 async function rootOf(workingFolder: string): Promise<{ root: string; shownRoot?: string }> {
   const isInView = /^\/proc\/\d+\/fd\/\d+$/.test(workingFolder);
@@ -71,7 +71,7 @@ async function rootOf(workingFolder: string): Promise<{ root: string; shownRoot?
   return { root: workingFolder, shownRoot: await readlink(workingFolder) };
 }
 
-/** Opens an existing file or folder for reading; a pipe or device is refused instead of waited for. */
+/** Opens an existing file or folder for reading. Refuses pipes and devices instead of waiting for them. */
 export async function openForReading(place: Place, kind: "file" | "folder"): Promise<FileHandle> {
   const handle = await open(place.path, O_RDONLY | O_NONBLOCK);
   try {
@@ -95,12 +95,12 @@ export function pathOf(handle: FileHandle, path: string): string {
   return hasDescriptorPaths ? `/proc/self/fd/${handle.fd}` : path;
 }
 
-/** What is wrong with a file or an argument, as an answer to the model. */
+/** A problem with a file or an argument, as an answer to the model. */
 export function fileProblem(shown: string, what: string): RemoraError {
   return new RemoraError({ code: "filesystem.path", place: shown, message: what });
 }
 
-/** What the system says about a file, in words that tell what to do; undefined for what is no expected failure. */
+/** Turns expected system errors into sentences that say what to do; undefined: unexpected. */
 export function explainFileProblem(thrown: unknown, path: string): string | undefined {
   if (thrown instanceof RemoraError) return thrown.message;
   const shown = shownPath(path);
@@ -133,13 +133,13 @@ function shownPath(path: string): string {
   return JSON.stringify(path.length > 300 ? `${path.slice(0, 300)}…` : path);
 }
 
-/** The names from the working folder on; throws for what leads out of it by its text alone. */
+/** The names from the working folder on. Throws when the text alone leads out of it. */
 function partsOf(written: string, workingFolder: string, root = workingFolder): string[] {
   const shown = shownPath(written);
   if (written === "")
     throw fileProblem(shown, 'the path is empty: name a file or folder, or "." for the working folder');
-  if (written.length > longestPath)
-    throw fileProblem(shown, `the path is longer than ${longestPath} characters: choose a shorter one`);
+  if (written.length > maxPathCharacters)
+    throw fileProblem(shown, `the path is longer than ${maxPathCharacters} characters: choose a shorter one`);
   if (written.includes("\0")) throw fileProblem(shown, "a path can't contain a NUL character: remove it");
   const base = isBelow(resolve(workingFolder, written), resolve(workingFolder)) ? resolve(workingFolder) : root;
   const path = resolve(base, written);
@@ -169,7 +169,7 @@ function ignoreExisting(thrown: unknown): void {
   if (codeOf(thrown) !== "EEXIST") throw thrown;
 }
 
-/** Nothing, or an ordinary file that is no link: what may be replaced. */
+/** Allows replacing nothing or a regular file, but no link. */
 export async function existingFile(place: Place): Promise<{ mode: number; size: number } | undefined> {
   try {
     const found = await lstat(place.path);

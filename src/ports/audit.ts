@@ -1,11 +1,11 @@
 /**
- * The audit: what had an effect, or was about to have one, as lines that can't be changed unnoticed.
+ * The audit records every effect, in lines that nobody can change unnoticed.
  *
- * `record` comes before the effect that the line describes. When it rejects, the effect must not happen.
+ * Call `record` before the effect. When it rejects, the effect must not happen.
  */
 import type { Author } from "./message.ts";
 
-/** What people saw when they decided: the text of the card, with configured secrets masked, and its SHA-256. */
+/** The card's text at the decision, with configured secrets masked, and its SHA-256. */
 export interface ShownCard {
   text: string;
   hash: string;
@@ -17,22 +17,22 @@ interface TurnPlace {
 }
 
 export interface AuditMap {
-  /** Somebody answers a card, or a grant answers it. `requester` asked for the call, `by` decides. */
+  /** A person or a grant answers a card. `requester` asked for the call, `by` decides. */
   "approval.answered": TurnPlace & {
     approvalId: string;
     callId: string;
     callHash: string;
     requester: Pick<Author, "id" | "name">;
     by: Pick<Author, "id" | "name">;
-    /** Given at the machine itself. */
+    /** Given on the command line or the dashboard. */
     isOperator: boolean;
-    /** `grant`: by what somebody has allowed before. */
+    /** `grant`: allowed in advance. */
     choice: "approve" | "deny" | "edit" | "allow" | "part" | "grant";
-    /** The call as JSON text. After `edit` the call that was written in its place. */
+    /** The call as JSON text; after `edit`, the edited call. */
     tool: string;
     input: string;
     shown: ShownCard;
-    /** With `allow`: rules that ask nothing until `grantedUntil`. With `grant`: the grants. */
+    /** With `allow`: rules that don't ask until `grantedUntil`. With `grant`: the grants. */
     rules?: string[];
     grantedUntil?: number;
     grantIds?: string[];
@@ -48,17 +48,17 @@ export interface AuditMap {
     /** Absent: nobody was asked. */
     approvalId?: string;
   };
-  /** A way to these hosts is about to be opened for a command, or for the plugin of a skill. */
+  /** Network access to these hosts is about to open for a command or a plugin. */
   "network.opening": ((TurnPlace & { callId: string }) | { skill: string }) & { hosts: string[] };
   /** The changes of a draft are about to be written to the real folder. */
   "changes.keeping": TurnPlace & {
     draftId: string;
-    /** Of the undo journal; the same again after a crash. */
+    /** Entry of the undo journal. Stays the same after a crash. */
     undoId: string;
     folder: string;
-    /** SHA-256 over what is kept. */
+    /** SHA-256 over the kept state. */
     hash: string;
-    /** Of all of them when absent. */
+    /** Absent: all paths. */
     paths?: string[];
     /** Absent: kept by the rules. */
     approvalId?: string;
@@ -69,6 +69,6 @@ export interface AuditMap {
 export type AuditName = keyof AuditMap;
 
 export interface Audit {
-  /** Resolves when the line is on disk. Rejects with code `audit.write`, in words for people, when it could not be written. */
+  /** Resolves when the line is on disk. Rejects with code `audit.write` and a message for people. */
   record<N extends AuditName>(name: N, fields: AuditMap[N]): Promise<void>;
 }

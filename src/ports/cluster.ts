@@ -1,21 +1,22 @@
 /**
- * What several processes on one ledger need of each other: leases, so that a conversation is worked on in one place, and a
- * bus, so that nobody has to wait for the next sweep. Both are for speed and order; what must hold holds by the ledger.
+ * Coordination of several processes on one ledger: leases, so that one process works on a conversation, and a bus, so that
+ * nobody waits for the next sweep. Both serve speed and order; only the ledger guarantees correctness.
  */
 import type { AbortCause } from "../lib/abort.ts";
 
-/** A name that this process alone holds, for as long as it renews it. */
+/** A name that only this process holds while it renews the lease. */
 export interface Lease {
-  /** Aborts when it can't be renewed any more: from then on somebody else may hold it. */
+  /** Aborts when renewal fails; another process may hold the name from then on. */
   signal: AbortSignal;
-  /** Never rejects; what can't be given back now expires by itself. */
+  /** Never rejects. A lease that can't be released expires by itself. */
   release(): Promise<void>;
 }
 
 export interface Leases {
   /**
-   * At most one holder over all processes. Undefined when it is held, in this process too. Renewed until it is released;
-   * it expires by itself within `lockMs` (the implementation's) after its process has gone. Rejects when the service is away.
+   * At most one holder over all processes. Resolves to undefined when the name is held, even by this process. The lease is
+   * renewed until released, and expires within the implementation's `lockMs` after its process died. Rejects when the
+   * service is unreachable.
    */
   acquire(name: string): Promise<Lease | undefined>;
   /** Releases everything. */
@@ -23,10 +24,10 @@ export interface Leases {
 }
 
 /**
- * - `work`: something waits in the conversation; with `turnId` that turn goes on before anything new.
- * - `abort`: the turn, or whatever runs in the conversation, is to end now; the ledger says so too.
- * - `cancel-job`: a tool call is to be stopped, wherever it runs.
- * - `changed`: a ledger entry that somebody may wait for has changed.
+ * - `work`: the conversation has work; with `turnId`, that turn resumes before anything new.
+ * - `abort`: end the turn, or whatever runs in the conversation; the ledger has this request too.
+ * - `cancel-job`: stop a tool call, wherever it runs.
+ * - `changed`: a ledger entry has changed.
  */
 export type BusMessage =
   | { type: "work"; conversationId: string; turnId?: string }
@@ -35,12 +36,12 @@ export type BusMessage =
   | { type: "changed"; kind: string; id: string };
 
 export interface Bus {
-  /** Reaches every process, this one too, at most once each; never throws. It may get lost, so whoever listens also sweeps. */
+  /** Reaches every process, including this one, at most once. Never throws. Messages can get lost, so listeners must also poll. */
   publish(message: BusMessage): void;
-  /** Returns the way to stop hearing. */
+  /** Returns a function that stops listening. */
   listen(listener: (message: BusMessage) => void): () => void;
   close(): Promise<void>;
 }
 
-/** Runs `work` while nobody else, in any process, runs any under this name. */
+/** Runs `work` under a lock that excludes all other work with this name, in every process. */
 export type WithLock = <T>(name: string, work: () => Promise<T>) => Promise<T>;

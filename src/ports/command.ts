@@ -2,10 +2,10 @@
 import type { CommandReceipt, InboundCommand } from "./message.ts";
 
 export interface CommandHandler {
-  /** `new`, or with what follows it: `ask TEXT`. */
+  /** The name with its arguments: `new`, `ask TEXT`. */
   usage: string;
   description: string;
-  /** Returns standard Markdown, shown to the person alone. */
+  /** Resolves to standard Markdown that only the person sees. */
   run(command: InboundCommand): Promise<string>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The context port: everything that the model is shown for one step, from the journal of the turn.
- * Of everything that `build` returns a snapshot is written, exactly as it is then, as soon as the loop is free after it.
+ * The context port builds the model's prompt for one step from the turn's record. An exact snapshot of everything that `build`
+ * returns is written soon after.
  */
 import type { InboundMessage } from "./message.ts";
 import type { Origin } from "./origin.ts";
@@ -14,7 +14,7 @@ export interface SkillBrief {
   description: string;
   /** Lower-case keywords, or `*`; empty: never injected. */
   triggers: string[];
-  /** It has tools: always listed, its body never injected. */
+  /** The skill has tools: it is always listed, and its body is never injected. */
   isCapability: boolean;
   /** The body without frontmatter. */
   body: string;
@@ -26,27 +26,27 @@ export interface ContextInput {
   step: number;
   /** Empty when the step must end in text. */
   tools: ToolSpec[];
-  /** Said in `<runtime>`, e.g. that tools are used up. */
+  /** Shown in `<runtime>`, e.g. that tools are used up. */
   notes: string[];
 }
 
 export interface BuiltContext {
   request: ModelRequest;
-  /** Relative to the workspace, where the snapshot will be in a moment; when it can't be written, the log says so. */
+  /** Path of the coming snapshot, relative to the workspace. The log reports a failed write. */
   snapshotPath: string;
   estimatedTokens: number;
-  /** Of everything in the prompt, people's own words too. */
+  /** Origins of everything in the prompt, including people's own words. */
   origins: Origin[];
 }
 
 export interface ContextBuilder {
-  /** A message has come in that a turn will be about: what takes time may be begun. Never throws, and may be left out. */
+  /** Hint that a turn about this message will follow, so slow work can begin. Optional. Must not throw. */
   prepare(message: InboundMessage): void;
   build(input: ContextInput): Promise<BuiltContext>;
-  /** Makes an ended turn part of its conversation's history; the same turn again replaces itself. */
+  /** Adds an ended turn to its conversation's history. The same turn replaces its earlier entry. */
   remember(turn: TurnRecord): Promise<void>;
-  /** `/remora new`: the next turn starts without history. With a person, only the exchanges they took part in go. */
+  /** The next turn starts without history. With a person, removes only their exchanges. */
   forget(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
-  /** Writes the snapshots that are still to be written. */
+  /** Writes pending snapshots. */
   flush(): void;
 }

@@ -1,10 +1,10 @@
-/** Conversations: what runs and waits in them, and which there are. */
+/** Conversations: their turns, their messages, and their registry. */
 import type { InboundMessage, Scope } from "./message.ts";
 import type { TurnRecord } from "./turn.ts";
 
 export interface RegisteredConversation {
   scope: Scope;
-  /** Ids of everyone whose messages were part of a turn. */
+  /** Ids of the authors of all turns. */
   userIds: string[];
 }
 
@@ -20,29 +20,29 @@ export interface ConversationsStatus {
 }
 
 export interface Conversations {
-  /** Resolves when the message is durably kept. The same message again changes nothing. */
+  /** Resolves when the message is durably kept. Ignores a known message. */
   accept(message: InboundMessage): Promise<void>;
-  /** With `overlap: steer`: takes what the person who asked has said meanwhile into the running turn. */
+  /** With `overlap: steer`: takes the requester's new messages into the running turn. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   wake(turnId: string): Promise<void>;
-  /** Returns how many turns it ended. */
+  /** Resolves to the number of turns that it ended. */
   stop(conversationId: string): Promise<number>;
-  /** The same for a message that says no more than that; false, and it is not kept, when there is nothing to end. */
+  /** Stops because of a message that only says stop. Resolves to false, and does not keep it, when nothing runs. */
   stopFor(message: InboundMessage): Promise<boolean>;
-  /** The same for all conversations of a scope, as the threads of a channel. */
+  /** Stops all conversations of a scope, such as the threads of a channel. */
   stopScope(scope: Scope): Promise<number>;
-  /** A message that is still queued is replaced or removed; one that is being worked on is left alone (edit) or stopped (delete). */
+  /** Changes a queued message. `remove` also stops a turn that is only about this message. */
   edit(messageKey: string, text: string): Promise<void>;
   remove(messageKey: string): Promise<void>;
   recover(): Promise<void>;
-  /** Sees to what nobody works on: messages that could not be before, as when the disk was full, and turns of a process that died. */
+  /** Picks up orphaned messages and turns, such as those of a dead process. */
   sweep(now?: number): Promise<void>;
-  /** Ids of the turns that have not ended. */
+  /** Ids of running and parked turns. */
   activeTurnIds(): Promise<ReadonlySet<string>>;
-  /** Of one conversation, of all conversations of a scope, or of all. */
+  /** Counts for one conversation, for a scope, or for all. */
   status(where?: { conversationId?: string; scope?: Scope }): Promise<ConversationsStatus>;
-  /** Resolves when no lane has work. */
+  /** Resolves when no conversation has work. */
   whenIdle(): Promise<void>;
-  /** Takes nothing new; running turns are given `graceMs`, then suspended for the next start. */
+  /** Starts nothing new. Suspends turns that still run after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }

@@ -1,9 +1,9 @@
 /**
- * Drafts: what a turn does to its working folder, until it is kept or discarded.
+ * Drafts hold the changes of turns to their working folder until these are kept or discarded.
  *
- * A draft belongs to one conversation and one folder, like a branch. Each call that may write works on a layer of its own
- * over the draft; the layer joins the draft when the call has ended, and is lost when the call was cut off. The real folder
- * changes only when the draft is kept: all or nothing, and exactly what was shown.
+ * A draft belongs to one conversation and one folder, like a branch. Each writing call works on its own layer over the draft.
+ * The layer joins the draft when the call ends, and is lost when the call was cut off. The real folder changes only when the
+ * draft is kept: all or nothing, and exactly as shown.
  */
 import type { AnswerReceipt, Author, Scope } from "./message.ts";
 import type { RunningCommand, ViewMount } from "./sandbox.ts";
@@ -13,60 +13,59 @@ import type { TurnRecord } from "./turn.ts";
 /** `open` until a person or the rules have decided. */
 export type DraftState = "open" | "kept" | "discarded";
 
-/** Plain JSON: a ledger entry, grouped by conversation. Its layer is on disk, in a folder named after its id. */
+/** A ledger entry, grouped by conversation. Its layer is on disk, in a folder named after its id. */
 export interface DraftRecord {
   id: string;
   platform: string;
   conversationId: string;
   scope: Scope;
-  /** The real folder, absolute and free of links. */
+  /** The real folder: absolute, without links. */
   folder: string;
-  /** `own`: the conversation's, below the workspace. `given`: a folder that the configuration names. */
+  /** `own`: the conversation's folder in the workspace. `given`: a configured folder. */
   kind: "own" | "given";
   /** Turns that wrote to it, oldest first. */
   turnIds: string[];
   createdAt: number;
-  /** When a call joined it last. */
+  /** Last time a call's layer joined it. */
   changedAt: number;
-  /** The approval of the card that stands for it; a newer card replaces it. */
+  /** The approval of its newest card. */
   approvalId?: string;
-  /** `changedAt` as that card showed it. */
+  /** `changedAt` at the time of that card. */
   askedAt?: number;
-  /** How it ended, for the conversation's next turn. */
+  /** How it ended, as a note for the conversation's next turn. */
   ending?: string;
-  /** The turn that was told of the ending. */
+  /** The turn that got the note. */
   toldIn?: string;
   /** With `kept`: the entry of the undo journal. */
   undoId?: string;
-  /** Somebody is taking it back; a crash may have come before the card says so. */
+  /** An undo is running, or a crash interrupted it. */
   undoing?: { approvalId: string; by: string };
 }
 
-/** The folder as one call sees it. */
 export interface CallFolder {
   /**
-   * Where to open it: the real folder, or the draft over it. Good until the call has ended. Open it and go on from the open
-   * folder; never resolve it with `realpath`.
+   * The real folder, or the draft over it. Valid until the call ends. Open it and work from the open folder; never use
+   * `realpath`.
    */
   path: string;
-  /** Runs commands in it; absent unless the call may write. */
+  /** Runs commands in the folder. Absent unless the call may write. */
   commands?: PluginCommands;
-  /** Absent unless `path` is in a view: runs a program there, instead of a command. At most one of both for a call. */
+  /** Runs a program in the view; absent without one. A call runs at most one command or program. */
   runInside?(text: string, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<RunningCommand>;
-  /** Jobs of the conversation that were started before. */
+  /** The conversation's background jobs. */
   jobs?: PluginJobs;
 }
 
 /** How the shell skill runs commands. */
 export interface PluginCommands {
   /**
-   * At most one for a call. What it changed joins the draft when the call ends; nothing of it does when it was killed or
-   * went over a limit.
+   * At most once per call. Its changes join the draft when the call ends, unless the command was killed or exceeded a
+   * limit.
    */
   run(text: string, signal: AbortSignal): Promise<RunningCommand>;
   /**
-   * Starts a job over the draft as it is now. Rejects with code `jobs.too-many` and a sentence for the model at the limits per
-   * conversation, person and process.
+   * Starts a background job over the present draft. Rejects with code `jobs.too-many` at the limits per conversation,
+   * person and process.
    */
   startJob(text: string): Promise<JobSummary>;
 }
@@ -78,10 +77,10 @@ export interface JobSummary {
   state: string;
 }
 
-/** Commands in the background, of the conversation of the call. They end with the process. */
+/** Background commands of the call's conversation. They end with the process. */
 export interface PluginJobs {
   list(): JobSummary[];
-  /** The end of what the job has written so far; undefined: no such job here. */
+  /** The end of the job's output so far; undefined: no such job here. */
   read(id: string): Promise<{ job: JobSummary; output: string } | undefined>;
   stop(id: string): Promise<JobSummary | undefined>;
 }
@@ -92,42 +91,41 @@ export interface FolderCall {
   tool: string;
   scope: ToolScope;
   use: FolderUse;
-  /** Hosts that its commands may reach, as the call names them; a person has approved them. */
+  /** Approved hosts that its commands may reach, as the call names them. */
   network: readonly string[];
-  /** Folders that its view shows besides. */
+  /** Further folders in its view. */
   mounts?: readonly ViewMount[];
-  /** The path that the call names, when it names one and runs no command; what else it can read is not known. */
+  /** The call's path, when it names one and runs no command. */
   path?: string;
-  /** It names `/outputs`; other calls do not see the outputs. */
+  /** The call names `/outputs`. Other calls don't see the outputs. */
   usesOutputs: boolean;
 }
 
-/** How a turn came to its end; what is done with its draft depends on it. */
 export type DraftEnd = "done" | "failed" | "stopped";
 
 export interface Drafts {
   /**
-   * Runs one attempt of a call with the folder that it is to see. A call whose changes have joined the draft before, as after
-   * a crash, is not run again: its earlier attempt is returned.
+   * Runs one attempt of a call with its folder. A call whose changes have already joined the draft, as after a crash, does
+   * not run again: the earlier attempt is returned.
    */
   runCall(
     call: FolderCall,
     signal: AbortSignal,
     work: (folder: CallFolder) => Promise<ToolAttempt>,
   ): Promise<ToolAttempt>;
-  /** Decides what becomes of the turn's draft, and shows a card below the answer where there is something to show. */
+  /** Decides about the turn's draft, and shows a card below the answer if there are changes. */
   settle(turn: TurnRecord, end: DraftEnd): Promise<void>;
-  /** A card about changes was answered or has expired: keeps or discards. Does nothing for other turns. */
+  /** Keeps or discards changes after an answer or an expiry. Does nothing for other turns. */
   settleDecided(turnId: string): Promise<void>;
-  /** What became of drafts since the conversation was told last, a sentence each. The turn counts as told from now on. */
+  /** News about drafts since the conversation's last turn, one sentence each. Marks them as told to this turn. */
   news(turn: TurnRecord): Promise<string[]>;
-  /** What a call that sends something out would take along: paths that the conversation's open draft has changed. */
+  /** Paths that the conversation's open draft has changed, which outward calls could carry along. */
   changedPaths(conversationId: string): Promise<string[]>;
-  /** Takes back the newest changes that were kept in the scope's conversations, where this person may. */
+  /** Undoes the newest kept changes of the scope's conversations, if this person may. */
   undoNewest(scope: Scope, by: Author): Promise<AnswerReceipt>;
-  /** Decides drafts whose moment was missed, ends old ones, and prunes the undo journal. */
+  /** Settles overdue drafts, ends old ones, and prunes the undo journal. */
   sweep(now: number): Promise<void>;
-  /** At the start: completes or takes back what a crash cut off while it was kept or undone. */
+  /** At the start: completes or reverts a keep or an undo that a crash interrupted. */
   recover(): Promise<void>;
   /** Ends background jobs. */
   close(): Promise<void>;

@@ -1,14 +1,14 @@
 /**
- * The event bus: one typed map of everything worth knowing, and one subscription for all of it.
+ * The event bus: one typed map of events, and one subscription for all of them.
  *
- * Emitting is synchronous and never throws; a listener that throws is reported to `onListenerError` and the others still hear it.
- * Brain name: corpus.
+ * Emitting is synchronous and never throws. `onListenerError` gets the error of a throwing listener, and the others still
+ * run. Brain name: corpus.
  */
 import type { GateMatch } from "./gate.ts";
 import type { Usage } from "./provider.ts";
 import type { ToolStatus } from "./tool.ts";
 
-/** What every event of a turn carries. */
+/** Fields of every event of a turn. */
 export interface TurnFields {
   turnId: string;
   conversationId: string;
@@ -20,7 +20,7 @@ interface CallFields extends TurnFields {
   tool: string;
 }
 
-/** What an auditor needs of a verdict: which call exactly, and which patterns of which skill at which line. */
+/** A verdict for auditors: the exact call, and the patterns that matched. */
 interface JudgedFields extends CallFields {
   /** SHA-256 over tool, arguments, working folder and skill file. */
   callHash: string;
@@ -29,7 +29,7 @@ interface JudgedFields extends CallFields {
 
 interface DecisionFields extends JudgedFields {
   approvalId: string;
-  /** Milliseconds since the epoch; the event itself may come later, when another process decided. */
+  /** Milliseconds since the epoch. The event can come later, when another process decided. */
   decidedAt: number;
   waitedMs: number;
 }
@@ -68,7 +68,7 @@ export interface EventMap {
   "llm.fallback": { from: string; to: string; code: string; message: string };
   "tool.called": CallFields & { input: string };
   "tool.retried": CallFields & { attempt: number; waitMs: number; message: string };
-  /** What a call, or a job that it started, has changed in its draft. */
+  /** A call, or a job that it started, changed its draft. */
   "tool.changed": { turnId: string; conversationId: string; jobId: string; draftId: string; files: number };
   "tool.completed": CallFields & { attempts: number; durationMs: number };
   "tool.failed": CallFields & { status: ToolStatus; attempts: number; durationMs: number; message: string };
@@ -76,8 +76,8 @@ export interface EventMap {
   "safety.confirm": JudgedFields & { approvalId: string; reasons: string[] };
   "safety.blocked": JudgedFields & { reasons: string[] };
   /**
-   * `by` decided it, after all `voters` had agreed; `grantIds` is empty when a person was asked. `isEdited`: another call
-   * than the model asked for, whose hash is `requestedHash`.
+   * `by` gave the last of the `voters`' approvals. `grantIds` is empty when a person was asked. `isEdited`: the call differs
+   * from the model's call, whose hash is `requestedHash`.
    */
   "safety.approved": DecisionFields & {
     by: string;
@@ -86,18 +86,18 @@ export interface EventMap {
     isEdited: boolean;
     requestedHash: string;
   };
-  /** `by` is `remora` where the rules left nobody to ask. */
+  /** `by` is `remora` when nobody could be asked. */
   "safety.denied": DecisionFields & { by: string; reason: string };
   "safety.expired": DecisionFields;
   "safety.cancelled": DecisionFields & { reason: string };
   "safety.granted": TurnFields & GrantFields & { approvalId: string; expiresAt: number };
   "safety.revoked": GrantFields & { conversationId: string };
-  /** In the real folder. `undoId`: of the undo journal; absent where nothing can be undone. */
+  /** Changes were written to the real folder. `undoId` absent: they can't be undone. */
   "changes.kept": { draftId: string; conversationId: string; turnIds: string[]; files: number; undoId?: string };
   /** Nothing was written. */
   "changes.refused": { draftId: string; conversationId: string; turnIds: string[]; message: string };
   "changes.undone": { draftId: string; undoId: string; by: string; files: number };
-  /** One connection of a command, at its end. The host is the command's choice. */
+  /** A command's connection ended. The command chose the host. */
   "network.connection": {
     host: string;
     port: number;
@@ -119,11 +119,10 @@ export interface EventMap {
 
 export type EventName = keyof EventMap;
 
-/** One event as listeners get it. */
 export type RemoraEvent = { [N in EventName]: { name: N; at: number; fields: EventMap[N] } }[EventName];
 
 export interface Events {
   emit<N extends EventName>(name: N, fields: EventMap[N]): void;
-  /** Hears every event; returns the way to stop hearing. */
+  /** Listens to every event. Returns a function that stops listening. */
   listen(listener: (event: RemoraEvent) => void): () => void;
 }

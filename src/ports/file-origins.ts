@@ -1,22 +1,22 @@
 /**
- * Which files hold what somebody else may have written: by path and content, so that a file that a person has changed by
- * other means is not marked any more. Kept in the ledger, for each real folder.
+ * Marks files that hold text by others, by path and content. A file that a person changes by other means loses its mark. The
+ * ledger keeps the marks for each real folder.
  */
 import type { Origin } from "./origin.ts";
 
 export interface SeenFolder {
-  /** The real folder: absolute, free of links. */
+  /** The real folder: absolute, without links. */
   root: string;
-  /** As the call sees it; the same, or a view of the draft over it. A path that `open` takes. */
+  /** The folder as the call sees it: the real one, or the draft over it. `open` accepts this path. */
   seen: string;
 }
 
 export interface FileOrigins {
-  /** Marks these files with their content as it is now. `paths`: relative, encoded as in effects. Does nothing without origins. */
+  /** Marks these files with their present content. `paths`: relative, encoded as in effects. Does nothing without origins. */
   mark(folder: SeenFolder, paths: readonly string[], origins: readonly Origin[]): Promise<void>;
   /**
-   * What a call reads there: with `path`, the origins of that ordinary file, also of a copy of a marked one; without, or
-   * where `path` is a folder or can't be opened, those of all marked files that are unchanged.
+   * Origins of what a call reads. With `path`: of that file, or of the marked file that it copies. Without, or when `path` is
+   * a folder or can't be opened: of all unchanged marked files.
    */
   read(folder: SeenFolder, path: string | undefined): Promise<Origin[]>;
 }

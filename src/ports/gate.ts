@@ -1,21 +1,20 @@
 /**
- * The gate port: block, confirm or safe, from the patterns of SKILL.md files and nothing else.
+ * The gate port classifies calls as block, confirm or safe, by the patterns of SKILL.md files alone.
  *
- * `classify` is synchronous, total (never throws, whatever it is given) and bounded in time: what can't be checked in time
- * asks.
- * Block beats confirm beats safe, over all patterns of all skills.
+ * `classify` is synchronous, never throws, and is bounded in time: a call that can't be checked in time asks. Block beats
+ * confirm beats safe, over all patterns of all skills.
  */
 import type { JsonObject } from "./message.ts";
 
 export type VerdictClass = "safe" | "confirm" | "block";
 
-/** Which rule matched, where it is written, and in which form of the call it was seen. */
+/** The rule that matched, its place, and the form of the call that it matched. */
 export interface GateMatch {
   kind: "danger" | "confirm";
   skill: string;
   /** Path of the SKILL.md; empty for the gate's own fail-closed rules. */
   file: string;
-  /** 1-based line of the pattern in `file`; 0 where there is none. */
+  /** 1-based line of the pattern in `file`; 0: none. */
   line: number;
   pattern: string;
   reason?: string;
@@ -29,14 +28,14 @@ export interface Verdict {
   matches: GateMatch[];
   /** `#shell:dynamic-command` and so on, without the tool's name. */
   tags: string[];
-  /** The arguments as they were judged: what is shown, hashed, queued and executed. Absent when they could not be serialised. */
+  /** The judged arguments, which must be shown, hashed, queued and executed. Absent when they can't be serialised. */
   input?: JsonObject;
   /** The exact match string's second half: `JSON.stringify(args)`. */
   argsJson: string;
 }
 
 export interface Gate {
-  /** `extraTags` are facts the gate can't see in the call, such as `#taint:untrusted`. */
+  /** `extraTags`: facts that the call does not show, such as `#taint:untrusted`. */
   classify(tool: string, args: unknown, extraTags?: string[]): Verdict;
 }
 
@@ -53,6 +52,6 @@ export interface GateRule {
 
 export interface GateRules {
   rules: GateRule[];
-  /** By tool: the parameters that hold a shell command. */
+  /** The parameters that hold a shell command, by tool. */
   shellParameters: ReadonlyMap<string, readonly string[]>;
 }

@@ -1,11 +1,10 @@
 /**
- * Durable state that needs an atomic step: accepted messages, turns, tool calls, approvals, grants, posts.
+ * The ledger keeps durable state that needs atomic steps: messages, turns, tool calls, approvals, grants, posts.
  *
- * An entry has a kind, an id, a state and a JSON body. It is created exactly once for an id, and every later change is
- * a compare-and-set on its state: of several callers that move an entry from the same state, exactly one succeeds.
- * What a resolved promise says is on disk (or in Redis) and survives `kill -9`.
+ * An entry has a kind, an id, a state and a JSON body. It is created once per id. Every later change is a compare-and-set on
+ * its state: of several callers that move an entry from the same state, exactly one succeeds. Once a promise resolves, the
+ * change is on disk (or in Redis) and survives `kill -9`.
  */
-
 import type { PairingRecord } from "./access.ts";
 import type { ApprovalRecord, CardRecord, GrantRecord, GrantState } from "./approval.ts";
 import type { ApprovalState } from "./card.ts";
@@ -23,17 +22,17 @@ import type { UsageCount } from "./usage.ts";
 export type MessageState = "queued" | "taken" | "answered" | "removed";
 
 /**
- * `planned → started → done`; `started → waiting → started` between the attempts of a call that is retried;
- * `started → unknown` when it may have run and nobody knows how it ended. Only in `started` an effect may be under way.
+ * `planned → started → done`; `started → waiting → started` between attempts; `started → unknown` when it may have run and
+ * nobody knows the outcome. Only in `started` an effect can be happening.
  */
 export type CallState = "planned" | "started" | "waiting" | "done" | "unknown";
 
 export interface CardNotice {
   cardId: string;
   turnIds: string[];
-  /** Only to be recorded: the card is not to be shown because of it. */
+  /** Only record the change; don't update the card. */
   isQuiet?: boolean;
-  /** Whoever made the change has come to its end; a notice told before that is due again. */
+  /** The change is complete. A notice that was told earlier becomes due again. */
   isChanged?: boolean;
 }
 
@@ -41,18 +40,18 @@ export interface CallEntry {
   turnId: string;
   callId: string;
   name: string;
-  /** Attempts that were started. It only grows, so it also tells whether someone else has taken the call over. */
+  /** Started attempts. Only grows, so it also reveals that another process has taken over the call. */
   attempts: number;
-  /** Of the first attempt, or when it was planned; milliseconds since the epoch. */
+  /** Start of the first attempt, or the time of planning; milliseconds since the epoch. */
   startedAt: number;
-  /** With `waiting`: when the next attempt is due, in milliseconds since the epoch, and how the last one failed. */
+  /** With `waiting`: due time of the next attempt in milliseconds since the epoch, and the last failure. */
   retryAt?: number;
   failure?: string;
   /** With `done` and `unknown`. */
   result?: ToolResult;
 }
 
-/** A file, with the content that was written; without `hash`, everything in a folder, `.` for all of it. */
+/** A file with its content. Without `hash`: everything in a folder; `.`: the whole folder. */
 export interface FileMark {
   /** Relative to the folder, encoded as in effects. */
   path: string;
@@ -77,22 +76,22 @@ export interface LedgerKinds {
   card: { state: "made"; body: CardRecord };
   /** Grouped by conversation. */
   grant: { state: GrantState; body: GrantRecord };
-  /** A card that changed and must be recorded and shown: written before the change, `told` once people can see it. */
+  /** Written before a card changes; `told` once the change is recorded and shown. */
   notice: { state: "due" | "told"; body: CardNotice };
-  /** The mark that a decision is recorded: in the feedback file and the event log. Grouped by turn. */
+  /** Marks a decision as recorded in the feedback file and the event log. Grouped by turn. */
   decision: { state: "recorded"; body: Record<string, never> };
   post: { state: "posted"; body: { messageId: string } };
-  /** One a day and subject; grouped by subject (usage.ts). */
+  /** One per day and subject; grouped by subject (usage.ts). */
   usage: { state: "counted"; body: UsageCount };
-  /** `open → answered | withdrawn → closed`, the last once its card says so. Grouped by turn. */
+  /** `open → answered | withdrawn → closed`; `closed` once the card shows it. Grouped by turn. */
   question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
   /** Grouped by conversation. */
   draft: { state: DraftState; body: DraftRecord };
-  /** One for a real folder that holds files of which somebody else may have written something. */
+  /** One per real folder with files that hold text by others. */
   "file-origins": { state: "kept"; body: FolderMarks };
   /** Grouped by scope. */
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
-  /** Who may write directly; grouped by platform. */
+  /** People who may send direct messages; grouped by platform. */
   pairing: { state: "open" | "paired"; body: PairingRecord };
   /** Grouped by scope. */
   conversation: { state: "known"; body: RegisteredConversation };
@@ -104,7 +103,7 @@ export interface LedgerEntry<K extends LedgerKind> {
   id: string;
   state: LedgerKinds[K]["state"];
   body: LedgerKinds[K]["body"];
-  /** What entries are listed by: a conversation, a turn or a card. */
+  /** Key for listing: a conversation, a turn or a card. */
   group: string;
   /** Order of creation within the ledger. */
   sequence: number;
@@ -121,7 +120,7 @@ export interface ListOptions<K extends LedgerKind> {
 }
 
 export interface Ledger {
-  /** False, and nothing changed, when the id is taken. */
+  /** Resolves to false, and changes nothing, when the id exists. */
   create<K extends LedgerKind>(
     kind: K,
     id: string,
@@ -129,9 +128,9 @@ export interface Ledger {
   ): Promise<boolean>;
   get<K extends LedgerKind>(kind: K, id: string): Promise<LedgerEntry<K> | undefined>;
   /**
-   * Moves the entry from one of `from` to `to` and returns it as it is now; undefined, and nothing changed, when it is
-   * in another state or missing. `change` makes the new body from the stored one, must be pure, and may be called again;
-   * returning undefined from it refuses the step. `from` may contain `to`: that is a guarded change of the body.
+   * Moves the entry from one of `from` to `to`, and resolves to the new entry. Resolves to undefined, and changes nothing,
+   * when the entry is missing or in another state. `change` makes the new body from the stored one. It must be pure, can be
+   * called more than once, and refuses the step by returning undefined. `from` may contain `to`, to change only the body.
    */
   transition<K extends LedgerKind>(
     kind: K,
@@ -141,7 +140,7 @@ export interface Ledger {
     change?: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
   ): Promise<LedgerEntry<K> | undefined>;
   list<K extends LedgerKind>(kind: K, options: ListOptions<K>): Promise<LedgerEntry<K>[]>;
-  /** Removes entries in these states that were last changed before `before`; returns how many. */
+  /** Removes entries in these states last changed before `before`. Resolves to their number. */
   prune<K extends LedgerKind>(kind: K, states: LedgerKinds[K]["state"][], before: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 /**
  * The memory port: Markdown that people can read, and a search over it.
  *
- * A query sees exactly the scopes it is given; what was learned in a DM is in that DM's scope alone.
- * Saving the same turn again replaces its entry, so that a turn resumed after a crash is remembered once.
+ * A query sees exactly the given scopes. Memory of a DM is only in that DM's scope. Saving a turn again replaces its entry, so
+ * a turn that resumes after a crash is remembered once.
  */
 import type { Author, MemoryScope, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
@@ -13,13 +13,13 @@ export interface MemoryHit {
   /** Relative to the workspace, `/`-separated. */
   path: string;
   heading: string;
-  /** ISO 8601; empty where the source has no time. */
+  /** ISO 8601; empty: unknown. */
   at: string;
   scope: MemoryScope;
-  /** Higher is better; comparable within one answer only. */
+  /** Higher is better. Comparable only within one result. */
   score: number;
   text: string;
-  /** Who and what the text comes from; empty for what people wrote into the files themselves. */
+  /** Origins of the text; empty for text that people wrote into the files. */
   origins: Origin[];
 }
 
@@ -29,7 +29,7 @@ export interface MemoryQuery {
   limit: number;
 }
 
-/** One turn, as it is remembered. */
+/** The memory of one turn. */
 export interface Episode {
   turnId: string;
   scope: Scope;
@@ -39,14 +39,14 @@ export interface Episode {
   userText: string;
   tools: { call: ToolCall; result: ToolResult }[];
   response: string;
-  /** Of what was said and read in the turn. */
+  /** Origins of everything said and read in the turn. */
   origins: Origin[];
   outcome: Extract<TurnState, "done" | "failed" | "stopped">;
 }
 
 /** One tool outcome or one person's decision, as preference history. */
 export interface Feedback {
-  /** One with an id is written once, however often it is given. */
+  /** Feedback with an id is written only once. */
   id?: string;
   turnId: string;
   scope: Scope;
@@ -56,16 +56,16 @@ export interface Feedback {
   summary: string;
   /** `ok`, `failed`, `approved`, `denied`, `expired`, `blocked`, … */
   outcome: string;
-  /** How long a decision was waited for; absent for outcomes. */
+  /** Wait for the decision; absent for outcomes. */
   waitedMs?: number;
   /** Who decided; absent for outcomes. */
   by?: Author;
 }
 
 export interface Memory {
-  /** Best first. Never rejects for any query text; what can't be searched finds nothing. */
+  /** Best first. Never rejects because of the query text. */
   search(query: MemoryQuery): Promise<MemoryHit[]>;
-  /** Past decisions and outcomes of a scope for the prompt, at most 2,400 characters; empty when there are none. */
+  /** Past decisions and outcomes of a scope for the prompt, at most 2,400 characters; may be empty. */
   digest(scope: Scope): Promise<string>;
   saveEpisode(episode: Episode): Promise<void>;
   recordFeedback(feedback: Feedback): Promise<void>;

@@ -1,16 +1,15 @@
 /**
- * What people say and do, as every platform hands it in: messages, clicks on cards, slash commands.
+ * Input from people, in the same form for every platform: messages, clicks on cards, commands.
  *
- * All of it is plain JSON, because it is kept in the ledger before anyone acts on it.
+ * All types are plain JSON, because the ledger keeps them before anything acts on them.
  */
 
-/** A JSON value, as tool arguments and ledger entries are made of. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
 /**
- * Who can see a conversation: `dm:<user>` or `channel:<id>`; a thread has its channel's scope.
- * Memory written in one scope is read only in that scope; `shared` is readable everywhere.
+ * Who can see a conversation: `dm:<user>` or `channel:<id>`. A thread has its channel's scope. Memory of a scope is read only
+ * in that scope; `shared` is readable everywhere.
  */
 export type Scope = `dm:${string}` | `channel:${string}`;
 export type MemoryScope = Scope | "shared";
@@ -20,9 +19,9 @@ export interface Author {
   id: string;
   name: string;
   isBot: boolean;
-  /** Role or user-group ids; empty where the platform has none. */
+  /** Ids of roles or user groups. */
   roles: string[];
-  /** Absent: a member. `guest`: of limited rights in this workspace; `external`: of another one that shares the channel. */
+  /** Absent: a member. `guest`: has limited rights. `external`: from another workspace that shares the channel. */
   kind?: "guest" | "external";
 }
 
@@ -30,28 +29,28 @@ export interface Attachment {
   name: string;
   mimeType: string;
   bytes: number;
-  /** The text of a text file, once the platform has read it; absent for anything else. */
+  /** Content of a text file; otherwise absent. */
   text?: string;
-  /** Base64 of an image within the size cap; absent for anything else. */
+  /** Base64 of an image within the size limit; otherwise absent. */
   imageBase64?: string;
 }
 
-/** One message from a person. `id` is unique within its platform; a second one with the same id is the same message. */
+/** A message from a person. `id` is unique within its platform; the same id means the same message. */
 export interface InboundMessage {
   id: string;
   platform: string;
-  /** Made and read only by its platform, e.g. `local:channel:general:t42`. */
+  /** Only its platform makes and reads it, e.g. `local:channel:general:t42`. */
   conversationId: string;
   scope: Scope;
-  /** The platform's id of the channel (a thread's parent), and of the guild or workspace it is in; absent in DMs and where there is none. */
+  /** The platform's ids of the channel (a thread's parent) and of its guild or workspace. Absent in DMs. */
   channelId?: string;
   spaceId?: string;
   author: Author;
   text: string;
-  /** The skill whose instructions are to be used, by name. */
+  /** Name of the skill whose instructions to use. */
   skill?: string;
   attachments: Attachment[];
-  /** The agent is meant: a mention, a DM, a reply to it, its own thread. Others are not answered. */
+  /** True for a mention, a DM, a reply to the agent, or its own thread. Other messages are not answered. */
   isAddressed: boolean;
   isDirect: boolean;
   /** Milliseconds since the epoch, by the platform's clock. */
@@ -59,12 +58,11 @@ export interface InboundMessage {
 }
 
 /**
- * What a person may choose on a card. The last four are for cards about changes: keep only some files, see the whole diff,
- * take back what was kept, and work on the same request again.
+ * A choice on a card. The last four are for changes: keep some files, show the whole diff, undo, and run the request again.
  */
 export type AnswerChoice = "approve" | "deny" | "edit" | "allow" | "part" | "diff" | "undo" | "again";
 
-/** A click on a question that a tool asks (questions.ts). `questionId` locates it; authority comes from `by` alone. */
+/** A click on a tool's question. `questionId` locates it; authority comes from `by` alone. */
 export interface InboundPick {
   platform: string;
   conversationId: string;
@@ -79,12 +77,12 @@ export interface InboundPick {
 export interface InboundAnswer {
   platform: string;
   conversationId: string;
-  /** The platform's id of the message that carries the card, where the platform knows it. */
+  /** The platform's id of the message with the card, if known. */
   messageId?: string;
   cardOrApprovalId: string;
   choice: AnswerChoice;
   by: Author;
-  /** With `deny`: what the model reads. */
+  /** With `deny`: the reason, which the model reads. */
   reason?: string;
   /** With `edit`: the arguments as JSON text. */
   editedJson?: string;
@@ -93,15 +91,15 @@ export interface InboundAnswer {
   at: number;
 }
 
-/** What the person who clicked is told; everyone else sees the rewritten card. */
+/** The answer to the person who clicked. Everyone else sees the updated card. */
 export interface AnswerReceipt {
   accepted: boolean;
   text: string;
-  /** With `diff`: the whole diff, for that person alone where the platform can. Plain text. */
+  /** With `diff`: the whole diff as plain text, for that person alone if the platform can. */
   file?: { name: string; text: string };
 }
 
-/** Shown to the author of a message alone where the platform can, else as a reply: why it is not answered. */
+/** Tells the author why a message is not answered: privately if the platform can, otherwise as a reply. */
 export interface Notice {
   /** Standard Markdown. */
   text: string;
@@ -123,18 +121,18 @@ export interface InboundCommand {
 export interface CommandReceipt {
   /** Standard Markdown. */
   text: string;
-  /** Shown to the person alone where the platform can. */
+  /** Show it to the person alone, if the platform can. */
   isPrivate: boolean;
 }
 
-/** Where a reply goes. Plain JSON. */
+/** Where a reply goes. */
 export interface ReplyTarget {
   platform: string;
   conversationId: string;
   turnId: string;
   /**
-   * The message that is answered. One of a schedule (`schedule:<id>:<time>`) is not on the platform: the reply then stands in
-   * the conversation by itself.
+   * The message to answer. A schedule's message (`schedule:<id>:<time>`) is not on the platform, so its reply stands alone in
+   * the conversation.
    */
   messageId: string;
 }

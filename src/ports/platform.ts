@@ -1,10 +1,9 @@
 /**
  * The platform port: where people are.
  *
- * Receiving: a handler's promise resolves when the thing is durably kept; only then does the platform acknowledge it.
- * Sending: one writer per reply; a `Reply` shows the text in segments, and an approval card closes a segment, so that
- * what comes after an answer stands below the card. Anything posted is kept in `Posts` at once, so that any process,
- * also one started after a crash, goes on with the same reply and posts nothing twice.
+ * Receiving: the platform must acknowledge an event only after the handler's promise has resolved, when the event is durably
+ * kept. Sending: each reply has one writer. A `Reply` shows text in segments, and a card closes a segment, so that later text
+ * stands below it. `Posts` keeps every post at once, so that another process can resume the reply without posting twice.
  */
 import type { ApprovalCard } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
@@ -22,45 +21,45 @@ import type {
 import type { QuestionCard } from "./question.ts";
 import type { ToolFile } from "./tool.ts";
 
-/** The platform's ids of what a turn has posted, by a key that the platform chooses (`text:0:0`, `card:<id>`). */
+/** Message ids of a turn's posts, by keys that the platform chooses (`text:0:0`, `card:<id>`). */
 export interface Posts {
   all(): Promise<{ key: string; messageId: string }[]>;
   keep(key: string, messageId: string): Promise<void>;
 }
 
 export interface Reply {
-  /** The open segment's whole text so far, standard Markdown. Resolves when the platform has taken it; never rejects for a passing failure. */
+  /** The open segment's whole text so far, in standard Markdown. Resolves when the platform has taken it. Never rejects for a transient failure. */
   write(text: string): Promise<void>;
-  /** One status line under the text, replaced by the next; an empty string removes it. */
+  /** One status line below the text; the next one replaces it. An empty string removes it. */
   activity(text: string): Promise<void>;
   /** Posts a card and opens the next segment. Rejects with code `platform.no-route` when nobody can see it. */
   ask(card: ApprovalCard): Promise<void>;
-  /** Rewrites a posted card as it is now: settled rows show their outcome without buttons, open rows keep theirs. */
+  /** Updates a posted card: settled rows show their outcome without buttons, open rows keep theirs. */
   settle(card: ApprovalCard): Promise<void>;
-  /** Posts a question of a tool with a button an option, or rewrites the posted one as it is now. As `ask`, it closes the segment. */
+  /** Posts a tool's question with one button per option, or updates the posted one. Closes the segment, like `ask`. */
   question(card: QuestionCard): Promise<void>;
   /** The open segment's final text, and files; ends the reply. */
   finish(text: string, files: ToolFile[]): Promise<void>;
-  /** Ends the reply visibly as failed; `text` says what happened and what to do. */
+  /** Ends the reply visibly as failed. `text` says what happened and what to do. */
   fail(text: string): Promise<void>;
-  /** Somebody else goes on with this reply: nothing that still waits here is written any more. Absent where nothing waits. */
+  /** Drops pending writes, because another process resumes the reply. Absent when nothing is ever pending. */
   leave?(): Promise<void>;
 }
 
 export interface PlatformHandlers {
-  /** With a notice the message is not answered, and its author is to be told why. */
+  /** Resolves to a notice when the message is not answered; the platform must show it to the author. */
   onMessage(message: InboundMessage): Promise<Notice | undefined>;
   onAnswer(answer: InboundAnswer): Promise<AnswerReceipt>;
   onPick(pick: InboundPick): Promise<AnswerReceipt>;
   onCommand(command: InboundCommand): Promise<CommandReceipt>;
-  /** A message was edited or deleted; it counts only while it is still queued. */
+  /** Takes effect only while the message is queued. */
   onEdited(platform: string, messageId: string, text: string): Promise<void>;
   onDeleted(platform: string, messageId: string): Promise<void>;
 }
 
 export interface PlatformHealth {
   isConnected: boolean;
-  /** One line a person can act on; with shards, the state of each. */
+  /** One line that people can act on; with shards, the state of each. */
   detail: string;
 }
 
@@ -70,9 +69,9 @@ export interface Platform {
   connect(handlers: PlatformHandlers, signal: AbortSignal): Promise<void>;
   /** Works without `connect`: a worker writes replies and never receives. */
   reply(target: ReplyTarget, posts: Posts): Reply;
-  /** The person as the service knows them now, with their roles; undefined: no longer there. Absent where nobody has roles. */
+  /** The person with their present roles; undefined: they have left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
-  /** What tools may do in the chat besides answering; works without `connect`. */
+  /** Chat actions of tools; works without `connect`. */
   chat?: ChatActions;
   health(): PlatformHealth;
   close(): Promise<void>;

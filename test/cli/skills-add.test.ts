@@ -86,8 +86,8 @@ confirm_patterns: ['^act ']`;
     expect(stdout).toContain("  Tools:\n    shell_exec: Runs [31mthings\n");
     expect(stdout).toContain("  Blocks calls that match:\n    mkfs\n  Asks about calls that match:\n    ^act\n");
     expect(stdout).toContain("! Has a plugin: its code runs in its own process");
-    expect(stdout).toContain("  Files that are code:\n    plugin.mjs\n    scripts/run\n");
-    expect(stderr).toContain("Its tool shell_exec comes in place of the one of the skill shell");
+    expect(stdout).toContain("  Code files:\n    plugin.mjs\n    scripts/run\n");
+    expect(stderr).toContain("Its tool shell_exec replaces the tool of the skill shell");
     expect(stdout + stderr).not.toContain("\u001b");
     expect(await visible()).toEqual([]);
     expect(await add(source, "--force")).toMatchObject({ code: 0 });
@@ -275,7 +275,7 @@ describe("what a plugin declares", () => {
 
   test("nothing: --yes is enough", async () => {
     const { add, source, visible } = await open(declaring(""));
-    expect((await add(source)).stdout).toContain("process of its own, and may only compute and keep data of its own");
+    expect((await add(source)).stdout).toContain("in its own process and may only compute and keep its own data");
     expect(await visible()).toEqual(["alpha"]);
   });
 });
