@@ -1,10 +1,15 @@
 /** The `/remora` commands, in the order in which help lists them. */
 import { rm } from "node:fs/promises";
+import { exportCommand } from "../commands/export-command.ts";
 import { forgetCommand } from "../commands/forget-command.ts";
-import { grantCommand, skillsCommand } from "../commands/grants-command.ts";
-import { exportCommand, memoryCommand } from "../commands/memory-command.ts";
-import { conversationCommands, createCommands } from "../commands/registry.ts";
+import { grantsCommand } from "../commands/grants-command.ts";
+import { memoryCommand } from "../commands/memory-command.ts";
+import { newCommand } from "../commands/new-command.ts";
+import { createCommands } from "../commands/registry.ts";
 import { skillCommand } from "../commands/skill-command.ts";
+import { skillsCommand } from "../commands/skills-command.ts";
+import { statusCommand } from "../commands/status-command.ts";
+import { stopCommand } from "../commands/stop-command.ts";
 import { undoCommand } from "../commands/undo-command.ts";
 import { usageCommand } from "../commands/usage-command.ts";
 import { forgetSnapshots } from "../context/forget-snapshots.ts";
@@ -49,12 +54,12 @@ export function buildCommands(
 
   return createCommands(
     [
-      ...conversationCommands(
-        conversations,
-        (conversationId) => context.forget(conversationId),
-        () => [...connected()].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
+      stopCommand(conversations),
+      newCommand((conversationId) => context.forget(conversationId)),
+      statusCommand(conversations, () =>
+        [...connected()].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
       ),
-      grantCommand(approvals),
+      grantsCommand(approvals),
       undoCommand(sandbox.drafts),
       skillsCommand(tools.toolbox.skillsFor),
       models.choice.command,

@@ -1,5 +1,5 @@
 /** What the composition is built from. */
-import type { Settings } from "../config/load.ts";
+import type { Settings } from "../config/settings.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { PortWrappers } from "../ports/port-wrappers.ts";

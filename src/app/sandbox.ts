@@ -2,7 +2,7 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { configuredFolder } from "../config/derive.ts";
-import type { Settings } from "../config/load.ts";
+import type { Settings } from "../config/settings.ts";
 import { createContainment } from "../engine/turn/containment.ts";
 import type { Log } from "../lib/log.ts";
 import { folderNameOf } from "../memory/places.ts";
