@@ -521,7 +521,10 @@ describe("too many open cards", () => {
       cards.push(await desk.ask(`t${index}`, call("c1", { command: `rm ${index}` })));
     expect(cards.map(({ card }) => card.items[0]?.state)).toEqual([...Array(5).fill("open"), "denied"]);
     const outcome = await desk.approvals.redeem(cards[5]?.approvalId ?? "", call("c1", { command: "rm 5" }), folder);
-    expect(outcome).toMatchObject({ state: "denied", reason: expect.stringContaining("5 approval cards are already open") });
+    expect(outcome).toMatchObject({
+      state: "denied",
+      reason: expect.stringContaining("5 approval cards are already open"),
+    });
     const same = await desk.ask("t6", call("c1", { command: "rm 0" }));
     expect(same.cardId).toBe(cards[0]?.cardId);
     const elsewhere = { target: { platform: "test", conversationId: "test:C2", turnId: "t8", messageId: "m" } };

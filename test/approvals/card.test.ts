@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { callText, editableJson, escapeHidden, callWarning } from "../../src/approvals/card-text.ts";
+import { callText, callWarning, editableJson, escapeHidden } from "../../src/approvals/card-text.ts";
 import { canonicalJson, hashOf } from "../../src/approvals/hash.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import { call, person, setUp, target } from "./approvals-fixture.ts";

@@ -1,5 +1,5 @@
 /** The data of the local chat, as it is stored and as the page gets it. Plain JSON. */
-import type { ApprovalCard } from "../../ports/approval.ts";
+import type { ApprovalCard } from "../../ports/card.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 

@@ -9,7 +9,7 @@ import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
-import type { ApprovalCard } from "../../ports/approval.ts";
+import type { ApprovalCard } from "../../ports/card.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Posts, Reply } from "../../ports/platform.ts";
 import type { QuestionCard } from "../../ports/question.ts";

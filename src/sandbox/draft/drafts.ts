@@ -7,8 +7,9 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";
-import type { ApprovalCard, ChangeApprovals, ChangesActions } from "../../ports/approval.ts";
+import type { ChangeApprovals, ChangesActions } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
+import type { ApprovalCard } from "../../ports/card.ts";
 import type { Bus, Lease, Leases } from "../../ports/cluster.ts";
 import type { DraftRecord, Drafts } from "../../ports/draft.ts";
 import type { Events } from "../../ports/events.ts";

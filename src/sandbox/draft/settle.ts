@@ -9,7 +9,8 @@
  */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { ApprovalCard, ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
+import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
+import type { ApprovalCard } from "../../ports/card.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";

@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import { shorten, shortenStart } from "../../lib/text/shorten.ts";
-import { maxShownFiles, type ShownChange, type ShownChanges } from "../../ports/approval.ts";
+import { maxShownFiles, type ShownChange, type ShownChanges } from "../../ports/card.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { ToolResult } from "../../ports/tool.ts";

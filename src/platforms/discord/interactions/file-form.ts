@@ -6,7 +6,7 @@ import {
   ComponentType,
 } from "discord.js";
 import { shorten, shortenStart } from "../../../lib/text/shorten.ts";
-import type { ShownChange } from "../../../ports/approval.ts";
+import type { ShownChange } from "../../../ports/card.ts";
 import { maxOptionDescriptionLength, maxOptionLabelLength, maxOptions } from "../limits.ts";
 import { visiblePath } from "../outbound/plain-text.ts";
 import { formatButtonId } from "./custom-id.ts";

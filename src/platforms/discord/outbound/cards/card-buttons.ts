@@ -6,7 +6,7 @@ import {
   ComponentType,
 } from "discord.js";
 import { shorten } from "../../../../lib/text/shorten.ts";
-import type { ApprovalCard, CardItem } from "../../../../ports/approval.ts";
+import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
 import type { AnswerChoice } from "../../../../ports/message.ts";
 import { type ButtonPlace, formatButtonId, parseButtonId } from "../../interactions/custom-id.ts";
 import { maxButtonLabelLength, maxButtonsPerRow } from "../../limits.ts";

@@ -1,7 +1,7 @@
 /** Fits lines of plain text on a card into a limit. */
 
 import { shorten } from "../../../../lib/text/shorten.ts";
-import type { CardItem } from "../../../../ports/approval.ts";
+import type { CardItem } from "../../../../ports/card.ts";
 import { escapePlain } from "../plain-text.ts";
 
 export interface CardLine {

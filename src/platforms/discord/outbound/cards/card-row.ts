@@ -1,5 +1,5 @@
 /** One item of an approval card as limited text, and whole as a file. */
-import type { CardItem } from "../../../../ports/approval.ts";
+import type { CardItem } from "../../../../ports/card.ts";
 import { codeBlock, cutAt, withoutFences } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
 

@@ -7,7 +7,7 @@
  */
 import type { APIEmbed, APIMessageTopLevelComponent, RawFile } from "discord.js";
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
-import type { ApprovalCard, ApprovalState, CardItem } from "../../../../ports/approval.ts";
+import type { ApprovalCard, ApprovalState, CardItem } from "../../../../ports/card.ts";
 import type { ButtonPlace } from "../../interactions/custom-id.ts";
 import { maxButtonRows, maxEmbedLength, maxEmbedTitleLength, maxMessageLength } from "../../limits.ts";
 import type { OutgoingMessage } from "../messages.ts";

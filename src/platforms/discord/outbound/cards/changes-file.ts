@@ -1,5 +1,5 @@
 /** Everything a card says about changes, as the text of an attached file. */
-import type { CardItem, ShownChanges } from "../../../../ports/approval.ts";
+import type { CardItem, ShownChanges } from "../../../../ports/card.ts";
 import { visiblePath, withoutLineBreaks } from "../plain-text.ts";
 
 /** Numbers the files as the form of Choose files… does. */

@@ -4,7 +4,7 @@
  */
 
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
-import type { ShownChange, ShownChanges } from "../../../../ports/approval.ts";
+import type { ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { codeBlock, visiblePath, withoutFences, withoutLineBreaks } from "../plain-text.ts";
 import type { Fitted } from "./card-lines.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import { shortenStart } from "../../../../lib/text/shorten.ts";
-import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/approval.ts";
+import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { escapePlain, visiblePath } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
 import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";

@@ -6,7 +6,7 @@
  * beginning and end; the whole call is a file, and buttons appear only once the file is there. If the upload fails, the
  * card says so and offers nothing that approves. Items that do not fit into one message continue in further ones.
  */
-import type { ApprovalCard, CardItem } from "../../../../ports/approval.ts";
+import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks } from "../../limits.ts";
 import type { Block, MessageContent } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
