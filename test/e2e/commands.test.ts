@@ -144,7 +144,7 @@ describe("memory search", () => {
   });
 
   test("says where it searched when it finds nothing", async () => {
-    expect((await remora(["memory", "search", "boiler"])).stdout).toMatch(/^Nothing found in shared; .*--scope/);
+    expect((await remora(["memory", "search", "boiler"])).stdout).toMatch(/^Nothing found in shared\. .*--scope/);
   });
 
   test("with --batch answers each line in order", async () => {

@@ -77,8 +77,8 @@ test("a chosen model answers from the next message on, only in its place, and af
   await start("models:\n  choices: [openai/special, ollama/not-ready]\n");
   expect(await ask("hello", dm)).toBe("I am anthropic/usual.");
   expect(await model("", dm)).toContain("`openai/special`");
-  expect(await model("ollama/not-ready", dm)).toContain("no model `ollama/not-ready` here");
-  expect(await model("openai/special", dm)).toContain("asked first in this conversation");
+  expect(await model("ollama/not-ready", dm)).toContain("no model `ollama/not-ready`");
+  expect(await model("openai/special", dm)).toContain("this conversation uses");
   expect(await ask("hello", dm)).toBe("I am openai/special.");
 
   const opened = await ann.say("@remora hello");
