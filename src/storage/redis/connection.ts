@@ -49,8 +49,6 @@ export interface RedisConnection {
   whenReady(signal: AbortSignal): Promise<void>;
   /** From now on nothing waits for long while Redis is away, for the process is to end. */
   hurry(): void;
-  /** Aborts at that. */
-  hurried: AbortSignal;
   close(): Promise<void>;
 }
 
@@ -74,7 +72,7 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
   const listeners = new Set<() => void>();
   const place = `Redis ${address.name}`;
   let isClosed = false;
-  const hurrying = new AbortController();
+  let isHurried = false;
   let lastError: Error | undefined;
   let subscriber: RedisClient | undefined;
 
@@ -109,7 +107,7 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     refusal: () => (isRefusal(lastError) ? lastError : undefined),
     trouble: () => lastError?.message ?? "",
     isReadOnlyPassing: address.type !== "single",
-    isHurried: () => hurrying.signal.aborted,
+    isHurried: () => isHurried,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -135,10 +133,9 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     checks: () => warningsOf((send) => run({ place: "Redis" }, send)),
     whenReady: (signal) => untilReady(line, place, signal),
     hurry() {
-      hurrying.abort();
+      isHurried = true;
       changed();
     },
-    hurried: hurrying.signal,
     async close() {
       if (isClosed) return;
       isClosed = true;

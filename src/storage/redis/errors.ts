@@ -67,9 +67,9 @@ function refused(): Meaning {
 /** Passes by itself within seconds, so a command waits for it like for a connection. */
 const passing = ["LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN"];
 
-/** Redis has answered, with an error: of ioredis `ReplyError`, of node-redis `SimpleError` and the like. */
+/** Redis has answered with an error. */
 export function isAnswer(thrown: unknown): thrown is Error {
-  return thrown instanceof Error && /^(?:ReplyError|ErrorReply|SimpleError|BlobError)$/.test(nameOf(thrown));
+  return thrown instanceof Error && thrown.name === "ReplyError";
 }
 
 /**
@@ -139,9 +139,4 @@ function firstWord(error: Error): string {
   const [, inScript, first = ""] =
     /^(?:ERR Error running script.*?-([A-Z]{3,})\b|([A-Z]{3,})\b)/.exec(error.message) ?? [];
   return inScript ?? first;
-}
-
-/** Of the class: node-redis gives its errors no name of their own. */
-function nameOf(error: Error): string {
-  return error.name === "Error" ? error.constructor.name : error.name;
 }

@@ -110,7 +110,7 @@ function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, 
 function startTimer(until: number, waitMs: number, onLate: () => void): { stop(): void; hurry(): void } {
   let timer = setTimeout(
     () => {
-      timer = setTimeout(onLate, Math.min(performance.now() - until, waitMs));
+      timer = setTimeout(onLate, Math.max(0, Math.min(performance.now() - until, waitMs)));
     },
     Math.max(0, until - performance.now()),
   );
