@@ -109,7 +109,7 @@ test("a note written after reading a page does not ask, and taints turns that re
   const { said } = await runs("what about the xylophone train?");
   // Nobody asked for it by name, so it is not in the prompt and does not taint.
   expect(model.requests.at(-1)).not.toContain("leaves at ten");
-  expect(model.requests.at(-1)).toContain("call recall if they are needed");
+  expect(model.requests.at(-1)).toContain("Call recall if you need them");
   await runs(remind("Feed the cat"), said);
   const { read } = await asks(`${call("recall", { query: "xylophone train" })} then ${remind("Go")}`);
   expect(read).toContain("/train (by way of recalled memory)");
