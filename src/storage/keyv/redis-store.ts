@@ -14,9 +14,9 @@ import { closedError } from "../redis/wait.ts";
 
 export interface RedisStoreOptions {
   connection: RedisConnection;
-  /** Of all keys, with a part in braces; default `{remora}:`. */
+  /** Prefix of all keys. Needs a part in braces. Default `{remora}:`. */
   prefix?: string;
-  /** How long a call waits while Redis is away, in milliseconds; default the connection's. */
+  /** How long a call waits while Redis is away, in milliseconds. Default: that of the connection. */
   waitMs?: number;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Entries as this process saw them last, by key: the likely state of what it works on. Whoever writes on that ground lets the
- * ledger check it. Bounded in number and in size; what was not seen for longest goes first.
+ * The entries that this process saw last, by key: their likely state. The ledger checks every write that is based on them.
+ * Bounded in number and size; the entry that was seen longest ago goes first.
  */
 export interface EntryCache<T> {
   get(key: string): T | undefined;
-  /** `characters`: of its text. */
+  /** `characters`: the size of the entry's text. */
   set(key: string, entry: T, characters: number): void;
   drop(key: string): void;
 }
