@@ -227,7 +227,7 @@ test("skills: an approved skill is active at the next message, and a broken edit
     await ann.command("skills");
     return [...ann.seen.values()].map(({ type, text }) => (type === "receipt" ? text : "")).join("\n");
   };
-  await expect.poll(notices, { timeout: 20_000 }).toContain("what it said before stays in force");
+  await expect.poll(notices, { timeout: 20_000 }).toContain("its previous content stays in force");
   await use("tea again");
   expect(lastRequest()).toContain("Steep it for four minutes.");
   const code = call("write_skill", { name: "tea", file: "plugin.ts", content: "export default {}" });

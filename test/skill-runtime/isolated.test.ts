@@ -206,7 +206,7 @@ describe("what a call may use", () => {
         process._getActiveHandles().filter((handle) => handle.constructor.name === "Socket" && handle.readable).forEach((handle) => handle.write("nonsense\\n"));
         return await new Promise(() => {});`),
     );
-    expect((await run({ isBad: true })).text).toContain("what it says can't be read");
+    expect((await run({ isBad: true })).text).toContain("its message can't be read");
     expect((await run()).text).toBe("good");
   });
 });

@@ -109,7 +109,7 @@ describe("a server that is strange", () => {
     await until("many_tool-1");
     expect(names()).toHaveLength(100);
     expect(problems()).toEqual([
-      expect.stringMatching(/^many offers 500 tools, and 100 of them are in force.*settings$/),
+      expect.stringMatching(/^many offers 500 tools, of which 100 are in force.*settings$/),
     ]);
     const endless = await openMcp({ endless: programServer({ count: 100, isEndless: true }) });
     await endless.until("endless_tool-1");

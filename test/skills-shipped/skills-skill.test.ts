@@ -134,7 +134,7 @@ describe("what is refused, whoever approves it", () => {
     ["tools", notes("tools: [{ name: act }]\n"), /tools may not be there/],
     ["danger patterns", notes("danger_patterns: ['.']\n"), /danger_patterns may not be there/],
     ["confirm patterns", notes("confirm_patterns: ['^x ']\n"), /confirm_patterns may not/],
-    ["a field that means nothing any more", notes("read_only: ['.*']\n"), /read_only has no effect any more/],
+    ["a field that means nothing any more", notes("read_only: ['.*']\n"), /read_only no longer has an effect/],
     ["what it requires", notes("requires: [guard]\n"), /requires may not be there/],
     ["tools at run time", notes("provides_tools: true\n"), /provides_tools/],
     ["a place in every message", notes("triggers: ['*']\n"), /trigger "\*" may not/],
