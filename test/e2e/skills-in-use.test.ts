@@ -108,7 +108,7 @@ test("filesystem: reads and writes without asking, stays in its folder, and show
   expect(own).toEqual(["repo/"]);
   expect(await ann.click(report, "undo")).toMatchObject({ accepted: true });
   await expect(readFile(inFiles("repo/.git/config"))).rejects.toThrow("ENOENT");
-  await useAsked(call("read_file", { path: ".env" }), "usually holds secrets");
+  await useAsked(call("read_file", { path: ".env" }), "usually contains secrets");
 });
 
 test("shell and git: reading reports nothing, changes are reported, leaving the folder asks, a forced push is blocked", async () => {
@@ -279,7 +279,7 @@ test("memory and schedules survive a kill: a note is found and forgotten, and a 
     "every conversation",
   );
   const task = { text: call("write_file", { path: "later.txt", content: "x" }), when: "in 3 hours", kind: "do" };
-  await useAsked(call("schedule_add", task), "without anybody watching");
+  await useAsked(call("schedule_add", task), "when nobody may be watching");
   expect((await use(call("schedule_add", { text: "x", when: "some day", kind: "remind" }))).text).toContain(
     "not understood as a time",
   );
@@ -304,7 +304,7 @@ test("memory and schedules survive a kill: a note is found and forgotten, and a 
   expect(listed.text).not.toContain("Water the plants");
 
   expect((await use(call("recall", { query: "Deploys happen on" }))).text).toContain("Mondays at ten.");
-  await useAsked(call("forget_note", { title: "Deploys" }), "removes a note for good");
-  const again = await useAsked(call("forget_note", { title: "Deploys" }), "removes a note for good");
+  await useAsked(call("forget_note", { title: "Deploys" }), "deletes a note permanently");
+  const again = await useAsked(call("forget_note", { title: "Deploys" }), "deletes a note permanently");
   expect(again.text).toContain('no note "Deploys"');
 });

@@ -104,7 +104,7 @@ describe("the process", () => {
     const stopped = new AbortController();
     const [long, short] = [run({ isLong: true }, stopped.signal), run()];
     setTimeout(() => stopped.abort(), 100);
-    expect((await long).text).toContain("was stopped before it had finished");
+    expect((await long).text).toContain("was stopped before it finished");
     expect((await short).text).toBe("short");
   });
 

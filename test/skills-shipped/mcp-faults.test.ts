@@ -99,7 +99,7 @@ describe("a server that is strange", () => {
     expect(problems()).toEqual([
       "odd: 3 entries of its list are no tools and were left out",
       expect.stringMatching(/^odd: the tool odd\/schema: its parameters were simplified/),
-      expect.stringMatching(/^odd: the tool odd\/text schema: its parameters are no JSON/),
+      expect.stringMatching(/^odd: the tool odd\/text schema: its parameters are not JSON/),
       expect.stringMatching(/^odd: the tool odd\/arguments was left out: its argument "a b"/),
     ]);
   });
