@@ -1,4 +1,4 @@
-/** What is in the tables: for every column its type, how much of it is empty, how many different values, and samples. */
+/** Describes tables: type, empty values, distinct values and samples of every column. */
 import { type Data, select } from "./database.ts";
 import { quoted } from "./names.ts";
 import type { Value } from "./rows.ts";

@@ -1,4 +1,4 @@
-/** `list_folder`: what is in a folder, a line each, folders with a slash, files with their size, links with where they lead. */
+/** `list_folder`: one line per entry. Folders have a slash, files their size, links their target. */
 import { lstat, readlink } from "node:fs/promises";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
@@ -30,7 +30,7 @@ export function listFolder(input: JsonObject, context: PluginContext): Promise<s
   });
 }
 
-/** Folders that others fill and nobody reads through. */
+/** Folders that programs fill and nobody reads through. */
 export function isBulk(name: string): boolean {
   return name === ".git" || name === "node_modules";
 }

@@ -1,6 +1,6 @@
 /**
- * `search_files`: files by a pattern of their names, and lines in them by text or regular expression. Links are not
- * followed; `.git` and `node_modules` are left out; expressions run on RE2, which no pattern can make slow.
+ * `search_files` finds files by name pattern, and lines in them by text or regular expression. It does not follow links and
+ * skips `.git` and `node_modules`. Expressions run on RE2, which no pattern can make slow.
  */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
@@ -46,7 +46,7 @@ export function searchFiles(input: JsonObject, context: PluginContext): Promise<
       else hits.push(...(await linesIn(entry.place, isHit)).map((line) => `${prefix}${entry.path}:${line}`));
     }
     const notes = notesOn(hits.length, limit, next.done === true && next.value.isCut);
-    if (hits.length === 0) return [`Nothing found (${files} files looked at).`, ...notes].join("\n");
+    if (hits.length === 0) return [`Nothing found (${files} files searched).`, ...notes].join("\n");
     return [...hits.slice(0, limit), ...notes].join("\n");
   });
 }
@@ -58,7 +58,7 @@ function notesOn(count: number, limit: number, isCut: boolean): string[] {
   ];
 }
 
-/** A pattern without a slash is looked for at every depth. */
+/** A pattern without a slash matches at every depth. */
 function nameMatcher(glob: unknown): Matcher {
   if (typeof glob !== "string" || glob === "") return () => true;
   const pattern = glob.includes("/") ? glob.replace(/^\.?\//, "") : `**/${glob}`;
@@ -75,7 +75,7 @@ function lineMatcher({ text, regex, ignore_case: ignoresCase }: JsonObject): Mat
   } catch (thrown) {
     throw fileProblem(
       "text",
-      `is no regular expression that can be used here (${messageOf(thrown)}): correct it, or leave regex out`,
+      `is not a valid regular expression here (${messageOf(thrown)}): correct it, or omit regex`,
     );
   }
 }
@@ -93,7 +93,7 @@ async function linesIn(path: string, isHit: Matcher): Promise<string[]> {
   return hits;
 }
 
-/** Undefined for what is too large, no text, or gone in between. */
+/** Undefined for a file that is too large, not text, or gone. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;

@@ -1,11 +1,11 @@
 /**
- * What a command writes, bounded: its beginning and its end are kept, and how much is missing between them is said.
- * Commands say what they do first and what went wrong last.
+ * Bounded output of a command: keeps the start and the end, and notes how much is missing between them. Commands usually
+ * say first what they do and last what went wrong.
  */
 
 export interface OutputKeeper {
   add(chunk: Uint8Array): void;
-  /** Bytes that were added. */
+  /** Bytes added so far. */
   size(): number;
   text(): string;
 }
@@ -29,7 +29,7 @@ export function createOutputKeeper(): OutputKeeper {
       if (fitting.length === chunk.length) return;
       tail.push(chunk.subarray(fitting.length));
       tailSize += chunk.length - fitting.length;
-      // Twice the room before it is cut, so that small pieces are not copied over and over.
+      // Twice the size before cutting, so that small pieces are not copied repeatedly.
       if (tailSize < 2 * keptTail) return;
       tail = [Buffer.concat(tail).subarray(-keptTail)];
       tailSize = keptTail;
@@ -39,13 +39,13 @@ export function createOutputKeeper(): OutputKeeper {
       const end = Buffer.concat(tail).subarray(-keptTail);
       const missing = size - headSize - end.length;
       if (missing <= 0) return readable(Buffer.concat([...head, end]));
-      const note = `\n\n[… ${missing.toLocaleString("en")} bytes of the output are left out here …]\n\n`;
+      const note = `\n\n[… ${missing.toLocaleString("en")} bytes of output left out …]\n\n`;
       return `${readable(Buffer.concat(head))}${note}${readable(end)}`;
     },
   };
 }
 
-/** Colours and cursor movements mean nothing to a reader of text, and neither do half characters at a cut. */
+/** Removes colours, cursor movements, and half characters at a cut. */
 function readable(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are control characters

@@ -240,7 +240,7 @@ test("mcp: a server's tool asks, a trusted one does not, and a server crash cost
   expect((await use(call("test_refuse", {}))).text).toContain("no such thing");
   expect((await use(call("test_echo", { text: 1 }))).text).toContain("/text must be string");
   const died = await useAsked(call("test_die", {}), "a tool of another program");
-  expect(died.text).toContain("whether it did its work is unknown");
+  expect(died.text).toContain("may or may not have taken effect");
   expect((await useAsked(call("test_echo", { text: "two" }), "a tool of another program")).text).toContain("two");
 });
 
@@ -281,7 +281,7 @@ test("memory and schedules survive a kill: a note is found and forgotten, and a 
   const task = { text: call("write_file", { path: "later.txt", content: "x" }), when: "in 3 hours", kind: "do" };
   await useAsked(call("schedule_add", task), "when nobody may be watching");
   expect((await use(call("schedule_add", { text: "x", when: "some day", kind: "remind" }))).text).toContain(
-    "not understood as a time",
+    "not a time that I understand",
   );
   const dueAt = Math.ceil(Date.now() / 1000) * 1000 + 3_000;
   const reminder = { text: "Water the plants", when: new Date(dueAt).toISOString(), kind: "remind" };

@@ -106,7 +106,7 @@ describe("a query", () => {
     expect(await value(`json_extract('{"a":[1,2]}', '$.a[1]')`)).toBe("2");
     expect(await value("sum(x) OVER (ORDER BY x DESC)")).toBe("9");
     expect((await query(content, (table) => `SELECT tag REGEXP '(' FROM ${table}`)).text).toContain(
-      "no regular expression",
+      "not a valid regular expression",
     );
     expect(await value("stddev(tag)")).toBe("NULL");
   });
@@ -159,7 +159,7 @@ describe("nothing but reading is possible", () => {
     const endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
     const { path } = await file("a\n1\n");
     const late = await call("data_query", { files: [path], sql: endless }, { seconds: 1 });
-    expect(late.text).toContain("was not done within 1 s");
+    expect(late.text).toContain("did not finish within 1 s");
     const controller = new AbortController();
     const running = call("data_query", { files: [path], sql: endless }, {}, controller.signal);
     controller.abort(new Error("stopped"));
@@ -224,10 +224,10 @@ describe("types of CSV columns", () => {
       'price,other\n1.5,1\n"2,5",2\n',
       (table) => `SELECT price FROM ${table} WHERE price > 1`,
     );
-    expect(text).toMatch(/- price: text, so that it compares by letters.*"2,5".*replace/);
+    expect(text).toMatch(/- price: text, compared by letters.*"2,5".*replace/);
     expect(text).not.toContain("other:");
     expect((await query("plz\n01234\n", (table) => `SELECT plz FROM ${table}`)).text).toContain(
-      'zeros in front, such as "01234"',
+      'leading zeros, such as "01234"',
     );
   });
 });
@@ -264,7 +264,7 @@ describe("CSV files", () => {
     expect(rowsOf((await query(report, (table) => `SELECT a, b FROM ${table}`, { skipped: 2 })).text)).toEqual([
       ["1", "x"],
     ]);
-    expect((await query("1,2\n3,4\n", all)).text).toContain("with header false");
+    expect((await query("1,2\n3,4\n", all)).text).toContain("use header false");
   });
 
   test("in other character sets keep their letters", async () => {
@@ -274,7 +274,7 @@ describe("CSV files", () => {
   test("with odd headers get names that work", async () => {
     const { text } = await query('Name,name,,"a ""b"" c",select, Total (€) \n1,2,3,4,5,6\n', all);
     expect(text.split("\n")[0]).toBe('| Name | name_2 | column_3 | a "b" c | select | Total (€) |');
-    expect(text).toContain("headers that are empty, double or not plain became name_2, column_3");
+    expect(text).toContain("headers that were empty, repeated or irregular became name_2, column_3");
     expect(rowsOf((await query("__proto__,constructor\n1,2\n", all)).text)).toEqual([["1", "2"]]);
   });
 
@@ -329,8 +329,8 @@ describe("JSON files", () => {
   });
 
   test("that are none are refused with the place", async () => {
-    expect((await json("[1, 2")).text).toMatch(/\.json\] is no valid JSON/);
-    expect((await json('{"a":1}\n{"b":\n', all, "jsonl")).text).toMatch(/\.jsonl, line 2\] is no valid JSON/);
+    expect((await json("[1, 2")).text).toMatch(/\.json\] is not valid JSON/);
+    expect((await json('{"a":1}\n{"b":\n', all, "jsonl")).text).toMatch(/\.jsonl, line 2\] is not valid JSON/);
     expect((await json("[]")).text).toContain("nothing to make a table of");
     expect((await json("7")).text).toContain("single value");
   });
@@ -439,7 +439,7 @@ describe("a description", () => {
     expect(text).toContain("| amount | number | 1 | 2 | 1.5 | 4 | 1.5, 4 |");
     expect(text).toContain("| plz | text | 1 | 2 | 01234 | 80331 | 01234, 80331 |");
     expect(text).toContain("| empty | text | 3 | 0 |  |  |  |");
-    expect(text).toContain('- plz: text, because of zeros in front, such as "01234"');
+    expect(text).toContain('- plz: text, because of leading zeros, such as "01234"');
   });
 
   test("of very many columns stays readable", async () => {

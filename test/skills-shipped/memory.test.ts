@@ -93,7 +93,7 @@ describe("a note", () => {
   test("that replaces another says what that one said", async () => {
     const { run } = await open();
     expect((await run("remember", { title: "Demo", text: "Friday." })).text).toBe(
-      'Kept for this place under the title "Demo".',
+      'Saved for this DM or channel under the title "Demo".',
     );
     expect((await run("remember", { title: "demo", text: "Monday." })).text).toContain(
       "It replaced:\n\n# Demo\n\nFriday.",
@@ -152,5 +152,5 @@ test("recall finds earlier conversations of the place, at most as many as asked 
 
 test("where there is no memory the tools say so", async () => {
   const { run } = await open(false);
-  expect(await run("recall", { query: "x" })).toMatchObject({ isOk: false, text: "There is no memory here." });
+  expect(await run("recall", { query: "x" })).toMatchObject({ isOk: false, text: "Memory is not available here." });
 });

@@ -93,7 +93,7 @@ describe("the providers", () => {
     expect(asked[0]?.path).toBe("/res/v1/web/search?q=node+sqlite&count=5&offset=0&text_decorations=false");
     expect(asked[0]?.headers["x-subscription-token"]).toBe("brave-key");
     answer("/res/v1/web/search", 200, { type: "search" });
-    expect((await search({ provider: "brave", url: site.origin, apiKey: "k" })).text).toContain("Nothing was found");
+    expect((await search({ provider: "brave", url: site.origin, apiKey: "k" })).text).toContain("No results for");
   });
 
   test("Tavily", async () => {
@@ -189,11 +189,11 @@ describe("a failure", () => {
     expect((await search({ provider: "searxng" })).text).toContain("skills.settings.web.search.url");
     expect((await search({ provider: "brave" })).text).toContain("skills.settings.web.search.apiKey");
     answer("/search", 200, "<html>");
-    expect((await search(searxng())).text).toContain("no JSON");
+    expect((await search(searxng())).text).toContain("not JSON");
     answer("/search", 200, { hits: [] });
     expect((await search(searxng())).text).toContain("no list of results");
     answer("/search", 200, `{"results": "${"x".repeat(3_000_000)}"}`);
-    expect((await search(searxng())).text).toContain("no JSON");
+    expect((await search(searxng())).text).toContain("not JSON");
     expect((await search(searxng(), { query: "   " })).text).toContain("is empty");
   });
 

@@ -1,11 +1,11 @@
-/** What stands around a plot: title, legend, axes with their labels and titles. Each says how much room it takes. */
+/** What surrounds a plot: title, legend, axes with labels and titles. Each returns the room it takes. */
 import { type Box, line, look, rectangle, text } from "./paint.ts";
 import type { Scale } from "./scales.ts";
 import type { Typesetter } from "./text.ts";
 
 export interface Piece {
   parts: string[];
-  /** How high it is, or how wide at a side. */
+  /** Height, or width for a part at a side. */
   room: number;
 }
 
@@ -45,7 +45,7 @@ export function titleAndLegend(
   return { parts, room: top + 20 };
 }
 
-/** Labels and lines of values, for an axis at the left: drawn once the plot's box is known. */
+/** Labels and lines for an axis on the left. Drawn once the plot's box is known. */
 export function valueAxis(type: Typesetter, scale: Scale, title: string): { room: number; draw(box: Box): string[] } {
   const widest = Math.max(...scale.ticks.map(({ label }) => type.width(label, size.label)));
   const titleRoom = title === "" ? 0 : size.axisTitle + 12;
@@ -72,7 +72,7 @@ export function sideTitle(type: Typesetter, title: string, box: Box): string[] {
   return [text(x, y, words, { size: size.axisTitle, color: color.muted, anchor: "middle", rotation: -90 })];
 }
 
-/** The labels below a plot that go with a scale: as many as stand side by side. */
+/** The labels of a scale below a plot: as many as fit side by side. */
 export function scaleAxis(type: Typesetter, scale: Scale, title: string): { room: number; draw(box: Box): string[] } {
   return {
     room: size.label + 14 + bottomTitleRoom(title),
@@ -97,7 +97,7 @@ export function scaleAxis(type: Typesetter, scale: Scale, title: string): { room
 const slope = { degrees: -40, cosine: Math.cos((40 * Math.PI) / 180), sine: Math.sin((40 * Math.PI) / 180) };
 const longestSloped = 190;
 
-/** Names below a plot: in a line where they fit, on two lines, else sloped; some are left out where lines have too many. */
+/** Names below a plot: on one line if they fit, on two lines, or sloped. Leaves some out when there are too many. */
 export function categoryAxis(
   type: Typesetter,
   labels: readonly string[],

@@ -1,4 +1,4 @@
-/** Pie charts: the slices at the left, their names with values and shares at the right. */
+/** Pie charts: slices on the left, names with values and shares on the right. */
 import { titleAndLegend } from "./frame.ts";
 import { colorOf, look, picture, rectangle, text } from "./paint.ts";
 import { shownNumber } from "./scales.ts";
@@ -12,7 +12,7 @@ export interface Slice {
 const { margin, size, color } = look;
 const mostSlices = 10;
 
-/** Largest first; the smallest are joined. All values are positive. */
+/** Largest first; joins the smallest. All values must be positive. */
 export function joinedSlices(slices: readonly Slice[]): Slice[] {
   const sorted = slices.toSorted((one, other) => other.value - one.value);
   if (sorted.length <= mostSlices) return sorted;
@@ -75,7 +75,7 @@ function legend(
   });
 }
 
-/** From the top, with the clock. A whole circle has no path of its own. */
+/** Clockwise from the top. A full circle needs another element. */
 function sliceShape(
   { x, y }: { x: number; y: number },
   radius: number,
