@@ -10,9 +10,9 @@ import type { Rows } from "./rows.ts";
 import { number, rowsAsFile, rowsAsText } from "./show.ts";
 import type { Table } from "./tables.ts";
 
-const mostSavedRows = 500_000;
-const mostDrawnRows = 50_000;
-const mostNotes = 8;
+const maxSavedRows = 500_000;
+const maxDrawnRows = 50_000;
+const maxNotes = 8;
 
 /** A problem of the data, the SQL or the options is an answer too. */
 export async function answerData(request: DataRequest): Promise<DataAnswer> {
@@ -31,14 +31,14 @@ async function answer(request: DataRequest): Promise<DataAnswer> {
       return { type: "text", text: await describeData(data) };
     case "query": {
       const { sql, save } = request;
-      const rows = await select(data, sql, save === undefined ? request.rows : mostSavedRows);
+      const rows = await select(data, sql, save === undefined ? request.rows : maxSavedRows);
       const shown = { ...rows, rows: rows.rows.slice(0, request.rows) };
       const text = withNotes(rowsAsText(shown), notesFor(data.tables, sql));
       if (save === undefined) return { type: "text", text };
       if (rows.count > rows.rows.length) {
         throw dataProblem(
           "save_as",
-          `would need ${number(rows.count)} rows; the limit is ${number(mostSavedRows)}: narrow it down`,
+          `would need ${number(rows.count)} rows; the limit is ${number(maxSavedRows)}: narrow it down`,
         );
       }
       const content = new TextEncoder().encode(rowsAsFile(rows, save));
@@ -56,7 +56,7 @@ async function chart(request: Extract<DataRequest, { type: "chart" }>, data: Dat
   const { drawChart } = await import("./chart/chart.ts");
   const { createRenderer, startRendering } = await import("./chart/render.ts");
   const sql = request.sql ?? `SELECT * FROM ${quoted(data.tables[0]?.name ?? "")}`;
-  const rows = await select(data, sql, mostDrawnRows);
+  const rows = await select(data, sql, maxDrawnRows);
   await startRendering();
   const draw = (fonts: readonly Uint8Array[]) => {
     const { type, png } = createRenderer(fonts);
@@ -100,7 +100,7 @@ function notesFor(tables: readonly Table[], sql: string): string[] {
       ...notes.map((note) => `${file}: ${note}`),
       ...columns.filter(({ name }) => asked.includes(name.toLowerCase())).flatMap(noteOf),
     ])
-    .slice(0, mostNotes);
+    .slice(0, maxNotes);
 }
 
 function withNotes(text: string, notes: readonly string[]): string {

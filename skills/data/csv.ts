@@ -18,7 +18,7 @@ export interface CsvReading {
 
 const chunkBytes = 256 * 1024;
 const sampleBytes = 128 * 1024;
-const mostFieldCharacters = 4 * 1024 * 1024;
+const maxFieldCharacters = 4 * 1024 * 1024;
 /** In order of preference when several fit equally well. */
 const delimiters = [",", ";", "\t", "|"];
 
@@ -109,7 +109,7 @@ async function* recordsOf(
   delimiter: string,
   skippedLines: number,
 ): AsyncGenerator<string[]> {
-  const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: mostFieldCharacters });
+  const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: maxFieldCharacters });
   // A read error ends the parser and reaches the consumer of its records.
   pipeline(textOf(file, encoding), parser, () => {});
   try {

@@ -16,9 +16,9 @@ export interface Data {
   tables: Table[];
 }
 
-const mostCounted = 1_000_000;
-const longestValue = 16 * 1024 * 1024;
-const longestSql = 100_000;
+const maxCounted = 1_000_000;
+const maxValueBytes = 16 * 1024 * 1024;
+const maxSqlLength = 100_000;
 const comments = /--[^\n]*|\/\*[\s\S]*?\*\//g;
 const harmless: readonly number[] = [
   constants.SQLITE_SELECT,
@@ -31,7 +31,7 @@ export async function openData(source: Source): Promise<Data> {
   if (!("setAuthorizer" in DatabaseSync.prototype))
     throw dataProblem("data", "needs Node 24.10 or newer to read files safely");
   const database = new DatabaseSync(":memory:", {
-    limits: { attach: 0, length: longestValue, sqlLength: 4 * longestSql },
+    limits: { attach: 0, length: maxValueBytes, sqlLength: 4 * maxSqlLength },
   });
   database.exec("PRAGMA temp_store = MEMORY");
   const tables = await explained("the files", () => loadTables(database, source));
@@ -42,7 +42,7 @@ export async function openData(source: Source): Promise<Data> {
 
 export async function select({ database, tables }: Data, sql: string, most: number): Promise<Rows> {
   if (!/[^\s;]/.test(sql.replace(comments, ""))) throw dataProblem("sql", "is empty: write a SELECT");
-  if (sql.length > longestSql) throw dataProblem("sql", `is longer than ${longestSql} characters: shorten it`);
+  if (sql.length > maxSqlLength) throw dataProblem("sql", `is longer than ${maxSqlLength} characters: shorten it`);
   return await explained(tablesText(tables), () => {
     const statement = database.prepare(sql);
     refuseOthers(statement.sourceSQL, statement.expandedSQL, sql);
@@ -55,9 +55,9 @@ export async function select({ database, tables }: Data, sql: string, most: numb
     for (const row of statement.iterate() as Iterable<unknown>) {
       count += 1;
       if (rows.length < most) rows.push(row as Value[]);
-      if (count === mostCounted) break;
+      if (count === maxCounted) break;
     }
-    return { columns, rows, count, isCounted: count < mostCounted };
+    return { columns, rows, count, isCounted: count < maxCounted };
   });
 }
 

@@ -25,8 +25,8 @@ export interface JsonColumn {
 
 type Kind = "whole" | "decimal" | "boolean" | "text" | "nested";
 
-const mostBytes = 64 * 1024 * 1024;
-const mostColumns = 1_000;
+const maxBytes = 64 * 1024 * 1024;
+const maxColumns = 1_000;
 const largest = 2n ** 63n - 1n;
 /** A number that a double may not keep. Parsing with the source text is slow, so it happens only then. */
 const longNumber = /\d{16}/;
@@ -38,7 +38,7 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
 };
 
 export async function readJson(file: DataFile): Promise<JsonRows> {
-  if (file.size > mostBytes) throw dataProblem(file.name, "is larger than 64 MiB: use CSV, or a part of it");
+  if (file.size > maxBytes) throw dataProblem(file.name, "is larger than 64 MiB: use CSV, or a part of it");
   const encoding = encodingOf(file, bytesAt(file, 0, Math.min(2, file.size)));
   let text = "";
   for await (const part of textOf(file, encoding)) text += part;
@@ -90,8 +90,8 @@ function rowsOf(items: unknown[], name: string, notes: string[]): JsonRows {
       if (!keys.has(key)) keys.set(key, keys.size);
   if (keys.size === 0)
     throw dataProblem(name, "contains no objects with values: there is nothing to make a table from");
-  if (keys.size > mostColumns)
-    throw dataProblem(name, `has ${keys.size} different keys; the limit for columns is ${mostColumns}`);
+  if (keys.size > maxColumns)
+    throw dataProblem(name, `has ${keys.size} different keys; the limit for columns is ${maxColumns}`);
   const kinds = [...keys].map(() => new Set<Kind>());
   const rows = items.map((item) => {
     const row: Cell[] = new Array<Cell>(keys.size).fill(null);

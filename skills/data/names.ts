@@ -1,6 +1,6 @@
 /** Names of tables and columns: valid in SQL, unique, and close to the file. */
 
-const longestName = 100;
+const maxNameLength = 100;
 
 /** From a file name: letters, digits and underscores, so that it needs no quotes. */
 export function tableName(fileName: string, taken: ReadonlySet<string>): string {
@@ -9,7 +9,7 @@ export function tableName(fileName: string, taken: ReadonlySet<string>): string 
     .normalize("NFKC")
     .replace(/[^\p{L}\p{N}]+/gu, "_")
     .replace(/^_+|_+$/g, "")
-    .slice(0, longestName);
+    .slice(0, maxNameLength);
   const name =
     clean === "" ? "data" : /^\p{N}/u.test(clean) || keywords.has(clean.toLowerCase()) ? `t_${clean}` : clean;
   return unique(name, taken);
@@ -23,7 +23,7 @@ export function columnNames(headers: readonly string[]): string[] {
       .replace(/[\p{Cc}\p{Cf}]+/gu, " ")
       .replace(/\s+/g, " ")
       .trim()
-      .slice(0, longestName)
+      .slice(0, maxNameLength)
       .trim()
       .toWellFormed();
     const name = unique(clean === "" ? `column_${index + 1}` : clean, taken);

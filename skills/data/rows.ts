@@ -4,7 +4,7 @@ export interface Rows {
   columns: string[];
   /** At most as many as requested. */
   rows: Value[][];
-  /** The total, up to `mostCounted`. */
+  /** The total, up to `maxCounted`. */
   count: number;
   isCounted: boolean;
 }

@@ -3,14 +3,14 @@
 import type { SavedFormat } from "./requests.ts";
 import type { Rows, Value } from "./rows.ts";
 
-const longestCell = 200;
-const mostCharacters = 18_000;
+const maxCellLength = 200;
+const maxCharacters = 18_000;
 
 /** As many rows as fit, and a line below with the total. */
 export function rowsAsText({ columns, rows, count, isCounted }: Rows): string {
   if (count === 0) return `No rows. Columns: ${columns.join(", ")}.`;
   const lines = [lineOf(columns), `|${" --- |".repeat(columns.length)}`];
-  let room = mostCharacters - lines.join("\n").length;
+  let room = maxCharacters - lines.join("\n").length;
   let shown = 0;
   for (const row of rows) {
     const line = lineOf(row.map(shownValue));
@@ -38,7 +38,7 @@ export function shownValue(value: Value): string {
   const clean = value.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (character) =>
     /[\r\n\t]/.test(character) ? character : "�",
   );
-  return clean.length > longestCell ? `${clean.slice(0, longestCell).toWellFormed()}…` : clean;
+  return clean.length > maxCellLength ? `${clean.slice(0, maxCellLength).toWellFormed()}…` : clean;
 }
 
 export function rowsAsFile({ columns, rows }: Rows, format: SavedFormat): string {

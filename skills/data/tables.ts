@@ -26,7 +26,7 @@ export interface Table {
   notes: string[];
 }
 
-const mostColumns = 1_000;
+const maxColumns = 1_000;
 const delimiterNames = new Map([
   [",", "commas"],
   [";", "semicolons"],
@@ -132,10 +132,10 @@ function createStaging(database: DatabaseSync, place: string) {
   return {
     widen(width: number): void {
       if (width <= inferences.length) return;
-      if (width > mostColumns) {
+      if (width > maxColumns) {
         throw dataProblem(
           place,
-          `has a line with ${width} values; the limit for columns is ${mostColumns}: check the delimiter`,
+          `has a line with ${width} values; the limit for columns is ${maxColumns}: check the delimiter`,
         );
       }
       if (inferences.length === 0) database.exec("CREATE TABLE temp.staged (c0 TEXT); BEGIN");

@@ -6,7 +6,7 @@ import { openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { atReadable } from "./outputs.ts";
 import { type Entry, walk } from "./walk.ts";
 
-const mostEntries = 1_000;
+const maxEntries = 1_000;
 const deepest = 6;
 
 export function listFolder(input: JsonObject, context: PluginContext): Promise<string> {
@@ -17,14 +17,14 @@ export function listFolder(input: JsonObject, context: PluginContext): Promise<s
     const lines: string[] = [];
     const entries = walk(handle, place.path, {
       depth,
-      entries: mostEntries,
+      entries: maxEntries,
       skips: (name) => depth > 1 && isBulk(name),
     });
     let next = await entries.next();
     for (; next.done !== true; next = await entries.next()) lines.push(await describe(next.value));
     if (lines.length === 0) return `(${place.shown} is empty)`;
     const note = next.value.isCut
-      ? [`(more than ${mostEntries} entries; list a folder below, or use search_files)`]
+      ? [`(more than ${maxEntries} entries; list a folder below, or use search_files)`]
       : [];
     return [...lines, ...note].join("\n");
   });

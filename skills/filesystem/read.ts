@@ -7,7 +7,7 @@ import { readText, textIn } from "./text.ts";
 
 const usualLines = 2_000;
 /** Limit of one answer. A longer single line is cut. */
-const mostCharacters = 200_000;
+const maxCharacters = 200_000;
 
 export function readFileText(input: JsonObject, context: PluginContext): Promise<string> {
   return atReadable(textIn(input.path, "path"), context, async (place) => {
@@ -30,7 +30,7 @@ export function readFileText(input: JsonObject, context: PluginContext): Promise
 
 /** As many whole lines as fit; of a too long first line, its start. */
 function fitting(lines: string[]): string[] {
-  let left = mostCharacters;
+  let left = maxCharacters;
   const end = lines.findIndex((line) => {
     left -= line.length + 1;
     return left < 0;
@@ -38,7 +38,7 @@ function fitting(lines: string[]): string[] {
   if (end === -1) return lines;
   const [first = ""] = lines;
   if (end > 0) return lines.slice(0, end);
-  return [`${first.slice(0, mostCharacters)} [… this line has ${first.length} characters and is cut here]`];
+  return [`${first.slice(0, maxCharacters)} [… this line has ${first.length} characters and is cut here]`];
 }
 
 function numberOr(value: unknown, usual: number): number {

@@ -14,13 +14,13 @@ import { atReadable } from "./outputs.ts";
 import { isBinary } from "./text.ts";
 import { walk } from "./walk.ts";
 
-const mostEntries = 50_000;
+const maxEntries = 50_000;
 const deepest = 30;
 const usualHits = 200;
-const mostHits = 1_000;
-const mostHitsOfFile = 50;
-const mostSearchedBytes = 4 * 1024 * 1024;
-const mostShownOfLine = 300;
+const maxHits = 1_000;
+const maxHitsPerFile = 50;
+const maxSearchedBytes = 4 * 1024 * 1024;
+const maxShownLineCharacters = 300;
 
 type Matcher = (line: string) => boolean;
 
@@ -29,13 +29,13 @@ export function searchFiles(input: JsonObject, context: PluginContext): Promise<
   const path = typeof input.path === "string" ? input.path : ".";
   const isNamed = nameMatcher(input.glob);
   const isHit = lineMatcher(input);
-  const limit = typeof input.limit === "number" ? Math.min(Math.max(1, Math.floor(input.limit)), mostHits) : usualHits;
+  const limit = typeof input.limit === "number" ? Math.min(Math.max(1, Math.floor(input.limit)), maxHits) : usualHits;
   return atReadable(path, context, async (place) => {
     await using handle = await openForReading(place, "folder");
     const prefix = place.shown === "." ? "" : `${place.shown}/`;
     const hits: string[] = [];
     let files = 0;
-    const entries = walk(handle, place.path, { depth: deepest, entries: mostEntries, skips: isBulk });
+    const entries = walk(handle, place.path, { depth: deepest, entries: maxEntries, skips: isBulk });
     let next = await entries.next();
     for (; next.done !== true && hits.length <= limit; next = await entries.next()) {
       signal.throwIfAborted();
@@ -54,7 +54,7 @@ export function searchFiles(input: JsonObject, context: PluginContext): Promise<
 function notesOn(count: number, limit: number, isCut: boolean): string[] {
   return [
     ...(count > limit ? [`(more than ${limit} results; narrow the search down)`] : []),
-    ...(isCut ? [`(there are more than ${mostEntries} files; search in a folder below)`] : []),
+    ...(isCut ? [`(there are more than ${maxEntries} files; search in a folder below)`] : []),
   ];
 }
 
@@ -86,9 +86,11 @@ async function linesIn(path: string, isHit: Matcher): Promise<string[]> {
   const hits: string[] = [];
   for (const [index, line] of text.split("\n").entries()) {
     if (!isHit(line)) continue;
-    if (hits.length === mostHitsOfFile) return [...hits, `(more than ${mostHitsOfFile} lines of this file match)`];
+    if (hits.length === maxHitsPerFile) return [...hits, `(more than ${maxHitsPerFile} lines of this file match)`];
     const shown = line.trimEnd();
-    hits.push(`${index + 1}: ${shown.length > mostShownOfLine ? `${shown.slice(0, mostShownOfLine)}…` : shown}`);
+    hits.push(
+      `${index + 1}: ${shown.length > maxShownLineCharacters ? `${shown.slice(0, maxShownLineCharacters)}…` : shown}`,
+    );
   }
   return hits;
 }
@@ -99,7 +101,7 @@ async function textOf(path: string): Promise<string | undefined> {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
     await using handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const found = await handle.stat();
-    if (!found.isFile() || found.size > mostSearchedBytes) return undefined;
+    if (!found.isFile() || found.size > maxSearchedBytes) return undefined;
     const bytes = await handle.readFile();
     return isBinary(bytes) ? undefined : new TextDecoder().decode(bytes);
   } catch (thrown) {

@@ -13,7 +13,7 @@ import { createPace } from "./pace.ts";
 import type { AddressServer } from "./settings.ts";
 
 /** Of one message; the same limit as for programs. */
-const largestMessage = 10 * 1024 * 1024;
+const maxMessageBytes = 10 * 1024 * 1024;
 const newline = 10;
 const carriageReturn = 13;
 
@@ -59,7 +59,7 @@ function createLimit(isStream: boolean): TransformStream<Uint8Array, Uint8Array>
         }
         if (byte !== carriageReturn) last = byte;
       }
-      if (bytes > largestMessage) throw new Error(`its answer is longer than ${largestMessage} bytes`);
+      if (bytes > maxMessageBytes) throw new Error(`its answer is longer than ${maxMessageBytes} bytes`);
       controller.enqueue(chunk);
       const wait = pace(chunk.length, messages);
       if (wait > 0) await pause(wait);

@@ -28,7 +28,7 @@ export interface ConnectionOptions {
 /** In milliseconds. */
 export interface ConnectionTimes {
   firstWait: number;
-  longestWait: number;
+  maxWaitMs: number;
   /** After a connection of this length, the pauses start again from the shortest. */
   stable: number;
   /** How long the tools are offered without a connection. */
@@ -46,7 +46,7 @@ export interface Connection {
 
 const defaultTimes: ConnectionTimes = {
   firstWait: 1_000,
-  longestWait: 60_000,
+  maxWaitMs: 60_000,
   stable: 30_000,
   forgetAfter: 10 * 60_000,
   callWaits: 10_000,
@@ -113,7 +113,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         if (session === from)
           options.onOffer({ problems: [`${name}: its tools can't be listed: ${messageOf(thrown)}`] });
       }
-      await pause(Math.min(wait, times.longestWait), closed.signal);
+      await pause(Math.min(wait, times.maxWaitMs), closed.signal);
     }
   }
 
@@ -147,7 +147,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       const isLongGone = Date.now() - downSince > times.forgetAfter;
       options.onOffer({ problems: [`${name} is not connected: ${whyNot}`], ...(isLongGone ? { tools: [] } : {}) });
       settled();
-      const wait = Math.min(times.firstWait * 2 ** Math.min(failures - 1, 16), times.longestWait);
+      const wait = Math.min(times.firstWait * 2 ** Math.min(failures - 1, 16), times.maxWaitMs);
       await pause(wait, AbortSignal.any([closed.signal, nudge.signal]));
     }
     settled();

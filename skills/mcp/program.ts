@@ -33,7 +33,7 @@ type Running = ReturnType<typeof startProgram>;
 
 /** Milliseconds before each stronger way to end a program. */
 const patience = { beforeAsking: 300, beforeKilling: 1_000 };
-const longestLine = 500;
+const maxLineLength = 500;
 
 export function createProgramTransport(options: ProgramOptions): ProgramTransport {
   let program: Running | undefined;
@@ -145,9 +145,9 @@ function lineReader(onLine: (line: string) => void): (chunk: Buffer) => number {
   let rest = "";
   return (chunk) => {
     const [first = "", ...others] = decoder.write(chunk).split("\n");
-    const lines = [rest + first.slice(0, longestLine), ...others];
-    rest = (lines.pop() ?? "").slice(0, longestLine);
-    for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, longestLine).trimEnd());
+    const lines = [rest + first.slice(0, maxLineLength), ...others];
+    rest = (lines.pop() ?? "").slice(0, maxLineLength);
+    for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, maxLineLength).trimEnd());
     return lines.length;
   };
 }

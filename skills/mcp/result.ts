@@ -8,8 +8,8 @@ import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
 import { atPlace, explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
 /** Nobody reads a longer answer. The queue shortens it further. */
-const longestText = 1_000_000;
-const mostFiles = 10;
+const maxTextLength = 1_000_000;
+const maxFiles = 10;
 
 const endings: { [mimeType: string]: string } = {
   "image/png": "png",
@@ -48,7 +48,7 @@ export async function readResult(answer: Fields, place: ResultPlace): Promise<Pl
   const said = parts.filter((part) => part !== "").join("\n\n");
   const structured = answer.structuredContent;
   const text = said === "" && structured !== undefined ? JSON.stringify(structured, null, 1) : said;
-  const output = text.length <= longestText ? text : `${text.slice(0, longestText).toWellFormed()}\n\n(Cut here.)`;
+  const output = text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength).toWellFormed()}\n\n(Cut here.)`;
   if (answer.isError === true)
     return { success: false, output: "", error: output || "The tool failed without a reason." };
   return { success: true, output, files };
@@ -79,7 +79,7 @@ async function readResource(resource: Fields, files: ToolFile[], place: ResultPl
 async function save(data: unknown, mimeType: string, files: ToolFile[], place: ResultPlace, uri = ""): Promise<string> {
   const what = [mimeType || "data of unknown type", uri].filter((part) => part !== "").join(" ");
   if (typeof data !== "string" || data === "") return `(${what}, without content.)`;
-  if (files.length >= mostFiles) return `(${what}, left out: the limit for one answer is ${mostFiles} files.)`;
+  if (files.length >= maxFiles) return `(${what}, left out: the limit for one answer is ${maxFiles} files.)`;
   const ending = Object.hasOwn(endings, mimeType) ? endings[mimeType] : "bin";
   const path = `${place.fileName}-${randomBytes(4).toString("hex")}.${ending}`;
   try {

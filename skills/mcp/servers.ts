@@ -16,7 +16,7 @@ export interface Servers {
 }
 
 /** Lines of standard error: kept to explain a failure, and logged per minute. */
-const keptLines = 5;
+const maxKeptLines = 5;
 const loggedLines = 20;
 
 export function createServers(
@@ -91,7 +91,7 @@ function createLines(server: string, log: PluginHome["log"]) {
   return {
     last: () => [...new Set(last)],
     add(line: string) {
-      last = [...last, line].slice(-keptLines);
+      last = [...last, line].slice(-maxKeptLines);
       if (Date.now() - began > 60_000) [began, logged] = [Date.now(), 0];
       logged += 1;
       if (logged <= loggedLines) log.info({ server, line }, "a tool server wrote to standard error");

@@ -51,7 +51,7 @@ const clientVersion = "1.0.0";
 /** For a program that does not answer an unknown question. */
 const versionMs = 3_000;
 const listMs = 30_000;
-const longestDetail = 200;
+const maxDetailLength = 200;
 /**
  * Messages of transports that continue although something is lost: notifications could not be resumed, an answer was cut
  * off (address.ts), or the stream of an older server is gone with all its answers.
@@ -123,7 +123,7 @@ async function openWith(
   let lastError = "";
   client.onclose = () => lose(withDetail("it ended the connection", lastError));
   client.onerror = (error) => {
-    lastError = messageOf(error).slice(0, longestDetail);
+    lastError = messageOf(error).slice(0, maxDetailLength);
     onError(lastError);
     if (endsIt.test(lastError)) lose(lastError);
   };

@@ -67,7 +67,7 @@ function wallsOf(start: ParsedComponents): number[] {
   const isSaid = (name: "year" | "month" | "day" | "weekday") => start.isCertain(name);
   const isYearOpen = isSaid("month") && !isSaid("year");
   const daysOn = isSaid("day") || isSaid("month") || isSaid("year") ? 0 : isSaid("weekday") ? 7 : 1;
-  const walls = mostTries.map((times) => {
+  const walls = yearOffsets.map((times) => {
     const day = new Date(
       Date.UTC(part("year") + (isYearOpen ? times : 0), part("month") - 1, part("day") + daysOn * times),
     );
@@ -78,7 +78,7 @@ function wallsOf(start: ParsedComponents): number[] {
 }
 
 /** The maximum number of years between two leap days. */
-const mostTries = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+const yearOffsets = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 /** chrono-node's own look-ahead compares local time with the machine's, and is up to a week or a year off. */
 const words = casual.clone();

@@ -10,8 +10,8 @@ export interface OutputKeeper {
   text(): string;
 }
 
-const keptHead = 192 * 1024;
-const keptTail = 64 * 1024;
+const maxHeadBytes = 192 * 1024;
+const maxTailBytes = 64 * 1024;
 
 export function createOutputKeeper(): OutputKeeper {
   const head: Uint8Array[] = [];
@@ -23,20 +23,20 @@ export function createOutputKeeper(): OutputKeeper {
   return {
     add(chunk) {
       size += chunk.length;
-      const fitting = chunk.subarray(0, Math.max(0, keptHead - headSize));
+      const fitting = chunk.subarray(0, Math.max(0, maxHeadBytes - headSize));
       if (fitting.length > 0) head.push(fitting);
       headSize += fitting.length;
       if (fitting.length === chunk.length) return;
       tail.push(chunk.subarray(fitting.length));
       tailSize += chunk.length - fitting.length;
       // Twice the size before cutting, so that small pieces are not copied repeatedly.
-      if (tailSize < 2 * keptTail) return;
-      tail = [Buffer.concat(tail).subarray(-keptTail)];
-      tailSize = keptTail;
+      if (tailSize < 2 * maxTailBytes) return;
+      tail = [Buffer.concat(tail).subarray(-maxTailBytes)];
+      tailSize = maxTailBytes;
     },
     size: () => size,
     text() {
-      const end = Buffer.concat(tail).subarray(-keptTail);
+      const end = Buffer.concat(tail).subarray(-maxTailBytes);
       const missing = size - headSize - end.length;
       if (missing <= 0) return readable(Buffer.concat([...head, end]));
       const note = `\n\n[… ${missing.toLocaleString("en")} bytes of output left out …]\n\n`;

@@ -2,8 +2,8 @@
 import { dirname, join, relative, sep } from "node:path";
 import type { PluginSkills, Skill } from "../../src/plugin-sdk/plugin.ts";
 
-const mostSkills = 100;
-const mostFindings = 30;
+const maxSkills = 100;
+const maxFindings = 30;
 
 export function listSkills(query: string, skills: PluginSkills, workspace: string): string {
   const words = query
@@ -15,11 +15,11 @@ export function listSkills(query: string, skills: PluginSkills, workspace: strin
     return words.every((word) => text.includes(word));
   };
   const found = skills.list().filter(fits);
-  const lines = found.slice(0, mostSkills).map((skill) => lineOf(skill, workspace));
+  const lines = found.slice(0, maxSkills).map((skill) => lineOf(skill, workspace));
   const more = found.length - lines.length;
   const findings = skills
     .diagnostics()
-    .slice(0, mostFindings)
+    .slice(0, maxFindings)
     .map(({ path, line, message }) => `- ${shownPath(path, workspace)}${line === 0 ? "" : `:${line}`}: ${message}`);
   return [
     lines.length === 0 ? `No skill matches ${JSON.stringify(query)}.` : lines.join("\n"),

@@ -33,14 +33,14 @@ interface Turn {
   unseen: Set<string>;
 }
 
-const mostFetches = 40;
-const mostUnseen = 12;
-const mostShown = 10_000;
+const maxFetches = 40;
+const maxUnseen = 12;
+const maxShown = 10_000;
 const kept = { conversations: 200, turns: 500 };
 
 /** Limits of a plain address, in readable characters. */
 const longest = { host: 60, label: 30, path: 140, query: 40 };
-const mostSegments = 12;
+const maxSegments = 12;
 
 export function createDisclosure(): Disclosure {
   const shown = new Map<string, Set<string>>();
@@ -54,16 +54,16 @@ export function createDisclosure(): Disclosure {
       const why = carriedBy(url);
       if (why !== undefined) return why;
       const { unseen } = turnOf(visit);
-      if (unseen.size === mostUnseen && !unseen.has(url.href))
-        return `exceeds the limit of ${mostUnseen} new addresses in this turn`;
+      if (unseen.size === maxUnseen && !unseen.has(url.href))
+        return `exceeds the limit of ${maxUnseen} new addresses in this turn`;
       unseen.add(url.href);
       return undefined;
     },
     exhaustion(visit) {
       const turn = turnOf(visit);
       turn.fetches += 1;
-      return turn.fetches > mostFetches
-        ? `This turn has fetched ${mostFetches} times: answer with what you have.`
+      return turn.fetches > maxFetches
+        ? `This turn has fetched ${maxFetches} times: answer with what you have.`
         : undefined;
     },
     show(conversationId, addresses) {
@@ -73,7 +73,7 @@ export function createDisclosure(): Disclosure {
         known.add(address);
       }
       for (const oldest of known) {
-        if (known.size <= mostShown) break;
+        if (known.size <= maxShown) break;
         known.delete(oldest);
       }
     },
@@ -88,7 +88,7 @@ export function carriedBy(url: URL): string | undefined {
   if (url.hostname.length > longest.host || labels.some((label) => label.length > longest.label))
     return "has a long host";
   if (query.length > longest.query) return `has a query of ${query.length} characters`;
-  if (path.length > longest.path || path.split("/").length > mostSegments) return "has a long path";
+  if (path.length > longest.path || path.split("/").length > maxSegments) return "has a long path";
   const isOpaque = [...labels, path, query].some((part) => opaque.some((pattern) => pattern.test(part)));
   return isOpaque ? "contains what looks like a code, key or encoded text" : undefined;
 }

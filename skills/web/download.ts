@@ -43,9 +43,9 @@ export interface Downloading {
   wants(contentType: string): boolean;
 }
 
-export const mostBytes = 2 * 1024 * 1024;
-const mostRedirects = 3;
-const mostHeaderBytes = 32 * 1024;
+export const maxBytes = 2 * 1024 * 1024;
+const maxRedirects = 3;
+const maxHeaderBytes = 32 * 1024;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 const headers = {
@@ -71,7 +71,7 @@ async function follow(first: URL, options: Downloading, signal: AbortSignal): Pr
   const seen = new Set<string>();
   for (let url = first; ; ) {
     if (seen.has(url.href)) throw refusal(first.origin, "redirects in a circle");
-    if (seen.size > mostRedirects) throw refusal(first.origin, `redirects more than ${mostRedirects} times`);
+    if (seen.size > maxRedirects) throw refusal(first.origin, `redirects more than ${maxRedirects} times`);
     seen.add(url.href);
     const target = await findTarget(url, options.settings, options.resolve, signal);
     const response = await request(target, signal);
@@ -101,7 +101,7 @@ function request(target: Target, signal: AbortSignal): Promise<IncomingMessage> 
   const isSecure = url.protocol === "https:";
   const options = {
     ...{ host, port, path: `${url.pathname}${url.search}`, method: "GET", headers: { ...headers, host: url.host } },
-    ...{ agent: false as const, lookup: pinnedTo(target), maxHeaderSize: mostHeaderBytes, signal },
+    ...{ agent: false as const, lookup: pinnedTo(target), maxHeaderSize: maxHeaderBytes, signal },
     ...(isSecure && isIP(host) === 0 ? { servername: host } : {}),
   };
   return new Promise((resolve, reject) => {
@@ -141,7 +141,7 @@ interface Limited {
 
 /** Passes on the first 2 MB and then stops reading. */
 function limited(source: AsyncIterable<Uint8Array>): Limited {
-  let room = mostBytes;
+  let room = maxBytes;
   return {
     async *chunks() {
       for await (const chunk of source) {

@@ -33,10 +33,10 @@ export interface FetchOptions {
 }
 
 const usualCharacters = 15_000;
-const keptMs = 5 * 60_000;
+const cacheMs = 5 * 60_000;
 const kept = { documents: 12, characters: 4_000_000 };
-const mostAddressesInText = 2_000;
-const mostOfFailure = 1_500;
+const maxAddressesInText = 2_000;
+const maxFailureCharacters = 1_500;
 
 export function createFetch(options: FetchOptions) {
   const { disclosure, now } = options;
@@ -54,7 +54,7 @@ export function createFetch(options: FetchOptions) {
     ] of [...documents].reverse()) {
       count += 1;
       characters += text.length;
-      const isOld = now() - at >= keptMs;
+      const isOld = now() - at >= cacheMs;
       if (isOld || count > kept.documents || characters > kept.characters) documents.delete(other);
     }
   };
@@ -67,7 +67,7 @@ export function createFetch(options: FetchOptions) {
     if (objection !== undefined) return failure(objectionText(url, objection));
     const key = `${context.conversationId}\n${form}\n${url.href}`;
     const known = documents.get(key);
-    const isFresh = known !== undefined && now() - known.at < keptMs;
+    const isFresh = known !== undefined && now() - known.at < cacheMs;
     const exhausted = isFresh ? undefined : disclosure.exhaustion(context);
     if (exhausted !== undefined) return failure(exhausted);
     const document = isFresh ? known.document : await fetchDocument(url, form, { ...options, settings }, context);
@@ -128,7 +128,8 @@ function refused(got: Download, kind: Kind): Exclude<PluginResult, string> {
     const later = retryAfterMs === undefined ? {} : { retryAfterMs };
     throw new RemoraError({ code: "web.status", place: url.origin, message, isRetryable: true, ...later });
   }
-  const text = kind.type === "text" ? decodeText(got.body, got.contentType).slice(0, mostOfFailure).toWellFormed() : "";
+  const text =
+    kind.type === "text" ? decodeText(got.body, got.contentType).slice(0, maxFailureCharacters).toWellFormed() : "";
   return failure([message, text].filter((part) => part !== "").join("\n\n"));
 }
 
@@ -178,7 +179,7 @@ function count(characters: number): string {
 
 /** Addresses in a plain text, such as an API's answer. */
 function addressesIn(text: string, base: string): string[] {
-  const written = [...text.matchAll(/https?:\/\/[^\s<>"'`\\^{}|]{1,2000}/g)].slice(0, mostAddressesInText);
+  const written = [...text.matchAll(/https?:\/\/[^\s<>"'`\\^{}|]{1,2000}/g)].slice(0, maxAddressesInText);
   return written.flatMap(([address]) =>
     [address, address.replace(/[).,;:!?\]]+$/, "")].flatMap((one) => addressOf(one, base) ?? []),
   );

@@ -13,7 +13,7 @@ interface Writing {
 }
 
 const deepest = 200;
-const mostLinkCharacters = 1_000_000;
+const maxLinkCharacters = 1_000_000;
 
 const blocks = new Set(
   "address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre search section summary table tbody td tfoot th thead tr ul".split(
@@ -22,7 +22,7 @@ const blocks = new Set(
 );
 
 export function toMarkdown(root: PageNode, base: string): string {
-  const writing = { base, depth: 0, room: { left: mostLinkCharacters } };
+  const writing = { base, depth: 0, room: { left: maxLinkCharacters } };
   return blocksOf(root, writing)
     .join("\n\n")
     .replace(/\n{3,}/g, "\n\n")

@@ -49,8 +49,8 @@ interface PageDocument extends PageNode {
   querySelectorAll(selector: string): Iterable<PageElement>;
 }
 
-const mostLinks = 3_000;
-const mostMarkdown = 2_000_000;
+const maxLinks = 3_000;
+const maxMarkdown = 2_000_000;
 /** A shorter main text on a much longer page is a teaser or a list entry. */
 const shortText = 600;
 
@@ -144,7 +144,7 @@ function linksOf(document: PageDocument, base: string): string[] {
   for (const link of document.querySelectorAll("a[href], area[href]")) {
     const address = addressOf(link.getAttribute?.("href"), base);
     if (address !== undefined && address.length <= 2_000) links.add(address);
-    if (links.size === mostLinks) break;
+    if (links.size === maxLinks) break;
   }
   return [...links];
 }
@@ -166,5 +166,5 @@ function clean(written: string | null | undefined): string {
 }
 
 function cut(markdown: string): string {
-  return markdown.slice(0, mostMarkdown).toWellFormed();
+  return markdown.slice(0, maxMarkdown).toWellFormed();
 }

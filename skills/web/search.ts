@@ -2,7 +2,7 @@
 import { messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import type { Disclosure } from "./disclosure.ts";
-import { mostBytes, retryAfterOf } from "./download.ts";
+import { maxBytes, retryAfterOf } from "./download.ts";
 import { addressOf, withoutInvisible } from "./page-node.ts";
 import { type SearchProvider, type SearchRequest, type SearchResult, searchProviders } from "./search-providers.ts";
 import { readSettings, type SearchSettings } from "./settings.ts";
@@ -90,7 +90,7 @@ async function bodyOf(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > mostBytes) throw new SyntaxError("too long");
+    if (size > maxBytes) throw new SyntaxError("too long");
   }
   return Buffer.concat(chunks).toString();
 }

@@ -26,12 +26,12 @@ export interface Target {
 
 export type Limits = Pick<WebSettings, "allow" | "deny" | "ports">;
 
-const longestAddress = 4_000;
+const maxAddressLength = 4_000;
 
 /** Parses the words of a person or model. Throws with what to do. */
 export function readUrl(written: string): URL {
   const text = written.trim();
-  if (text.length > longestAddress) throw refusal(shown(text), `is longer than ${longestAddress} characters`);
+  if (text.length > maxAddressLength) throw refusal(shown(text), `is longer than ${maxAddressLength} characters`);
   const hasScheme = /^[a-z][a-z0-9+.-]*:/i.test(text) && !/^[^/?#]*\.[^/?#]*:\d/.test(text);
   const url = URL.parse(hasScheme ? text : `https://${text.replace(/^\/+/, "")}`);
   if (url === null) throw refusal(shown(text), "is not a valid address: write it as https://host/path");

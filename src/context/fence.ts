@@ -24,7 +24,7 @@ export const fenceTags = [
 export type FenceTag = (typeof fenceTags)[number];
 
 const reserved: ReadonlySet<string> = new Set(fenceTags);
-const longestTag = Math.max(...fenceTags.map((tag) => tag.length));
+const maxTagLength = Math.max(...fenceTags.map((tag) => tag.length));
 /** `<`, and the characters that fold to it. */
 const openers = /[<＜﹤]/g;
 const isInvisible = /^[\p{Cf}\p{Cc}\p{Cs}\p{Mn}\p{Me}\p{Default_Ignorable_Code_Point}]$/u;
@@ -91,7 +91,7 @@ function isOwnTag(text: string, start: number): boolean {
       else if (name === "" && isBreak.test(part)) isSpaced = true;
       else if (isBreak.test(part) || !isInvisible.test(part)) return isReserved();
     }
-    if (name.length > longestTag) return false;
+    if (name.length > maxTagLength) return false;
   }
   return isReserved();
 }

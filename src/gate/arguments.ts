@@ -9,7 +9,7 @@ import type { JsonObject } from "../ports/message.ts";
 
 /** UTF-8 bytes of the JSON text. */
 const maxArgumentBytes = 1_048_576;
-const deepestArguments = 1_000;
+const maxArgumentDepth = 1_000;
 /** Values on all levels together. Each one costs time, however short the text is. */
 const maxValues = 50_000;
 
@@ -56,7 +56,7 @@ function isObject(value: unknown): value is JsonObject {
 function freezeDeeply(root: object): boolean {
   let level: object[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > deepestArguments) return false;
+    if (depth > maxArgumentDepth) return false;
     const next: object[] = [];
     for (const item of level) {
       Object.freeze(item);

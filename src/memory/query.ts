@@ -31,7 +31,7 @@ export function questionOf(text: string, now: number): SearchQuestion {
     foldText(found[1] ?? "").trim(),
   );
   const isOnlyEmpty = telling.length === 0 && dayTerms.length === 0;
-  return { terms: mostTelling(isOnlyEmpty ? all : telling), dayTerms, phrases };
+  return { terms: maxTelling(isOnlyEmpty ? all : telling), dayTerms, phrases };
 }
 
 /** The FTS5 expression. Undefined when there is nothing to search for. `scopeTerms` are our own. */
@@ -50,7 +50,7 @@ function unique(terms: readonly AskedTerm[]): AskedTerm[] {
 }
 
 /** Numbers and long words are the rare ones. */
-function mostTelling(terms: AskedTerm[]): AskedTerm[] {
+function maxTelling(terms: AskedTerm[]): AskedTerm[] {
   if (terms.length <= maxTerms) return terms;
   const weight = ({ text }: AskedTerm) => (/\p{N}/u.test(text) ? 8 : Math.min(text.length, 12));
   const kept = new Set(terms.toSorted((one, other) => weight(other) - weight(one)).slice(0, maxTerms));

@@ -15,8 +15,8 @@ import type { Log } from "../lib/log.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
 import type { SearchAnswer, SearchReply, SearchRequest, SearchWorkerData } from "./search-worker.ts";
 
-const mostHits = 200;
-const mostScopes = 1_000;
+const maxHits = 200;
+const maxScopes = 1_000;
 /** In MB. A small young generation keeps the thread small; the old generation has room for one file of maximum size. */
 const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
 
@@ -116,8 +116,8 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
 
   return {
     async find(query) {
-      const limit = Number.isNaN(query.limit) ? 0 : Math.min(Math.max(0, Math.floor(query.limit)), mostHits);
-      const scopes = [...new Set(query.scopes)].slice(0, mostScopes);
+      const limit = Number.isNaN(query.limit) ? 0 : Math.min(Math.max(0, Math.floor(query.limit)), maxHits);
+      const scopes = [...new Set(query.scopes)].slice(0, maxScopes);
       if (limit === 0 || scopes.length === 0) return [];
       try {
         const answer = await ask({ type: "find", query: { query: query.query, scopes, limit }, now: now() });

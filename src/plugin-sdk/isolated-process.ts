@@ -30,7 +30,7 @@ export type IsolatedOutcome =
   | { type: "failed"; why: "error" | "time" | "memory"; message: string };
 
 const project = resolve(import.meta.dirname, "../..");
-const mostErrorText = 20_000;
+const maxErrorCharacters = 20_000;
 
 /** Rejects only when the signal aborts. */
 export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Promise<IsolatedOutcome> {
@@ -56,7 +56,7 @@ export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Pro
     const timer = setTimeout(late, task.timeoutMs);
     signal.addEventListener("abort", stop, { once: true });
     child.stderr?.on("data", (chunk) => {
-      if (errors.length < mostErrorText) errors += chunk;
+      if (errors.length < maxErrorCharacters) errors += chunk;
     });
     child.once("message", (message) => settle(outcomeOf(message as ChildReply)));
     child.once("error", (thrown) => settle({ type: "failed", why: "error", message: thrown.message }));

@@ -19,7 +19,7 @@ export interface CheckedFetch {
 }
 
 /** This much of a body suffices to read its error. */
-const longestErrorBody = 64_000;
+const maxErrorBodyBytes = 64_000;
 
 export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, onSent: () => void): CheckedFetch {
   let thrown: unknown;
@@ -87,7 +87,7 @@ async function readSome(response: Response): Promise<string> {
   try {
     for await (const chunk of response.body ?? []) {
       text += decoder.decode(chunk, { stream: true });
-      if (text.length > longestErrorBody) break;
+      if (text.length > maxErrorBodyBytes) break;
     }
   } catch {
     // The status suffices.

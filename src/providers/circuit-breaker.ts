@@ -15,13 +15,13 @@ export interface CircuitBreaker {
 }
 
 const shortestRestMs = 5_000;
-const longestRestMs = 5 * 60_000;
+const maxBreakerMs = 5 * 60_000;
 /** People can choose any name, and names must not fill the memory. */
-const mostModels = 200;
+const maxModels = 200;
 
 export function createCircuitBreaker(now: () => number): CircuitBreaker {
   const resting = new Map<string, { until: number; failures: number }>();
-  const restAfter = (failures: number) => Math.min(shortestRestMs * 2 ** (failures - 1), longestRestMs);
+  const restAfter = (failures: number) => Math.min(shortestRestMs * 2 ** (failures - 1), maxBreakerMs);
   return {
     now,
     until: (model) => resting.get(model)?.until ?? 0,
@@ -34,7 +34,7 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
       resting.delete(model);
       resting.set(model, { failures, until: now() + Math.max(restAfter(failures), retryAfterMs) });
       const [oldest] = resting.keys();
-      if (resting.size > mostModels && oldest !== undefined) resting.delete(oldest);
+      if (resting.size > maxModels && oldest !== undefined) resting.delete(oldest);
     },
     clear(model) {
       resting.delete(model);

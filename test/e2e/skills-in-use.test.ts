@@ -160,7 +160,7 @@ test("web: reads an internal page that the operator allowed and no other, and a 
   for (const url of ["http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"])
     expect((await use(call("web_fetch", { url }))).text).toContain("Blocked by the safety rules of web");
   for (const url of ["http://2130706433/", "http://[::1]/", "http://localhost/"])
-    expect((await use(call("web_fetch", { url }))).text).toContain("no public address");
+    expect((await use(call("web_fetch", { url }))).text).toContain("not a public address");
   expect((await use(call("web_search", { query: "trains" }))).text).toContain("No search provider is configured");
   expect(site.requests).toHaveLength(asked);
   const keep = call("remember", { title: "Train", text: "It leaves on Friday." });

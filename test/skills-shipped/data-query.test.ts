@@ -298,7 +298,7 @@ describe("CSV files", () => {
     );
     expect((await query(Buffer.from([80, 75, 3, 4, 0, 0, 1]), all)).text).toContain("binary data");
     expect((await query("", all)).text).toContain("is empty");
-    expect((await query(`${"a,".repeat(1_200)}b\n`, all)).text).toContain("at most 1000 columns");
+    expect((await query(`${"a,".repeat(1_200)}b\n`, all)).text).toContain("the limit for columns is 1000");
   });
 });
 
@@ -368,8 +368,8 @@ describe("a result that is kept", () => {
     const { path, table } = await file("a\n1\n");
     const save = async (name: string) =>
       (await call("data_query", { files: [path], sql: all(table), save_as: name })).text;
-    expect(await save(path)).toContain("one of the files that were read");
-    expect(await save(`./x/../${path}`)).toContain("one of the files that were read");
+    expect(await save(path)).toContain("one of the input files");
+    expect(await save(`./x/../${path}`)).toContain("one of the input files");
     expect(await save("../out.csv")).toContain("outside of the working folder");
     expect(await save(".github/x.json")).toContain("is hidden");
     expect(await save("out.exe")).toContain("must end in");
@@ -405,7 +405,7 @@ describe("files", () => {
     expect((await call("data_describe", { files: [".env"] })).text).toContain(".csv, .tsv");
     const { path } = await file(`a\n${"12345\n".repeat(10_000)}`);
     expect((await call("data_describe", { files: [path] }, { megabytes: 0.01 })).text).toMatch(
-      /has 58\.6 KiB, and at most 0\.01 MiB/,
+      /has 58\.6 KiB; the limit is 0\.01 MiB/,
     );
     expect((await call("data_describe", { files: [path] }, { megabyte: 1 })).text).toContain("skills.settings.data");
   });

@@ -112,7 +112,7 @@ describe("write_file", () => {
   test("refuses more than fits, a folder, and the working folder itself", async () => {
     await mkdir(fileIn("folder"));
     const content = "x".repeat(9 * 1024 * 1024);
-    expect((await call("write_file", { path: "big", content })).text).toContain("at most 8.0 MiB");
+    expect((await call("write_file", { path: "big", content })).text).toContain("the limit is 8.0 MiB");
     expect((await call("write_file", { path: "folder", content: "x" })).text).toContain("is a folder");
     expect((await call("write_file", { path: ".", content: "x" })).text).toContain("is the working folder");
     expect(await readdir(place.workingFolder)).toEqual(["folder"]);

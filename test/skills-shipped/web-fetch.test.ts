@@ -177,11 +177,11 @@ describe("a status that is no success", () => {
     site.on(path, (response) => response.writeHead(code, { "content-type": "text/plain", ...headers }).end("Because."));
 
   test.each([
-    [404, "there is no such page"],
+    [404, "the page does not exist"],
     [403, "may exclude programs"],
-    [401, "wants a login"],
+    [401, "requires a login"],
     [418, "status 418."],
-    [501, "has failed"],
+    [501, "the server failed"],
     [304, "status 304"],
   ])("%i is an answer", async (code, text) => {
     status("/a", code);
@@ -239,7 +239,7 @@ describe("the connection", () => {
     const config = { ports: [site.port] };
     const second = await fetchPage(`http://rebind.example:${site.port}/b`, {}, { config });
     expect(second).toMatchObject({ isOk: false });
-    expect(second.text).toContain("no public address");
+    expect(second.text).toContain("not a public address");
     expect(site.requests.map(({ path }) => path)).toEqual(["/a", "/b"]);
   });
 
@@ -291,10 +291,10 @@ describe("redirects", () => {
   });
 
   test.each([
-    ["http://169.254.169.254/latest/meta-data/", "no public address"],
-    ["http://10.0.0.1/", "no public address"],
-    ["http://[::1]/", "no public address"],
-    ["//2130706433/", "no public address"],
+    ["http://169.254.169.254/latest/meta-data/", "not a public address"],
+    ["http://10.0.0.1/", "not a public address"],
+    ["http://[::1]/", "not a public address"],
+    ["//2130706433/", "not a public address"],
     ["http://127.0.0.1:1/", "port 1"],
     ["file:///etc/passwd", "only http and https"],
     ["http://user:pass@example.com/", "user name or password"],

@@ -35,9 +35,9 @@ interface Bar {
 
 const { margin, size, color } = look;
 const gap = 0.22;
-const longestLabel = 300;
+const maxLabelWidth = 300;
 const longLabel = 130;
-const mostLabelled = 24;
+const maxLabelled = 24;
 
 export function drawBars(type: Typesetter, chart: BarChart): string {
   const { labels, series, isStacked } = chart;
@@ -45,7 +45,7 @@ export function drawBars(type: Typesetter, chart: BarChart): string {
   const values = bars.flatMap(({ from, to }) => [from, to]);
   const isLong = labels.length <= 40 && labels.some((label) => type.width(label, size.label) > longLabel);
   const lanes = isStacked ? 1 : series.length;
-  const labelled = !isStacked && bars.length <= mostLabelled;
+  const labelled = !isStacked && bars.length <= maxLabelled;
   const drawing = { type, chart, bars, lanes, labelled, values };
   return (chart.isHorizontal ?? isLong) ? lying(drawing) : upright(drawing);
 }
@@ -92,7 +92,7 @@ function upright({ type, chart, bars, lanes, labelled, values }: Drawing): strin
 function lying({ type, chart, bars, lanes, labelled, values }: Drawing): string {
   const head = titleAndLegend(type, chart.title, legendOf(chart.series));
   const scale = linearScale(values, { ticks: 6, hasZero: true });
-  const labels = chart.labels.map((label) => type.shortened(label, size.label, longestLabel));
+  const labels = chart.labels.map((label) => type.shortened(label, size.label, maxLabelWidth));
   const titleRoom = chart.xTitle === "" ? 0 : size.axisTitle + 12;
   const left = margin + titleRoom + Math.max(...labels.map((label) => type.width(label, size.label))) + 10;
   const valueRoom = labelled ? Math.max(...bars.map(({ to }) => type.width(shownNumber(to), size.value))) + 8 : 10;

@@ -11,7 +11,7 @@ export interface Piece {
 
 const { margin, size, color } = look;
 const swatch = 13;
-const longestLegend = 240;
+const maxLegendWidth = 240;
 
 export function titleAndLegend(
   type: Typesetter,
@@ -30,7 +30,7 @@ export function titleAndLegend(
     top += 8;
     let left = margin;
     for (const entry of entries) {
-      const name = type.shortened(entry.name, size.legend, longestLegend);
+      const name = type.shortened(entry.name, size.legend, maxLegendWidth);
       const width = swatch + 7 + type.width(name, size.legend);
       if (left > margin && left + width > look.width - margin) {
         left = margin;
@@ -95,7 +95,7 @@ export function scaleAxis(type: Typesetter, scale: Scale, title: string): { room
 }
 
 const slope = { degrees: -40, cosine: Math.cos((40 * Math.PI) / 180), sine: Math.sin((40 * Math.PI) / 180) };
-const longestSloped = 190;
+const maxSlopedWidth = 190;
 
 /** Names below a plot: on one line if they fit, on two lines, or sloped. Leaves some out when there are too many. */
 export function categoryAxis(
@@ -130,7 +130,7 @@ export function categoryAxis(
   }
   const shown = labels.map((label, index) => {
     const toEdge = (middle(index, box.left) - 6) / slope.cosine;
-    return index % every === 0 ? type.shortened(label, size.label, Math.min(longestSloped, toEdge)) : "";
+    return index % every === 0 ? type.shortened(label, size.label, Math.min(maxSlopedWidth, toEdge)) : "";
   });
   const room = Math.max(...shown.map((label) => type.width(label, size.label))) * slope.sine + size.label + 12;
   return {

@@ -22,7 +22,7 @@ interface Layer {
 }
 
 const { margin } = look;
-const mostDots = 40;
+const maxDots = 40;
 
 export function drawLines(type: Typesetter, chart: LineChart): string {
   const { plot, kind, title, xTitle, yTitle } = chart;
@@ -84,7 +84,7 @@ function marksOf(
     const upper = run.map(({ x, y }) => place(x, y));
     const surface = [...upper, ...run.map(({ x, from }) => place(x, from)).reverse()];
     const shapes = kind === "area" ? [path(surface, { fill: color, opacity: 0.45 })] : [];
-    const dots = points.length <= mostDots || run.length === 1 ? upper.map(([x, y]) => circle(x, y, 3.8, color)) : [];
+    const dots = points.length <= maxDots || run.length === 1 ? upper.map(([x, y]) => circle(x, y, 3.8, color)) : [];
     return [...shapes, path(upper, { stroke: color }), ...dots];
   });
 }

@@ -10,15 +10,15 @@ export interface Slice {
 }
 
 const { margin, size, color } = look;
-const mostSlices = 10;
+const maxSlices = 10;
 
 /** Largest first; joins the smallest. All values must be positive. */
 export function joinedSlices(slices: readonly Slice[]): Slice[] {
   const sorted = slices.toSorted((one, other) => other.value - one.value);
-  if (sorted.length <= mostSlices) return sorted;
-  const rest = sorted.slice(mostSlices - 1);
+  if (sorted.length <= maxSlices) return sorted;
+  const rest = sorted.slice(maxSlices - 1);
   const sum = rest.reduce((all, { value }) => all + value, 0);
-  return [...sorted.slice(0, mostSlices - 1), { name: `${rest.length} others`, value: sum }];
+  return [...sorted.slice(0, maxSlices - 1), { name: `${rest.length} others`, value: sum }];
 }
 
 export function drawPie(type: Typesetter, title: string, slices: readonly Slice[]): string {

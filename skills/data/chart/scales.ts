@@ -30,10 +30,10 @@ export function linearScale(
 }
 
 /** Milliseconds since 1970, in UTC. */
-export function timeScale(values: readonly number[], mostTicks: number): Scale {
+export function timeScale(values: readonly number[], maxTicks: number): Scale {
   let [low, high] = extent(values);
   if (low === high) [low, high] = [low - day / 2, high + day / 2];
-  const unit = timeUnits.find(({ ms }) => (high - low) / ms <= mostTicks) ?? timeUnits.at(-1);
+  const unit = timeUnits.find(({ ms }) => (high - low) / ms <= maxTicks) ?? timeUnits.at(-1);
   const ticks: Scale["ticks"] = [];
   if (unit !== undefined) {
     for (let mark = startOf(low, unit); mark <= high; mark = nextOf(mark, unit)) {

@@ -9,8 +9,8 @@ export interface EntryCache<T> {
   drop(key: string): void;
 }
 
-const mostEntries = 500;
-const mostCharacters = 50_000;
+const maxEntries = 500;
+const maxCharacters = 50_000;
 
 export function createEntryCache<T>(): EntryCache<T> {
   const entries = new Map<string, T>();
@@ -18,10 +18,10 @@ export function createEntryCache<T>(): EntryCache<T> {
     get: (key) => entries.get(key),
     set(key, entry, characters) {
       entries.delete(key);
-      if (characters > mostCharacters) return;
+      if (characters > maxCharacters) return;
       entries.set(key, entry);
       const [oldest] = entries.keys();
-      if (entries.size > mostEntries && oldest !== undefined) entries.delete(oldest);
+      if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
     },
     drop: (key) => void entries.delete(key),
   };

@@ -39,7 +39,7 @@ export function createConnections(connect: Connect, onError: (thrown: unknown) =
   };
 }
 
-const longestEndMs = 1_000;
+const maxEndMs = 1_000;
 
 /** Closing a connection a second time while it closes would keep the process alive until its timeout. */
 async function ended(connection: QueueConnection): Promise<void> {
@@ -49,6 +49,6 @@ async function ended(connection: QueueConnection): Promise<void> {
   // Between two connection attempts a client never reports that it closed, and BullMQ would wait forever.
   if (connection.status === "reconnecting") connection.connect().catch(() => undefined);
   connection.disconnect();
-  await Promise.race([end, pause(longestEndMs, late.signal)]);
+  await Promise.race([end, pause(maxEndMs, late.signal)]);
   late.abort();
 }

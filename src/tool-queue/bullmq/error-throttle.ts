@@ -3,7 +3,7 @@ import { codeOf, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 
 const quietMs = 30_000;
-const longestText = 300;
+const maxTextLength = 300;
 /** Different errors to tell apart at a time. */
 const maxKinds = 20;
 
@@ -11,7 +11,7 @@ const maxKinds = 20;
 export function createErrorThrottle(log: Log): (thrown: unknown) => void {
   const loggedAt = new Map<string, number>();
   return (thrown) => {
-    const error = (messageOf(thrown) || codeOf(thrown) || "unknown").split("\n", 1)[0]?.slice(0, longestText) ?? "";
+    const error = (messageOf(thrown) || codeOf(thrown) || "unknown").split("\n", 1)[0]?.slice(0, maxTextLength) ?? "";
     const now = performance.now();
     if (now - (loggedAt.get(error) ?? Number.NEGATIVE_INFINITY) < quietMs) return;
     if (loggedAt.size >= maxKinds) loggedAt.clear();
