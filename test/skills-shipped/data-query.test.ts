@@ -169,11 +169,11 @@ describe("nothing but reading is possible", () => {
   test("nor with all the memory", async () => {
     const { path } = await file("a\n1\n");
     for (const what of ["zeroblob(1000000000)", "printf('%.*c', 100000000, 'x')"]) {
-      expect((await call("data_query", { files: [path], sql: `SELECT ${what}` })).text).toContain("more memory");
+      expect((await call("data_query", { files: [path], sql: `SELECT ${what}` })).text).toContain("too much memory");
     }
     const sql =
       "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 100000) SELECT x, randomblob(10000) FROM n ORDER BY 2";
-    expect((await call("data_query", { files: [path], sql }, { megabytes: 1 })).text).toContain("more memory");
+    expect((await call("data_query", { files: [path], sql }, { megabytes: 1 })).text).toContain("too much memory");
   });
 });
 
@@ -331,7 +331,7 @@ describe("JSON files", () => {
   test("that are none are refused with the place", async () => {
     expect((await json("[1, 2")).text).toMatch(/\.json\] is not valid JSON/);
     expect((await json('{"a":1}\n{"b":\n', all, "jsonl")).text).toMatch(/\.jsonl, line 2\] is not valid JSON/);
-    expect((await json("[]")).text).toContain("nothing to make a table of");
+    expect((await json("[]")).text).toContain("nothing to make a table from");
     expect((await json("7")).text).toContain("single value");
   });
 });

@@ -36,7 +36,7 @@ test("a failure says why, or that it did not", async () => {
   });
   expect(await read({ isError: true })).toMatchObject({
     success: false,
-    error: expect.stringContaining("did not say why"),
+    error: expect.stringContaining("without a reason"),
   });
 });
 

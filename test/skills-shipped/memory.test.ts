@@ -83,11 +83,11 @@ describe("a note", () => {
     await run("remember", { title: "Harbour", text: "It opens at nine." }, "dm:U1");
     expect(fixture.read("brain/hippocampus/knowledge/dm:U1/harbour.md")).toBe("# Harbour\n\nIt opens at nine.\n");
     expect((await run("recall", { query: "harbour opens" }, "dm:U1")).text).toContain("It opens at nine.");
-    expect((await run("recall", { query: "harbour opens" })).text).toContain("Nothing is remembered");
-    expect((await run("recall", { query: "harbour opens" }, "dm:U2", bob)).text).toContain("Nothing is remembered");
+    expect((await run("recall", { query: "harbour opens" })).text).toContain("Memory has nothing");
+    expect((await run("recall", { query: "harbour opens" }, "dm:U2", bob)).text).toContain("Memory has nothing");
     expect(await run("forget_note", { title: "Harbour" })).toMatchObject({ isOk: false });
-    expect((await run("forget_note", { title: "harbour" }, "dm:U1")).text).toContain("is gone");
-    expect((await run("recall", { query: "harbour opens" }, "dm:U1")).text).toContain("Nothing is remembered");
+    expect((await run("forget_note", { title: "harbour" }, "dm:U1")).text).toContain("Deleted the note");
+    expect((await run("recall", { query: "harbour opens" }, "dm:U1")).text).toContain("Memory has nothing");
   });
 
   test("that replaces another says what that one said", async () => {

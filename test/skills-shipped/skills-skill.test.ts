@@ -181,7 +181,7 @@ describe("what is refused, whoever approves it", () => {
     const { write, library, skills } = await open();
     expect(await write("guard", notes().replace("release-notes", "guard"))).toMatchObject({
       isOk: false,
-      text: expect.stringMatching(/already, at .*shipped\/guard\/SKILL\.md/),
+      text: expect.stringMatching(/already exists at .*shipped\/guard\/SKILL\.md/),
     });
     await writeFiles(skills, { "team/inner/SKILL.md": skillText("inner", "danger_patterns: [x]") });
     await library.reload();

@@ -191,7 +191,7 @@ describe("a failure", () => {
     answer("/search", 200, "<html>");
     expect((await search(searxng())).text).toContain("not JSON");
     answer("/search", 200, { hits: [] });
-    expect((await search(searxng())).text).toContain("no list of results");
+    expect((await search(searxng())).text).toContain("without a list of results");
     answer("/search", 200, `{"results": "${"x".repeat(3_000_000)}"}`);
     expect((await search(searxng())).text).toContain("not JSON");
     expect((await search(searxng(), { query: "   " })).text).toContain("is empty");
