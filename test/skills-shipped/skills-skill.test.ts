@@ -119,7 +119,7 @@ describe("writing", () => {
     expect(await edit("Nine", "x")).toMatchObject({ isOk: false, text: expect.stringContaining("does not occur") });
     expect(await edit("a", "b", "none.md")).toMatchObject({
       isOk: false,
-      text: expect.stringContaining("no such file"),
+      text: expect.stringContaining("does not exist"),
     });
     expect(await edit("name: release-notes", "name: [")).toMatchObject({ isOk: false });
     expect(await read("release-notes/SKILL.md")).toBe(notes("", "Three. Two. Two."));
@@ -266,6 +266,6 @@ test("list_skills shows what is allowed here, and what is wrong with files of sk
   const { text } = await run("list_skills");
   expect(text).toContain("- skills — ");
   expect(text).not.toContain("- guard");
-  expect(text).toMatch(/What is wrong.*\n- skills\/broken\/SKILL\.md:\d+: there is no description/);
-  expect((await run("list_skills", { query: "zebra" })).text).toMatch(/^No skill fits "zebra"/);
+  expect(text).toMatch(/Problems of skill files.*\n- skills\/broken\/SKILL\.md:\d+: there is no description/);
+  expect((await run("list_skills", { query: "zebra" })).text).toMatch(/^No skill matches "zebra"/);
 });

@@ -163,7 +163,7 @@ describe("a failure", () => {
   const searxng = () => ({ provider: "searxng", url: site.origin });
 
   test.each([
-    [429, { "retry-after": "3" }, /asked too often/, 3_000],
+    [429, { "retry-after": "3" }, /rate limit/, 3_000],
     [500, {}, /failed with status 500/, undefined],
     [503, {}, /failed with status 503/, undefined],
   ])("%i is tried again", async (status, headers, message, retryAfterMs) => {
@@ -179,7 +179,7 @@ describe("a failure", () => {
     [403, /status 403.*formats.*settings\.yml/],
     [401, /status 401/],
     [400, /status 400/],
-    [302, /redirects elsewhere.*search\.url/],
+    [302, /redirects.*search\.url/],
   ])("%i is an answer that says what to do", async (status, message) => {
     answer("/search", status, "no", { location: "https://example.com/" });
     expect((await search(searxng())).text).toMatch(message);
