@@ -166,7 +166,7 @@ test("web: reads an internal page that the operator allowed and no other, and a 
   const keep = call("remember", { title: "Train", text: "It leaves on Friday." });
   await use(`${page} then ${keep}`);
   const reminder = call("schedule_add", { text: "The train", when: "in 3 hours", kind: "remind" });
-  await useAsked(`${page} then ${reminder}`, "after reading what others wrote");
+  await useAsked(`${page} then ${reminder}`, "after reading text from outside");
 });
 
 test("chat: reads the history without the unfinished answer, and posts text and files to the right place", async () => {
@@ -176,12 +176,12 @@ test("chat: reads the history without the unfinished answer, and posts text and 
 
   await useAsked(
     call("chat_post", { channel: "#random", text: "The **build** is green." }),
-    "posts in the agent's name",
+    "posts a message in the agent's name",
   );
   const inRandom = ({ place, author }: SeenMessage) => place === "channel:random" && author.isBot;
   expect((await ann.waitFor(inRandom)).text).toBe("The **build** is green.");
   const nowhere = call("chat_post", { channel: "#nowhere", text: "x" });
-  expect((await useAsked(nowhere, "posts in the agent's name")).text).toContain("no channel #nowhere");
+  expect((await useAsked(nowhere, "posts a message in the agent's name")).text).toContain("no channel #nowhere");
 
   await writeFile(inFiles("report.csv"), "a,b\n1,2\n");
   const [shared] = (await use(call("chat_upload", { path: "report.csv" }))).files;
