@@ -1,4 +1,4 @@
-/** The chat tools: reading and writing where the person who asks can, through the chat that the call is given. */
+/** The chat tools: reading and writing where the requester can, through the chat of the call. */
 import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
@@ -15,7 +15,7 @@ import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../
 
 const usualLimit = 30;
 const fileCapBytes = 10 * 1024 * 1024;
-/** Of one message in a listing. */
+/** Per message in a listing. */
 const shownCharacters = 2_000;
 const mimeTypes: Readonly<Record<string, string>> = {
   ...{ ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp" },
@@ -25,12 +25,12 @@ const mimeTypes: Readonly<Record<string, string>> = {
 
 async function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> {
   const { chat } = context;
-  if (chat === undefined) return failure("There is no chat here that tools could read or write.");
+  if (chat === undefined) return failure("Tools can't read or write the chat here.");
   try {
     return await run(tool, input, chat, context);
   } catch (thrown) {
     const problem = tool === "chat_upload" ? explainFileProblem(thrown, textOf(input.path)) : undefined;
-    // What the service or the rules refuse is an answer; what may pass is tried again.
+    // A refusal by the service or the rules is an answer. A transient failure is retried.
     if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
     if (problem !== undefined) return failure(problem);
     throw thrown;
@@ -54,7 +54,7 @@ async function run(tool: string, input: JsonObject, chat: PluginChat, context: P
     case "chat_open_thread": {
       const { name, text, messageId } = input;
       const thread = { ...where, ...optional("messageId", messageId), name: textOf(name), text: textOf(text) };
-      return `The thread is open (${(await chat.openThread(thread)).threadId}).`;
+      return `Opened the thread (${(await chat.openThread(thread)).threadId}).`;
     }
     case "chat_upload":
       return await upload(input, chat, context);
@@ -69,18 +69,18 @@ async function upload(input: JsonObject, chat: PluginChat, context: PluginContex
     await using handle = await openForReading(place, "file");
     const { size } = await handle.stat();
     if (size > fileCapBytes)
-      throw fileProblem(place.shown, `has ${size} bytes, and at most ${fileCapBytes} can be shared`);
+      throw fileProblem(place.shown, `has ${size} bytes; the limit for sharing is ${fileCapBytes}`);
     const name = basename(place.shown);
     const mimeType = mimeTypes[extname(name).toLowerCase()] ?? "application/octet-stream";
     if (input.channel === undefined) {
       const path = join(workingFolder, place.shown);
-      return { success: true, output: `${name} goes out with the answer.`, files: [{ name, path, mimeType }] };
+      return { success: true, output: `${name} will be attached to the answer.`, files: [{ name, path, mimeType }] };
     }
     return await shareElsewhere(input, chat, context, { name, mimeType, content: await handle.readFile() });
   });
 }
 
-/** A copy is shared: nobody can put another file in its place between the check and the sending. */
+/** Shares a copy, so that nobody can exchange the file between the check and the upload. */
 async function shareElsewhere(
   input: JsonObject,
   chat: PluginChat,
@@ -101,7 +101,7 @@ async function shareElsewhere(
 }
 
 function listing(lines: ChatLine[]): string {
-  if (lines.length === 0) return "Nothing was said there.";
+  if (lines.length === 0) return "There are no messages.";
   return lines.map(lineText).join("\n");
 }
 

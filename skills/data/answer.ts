@@ -1,4 +1,4 @@
-/** Reads data files and does with them what one request asks. It runs in a process of its own: see data-process.ts. */
+/** Reads data files and does what one request asks. Runs in an isolated process; see data-process.ts. */
 import { readFileSync } from "node:fs";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type Data, openData, select } from "./database.ts";
@@ -10,11 +10,11 @@ import type { Rows } from "./rows.ts";
 import { number, rowsAsFile, rowsAsText } from "./show.ts";
 import type { Table } from "./tables.ts";
 
-const mostSavedRows = 500_000;
-const mostDrawnRows = 50_000;
-const mostNotes = 8;
+const maxSavedRows = 500_000;
+const maxDrawnRows = 50_000;
+const maxNotes = 8;
 
-/** What is wrong with the data, the SQL or the options is an answer too. */
+/** A problem of the data, the SQL or the options is an answer too. */
 export async function answerData(request: DataRequest): Promise<DataAnswer> {
   try {
     return await answer(request);
@@ -31,14 +31,14 @@ async function answer(request: DataRequest): Promise<DataAnswer> {
       return { type: "text", text: await describeData(data) };
     case "query": {
       const { sql, save } = request;
-      const rows = await select(data, sql, save === undefined ? request.rows : mostSavedRows);
+      const rows = await select(data, sql, save === undefined ? request.rows : maxSavedRows);
       const shown = { ...rows, rows: rows.rows.slice(0, request.rows) };
       const text = withNotes(rowsAsText(shown), notesFor(data.tables, sql));
       if (save === undefined) return { type: "text", text };
       if (rows.count > rows.rows.length) {
         throw dataProblem(
           "save_as",
-          `would need ${number(rows.count)} rows, and at most ${number(mostSavedRows)} are written: narrow it down`,
+          `would need ${number(rows.count)} rows; the limit is ${number(maxSavedRows)}: narrow it down`,
         );
       }
       const content = new TextEncoder().encode(rowsAsFile(rows, save));
@@ -52,22 +52,22 @@ async function answer(request: DataRequest): Promise<DataAnswer> {
 }
 
 async function chart(request: Extract<DataRequest, { type: "chart" }>, data: Data): Promise<DataAnswer> {
-  // A chart needs more to load than a query.
+  // Loading the chart code takes longer than a query.
   const { drawChart } = await import("./chart/chart.ts");
   const { createRenderer, startRendering } = await import("./chart/render.ts");
   const sql = request.sql ?? `SELECT * FROM ${quoted(data.tables[0]?.name ?? "")}`;
-  const rows = await select(data, sql, mostDrawnRows);
+  const rows = await select(data, sql, maxDrawnRows);
   await startRendering();
   const draw = (fonts: readonly Uint8Array[]) => {
     const { type, png } = createRenderer(fonts);
     const { svg, notes } = drawChart(rows, request.chart, type);
     const missing = type.missing();
-    // A sign that no font has would take others of its text with it.
+    // A character that no font has would hide other parts of its text.
     const drawable = missing.reduce((all, sign) => all.replaceAll(sign, "\ufffd"), svg);
     return { svg: drawable, notes, png, missing };
   };
   const first = draw([]);
-  // Other fonts are large, and seldom needed.
+  // Other fonts are large and rarely needed.
   const drawn =
     first.missing.length > 0 && request.fonts.length > 0
       ? draw(request.fonts.map((font) => readFileSync(font)))
@@ -88,11 +88,11 @@ function missingNote(missing: readonly string[]): string[] {
   if (missing.length === 0) return [];
   const signs = missing.slice(0, 20).join(" ");
   return [
-    `no font here has ${signs}, so that � stands for them; an operator can add fonts as skills.settings.data.fonts`,
+    `no font here has ${signs}, so the chart shows � instead; an operator can add fonts as skills.settings.data.fonts`,
   ];
 }
 
-/** Of tables that are read in an unexpected way, and of columns that the query names. */
+/** For tables that were read in an unexpected way, and for columns in the query. */
 function notesFor(tables: readonly Table[], sql: string): string[] {
   const asked = sql.toLowerCase();
   return tables
@@ -100,7 +100,7 @@ function notesFor(tables: readonly Table[], sql: string): string[] {
       ...notes.map((note) => `${file}: ${note}`),
       ...columns.filter(({ name }) => asked.includes(name.toLowerCase())).flatMap(noteOf),
     ])
-    .slice(0, mostNotes);
+    .slice(0, maxNotes);
 }
 
 function withNotes(text: string, notes: readonly string[]): string {

@@ -1,4 +1,4 @@
-/** The arguments of the tools, which have passed their schemas, as what the work is asked for with. */
+/** Converts the arguments of the tools, which match their schemas, to requests. */
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 import type { ChartRequest } from "./chart/chart-request.ts";
 import { dataProblem } from "./problem.ts";
@@ -36,7 +36,7 @@ export function chartOf(input: JsonObject): ChartRequest {
   };
 }
 
-/** A chart's file, from its title. */
+/** A file name for a chart, from its title. */
 export function fileNameOf(title: string): string {
   const slug = title
     .normalize("NFKC")

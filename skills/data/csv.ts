@@ -1,5 +1,5 @@
 /**
- * CSV files, line by line: character set and delimiter are found out, and what is wrong with single lines is counted.
+ * Reads CSV files line by line. Detects character set and delimiter, and counts the problems of single lines.
  */
 import { readSync } from "node:fs";
 import { pipeline } from "node:stream";
@@ -12,14 +12,14 @@ import type { CsvOptions, DataFile } from "./requests.ts";
 export interface CsvReading {
   delimiter: string;
   encoding: string;
-  /** Every line as its values, blank lines left out. */
+  /** Every line as its values, without blank lines. */
   records: AsyncIterable<string[]>;
 }
 
 const chunkBytes = 256 * 1024;
 const sampleBytes = 128 * 1024;
-const mostFieldCharacters = 4 * 1024 * 1024;
-/** In order of preference where several fit equally well. */
+const maxFieldCharacters = 4 * 1024 * 1024;
+/** In order of preference when several fit equally well. */
 const delimiters = [",", ";", "\t", "|"];
 
 export function readCsv(file: DataFile, options: CsvOptions): CsvReading {
@@ -27,7 +27,7 @@ export function readCsv(file: DataFile, options: CsvOptions): CsvReading {
   const encoding = encodingOf(file, start);
   const sample = new TextDecoder(encoding).decode(start);
   if (encoding === "utf-8" && sample.slice(0, 8_192).includes("\0")) {
-    throw dataProblem(file.name, "is binary data and no CSV file: save it as CSV first");
+    throw dataProblem(file.name, "is binary data, not CSV: save it as CSV first");
   }
   const delimiter =
     options.delimiter ??
@@ -43,7 +43,7 @@ export async function* textOf(file: DataFile, encoding: string): AsyncGenerator<
   yield decoder.decode();
 }
 
-/** By its byte order mark; else UTF-8, or Windows-1252 where it can't be that. */
+/** By the byte order mark; otherwise UTF-8, or Windows-1252 for invalid UTF-8. */
 export function encodingOf(file: DataFile, [first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return "utf-16le";
   if (first === 0xfe && second === 0xff) return "utf-16be";
@@ -64,13 +64,13 @@ export function bytesAt({ descriptor, name }: DataFile, position: number, length
   let read = 0;
   while (read < length) {
     const count = readSync(descriptor, buffer, read, length - read, position + read);
-    if (count === 0) throw dataProblem(name, "became shorter while it was read: try again");
+    if (count === 0) throw dataProblem(name, "became shorter while it was being read: try again");
     read += count;
   }
   return buffer;
 }
 
-/** The one that takes most lines apart into the same number of values. */
+/** The delimiter that splits most lines into the same number of values. */
 function delimiterOf(sample: string, isPart: boolean, skippedLines: number): string {
   const lines = isPart ? sample.slice(0, sample.lastIndexOf("\n") + 1) || sample : sample;
   let best = { delimiter: ",", score: 0 };
@@ -88,7 +88,7 @@ function scoreOf(lines: string, delimiter: string, skippedLines: number): number
     for (const { length } of records) widths.set(length, (widths.get(length) ?? 0) + 1);
     const several = [...widths].filter(([width]) => width > 1).sort(([, one], [, other]) => other - one);
     const [width = 0, count = 0] = several[0] ?? [];
-    // Of two that fit as well the one that finds more values.
+    // Of two that fit equally well, prefer the one that finds more values.
     return count * 2 < records.length ? 0 : (count / records.length) * 100 + Math.min(width, 50) / 100;
   } catch {
     return 0;
@@ -109,8 +109,8 @@ async function* recordsOf(
   delimiter: string,
   skippedLines: number,
 ): AsyncGenerator<string[]> {
-  const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: mostFieldCharacters });
-  // What goes wrong while the file is read ends the parser, and shows when its records are taken.
+  const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: maxFieldCharacters });
+  // A read error ends the parser and reaches the consumer of its records.
   pipeline(textOf(file, encoding), parser, () => {});
   try {
     for await (const record of parser) yield record as string[];
@@ -118,7 +118,7 @@ async function* recordsOf(
     if (thrown instanceof RemoraError) throw thrown;
     throw dataProblem(
       file.name,
-      `can't be read as CSV (${messageOf(thrown)}): look at that line, and at quotes that are not closed`,
+      `can't be read as CSV (${messageOf(thrown)}): check that line, and quotes that are not closed`,
     );
   }
 }

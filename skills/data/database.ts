@@ -1,7 +1,7 @@
 /**
- * The database of one request: in memory, with the tables loaded, and after that for reading alone. What is asked of it is
- * SQL that a model wrote: an authorizer lets SELECT through and nothing else, and no other file can be attached. Time and
- * memory are limited by ending the process (src/plugin-sdk/isolated-process.ts).
+ * The database of one request: in memory, with the tables loaded, then read-only. The SQL comes from a model, so an
+ * authorizer permits only SELECT, and no other file can be attached. The isolated process limits time and memory
+ * (src/plugin-sdk/isolated-process.ts).
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { RE2JS } from "re2js";
@@ -16,9 +16,9 @@ export interface Data {
   tables: Table[];
 }
 
-const mostCounted = 1_000_000;
-const longestValue = 16 * 1024 * 1024;
-const longestSql = 100_000;
+const maxCounted = 1_000_000;
+const maxValueBytes = 16 * 1024 * 1024;
+const maxSqlLength = 100_000;
 const comments = /--[^\n]*|\/\*[\s\S]*?\*\//g;
 const harmless: readonly number[] = [
   constants.SQLITE_SELECT,
@@ -31,7 +31,7 @@ export async function openData(source: Source): Promise<Data> {
   if (!("setAuthorizer" in DatabaseSync.prototype))
     throw dataProblem("data", "needs Node 24.10 or newer to read files safely");
   const database = new DatabaseSync(":memory:", {
-    limits: { attach: 0, length: longestValue, sqlLength: 4 * longestSql },
+    limits: { attach: 0, length: maxValueBytes, sqlLength: 4 * maxSqlLength },
   });
   database.exec("PRAGMA temp_store = MEMORY");
   const tables = await explained("the files", () => loadTables(database, source));
@@ -42,34 +42,34 @@ export async function openData(source: Source): Promise<Data> {
 
 export async function select({ database, tables }: Data, sql: string, most: number): Promise<Rows> {
   if (!/[^\s;]/.test(sql.replace(comments, ""))) throw dataProblem("sql", "is empty: write a SELECT");
-  if (sql.length > longestSql) throw dataProblem("sql", `is longer than ${longestSql} characters: shorten it`);
+  if (sql.length > maxSqlLength) throw dataProblem("sql", `is longer than ${maxSqlLength} characters: shorten it`);
   return await explained(tablesText(tables), () => {
     const statement = database.prepare(sql);
     refuseOthers(statement.sourceSQL, statement.expandedSQL, sql);
     statement.setReadBigInts(true);
     statement.setReturnArrays(true);
     const columns = statement.columns().map(({ name }) => name);
-    if (columns.length === 0) throw dataProblem("sql", "gives no rows: write a SELECT");
+    if (columns.length === 0) throw dataProblem("sql", "returns no rows: write a SELECT");
     const rows: Value[][] = [];
     let count = 0;
     for (const row of statement.iterate() as Iterable<unknown>) {
       count += 1;
       if (rows.length < most) rows.push(row as Value[]);
-      if (count === mostCounted) break;
+      if (count === maxCounted) break;
     }
-    return { columns, rows, count, isCounted: count < mostCounted };
+    return { columns, rows, count, isCounted: count < maxCounted };
   });
 }
 
-/** SQLite compiles the first statement alone, and takes a parameter without a value as NULL: both would mislead. */
+/** SQLite compiles only the first statement, and reads a parameter without a value as NULL. Both would mislead. */
 function refuseOthers(compiled: string, expanded: string, sql: string): void {
   const rest = sql.slice(sql.indexOf(compiled) + compiled.length).replace(comments, "");
   if (/[^\s;]/.test(rest)) throw dataProblem("sql", "has more than one statement: write one SELECT");
   if (expanded !== compiled)
-    throw dataProblem("sql", "has parameters (?, :name, @name or $name): write the values themselves");
+    throw dataProblem("sql", "has parameters (?, :name, @name or $name): write the values instead");
 }
 
-/** What SQLite says, with what there is: the usual mistake is a name. */
+/** Adds the existing tables to SQLite's error, because the usual mistake is a name. */
 async function explained<T>(tables: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -77,13 +77,10 @@ async function explained<T>(tables: string, work: () => T | Promise<T>): Promise
     if (!(thrown instanceof Error) || !("code" in thrown) || thrown.code !== "ERR_SQLITE_ERROR") throw thrown;
     const said = messageOf(thrown);
     if (/not authorized|authorization denied/.test(said)) {
-      throw dataProblem(
-        "sql",
-        "may only SELECT: the files are read and never changed (save_as writes a result to a new file)",
-      );
+      throw dataProblem("sql", "may only SELECT: the files are never changed (save_as writes a result to a new file)");
     }
     if (/out of memory|string or blob too big/.test(said)) {
-      throw dataProblem("sql", "needs more memory than it may have: narrow it down, or take fewer columns");
+      throw dataProblem("sql", "needs too much memory: narrow it down, or select fewer columns");
     }
     throw dataProblem("sql", `${said}. ${tables}`);
   }
@@ -94,10 +91,10 @@ function tablesText(tables: readonly Table[]): string {
     const names = columns.slice(0, 60).map((column) => column.name);
     return `${name} (${names.join(", ")}${columns.length > names.length ? ", …" : ""})`;
   });
-  return `Tables: ${lines.join("; ")}. Names with blanks or signs need double quotes.`;
+  return `Tables: ${lines.join("; ")}. Names with spaces or special characters need double quotes.`;
 }
 
-/** What people expect of a tool for data and SQLite does not have. */
+/** Functions that people expect and SQLite lacks. */
 function addFunctions(database: DatabaseSync): void {
   const patterns = new Map<string, RE2JS>();
   database.function("regexp", { deterministic: true, useBigIntArguments: true }, (pattern, value) => {
@@ -126,12 +123,12 @@ function compile(pattern: string): RE2JS {
   } catch (thrown) {
     throw dataProblem(
       "sql",
-      `${JSON.stringify(pattern)} is no regular expression that can be used here (${messageOf(thrown)})`,
+      `${JSON.stringify(pattern)} is not a valid regular expression here (${messageOf(thrown)})`,
     );
   }
 }
 
-/** Count, mean, and sum of squared differences, after Welford: in one pass, without large intermediate sums. */
+/** Count, mean and sum of squared differences in one pass (Welford), without large intermediate sums. */
 function addToDeviation(state: Float64Array, value: unknown): Float64Array {
   if (typeof value !== "number") return state;
   const [count = 0, mean = 0, squares = 0] = state;

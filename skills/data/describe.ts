@@ -1,11 +1,11 @@
-/** What is in the tables: for every column its type, how much of it is empty, how many different values, and samples. */
+/** Describes tables: type, empty values, distinct values and samples of every column. */
 import { type Data, select } from "./database.ts";
 import { quoted } from "./names.ts";
 import type { Value } from "./rows.ts";
 import { lineOf, number, shownValue } from "./show.ts";
 import type { Column, Table } from "./tables.ts";
 
-const mostColumns = 60;
+const maxColumns = 60;
 const samples = 3;
 const sampleCharacters = 40;
 const isoDate = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*";
@@ -18,7 +18,7 @@ export async function describeData(data: Data): Promise<string> {
 
 async function describeTable(data: Data, table: Table): Promise<string> {
   const { name, file, reading, rows, columns, notes } = table;
-  const shown = columns.slice(0, mostColumns);
+  const shown = columns.slice(0, maxColumns);
   const lines: string[] = [];
   for (const column of shown) lines.push(await describeColumn(data, table, column));
   const more = columns.length - shown.length;
@@ -34,7 +34,7 @@ async function describeTable(data: Data, table: Table): Promise<string> {
       ? [
           "",
           `(and ${more} more columns: ${columns
-            .slice(mostColumns)
+            .slice(maxColumns)
             .map((column) => column.name)
             .join(", ")
             .slice(0, 2_000)})`,

@@ -1,4 +1,4 @@
-/** The files of a call: opened inside the working folder, of a format that is known, and not too large together. */
+/** Opens the files of a call: inside the working folder, in a known format, and not too large in total. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
@@ -45,10 +45,7 @@ export async function openFiles(
     if (size > megabytes * 1024 * 1024) {
       const what = files.length === 1 ? "has" : "have together";
       const shown = files.map((file) => file.name).join(", ");
-      throw dataProblem(
-        shown,
-        `${what} ${formatBytes(size)}, and at most ${megabytes} MiB are read: use a part of the data`,
-      );
+      throw dataProblem(shown, `${what} ${formatBytes(size)}; the limit is ${megabytes} MiB: use a part of the data`);
     }
     return files;
   } catch (thrown) {
@@ -62,7 +59,7 @@ async function openFile(name: string, workingFolder: string): Promise<OpenFile> 
   if (format === undefined) {
     throw dataProblem(
       name,
-      `is no data file that can be read: ${[...formats.keys()].map((ending) => `.${ending}`).join(", ")} can`,
+      `is not a supported data file: use ${[...formats.keys()].map((ending) => `.${ending}`).join(", ")}`,
     );
   }
   return await atPlace({ workingFolder, path: name }, async (place) => {
@@ -76,7 +73,7 @@ export async function closeAll(handles: readonly FileHandle[]): Promise<void> {
   await Promise.all(handles.map((handle) => handle.close()));
 }
 
-/** Fonts that are not there are no matter: they are for signs that are seldom needed. */
+/** Missing fonts are no problem: they are for rare characters. */
 export async function openFonts(paths: readonly string[]): Promise<FileHandle[]> {
   const handles: FileHandle[] = [];
   for (const path of paths) {
@@ -99,7 +96,7 @@ export function checkPictureName(name: string): void {
   if (endingOf(name) !== "png") throw dataProblem("save_as", `"${name}" must end in .png`);
 }
 
-/** The name, or the first with a number that is free: two charts of one answer must not be the same file. */
+/** The name, or its first numbered variant that is free, so that two charts of one answer get two files. */
 export async function freeName(name: string, workingFolder: string): Promise<string> {
   const stem = name.replace(/\.[^.]*$/, "");
   const ending = name.slice(stem.length);
@@ -110,7 +107,7 @@ export async function freeName(name: string, workingFolder: string): Promise<str
   }
 }
 
-/** Writes beside the data, never over what was read, and nothing that programs take for settings. */
+/** Writes beside the data. Must not overwrite an input file or create a file that programs read as settings. */
 export async function saveFile(
   name: string,
   content: Uint8Array,
@@ -118,9 +115,9 @@ export async function saveFile(
 ): Promise<string> {
   return await atPlace({ workingFolder, path: name, makesFolders: true }, async (place) => {
     if (read.includes(place.shown))
-      throw dataProblem("save_as", `${place.shown} is one of the files that were read: choose another name`);
+      throw dataProblem("save_as", `${place.shown} is one of the input files: choose another name`);
     if (place.shown.split("/").some((part) => part.startsWith("."))) {
-      throw dataProblem("save_as", `${place.shown} is hidden, and results are not: leave the dot in front out`);
+      throw dataProblem("save_as", `${place.shown} is hidden: remove the leading dot`);
     }
     const before = await existingFile(place);
     await replaceFile(place, content, before?.mode ?? 0o644);

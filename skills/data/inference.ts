@@ -1,27 +1,27 @@
 /**
- * What type the values of a CSV column have. A number is one only when nothing is lost by reading it so:
+ * Infers the type of a CSV column. A value is a number only if reading it as one loses nothing:
  *
- *   - leading zeros, signs in front, thousands separators, units: text (postcodes, phone numbers, account numbers)
- *   - whole numbers beyond 64 bits and decimals that a double can't keep: text
- *   - decimals of changing length with zeros at the end (1.9, 1.10): text, because they are versions or section numbers
- *   - one value that is no number makes the column text; NA, N/A, null and NaN among numbers are empty instead
+ *   - leading zeros, a plus sign, thousands separators, units: text (postcodes, phone numbers, account numbers)
+ *   - integers beyond 64 bits and decimals that a double can't represent: text
+ *   - decimals of different lengths with trailing zeros (1.9, 1.10): text, because they are versions or section numbers
+ *   - one other value makes the column text, but NA, N/A, null and NaN among numbers are empty
  *
- * Where a column that looks like numbers stays text, a note says why: comparisons in SQL would go by letters.
+ * When a column that looks like numbers stays text, a note says why, because SQL compares text by letters.
  */
 
 export type ColumnType = "INTEGER" | "REAL" | "TEXT";
 
 export interface Inference {
-  /** Empty texts count as no value. */
+  /** An empty text counts as no value. */
   add(value: string): void;
   result(): InferredColumn;
 }
 
 export interface InferredColumn {
   type: ColumnType;
-  /** Values that stand for "nothing" in this column, besides the empty text. */
+  /** Values that mean "nothing" in this column, in addition to the empty text. */
   empties: string[];
-  /** For people: what could be misunderstood. */
+  /** For people: what may be misunderstood. */
   note: string | undefined;
 }
 
@@ -30,7 +30,7 @@ const decimal =
   /^-?(?:(?:0|[1-9]\d*)?\.\d+|(?:0|[1-9]\d*)(?:\.\d+)?[eE][+-]\d{1,3}|(?:0|[1-9]\d*)?\.\d+[eE][+-]?\d{1,3})$/;
 const nothing = new Set(["na", "n/a", "#n/a", "null", "nan", "none"]);
 const largest = 2n ** 63n - 1n;
-/** Digits that every double keeps. */
+/** Every double keeps this many digits. */
 const exactDigits = 15;
 
 export function createInference(): Inference {
@@ -60,9 +60,9 @@ export function createInference(): Inference {
     result() {
       const numbers = wholes + decimals;
       if (numbers > 0 && others === 0) {
-        // 1.9 and 1.10 are two versions, and one number.
+        // 1.9 and 1.10 are two versions, but one number.
         if (hasTrailingZero && (lengths.size > 1 || wholes > 0)) {
-          return text("text, because its decimals have changing lengths, as versions do; as a number: CAST(… AS REAL)");
+          return text("text, because its decimals have different lengths, like versions; as a number: CAST(… AS REAL)");
         }
         const type = decimals === 0 ? "INTEGER" : "REAL";
         const note = empties.size === 0 ? undefined : `${[...empties].join(", ")} read as empty`;
@@ -78,14 +78,14 @@ function text(note: string): InferredColumn {
   return { type: "TEXT", empties: [], note };
 }
 
-/** How to calculate with it all the same depends on what stands in the way. */
+/** The way to calculate with it depends on the obstacle. */
 function lookalike(value: string): InferredColumn {
-  if (/^0\d/.test(value)) return text(`text, because of zeros in front, such as ${shown(value)}`);
-  const compares = "text, so that it compares by letters, because of values such as";
+  if (/^0\d/.test(value)) return text(`text, because of leading zeros, such as ${shown(value)}`);
+  const compares = "text, compared by letters, because of values such as";
   if (/^-?[\d.]*,\d{1,2}$/.test(value)) {
     return text(`${compares} ${shown(value)}; as a number: CAST(replace(replace(…, '.', ''), ',', '.') AS REAL)`);
   }
-  return text(`${compares} ${shown(value)}; as a number: CAST(… AS REAL), with replace() for what is no digit`);
+  return text(`${compares} ${shown(value)}; as a number: CAST(… AS REAL), with replace() for other characters`);
 }
 
 function isWhole(value: string): boolean {
@@ -102,7 +102,7 @@ function isDecimal(value: string): boolean {
   return digits.length <= exactDigits || isKeptExactly(value);
 }
 
-/** What programs write for a double is read back as the same. */
+/** Programs read their own output for a double back unchanged. */
 function isKeptExactly(value: string): boolean {
   const number = Number(value);
   return (
@@ -111,7 +111,7 @@ function isKeptExactly(value: string): boolean {
   );
 }
 
-/** `1,234.50`, `€ 12`, `12 %`, `+5`, `007`, `12,5`: a number for people. */
+/** `1,234.50`, `€ 12`, `12 %`, `+5`, `007`, `12,5`: numbers for people. */
 function looksLikeNumber(value: string): boolean {
   return /^[^\p{L}\d]{0,3}\d[\d.,'\u00a0\u202f ]*[^\p{L}\d]{0,3}$/u.test(value) && value.length < 40;
 }

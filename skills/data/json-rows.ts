@@ -1,6 +1,6 @@
 /**
- * Rows of JSON files: an array of objects (or an object with exactly one such array), or an object a line. Whole numbers
- * beyond what JavaScript keeps stay exact, as 64-bit numbers or as text; what is nested stays JSON, as text.
+ * Rows of JSON files: an array of objects (or an object with exactly one such array), or one object per line. Integers
+ * beyond JavaScript's range stay exact, as 64-bit numbers or as text. Nested values stay JSON text.
  */
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
 import { bytesAt, encodingOf, textOf } from "./csv.ts";
@@ -18,27 +18,27 @@ export interface JsonRows {
 
 export interface JsonColumn {
   name: string;
-  /** Empty where the values are of several types: each keeps its own. */
+  /** Empty when the values have several types; then each keeps its own. */
   type: "INTEGER" | "REAL" | "TEXT" | "";
   note: string | undefined;
 }
 
 type Kind = "whole" | "decimal" | "boolean" | "text" | "nested";
 
-const mostBytes = 64 * 1024 * 1024;
-const mostColumns = 1_000;
+const maxBytes = 64 * 1024 * 1024;
+const maxColumns = 1_000;
 const largest = 2n ** 63n - 1n;
-/** A number that would not survive as a double. Parsing with a look at the source is slow, so that it is done only then. */
+/** A number that a double may not keep. Parsing with the source text is slow, so it happens only then. */
 const longNumber = /\d{16}/;
 
-/** Not in TypeScript's library yet: an exact number as it was written. */
+/** Missing in TypeScript's library: a number exactly as written. */
 const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(text: string): { rawJSON: string };
   isRawJSON(value: unknown): value is { rawJSON: string };
 };
 
 export async function readJson(file: DataFile): Promise<JsonRows> {
-  if (file.size > mostBytes) throw dataProblem(file.name, "is larger than 64 MiB: use CSV, or a part of it");
+  if (file.size > maxBytes) throw dataProblem(file.name, "is larger than 64 MiB: use CSV, or a part of it");
   const encoding = encodingOf(file, bytesAt(file, 0, Math.min(2, file.size)));
   let text = "";
   for await (const part of textOf(file, encoding)) text += part;
@@ -62,7 +62,7 @@ function parse(text: string, place: string): unknown {
       value: unknown,
     ) => unknown);
   } catch (thrown) {
-    throw dataProblem(place, `is no valid JSON (${messageOf(thrown)})`);
+    throw dataProblem(place, `is not valid JSON (${messageOf(thrown)})`);
   }
 }
 
@@ -72,14 +72,14 @@ function isKept(value: number, source: string): boolean {
 
 function itemsOf(value: unknown, name: string): { items: unknown[]; notes: string[] } {
   if (Array.isArray(value)) return { items: value, notes: [] };
-  if (!isObject(value)) throw dataProblem(name, "holds a single value: an array of objects is needed");
+  if (!isObject(value)) throw dataProblem(name, "contains a single value: an array of objects is needed");
   const tables = Object.entries(value).filter(
     (entry): entry is [string, unknown[]] => Array.isArray(entry[1]) && entry[1].length > 0 && entry[1].every(isObject),
   );
   const [table] = tables;
   if (tables.length === 1 && table !== undefined)
     return { items: table[1], notes: [`its rows are those of ${JSON.stringify(table[0])}`] };
-  const note = "it is one object and read as one row; json_each takes arrays in it apart";
+  const note = "it is one object, read as one row; use json_each for arrays in it";
   return { items: [value], notes: tables.length > 1 ? [note] : [] };
 }
 
@@ -88,9 +88,10 @@ function rowsOf(items: unknown[], name: string, notes: string[]): JsonRows {
   for (const item of items)
     for (const key of Object.keys(isObject(item) ? item : { value: item }))
       if (!keys.has(key)) keys.set(key, keys.size);
-  if (keys.size === 0) throw dataProblem(name, "holds no objects with values: there is nothing to make a table of");
-  if (keys.size > mostColumns)
-    throw dataProblem(name, `has ${keys.size} different keys, and a table has at most ${mostColumns} columns`);
+  if (keys.size === 0)
+    throw dataProblem(name, "contains no objects with values: there is nothing to make a table from");
+  if (keys.size > maxColumns)
+    throw dataProblem(name, `has ${keys.size} different keys; the limit for columns is ${maxColumns}`);
   const kinds = [...keys].map(() => new Set<Kind>());
   const rows = items.map((item) => {
     const row: Cell[] = new Array<Cell>(keys.size).fill(null);
@@ -128,7 +129,7 @@ function columnOf(name: string, kinds: ReadonlySet<Kind>): JsonColumn {
   if (has("whole")) return { name, type: "INTEGER", note: undefined };
   if (has("whole", "decimal")) return { name, type: "REAL", note: undefined };
   if (has("text")) return { name, type: "TEXT", note: undefined };
-  if (has("nested")) return { name, type: "TEXT", note: "JSON: json_extract and json_each read it" };
+  if (has("nested")) return { name, type: "TEXT", note: "JSON: use json_extract and json_each" };
   const names: { [kind in Kind]: string } = {
     whole: "numbers",
     decimal: "numbers",

@@ -1,21 +1,21 @@
-/** Names of tables and columns: what SQL can take, unique, and as near to the file as that allows. */
+/** Names of tables and columns: valid in SQL, unique, and close to the file. */
 
-const longestName = 100;
+const maxNameLength = 100;
 
-/** Of a file's name: letters, digits and underscores, so that it needs no quotes. */
+/** From a file name: letters, digits and underscores, so that it needs no quotes. */
 export function tableName(fileName: string, taken: ReadonlySet<string>): string {
   const stem = (fileName.split(/[/\\]/).at(-1) ?? "").replace(/\.[^.]*$/, "");
   const clean = stem
     .normalize("NFKC")
     .replace(/[^\p{L}\p{N}]+/gu, "_")
     .replace(/^_+|_+$/g, "")
-    .slice(0, longestName);
+    .slice(0, maxNameLength);
   const name =
     clean === "" ? "data" : /^\p{N}/u.test(clean) || keywords.has(clean.toLowerCase()) ? `t_${clean}` : clean;
   return unique(name, taken);
 }
 
-/** What a line of headers says, in order; empty and double ones get names of their own. */
+/** From a header line, in order. Empty and repeated headers get other names. */
 export function columnNames(headers: readonly string[]): string[] {
   const taken = new Set<string>();
   return headers.map((header, index) => {
@@ -23,7 +23,7 @@ export function columnNames(headers: readonly string[]): string[] {
       .replace(/[\p{Cc}\p{Cf}]+/gu, " ")
       .replace(/\s+/g, " ")
       .trim()
-      .slice(0, longestName)
+      .slice(0, maxNameLength)
       .trim()
       .toWellFormed();
     const name = unique(clean === "" ? `column_${index + 1}` : clean, taken);
@@ -32,12 +32,12 @@ export function columnNames(headers: readonly string[]): string[] {
   });
 }
 
-/** As an identifier in SQL, whatever is in it. */
+/** Any text as an SQL identifier. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** SQLite compares names without regard to the case of letters. */
+/** SQLite compares names without case. */
 function unique(name: string, taken: ReadonlySet<string>): string {
   if (!taken.has(name.toLowerCase())) return name;
   for (let number = 2; ; number += 1) {
@@ -46,7 +46,7 @@ function unique(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** Those that a file is likely to be called and that SQLite does not take as a name without quotes. */
+/** SQL keywords that are likely file names and need quotes in SQLite. */
 const keywords = new Set(
   "add all alter and as between by case check column commit create default delete distinct drop else except exists foreign from group having in index insert intersect into is join limit not null on or order primary references select set table then to transaction union unique update using values when where with".split(
     " ",

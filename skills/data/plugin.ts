@@ -1,6 +1,6 @@
 /**
- * The tools of the data skill. Each opens its files inside the working folder, has the work done in a process of its own
- * (data-process.ts), which is ended when it takes too long, and writes what is to be kept.
+ * The tools of the data skill. Each opens its files inside the working folder, has an isolated process do the work
+ * (data-process.ts) within a time limit, and writes the results.
  */
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
@@ -24,16 +24,16 @@ import type { DataAnswer, DataRequest, Source } from "./requests.ts";
 import { type DataSettings, readSettings } from "./settings.ts";
 
 const module = new URL("./data-process.ts", import.meta.url);
-/** Descriptors of a child before those that it is given. */
+/** The first descriptor that a child process gets for the files. */
 const firstDescriptor = 4;
-/** Rows take more room in tables than in files, and the largest are copied once. */
+/** Rows are larger in tables than in files, and the largest are copied once. */
 const processMegabytes = (ofFiles: number) => 350 + 8 * ofFiles;
 const usualRows = 50;
 
 type Work = (files: OpenFile[], settings: DataSettings) => Promise<PluginResult>;
 
 function createDataTools(): Plugin {
-  // Each may need a whole core and more than a gigabyte.
+  // Each process may need a whole core and more than a gigabyte.
   const queue = new PQueue({ concurrency: 2 });
 
   const withFiles = async (input: JsonObject, context: PluginContext, work: Work): Promise<PluginResult> => {
@@ -56,7 +56,7 @@ function createDataTools(): Plugin {
         const limits = { timeoutMs: seconds * 1000, megabytes: processMegabytes(megabytes) };
         const task = { module, request, descriptors, ...limits };
         const outcome = await runIsolatedProcess(task, signal);
-        // The process runs our own code and nothing else, so that its answer is what it is declared to be.
+        // The process runs only our own code, so its answer has the declared type.
         if (outcome.type === "answer") return outcome.answer as DataAnswer;
         throw failureOf(outcome.why, outcome.message, seconds);
       },
@@ -165,13 +165,10 @@ function failureOf(why: "error" | "time" | "memory", message: string, seconds: n
     case "time":
       return dataProblem(
         "sql",
-        `was not done within ${seconds} s: narrow it down, look at joins without a condition, or use less data`,
+        `did not finish within ${seconds} s: narrow it down, check joins without a condition, or use less data`,
       );
     case "memory":
-      return dataProblem(
-        "data",
-        "needs more memory than one call may have: use a part of it, or narrow the query down",
-      );
+      return dataProblem("data", "needs too much memory for one call: use a part of it, or narrow the query down");
     case "error":
       return new RemoraError({
         code: "data.failed",

@@ -1,4 +1,4 @@
-/** What is wrong with data, SQL or options: an answer for the model, told apart from bugs. */
+/** A problem of data, SQL or options: an answer for the model, unlike a bug. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 
 export function dataProblem(place: string, message: string): RemoraError {

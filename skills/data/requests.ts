@@ -1,21 +1,21 @@
-/** What goes between the tools and the process that does their work (data-process.ts). Everything in it can be cloned. */
+/** Messages between the tools and the isolated process (data-process.ts). All values can be cloned. */
 import type { ChartRequest } from "./chart/chart-request.ts";
 
-/** A file that is open: the process finds it as a descriptor and reads nothing by name. */
+/** An open file. The process gets its descriptor and opens nothing by name. */
 export interface DataFile {
-  /** As the person or model named it. */
+  /** As named by the person or the model. */
   name: string;
   descriptor: number;
   size: number;
   format: "csv" | "json" | "json-lines";
 }
 
-/** How the lines of CSV files are read; absent: it is found out. */
+/** How to read CSV files. Absent options are detected. */
 export interface CsvOptions {
   delimiter?: string;
-  /** False: the first line is data, and columns are called c1, c2, … */
+  /** False: the first line is data, and the columns are c1, c2, … */
   hasHeader: boolean;
-  /** Lines before the header to pass over. */
+  /** Lines to skip before the header. */
   skippedLines: number;
 }
 
@@ -36,5 +36,5 @@ export type DataAnswer =
   | { type: "text"; text: string }
   | { type: "saved"; text: string; content: Uint8Array; rows: number }
   | { type: "picture"; text: string; png: Uint8Array }
-  /** The data, the SQL or the chart's options are wrong: what and what to do. */
+  /** A problem of the data, the SQL or the chart's options, and what to do. */
   | { type: "problem"; text: string };

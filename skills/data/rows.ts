@@ -1,10 +1,10 @@
-/** Rows of a query, as its process hands them on. */
+/** Rows of a query, as the isolated process returns them. */
 
 export interface Rows {
   columns: string[];
-  /** Up to as many as asked for. */
+  /** At most as many as requested. */
   rows: Value[][];
-  /** All there are, up to `mostCounted`. */
+  /** The total, up to `maxCounted`. */
   count: number;
   isCounted: boolean;
 }

@@ -1,15 +1,15 @@
 /**
  * The settings of the data skill, `skills.settings.data` in config/remora.yaml:
  *
- *   megabytes  of all files of one call together
- *   seconds    for one call, reading included
- *   fonts      font files for signs that the font of charts does not have, such as Chinese
+ *   megabytes  all files of one call together
+ *   seconds    one call, including reading
+ *   fonts      font files for characters that the charts' font lacks, such as Chinese
  */
 import { z } from "zod";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
-/** Where systems keep a font with very many signs; what is not there is passed over. */
+/** Common paths of fonts with many characters. Missing files are skipped. */
 const usualFonts = [
   "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
   "/usr/share/fonts/truetype/noto/NotoSansArabic-Regular.ttf",

@@ -1,16 +1,16 @@
-/** Rows as a Markdown table to read, and as files to keep. */
+/** Rows as a Markdown table for people, and as files. */
 
 import type { SavedFormat } from "./requests.ts";
 import type { Rows, Value } from "./rows.ts";
 
-const longestCell = 200;
-const mostCharacters = 18_000;
+const maxCellLength = 200;
+const maxCharacters = 18_000;
 
-/** As many rows as fit, and what is said below them. */
+/** As many rows as fit, and a line below with the total. */
 export function rowsAsText({ columns, rows, count, isCounted }: Rows): string {
   if (count === 0) return `No rows. Columns: ${columns.join(", ")}.`;
   const lines = [lineOf(columns), `|${" --- |".repeat(columns.length)}`];
-  let room = mostCharacters - lines.join("\n").length;
+  let room = maxCharacters - lines.join("\n").length;
   let shown = 0;
   for (const row of rows) {
     const line = lineOf(row.map(shownValue));
@@ -29,7 +29,7 @@ export function lineOf(cells: readonly string[]): string {
   return `| ${clean.join(" | ")} |`;
 }
 
-/** For people: 15 digits, as every double keeps them; long texts are cut. */
+/** For people: 15 digits, which every double keeps; long texts are cut. */
 export function shownValue(value: Value): string {
   if (value === null) return "NULL";
   if (typeof value === "bigint") return String(value);
@@ -38,7 +38,7 @@ export function shownValue(value: Value): string {
   const clean = value.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (character) =>
     /[\r\n\t]/.test(character) ? character : "�",
   );
-  return clean.length > longestCell ? `${clean.slice(0, longestCell).toWellFormed()}…` : clean;
+  return clean.length > maxCellLength ? `${clean.slice(0, maxCellLength).toWellFormed()}…` : clean;
 }
 
 export function rowsAsFile({ columns, rows }: Rows, format: SavedFormat): string {
@@ -70,12 +70,12 @@ function separated(columns: readonly string[], rows: readonly Value[][], delimit
   return line(columns) + rows.map((row) => line(row.map((value) => (value === null ? "" : plain(value))))).join("");
 }
 
-/** Columns of one name would hide each other. */
+/** Columns with equal names would overwrite each other. */
 function objectOf(columns: readonly string[], row: readonly Value[]): { [column: string]: unknown } {
   const entries = columns.map((column, index): [string, unknown] => {
     const value = row[index] ?? null;
     const name = columns.indexOf(column) === index ? column : `${column}_${index + 1}`;
-    // Beyond 2^53 a number would be read back as another one.
+    // A reader would change integers beyond 2^53.
     if (typeof value === "bigint") return [name, Number.isSafeInteger(Number(value)) ? Number(value) : String(value)];
     return [name, value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value];
   });

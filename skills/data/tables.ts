@@ -1,6 +1,6 @@
 /**
- * Files as tables of a database in memory: CSV goes into a table of texts first, and from there into one with the types that
- * were inferred on the way; SQLite converts what fits a column's type and keeps what does not.
+ * Loads files as tables of an in-memory database. CSV goes into a table of texts first, then into one with the types that
+ * were inferred on the way. SQLite converts values that fit a column's type and keeps others.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { readCsv } from "./csv.ts";
@@ -26,7 +26,7 @@ export interface Table {
   notes: string[];
 }
 
-const mostColumns = 1_000;
+const maxColumns = 1_000;
 const delimiterNames = new Map([
   [",", "commas"],
   [";", "semicolons"],
@@ -116,7 +116,7 @@ async function stageCsv(
     staging.widen(record.length);
     staging.add(record);
   }
-  if (header === undefined) throw dataProblem(place, "is empty: there is no line in it");
+  if (header === undefined) throw dataProblem(place, "is empty");
   const { inferences, rows } = staging.end();
   const extra = Array.from({ length: inferences.length - header.length }, (_, index) =>
     hasHeader ? "" : `c${(header?.length ?? 0) + index + 1}`,
@@ -132,10 +132,10 @@ function createStaging(database: DatabaseSync, place: string) {
   return {
     widen(width: number): void {
       if (width <= inferences.length) return;
-      if (width > mostColumns) {
+      if (width > maxColumns) {
         throw dataProblem(
           place,
-          `has a line with ${width} values, and a table has at most ${mostColumns} columns: is the delimiter right?`,
+          `has a line with ${width} values; the limit for columns is ${maxColumns}: check the delimiter`,
         );
       }
       if (inferences.length === 0) database.exec("CREATE TABLE temp.staged (c0 TEXT); BEGIN");
@@ -172,15 +172,15 @@ function csvNotes(read: {
     return index < header.length && (written === "" || name.toLowerCase() !== written.toLowerCase()) ? [name] : [];
   });
   if (renamed.length > 0)
-    notes.push(`headers that are empty, double or not plain became ${renamed.slice(0, 10).join(", ")}`);
+    notes.push(`headers that were empty, repeated or irregular became ${renamed.slice(0, 10).join(", ")}`);
   if (short > 0)
-    notes.push(`${short} of ${rows} lines have fewer values than the first one: the rest of them is empty`);
+    notes.push(`${short} of ${rows} lines have fewer values than the first one: the missing ones are empty`);
   if (long > 0)
     notes.push(
       `${long} of ${rows} lines have more values than the first one: they are in ${names.slice(header.length, header.length + 5).join(", ")}`,
     );
   const isData = hasHeader && header.length > 0 && header.every((value) => /^-?[\d.,]+$/.test(value.trim()));
-  if (isData) notes.push("the first line looks like data: with header false it is read as such");
+  if (isData) notes.push("the first line looks like data: if it is, use header false");
   return notes;
 }
 

@@ -1,4 +1,4 @@
-/** `edit_file`: replaces a passage that occurs exactly once (or, when asked to, everywhere); anything else changes nothing. */
+/** `edit_file` replaces a passage that occurs exactly once, or everywhere on request. Otherwise it changes nothing. */
 
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
@@ -10,7 +10,7 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
   const replacement = textIn(input.new_text, "new_text");
   return atPlace({ workingFolder, path: textIn(input.path, "path") }, async (place) => {
     if (wanted === "")
-      throw fileProblem("old_text", "is empty: give the passage to replace; write_file makes a new file");
+      throw fileProblem("old_text", "is empty: give the passage to replace, or create a file with write_file");
     if (wanted === replacement) throw fileProblem("new_text", "is the same as old_text: nothing would change");
     const before = await existingFile(place);
     await using handle = await openForReading(place, "file");

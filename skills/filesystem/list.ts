@@ -1,4 +1,4 @@
-/** `list_folder`: what is in a folder, a line each, folders with a slash, files with their size, links with where they lead. */
+/** `list_folder`: one line per entry. Folders have a slash, files their size, links their target. */
 import { lstat, readlink } from "node:fs/promises";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
@@ -6,7 +6,7 @@ import { openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { atReadable } from "./outputs.ts";
 import { type Entry, walk } from "./walk.ts";
 
-const mostEntries = 1_000;
+const maxEntries = 1_000;
 const deepest = 6;
 
 export function listFolder(input: JsonObject, context: PluginContext): Promise<string> {
@@ -17,20 +17,20 @@ export function listFolder(input: JsonObject, context: PluginContext): Promise<s
     const lines: string[] = [];
     const entries = walk(handle, place.path, {
       depth,
-      entries: mostEntries,
+      entries: maxEntries,
       skips: (name) => depth > 1 && isBulk(name),
     });
     let next = await entries.next();
     for (; next.done !== true; next = await entries.next()) lines.push(await describe(next.value));
     if (lines.length === 0) return `(${place.shown} is empty)`;
     const note = next.value.isCut
-      ? [`(more than ${mostEntries} entries; list a folder below, or use search_files)`]
+      ? [`(more than ${maxEntries} entries; list a folder below, or use search_files)`]
       : [];
     return [...lines, ...note].join("\n");
   });
 }
 
-/** Folders that others fill and nobody reads through. */
+/** Folders that programs fill and nobody reads through. */
 export function isBulk(name: string): boolean {
   return name === ".git" || name === "node_modules";
 }

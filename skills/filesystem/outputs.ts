@@ -1,11 +1,11 @@
-/** Results that were too long for the model are files in `/outputs`, for these tools as for commands; nothing is written there. */
+/** Results that were too long for the model are read-only files in `/outputs`, for these tools as for commands. */
 
 import type { PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { atPlace, type Place } from "../../src/plugin-sdk/working-folder.ts";
 
 const outputsPath = "/outputs";
 
-/** As `atPlace`, for reading: paths below `/outputs` lead to the scope's outputs, all others into the working folder. */
+/** Like `atPlace`, for reading: `/outputs` is the scope's outputs; other paths are in the working folder. */
 export function atReadable<T>(
   path: string,
   { workingFolder, outputsFolder }: Pick<PluginContext, "workingFolder" | "outputsFolder">,

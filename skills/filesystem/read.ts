@@ -1,4 +1,4 @@
-/** `read_file`: some lines of a text file, and which lines of how many they are. */
+/** `read_file`: some lines of a text file, with their numbers and the total. */
 
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
@@ -6,8 +6,8 @@ import { atReadable } from "./outputs.ts";
 import { readText, textIn } from "./text.ts";
 
 const usualLines = 2_000;
-/** Characters of one answer; a single line may be longer than that and is cut. */
-const mostCharacters = 200_000;
+/** Limit of one answer. A longer single line is cut. */
+const maxCharacters = 200_000;
 
 export function readFileText(input: JsonObject, context: PluginContext): Promise<string> {
   return atReadable(textIn(input.path, "path"), context, async (place) => {
@@ -18,19 +18,19 @@ export function readFileText(input: JsonObject, context: PluginContext): Promise
     if (lines.at(-1) === "") lines.pop();
     const first = numberOr(input.offset, 1);
     if (first > lines.length) {
-      throw fileProblem(place.shown, `has ${lines.length} lines, so that there is nothing from line ${first} on`);
+      throw fileProblem(place.shown, `has ${lines.length} lines, so line ${first} does not exist`);
     }
     const chosen = fitting(lines.slice(first - 1, first - 1 + numberOr(input.limit, usualLines)));
     const last = first + chosen.length - 1;
     if (first === 1 && last === lines.length) return chosen.join("\n");
-    const more = last < lines.length ? `; go on with offset ${last + 1}` : "";
+    const more = last < lines.length ? `; continue with offset ${last + 1}` : "";
     return `(${place.shown}, lines ${first} to ${last} of ${lines.length}${more})\n${chosen.join("\n")}`;
   });
 }
 
-/** As many whole lines as fit; of a first one that is too long its beginning. */
+/** As many whole lines as fit; of a too long first line, its start. */
 function fitting(lines: string[]): string[] {
-  let left = mostCharacters;
+  let left = maxCharacters;
   const end = lines.findIndex((line) => {
     left -= line.length + 1;
     return left < 0;
@@ -38,7 +38,7 @@ function fitting(lines: string[]): string[] {
   if (end === -1) return lines;
   const [first = ""] = lines;
   if (end > 0) return lines.slice(0, end);
-  return [`${first.slice(0, mostCharacters)} [… this line has ${first.length} characters and is cut here]`];
+  return [`${first.slice(0, maxCharacters)} [… this line has ${first.length} characters and is cut here]`];
 }
 
 function numberOr(value: unknown, usual: number): number {

@@ -1,6 +1,6 @@
 /**
- * `search_files`: files by a pattern of their names, and lines in them by text or regular expression. Links are not
- * followed; `.git` and `node_modules` are left out; expressions run on RE2, which no pattern can make slow.
+ * `search_files` finds files by name pattern, and lines in them by text or regular expression. It does not follow links and
+ * skips `.git` and `node_modules`. Expressions run on RE2, which no pattern can make slow.
  */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
@@ -14,13 +14,13 @@ import { atReadable } from "./outputs.ts";
 import { isBinary } from "./text.ts";
 import { walk } from "./walk.ts";
 
-const mostEntries = 50_000;
+const maxEntries = 50_000;
 const deepest = 30;
 const usualHits = 200;
-const mostHits = 1_000;
-const mostHitsOfFile = 50;
-const mostSearchedBytes = 4 * 1024 * 1024;
-const mostShownOfLine = 300;
+const maxHits = 1_000;
+const maxHitsPerFile = 50;
+const maxSearchedBytes = 4 * 1024 * 1024;
+const maxShownLineCharacters = 300;
 
 type Matcher = (line: string) => boolean;
 
@@ -29,13 +29,13 @@ export function searchFiles(input: JsonObject, context: PluginContext): Promise<
   const path = typeof input.path === "string" ? input.path : ".";
   const isNamed = nameMatcher(input.glob);
   const isHit = lineMatcher(input);
-  const limit = typeof input.limit === "number" ? Math.min(Math.max(1, Math.floor(input.limit)), mostHits) : usualHits;
+  const limit = typeof input.limit === "number" ? Math.min(Math.max(1, Math.floor(input.limit)), maxHits) : usualHits;
   return atReadable(path, context, async (place) => {
     await using handle = await openForReading(place, "folder");
     const prefix = place.shown === "." ? "" : `${place.shown}/`;
     const hits: string[] = [];
     let files = 0;
-    const entries = walk(handle, place.path, { depth: deepest, entries: mostEntries, skips: isBulk });
+    const entries = walk(handle, place.path, { depth: deepest, entries: maxEntries, skips: isBulk });
     let next = await entries.next();
     for (; next.done !== true && hits.length <= limit; next = await entries.next()) {
       signal.throwIfAborted();
@@ -46,7 +46,7 @@ export function searchFiles(input: JsonObject, context: PluginContext): Promise<
       else hits.push(...(await linesIn(entry.place, isHit)).map((line) => `${prefix}${entry.path}:${line}`));
     }
     const notes = notesOn(hits.length, limit, next.done === true && next.value.isCut);
-    if (hits.length === 0) return [`Nothing found (${files} files looked at).`, ...notes].join("\n");
+    if (hits.length === 0) return [`Nothing found (${files} files searched).`, ...notes].join("\n");
     return [...hits.slice(0, limit), ...notes].join("\n");
   });
 }
@@ -54,11 +54,11 @@ export function searchFiles(input: JsonObject, context: PluginContext): Promise<
 function notesOn(count: number, limit: number, isCut: boolean): string[] {
   return [
     ...(count > limit ? [`(more than ${limit} results; narrow the search down)`] : []),
-    ...(isCut ? [`(there are more than ${mostEntries} files; search in a folder below)`] : []),
+    ...(isCut ? [`(there are more than ${maxEntries} files; search in a folder below)`] : []),
   ];
 }
 
-/** A pattern without a slash is looked for at every depth. */
+/** A pattern without a slash matches at every depth. */
 function nameMatcher(glob: unknown): Matcher {
   if (typeof glob !== "string" || glob === "") return () => true;
   const pattern = glob.includes("/") ? glob.replace(/^\.?\//, "") : `**/${glob}`;
@@ -75,7 +75,7 @@ function lineMatcher({ text, regex, ignore_case: ignoresCase }: JsonObject): Mat
   } catch (thrown) {
     throw fileProblem(
       "text",
-      `is no regular expression that can be used here (${messageOf(thrown)}): correct it, or leave regex out`,
+      `is not a valid regular expression here (${messageOf(thrown)}): correct it, or omit regex`,
     );
   }
 }
@@ -86,20 +86,22 @@ async function linesIn(path: string, isHit: Matcher): Promise<string[]> {
   const hits: string[] = [];
   for (const [index, line] of text.split("\n").entries()) {
     if (!isHit(line)) continue;
-    if (hits.length === mostHitsOfFile) return [...hits, `(more than ${mostHitsOfFile} lines of this file match)`];
+    if (hits.length === maxHitsPerFile) return [...hits, `(more than ${maxHitsPerFile} lines of this file match)`];
     const shown = line.trimEnd();
-    hits.push(`${index + 1}: ${shown.length > mostShownOfLine ? `${shown.slice(0, mostShownOfLine)}…` : shown}`);
+    hits.push(
+      `${index + 1}: ${shown.length > maxShownLineCharacters ? `${shown.slice(0, maxShownLineCharacters)}…` : shown}`,
+    );
   }
   return hits;
 }
 
-/** Undefined for what is too large, no text, or gone in between. */
+/** Undefined for a file that is too large, not text, or gone. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
     await using handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const found = await handle.stat();
-    if (!found.isFile() || found.size > mostSearchedBytes) return undefined;
+    if (!found.isFile() || found.size > maxSearchedBytes) return undefined;
     const bytes = await handle.readFile();
     return isBinary(bytes) ? undefined : new TextDecoder().decode(bytes);
   } catch (thrown) {

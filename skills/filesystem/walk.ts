@@ -1,6 +1,6 @@
 /**
- * Goes through a folder: names in order, links shown and never followed, at most so many entries. Where it can, it goes
- * through folders that are open, so that none is exchanged for a link on the way.
+ * Walks through a folder: names in order, links listed but never followed, up to a limit. Where possible it uses open
+ * folders, so that none can be replaced by a link during the walk.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
@@ -9,22 +9,22 @@ import { codeOf } from "../../src/plugin-sdk/errors.ts";
 import { pathOf } from "../../src/plugin-sdk/working-folder.ts";
 
 export interface Entry {
-  /** Relative to where the walk began, with `/`. */
+  /** Relative to the start, with `/`. */
   path: string;
-  /** For system calls, good until the next entry is taken. */
+  /** For system calls. Valid until the next entry is requested. */
   place: string;
   kind: "file" | "folder" | "link" | "other";
 }
 
 export interface WalkOptions {
-  /** Levels below the first folder; 1 is that folder alone. */
+  /** Levels; 1 is the first folder alone. */
   depth: number;
-  /** Entries in all. */
+  /** Limit for all entries. */
   entries: number;
   skips(name: string, kind: Entry["kind"]): boolean;
 }
 
-/** Returns whether there was more than `entries`. Folders that can't be opened are passed over. */
+/** Returns whether there were more than `entries`. Skips folders that can't be opened. */
 export async function* walk(
   handle: FileHandle,
   path: string,

@@ -1,4 +1,4 @@
-/** `write_file`: a text file, new or replaced whole; permissions of a replaced file stay. */
+/** `write_file` creates a text file or replaces it whole. A replaced file keeps its permissions. */
 
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";

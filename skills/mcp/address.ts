@@ -1,6 +1,6 @@
 /**
- * A server behind an address, as transports of the protocol's client: streamable HTTP, and for older servers the one that
- * came before it (server-sent events). Answers without end are cut off, and a flood is read more slowly.
+ * A server at an address, as transports of the protocol's client: streamable HTTP and, for older servers, its predecessor
+ * (server-sent events). Endless answers are cut off, and floods are read more slowly.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import {
@@ -12,12 +12,12 @@ import {
 import { createPace } from "./pace.ts";
 import type { AddressServer } from "./settings.ts";
 
-/** Of one message, as programs are allowed as well. */
-const largestMessage = 10 * 1024 * 1024;
+/** Of one message; the same limit as for programs. */
+const maxMessageBytes = 10 * 1024 * 1024;
 const newline = 10;
 const carriageReturn = 13;
 
-/** In the order in which they are to be tried. */
+/** In the order to try them. */
 export function addressTransports({ url, headers, type }: AddressServer): (() => Transport)[] {
   const options = { fetch: boundedFetch, requestInit: { headers } };
   const streamable = () =>
@@ -43,7 +43,7 @@ const boundedFetch: FetchLike = async (url, init) => {
   return new Response(response.body.pipeThrough(createLimit(isStream)), { status, statusText, headers });
 };
 
-/** In a stream of events each event is a message, and an empty line ends it. */
+/** In an event stream, an empty line ends each message. */
 function createLimit(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   const pace = createPace();
   let bytes = 0;
@@ -59,7 +59,7 @@ function createLimit(isStream: boolean): TransformStream<Uint8Array, Uint8Array>
         }
         if (byte !== carriageReturn) last = byte;
       }
-      if (bytes > largestMessage) throw new Error(`its answer is longer than ${largestMessage} bytes`);
+      if (bytes > maxMessageBytes) throw new Error(`its answer is longer than ${maxMessageBytes} bytes`);
       controller.enqueue(chunk);
       const wait = pace(chunk.length, messages);
       if (wait > 0) await pause(wait);

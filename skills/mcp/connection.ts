@@ -1,11 +1,11 @@
 /**
- * One server, for as long as the process lives:
+ * The connection to one server, for the life of the process:
  *
- *   1. connect; what keeps it from that is a problem for people to see, and it is tried again, ever more seldom
- *   2. offer its tools, and again when it says that they have changed
- *   3. when it is gone, connect again; its tools stay for a while, so that a restart of it changes nothing
+ *   1. connect; report a failure to people and retry with growing pauses
+ *   2. offer its tools, and again when the server reports a change
+ *   3. reconnect when the connection is lost; the tools stay for a while, so that a server's restart changes nothing
  *
- * Nothing waits for it but the calls of its own tools, and those not long.
+ * Only calls of its own tools wait for it, and only briefly.
  */
 
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
@@ -18,24 +18,24 @@ export interface ConnectionOptions {
   name: string;
   server: ServerSettings;
   transports: SessionOptions["transports"];
-  /** Lines that the server has written lately and that may say why it is not there. */
+  /** The server's latest log lines, which may explain why it is not available. */
   lastLines(): string[];
   onOffer(offer: ToolOffer): void;
   log: Log;
   times?: Partial<ConnectionTimes>;
 }
 
-/** All in milliseconds. */
+/** In milliseconds. */
 export interface ConnectionTimes {
   firstWait: number;
-  longestWait: number;
-  /** After a connection that lasted so long the waits begin anew. */
+  maxWaitMs: number;
+  /** After a connection of this length, the pauses start again from the shortest. */
   stable: number;
-  /** Without a connection the tools are offered for so long. */
+  /** How long the tools are offered without a connection. */
   forgetAfter: number;
-  /** A call waits so long for a connection. */
+  /** How long a call waits for a connection. */
   callWaits: number;
-  /** Between the first two looks at tools that change. */
+  /** Between the first two listings of changing tools. */
   betweenLists: number;
 }
 
@@ -46,7 +46,7 @@ export interface Connection {
 
 const defaultTimes: ConnectionTimes = {
   firstWait: 1_000,
-  longestWait: 60_000,
+  maxWaitMs: 60_000,
   stable: 30_000,
   forgetAfter: 10 * 60_000,
   callWaits: 10_000,
@@ -61,7 +61,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   let session: Session | undefined;
   let tools = new Map<string, ListedTool>();
   let whyNot = "it has not connected yet";
-  /** Ends the wait between two attempts. */
+  /** Ends the pause between two attempts. */
   let nudge = new AbortController();
   let isStale = false;
 
@@ -72,7 +72,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         transports: options.transports,
         connectMs: server.connectSeconds * 1_000,
         onChanged: () => void changed(),
-        onError: (message) => log.debug({ server: name, error: message }, "a server of tools did something odd"),
+        onError: (message) => log.debug({ server: name, error: message }, "unexpected behaviour of a tool server"),
       },
       closed.signal,
     );
@@ -102,7 +102,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     await looking;
   }
 
-  /** However often a server says it, it is asked once at a time, and ever more seldom: each change makes the gate anew. */
+  /** Lists tools one request at a time and at growing intervals, however often a server reports changes: each change rebuilds the gate. */
   async function lookAgain(): Promise<void> {
     for (let wait = times.betweenLists; isStale && session !== undefined; wait *= 2) {
       isStale = false;
@@ -113,7 +113,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         if (session === from)
           options.onOffer({ problems: [`${name}: its tools can't be listed: ${messageOf(thrown)}`] });
       }
-      await pause(Math.min(wait, times.longestWait), closed.signal);
+      await pause(Math.min(wait, times.maxWaitMs), closed.signal);
     }
   }
 
@@ -130,7 +130,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       const began = Date.now();
       try {
         session = await attempt();
-        log.info({ server: name, tools: tools.size }, "a server of tools is connected");
+        log.info({ server: name, tools: tools.size }, "a tool server is connected");
         settled();
         if (isStale) void changed();
         whyNot = await session.lost;
@@ -147,7 +147,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       const isLongGone = Date.now() - downSince > times.forgetAfter;
       options.onOffer({ problems: [`${name} is not connected: ${whyNot}`], ...(isLongGone ? { tools: [] } : {}) });
       settled();
-      const wait = Math.min(times.firstWait * 2 ** Math.min(failures - 1, 16), times.longestWait);
+      const wait = Math.min(times.firstWait * 2 ** Math.min(failures - 1, 16), times.maxWaitMs);
       await pause(wait, AbortSignal.any([closed.signal, nudge.signal]));
     }
     settled();
@@ -155,7 +155,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   const kept = keepConnected();
 
-  /** The connection, or none when the next attempt fails or takes too long. */
+  /** The connection, or undefined when the next attempt fails or takes too long. */
   async function connected(signal: AbortSignal): Promise<Session | undefined> {
     if (session !== undefined) return session;
     nudge.abort();
@@ -170,7 +170,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       const open = await connected(signal);
       if (open === undefined) return { type: "refused", message: `it is not connected: ${whyNot}` };
       const known = tools.get(tool);
-      if (known === undefined) return { type: "refused", message: `it has no tool ${tool} (any more)` };
+      if (known === undefined) return { type: "refused", message: `it has no tool ${tool}, or no longer has it` };
       return await open.call(known, input, server.seconds * 1_000, signal);
     },
     async close() {
@@ -190,8 +190,8 @@ function offerOf(
   const has = new Set(tools.map((tool) => tool.name));
   const missing = [...new Set([...(allow ?? []), ...trust])].filter((tool) => !has.has(tool));
   const problems = [
-    ...(missing.length === 0 ? [] : [`${name} has no tool ${missing.join(", ")}, which its settings name`]),
-    ...(nameless === 0 ? [] : [`${name}: ${nameless} entries of its list are no tools and were left out`]),
+    ...(missing.length === 0 ? [] : [`${name} has no tool ${missing.join(", ")}, although its settings name it`]),
+    ...(nameless === 0 ? [] : [`${name}: ${nameless} invalid entries of its list were left out`]),
     ...(isCut ? [`${name}: its list of tools does not end; the first ${tools.length} were read`] : []),
   ];
   const offered = tools

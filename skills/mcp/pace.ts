@@ -1,10 +1,10 @@
-/** How fast a server's output is read: what comes faster waits, so that no server keeps this process from its other work. */
+/** Limits how fast a server's output is read, so that no server can keep this process busy. */
 
-/** In one second. */
-const mostBytes = 32 * 1024 * 1024;
-const mostMessages = 2_000;
+/** Per second. */
+const maxBytes = 32 * 1024 * 1024;
+const maxMessages = 2_000;
 
-/** Told what was read; says for how many milliseconds nothing more should be. */
+/** Takes what was read. Returns how many milliseconds to wait before reading more. */
 export type Pace = (bytes: number, messages: number) => number;
 
 export function createPace(now: () => number = () => performance.now()): Pace {
@@ -20,6 +20,6 @@ export function createPace(now: () => number = () => performance.now()): Pace {
     }
     bytes += readBytes;
     messages += readMessages;
-    return bytes <= mostBytes && messages <= mostMessages ? 0 : Math.max(1, 1_000 - (now() - began));
+    return bytes <= maxBytes && messages <= maxMessages ? 0 : Math.max(1, 1_000 - (now() - began));
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Tools of Model Context Protocol servers: connected in the background (servers.ts), offered as they turn up, and called.
- * Without servers in the settings nothing but this file and the reading of settings is loaded.
+ * Tools of Model Context Protocol servers: connects in the background (servers.ts), offers tools as they appear, and calls
+ * them. Without configured servers, only this file and the settings are loaded.
  */
 import type { Plugin } from "../../src/plugin-sdk/plugin.ts";
 import type { Servers } from "./servers.ts";
@@ -19,8 +19,7 @@ function createMcp(): Plugin {
       servers = createServers(settings.servers, home);
     },
     async execute(tool, input, context) {
-      if (servers === undefined)
-        return { success: false, output: "", error: "No server is connected: there is none in the settings." };
+      if (servers === undefined) return { success: false, output: "", error: "No server is configured." };
       return await servers.call(tool, input, context);
     },
     async destroy() {

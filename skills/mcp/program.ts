@@ -1,13 +1,12 @@
 /**
- * A server that is a program on this machine, as a transport of the protocol's client: messages as lines on standard input
+ * A server that is a program on this machine, as a transport of the protocol's client: messages are lines on standard input
  * and output.
  *
- *   - it gets PATH, HOME, the locale and the certificates of this machine, what its settings give it, and nothing else of
- *     this process's environment
- *   - it is ended with everything that it has started: its input ends, then it is asked, then made to; and also when this
- *     process ends in whatever way it can still see
- *   - what it writes too fast is read more slowly (pace.ts); what is no message is skipped
- *   - standard error is handed on line by line
+ *   - its environment contains PATH, HOME, the locale and the certificates of this machine, and what its settings give
+ *   - it ends together with everything that it started: first its input is closed, then it gets signals; the same happens
+ *     when this process ends, if it can still react
+ *   - a flood of output is read more slowly (pace.ts); invalid messages are skipped
+ *   - standard error is passed on line by line
  */
 import { StringDecoder } from "node:string_decoder";
 import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from "@modelcontextprotocol/client";
@@ -20,11 +19,11 @@ export interface ProgramOptions {
   args: string[];
   env: Record<string, string>;
   cwd: string;
-  /** A line of standard error, cut. */
+  /** A line of standard error, shortened. */
   onLine(line: string): void;
 }
 
-/** `pid` and `stderr` are how the client knows a program, which may be silent to a question it does not know. */
+/** The client identifies a program by `pid` and `stderr`. A program may ignore unknown questions. */
 export interface ProgramTransport extends Transport {
   readonly pid: number | null;
   readonly stderr: null;
@@ -32,9 +31,9 @@ export interface ProgramTransport extends Transport {
 
 type Running = ReturnType<typeof startProgram>;
 
-/** Milliseconds for a program that was told to end, before each stronger word. */
+/** Milliseconds before each stronger way to end a program. */
 const patience = { beforeAsking: 300, beforeKilling: 1_000 };
-const longestLine = 500;
+const maxLineLength = 500;
 
 export function createProgramTransport(options: ProgramOptions): ProgramTransport {
   let program: Running | undefined;
@@ -45,7 +44,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
     try {
       received.append(chunk);
     } catch (thrown) {
-      // A message without an end: there is no way back into step.
+      // A message without an end; the stream can't recover.
       transport.onerror?.(asError(thrown));
       void transport.close();
       return 0;
@@ -66,7 +65,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
       const failure = await Promise.race([spawned, started]);
       if (failure !== undefined) throw notStarted(options, failure.code);
       program = started;
-      // What it leaves running would keep its output open for ever.
+      // Child processes that it leaves would keep its output open forever.
       started.nodeChildProcess.once("exit", () => started.kill("SIGKILL"));
       void started.finally(() => transport.onclose?.());
       started.stdin.on("error", (error) => transport.onerror?.(error));
@@ -88,9 +87,11 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
   return transport;
 }
 
-/** Without the arguments, which may hold secrets. */
+/** Without the arguments, which may contain secrets. */
 function notStarted({ command, cwd }: ProgramOptions, code = "unknown error"): Error {
-  return new Error(`${command} can't be started (${code}): is it installed, and is there a folder ${cwd}?`);
+  return new Error(
+    `${command} can't be started (${code}): check that it is installed and that the folder ${cwd} exists`,
+  );
 }
 
 function startProgram({ command, args, env, cwd }: ProgramOptions) {
@@ -103,19 +104,19 @@ function startProgram({ command, args, env, cwd }: ProgramOptions) {
     reject: false,
     encoding: "buffer",
     killDescendants: true,
-    // For the end of this process, when nothing can be waited for.
+    // For the end of this process, which can't wait.
     killSignal: "SIGKILL",
   });
 }
 
-/** What a program needs to find its way on this machine. Not proxies: their addresses may hold a password. */
+/** What a program needs on this machine. No proxies, because their addresses may contain a password. */
 function surroundings(): Record<string, string> {
   const names = ["LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
   const values = names.map((name) => [name, process.env[name]] as const);
   return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** Hands on every whole message; says how many lines there were. */
+/** Passes on every whole message. Returns the number of lines. */
 function deliver(received: ReadBuffer, transport: Transport): number {
   for (let count = 0; ; count += 1) {
     try {
@@ -138,15 +139,15 @@ function readPaced(stream: NodeJS.ReadableStream, onChunk: (chunk: Buffer) => nu
   });
 }
 
-/** Lines without an end are cut as they come, so that none is ever kept whole. */
+/** Cuts lines as they arrive, so that an endless line is never stored. */
 function lineReader(onLine: (line: string) => void): (chunk: Buffer) => number {
   const decoder = new StringDecoder();
   let rest = "";
   return (chunk) => {
     const [first = "", ...others] = decoder.write(chunk).split("\n");
-    const lines = [rest + first.slice(0, longestLine), ...others];
-    rest = (lines.pop() ?? "").slice(0, longestLine);
-    for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, longestLine).trimEnd());
+    const lines = [rest + first.slice(0, maxLineLength), ...others];
+    rest = (lines.pop() ?? "").slice(0, maxLineLength);
+    for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, maxLineLength).trimEnd());
     return lines.length;
   };
 }
@@ -158,7 +159,7 @@ async function drained({ stdin, nodeChildProcess }: Running): Promise<void> {
   });
 }
 
-/** Well-behaved servers take the end of their input as the sign; the others get signals. */
+/** Well-behaved servers stop when their input ends. Others get signals. */
 async function end(program: Running): Promise<void> {
   program.stdin.end();
   const ask = setTimeout(() => program.kill("SIGTERM"), patience.beforeAsking);

@@ -1,15 +1,15 @@
 /**
- * What a server answered, as the model reads it: texts as they are, everything else named, and pictures, sounds and other
- * bytes saved as files of the working folder. Total: servers answer what they like.
+ * A server's answer for the model: texts unchanged, everything else named. Pictures, sounds and other bytes become files in
+ * the working folder. Accepts anything.
  */
 import { randomBytes } from "node:crypto";
 import type { PluginResult, ToolFile } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
 import { atPlace, explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
-/** More is no answer that anybody reads; the queue cuts again. */
-const longestText = 1_000_000;
-const mostFiles = 10;
+/** Nobody reads a longer answer. The queue shortens it further. */
+const maxTextLength = 1_000_000;
+const maxFiles = 10;
 
 const endings: { [mimeType: string]: string } = {
   "image/png": "png",
@@ -31,7 +31,7 @@ const endings: { [mimeType: string]: string } = {
 
 export interface ResultPlace {
   workingFolder: string;
-  /** What the names of saved files begin with. */
+  /** Prefix of the names of saved files. */
   fileName: string;
 }
 
@@ -48,9 +48,9 @@ export async function readResult(answer: Fields, place: ResultPlace): Promise<Pl
   const said = parts.filter((part) => part !== "").join("\n\n");
   const structured = answer.structuredContent;
   const text = said === "" && structured !== undefined ? JSON.stringify(structured, null, 1) : said;
-  const output = text.length <= longestText ? text : `${text.slice(0, longestText).toWellFormed()}\n\n(Cut here.)`;
+  const output = text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength).toWellFormed()}\n\n(Cut here.)`;
   if (answer.isError === true)
-    return { success: false, output: "", error: output || "The tool failed and did not say why." };
+    return { success: false, output: "", error: output || "The tool failed without a reason." };
   return { success: true, output, files };
 }
 
@@ -66,7 +66,7 @@ async function readBlock(block: Fields, files: ToolFile[], place: ResultPlace): 
     case "resource_link":
       return `(A link: ${textOf(block.title) || textOf(block.name)} ${textOf(block.uri)} ${textOf(block.description)})`;
     default:
-      return `(Something of the kind ${JSON.stringify(textOf(block.type))}, which can't be shown.)`;
+      return `(Content of type ${JSON.stringify(textOf(block.type))}, which can't be shown.)`;
   }
 }
 
@@ -77,9 +77,9 @@ async function readResource(resource: Fields, files: ToolFile[], place: ResultPl
 }
 
 async function save(data: unknown, mimeType: string, files: ToolFile[], place: ResultPlace, uri = ""): Promise<string> {
-  const what = [mimeType || "data of no kind", uri].filter((part) => part !== "").join(" ");
+  const what = [mimeType || "data of unknown type", uri].filter((part) => part !== "").join(" ");
   if (typeof data !== "string" || data === "") return `(${what}, without content.)`;
-  if (files.length >= mostFiles) return `(${what}, left out: at most ${mostFiles} files of one answer are saved.)`;
+  if (files.length >= maxFiles) return `(${what}, left out: the limit for one answer is ${maxFiles} files.)`;
   const ending = Object.hasOwn(endings, mimeType) ? endings[mimeType] : "bin";
   const path = `${place.fileName}-${randomBytes(4).toString("hex")}.${ending}`;
   try {

@@ -1,4 +1,4 @@
-/** The servers of the settings, each with its connection; loaded only where there are any. */
+/** The configured servers, each with its connection. Loaded only when there are any. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject, PluginContext, PluginHome, PluginResult } from "../../src/plugin-sdk/plugin.ts";
@@ -15,8 +15,8 @@ export interface Servers {
   close(): Promise<void>;
 }
 
-/** Of standard error: kept to say why a server is not there, and handed to the log in one minute. */
-const keptLines = 5;
+/** Lines of standard error: kept to explain a failure, and logged per minute. */
+const maxKeptLines = 5;
 const loggedLines = 20;
 
 export function createServers(
@@ -39,7 +39,7 @@ export function createServers(
       const [server = "", ...rest] = name.split("/");
       const tool = rest.join("/");
       const connection = connections.get(server);
-      if (connection === undefined) return failure(`There is no server ${server} in the settings (any more).`);
+      if (connection === undefined) return failure(`The server ${server} is not in the settings.`);
       const outcome = await connection.call(tool, input, context.signal);
       const fileName = `${server}-${tool.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 60)}`;
       return await toResult(outcome, server, { workingFolder: context.workingFolder, fileName });
@@ -55,11 +55,13 @@ function toResult(outcome: CallOutcome, server: string, place: { workingFolder: 
     case "answered":
       return readResult(outcome.result, place);
     case "refused":
-      return failure(`The server ${server} did not do it: ${outcome.message}`);
+      return failure(`The server ${server} refused: ${outcome.message}`);
     case "unsent":
       return { ...failure(`The server ${server} could not be reached: ${outcome.message}`), retryable: true };
     case "unknown":
-      return failure(`The server ${server} gave no answer, and whether it did its work is unknown: ${outcome.message}`);
+      return failure(
+        `The server ${server} gave no answer. The call may or may not have taken effect: ${outcome.message}`,
+      );
     default:
       return outcome satisfies never;
   }
@@ -69,7 +71,7 @@ function failure(error: string) {
   return { success: false, output: "", error };
 }
 
-/** Where nothing else is said it works in a folder of its own: not in this process's, which holds its settings. */
+/** By default a program works in a folder of its own, not in this process's folder, which contains its settings. */
 function programTransport(
   name: string,
   server: ProgramServer,
@@ -89,11 +91,11 @@ function createLines(server: string, log: PluginHome["log"]) {
   return {
     last: () => [...new Set(last)],
     add(line: string) {
-      last = [...last, line].slice(-keptLines);
+      last = [...last, line].slice(-maxKeptLines);
       if (Date.now() - began > 60_000) [began, logged] = [Date.now(), 0];
       logged += 1;
-      if (logged <= loggedLines) log.info({ server, line }, "a server of tools wrote to standard error");
-      if (logged === loggedLines) log.info({ server }, "what it writes in the rest of this minute is left out");
+      if (logged <= loggedLines) log.info({ server, line }, "a tool server wrote to standard error");
+      if (logged === loggedLines) log.info({ server }, "dropping its output for the rest of this minute");
     },
   };
 }

@@ -1,4 +1,4 @@
-/** One connection to a server, from its first word to its last: opened, asked for its tools, given calls. */
+/** One connection to a server from start to end: opens it, lists its tools, sends calls. */
 import {
   type CallToolResult,
   Client,
@@ -12,7 +12,7 @@ import { z } from "zod";
 import { codeOf, messageOf } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
-/** A tool as its server lists it; any part may be missing or be anything. */
+/** A tool as listed by its server. Any part may be missing or of any type. */
 export interface ListedTool {
   name: string;
   description: unknown;
@@ -23,43 +23,43 @@ export type CallOutcome =
   | { type: "answered"; result: CallToolResult }
   /** The server's own refusal, in a sentence. */
   | { type: "refused"; message: string }
-  /** It can't have reached the server, so that it may be tried again. */
+  /** It can't have reached the server, so it may be repeated. */
   | { type: "unsent"; message: string; isBusy?: boolean }
   /** Nobody knows whether the server did it. */
   | { type: "unknown"; message: string };
 
 export interface Session {
-  /** Entries without a name are counted, not returned. */
+  /** Counts entries without a name instead of returning them. */
   list(signal: AbortSignal): Promise<{ tools: ListedTool[]; nameless: number; isCut: boolean }>;
   call(tool: ListedTool, input: JsonObject, timeoutMs: number, signal: AbortSignal): Promise<CallOutcome>;
-  /** Resolves with why when the connection is gone; also after `close`. */
+  /** Resolves with the reason when the connection is lost, also after `close`. */
   lost: Promise<string>;
   close(): Promise<void>;
 }
 
 export interface SessionOptions {
-  /** To be tried in this order; a later one only when the server does not speak the earlier. */
+  /** In the order to try. A later one is for servers that do not speak the earlier ones. */
   transports: (() => Transport)[];
   connectMs: number;
-  /** The server says that its tools have changed. */
+  /** Called when the server reports that its tools have changed. */
   onChanged(): void;
-  /** Something that is no reason to end. */
+  /** Called for a problem that does not end the session. */
   onError(message: string): void;
 }
 
 const clientVersion = "1.0.0";
-/** For a program that does not answer a question it does not know. */
+/** For a program that does not answer an unknown question. */
 const versionMs = 3_000;
 const listMs = 30_000;
-const longestDetail = 200;
+const maxDetailLength = 200;
 /**
- * What the transports say when they go on as if nothing were lost, and something is: what tells of changes could not be got
- * back, an answer was cut off (address.ts), or the stream of an older server with all its answers is gone.
+ * Messages of transports that continue although something is lost: notifications could not be resumed, an answer was cut
+ * off (address.ts), or the stream of an older server is gone with all its answers.
  */
 const endsIt = /reconnection attempts|answer is longer than|^SSE error/i;
 const maxPages = 50;
 const maxTools = 2_000;
-/** What a server answers that does not speak a way of connecting. */
+/** Statuses of a server that does not speak a transport. */
 const otherWay = new Set([400, 404, 405, 406, 415, 501]);
 const neverSent = new Set([
   "ECONNREFUSED",
@@ -80,12 +80,12 @@ const toolSchema = z.looseObject({
   inputSchema: z.unknown().optional(),
 });
 
-/** Asks for the version of the protocol first; a few old servers can't bear the question, and are met without it. */
+/** Asks for the protocol version first. A few old servers fail on that question and get a session without it. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
   const ways = options.transports.flatMap((create) => (["auto", "legacy"] as const).map((mode) => ({ create, mode })));
   let failure: unknown = new TypeError("there is no way to connect");
   for (const { create, mode } of ways) {
-    // Only where the question was the trouble is it left out.
+    // Omit the question only if it was the problem.
     if (mode === "legacy" && !isNegotiationFailure(failure)) continue;
     try {
       return await openWith(create(), mode, options, signal);
@@ -123,7 +123,7 @@ async function openWith(
   let lastError = "";
   client.onclose = () => lose(withDetail("it ended the connection", lastError));
   client.onerror = (error) => {
-    lastError = messageOf(error).slice(0, longestDetail);
+    lastError = messageOf(error).slice(0, maxDetailLength);
     onError(lastError);
     if (endsIt.test(lastError)) lose(lastError);
   };
@@ -131,7 +131,7 @@ async function openWith(
   try {
     await client.connect(transport, { timeout: connectMs, signal: AbortSignal.any([signal, timeUp]) });
   } catch (thrown) {
-    // What was half open must not go on: a program would stay without anybody who speaks with it.
+    // Close a half-open transport, or a program would keep running without a client.
     await transport.close().catch(() => {});
     if (timeUp.aborted) throw new Error(`it was not ready within ${connectMs / 1_000} s`, { cause: thrown });
     if (isNegotiationFailure(thrown) || thrown instanceof SdkHttpError) throw thrown;
@@ -152,7 +152,7 @@ async function openWith(
   };
 }
 
-/** Page by page and entry by entry, so that one bad tool does not cost the others. */
+/** Page by page and entry by entry, so that one invalid tool does not affect the others. */
 async function list(client: Client, signal: AbortSignal) {
   const tools: ListedTool[] = [];
   let nameless = 0;
@@ -181,8 +181,8 @@ async function call(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
-  // Some of its arguments may have to go into headers, which its own schema says; what it says about its results is left
-  // out, because a wrong promise about them is no reason to lose them.
+  // The schema may map arguments to headers, so keep it. Drop the output schema: a wrong promise about results is no reason
+  // to lose them.
   const schema = z.looseObject({ type: z.literal("object") }).safeParse(inputSchema).data ?? {
     type: "object" as const,
   };
@@ -200,7 +200,7 @@ function outcomeOf(thrown: unknown): CallOutcome {
   const message = messageOf(thrown);
   if (thrown instanceof ProtocolError) return { type: "refused", message };
   if (thrown instanceof SdkHttpError) {
-    // 404 to a session: the server has forgotten it, as after its restart.
+    // 404 for a session: the server has forgotten it, for example after a restart.
     if (thrown.status === 404) return { type: "unsent", message };
     if (thrown.status === 429) return { type: "unsent", message, isBusy: true };
     if (thrown.status < 500) return { type: "refused", message };
@@ -216,7 +216,7 @@ function outcomeOf(thrown: unknown): CallOutcome {
   return { type: code !== undefined && neverSent.has(code) ? "unsent" : "unknown", message: explained(thrown) };
 }
 
-/** `fetch` says no more than that it failed; why is in the cause. */
+/** `fetch` only says that it failed. The cause has the reason. */
 function explained(thrown: unknown): string {
   const cause = causeOf(thrown);
   return withDetail(messageOf(thrown), cause === undefined ? "" : messageOf(cause) || (codeOf(cause) ?? ""));

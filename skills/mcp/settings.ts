@@ -1,4 +1,4 @@
-/** `skills.settings.mcp`: the servers, each checked by itself, so that a mistake in one does not cost the others. */
+/** `skills.settings.mcp`: the servers. Each is checked separately, so that a mistake in one does not affect the others. */
 import { z } from "zod";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
@@ -6,16 +6,16 @@ const text = z.string().min(1);
 const texts = z.record(z.string(), z.string());
 const toolNames = z.array(text).optional();
 
-/** What every server may have. `disabled` and `type` are what other programs write into the same lists. */
+/** Options of every server. Other programs write `disabled` and `type` into the same lists. */
 const common = {
   disabled: z.boolean().default(false),
-  /** The only tools that are offered; absent: all. */
+  /** The only tools to offer. Absent: all. */
   allow: toolNames,
-  /** Tools that are run without asking anybody. */
+  /** Tools that run without asking. */
   trust: toolNames,
-  /** How long a call may take. */
+  /** Limit of a call. */
   seconds: z.number().positive().max(86_400).default(120),
-  /** How long the server may take to be ready; a first start may have to download it. */
+  /** Limit for getting ready; a first start may include a download. */
   connectSeconds: z.number().positive().max(3_600).default(60),
 };
 
@@ -23,7 +23,7 @@ const program = z.strictObject({
   type: z.literal("stdio").optional(),
   command: text,
   args: z.array(z.string()).default([]),
-  /** Besides what program.ts hands on of this process's environment. */
+  /** In addition to what program.ts passes on from this process's environment. */
   env: texts.default({}),
   cwd: text.optional(),
   ...common,
@@ -40,12 +40,12 @@ export type ProgramServer = z.infer<typeof program>;
 export type AddressServer = z.infer<typeof address>;
 export type ServerSettings = ProgramServer | AddressServer;
 
-/** In the names of tools it stands before the tool's own. */
+/** Prefix of the server's tool names. */
 const serverName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/;
 
 export interface ReadSettings {
   servers: Map<string, ServerSettings>;
-  /** One sentence each; the value of a setting is never in it, because it may be a secret. */
+  /** One sentence each, without the value of a setting, which may be a secret. */
   problems: string[];
 }
 
@@ -53,7 +53,7 @@ export function readSettings(config: JsonObject): ReadSettings {
   const servers = new Map<string, ServerSettings>();
   const problems = Object.keys(config)
     .filter((key) => key !== "servers")
-    .map((key) => `skills.settings.mcp.${key} is unknown: there is only servers`);
+    .map((key) => `skills.settings.mcp.${key} is unknown: use servers`);
   const listed = z.record(z.string(), z.unknown()).safeParse(config.servers ?? {});
   if (!listed.success) problems.push("skills.settings.mcp.servers must be a map from a name to { command } or { url }");
   for (const [name, written] of Object.entries(listed.data ?? {})) {
@@ -65,7 +65,7 @@ export function readSettings(config: JsonObject): ReadSettings {
 }
 
 function readServer(name: string, written: unknown): ServerSettings | string {
-  if (!serverName.test(name)) return "a server's name is 1 to 32 of A-Z a-z 0-9 _ -, beginning with a letter or digit";
+  if (!serverName.test(name)) return "a server's name is 1 to 32 of A-Z a-z 0-9 _ -, starting with a letter or digit";
   const kind = z.looseObject({ command: z.unknown().optional(), url: z.unknown().optional() }).safeParse(written).data;
   const hasCommand = kind?.command !== undefined;
   if (hasCommand === (kind?.url !== undefined)) return "it needs either command (a program) or url (an address)";

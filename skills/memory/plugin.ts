@@ -1,4 +1,4 @@
-/** The memory tools: notes that outlive conversations, in the scope of the call, through the memory that the call is given. */
+/** The memory tools: notes that outlive conversations, in the scope of the call, through the memory of the call. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type {
   JsonObject,
@@ -13,11 +13,11 @@ const shown = { text: 1_500, title: 60 };
 const defaultLimit = 6;
 
 async function execute(tool: string, input: JsonObject, { memory }: PluginContext): Promise<PluginResult> {
-  if (memory === undefined) return failure("There is no memory here.");
+  if (memory === undefined) return failure("Memory is not available here.");
   try {
     return await run(tool, input, memory);
   } catch (thrown) {
-    // A refusal is an answer: trying again changes nothing. A full disk, say, is told apart by its code.
+    // A refusal is an answer, because a retry changes nothing. Other failures, such as a full disk, are thrown.
     if (thrown instanceof RemoraError && thrown.code === "memory.not-owner") return failure(thrown.message);
     throw thrown;
   }
@@ -39,23 +39,23 @@ async function run(tool: string, input: JsonObject, memory: PluginMemory): Promi
 async function remember(memory: PluginMemory, input: JsonObject): Promise<PluginResult> {
   const text = textOf(input.text).trim();
   const title = textOf(input.title).trim() || firstWords(text);
-  if (title === "") return failure("That note has no readable words: say what to keep.");
+  if (title === "") return failure("That note has no readable words: say what to save.");
   const before = await memory.remember(title, text, input.shared === true);
-  const where = input.shared === true ? "for every conversation" : "for this place";
+  const where = input.shared === true ? "for every conversation" : "for this DM or channel";
   return before === undefined
-    ? `Kept ${where} under the title "${title}".`
-    : `Kept ${where} under the title "${title}". It replaced:\n\n${shortened(before)}`;
+    ? `Saved ${where} under the title "${title}".`
+    : `Saved ${where} under the title "${title}". It replaced:\n\n${shortened(before)}`;
 }
 
 async function recall(memory: PluginMemory, query: string, limit: number): Promise<PluginResult> {
   const notes = await memory.recall(query, limit);
-  if (notes.length === 0) return `Nothing is remembered about "${query}". Other words may find more.`;
+  if (notes.length === 0) return `Memory has nothing about "${query}". Other words may find more.`;
   return notes.map(noteText).join("\n\n");
 }
 
 async function forget(memory: PluginMemory, title: string, isShared: boolean): Promise<PluginResult> {
   return (await memory.forget(title, isShared))
-    ? `The note "${title}" is gone.`
+    ? `Deleted the note "${title}".`
     : failure(`There is no ${isShared ? "shared " : ""}note "${title}". recall finds notes with their titles.`);
 }
 
@@ -64,7 +64,7 @@ function noteText({ heading, at, isShared, text }: RecalledNote): string {
   return `## ${heading}${facts.length === 0 ? "" : ` (${facts.join(", ")})`}\n${shortened(text)}`;
 }
 
-/** The first line with letters or digits, without Markdown's marks and up to a whole word. */
+/** The first line with letters or digits, without Markdown and up to a whole word. */
 function firstWords(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => /[\p{L}\p{N}]/u.test(candidate)) ?? "";
   const clean = line

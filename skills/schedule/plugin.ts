@@ -1,4 +1,4 @@
-/** The schedule tools: what the person who asks wants said or done later, in the conversation they ask in. */
+/** The schedule tools: what the requester wants said or done later, in the same conversation. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type {
   JsonObject,
@@ -14,7 +14,7 @@ const shownCharacters = 120;
 
 async function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> {
   const { schedules } = context;
-  if (schedules === undefined) return failure("Nothing can be scheduled here.");
+  if (schedules === undefined) return failure("Schedules are not available here.");
   try {
     return await run(tool, input, schedules, zoneOf(input, context));
   } catch (thrown) {
@@ -34,12 +34,12 @@ async function run(
       return await add(schedules, input, timeZone);
     case "schedule_list": {
       const all = await schedules.list();
-      return all.length === 0 ? "Nothing is scheduled here by this person." : all.map(line(timeZone)).join("\n");
+      return all.length === 0 ? "This person has no schedules here." : all.map(line(timeZone)).join("\n");
     }
     case "schedule_remove":
       return (await schedules.remove(textOf(input.id)))
-        ? "It is taken back."
-        : failure("This person has no such schedule here. schedule_list shows what there is.");
+        ? "Removed."
+        : failure("This person has no such schedule here. schedule_list shows the existing ones.");
     default:
       return failure(`The schedule skill has no tool ${tool}.`);
   }
@@ -63,7 +63,7 @@ function line(timeZone: string): (schedule: ShownSchedule) => string {
   };
 }
 
-/** What the person says, else what the operator has set, else this machine's. */
+/** The zone that the person gave, else the operator's, else this machine's. */
 function zoneOf(input: JsonObject, { config }: PluginContext): string {
   const machine = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return textOf(input.timeZone) || textOf(config.timeZone) || machine || "UTC";

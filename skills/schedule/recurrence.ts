@@ -1,4 +1,4 @@
-/** Recurrences in words as cron expressions: `every weekday at 9:30` is `30 9 * * 1-5`. Undefined for anything else. */
+/** Turns recurrences in words into cron expressions: `every weekday at 9:30` is `30 9 * * 1-5`. Undefined for other texts. */
 
 const days: Readonly<Record<string, string>> = {
   ...{ sunday: "0", monday: "1", tuesday: "2", wednesday: "3", thursday: "4", friday: "5", saturday: "6" },
@@ -13,7 +13,7 @@ export function cronOf(words: string): string | undefined {
 function everySoOften(text: string): string | undefined {
   const [, count = "1", unit] = /^every (?:(\d{1,2}) )?(minute|hour)s?$/.exec(text) ?? [];
   const step = Number(count);
-  // A step that does not divide the hour or the day would not be even.
+  // A step that does not divide the hour or the day would be uneven.
   if (unit === "minute") return step >= 1 && 60 % step === 0 ? `*/${step} * * * *` : undefined;
   if (unit === "hour") return step >= 1 && 24 % step === 0 ? `0 */${step} * * *` : undefined;
   return undefined;
@@ -25,7 +25,7 @@ function onDays(text: string): string | undefined {
   if (names === undefined) return undefined;
   const fields = names.split(/,? and |, ?/).map((name) => days[name.replace(/s$/, "")]);
   const clock = clockOf(time ?? "9:00");
-  // "monday" and "on monday" are one day, not each.
+  // "monday" and "on monday" mean one day, not every one.
   const isOnce = !/^(?:every|each) /.test(normal) && !/s(?:,| |$)/.test(names);
   if (clock === undefined || isOnce || fields.some((field) => field === undefined)) return undefined;
   const isDaily = fields.includes("*");

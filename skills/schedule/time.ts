@@ -1,8 +1,8 @@
 /**
- * Times as people say them, into what a schedule keeps:
+ * Turns times in people's words into schedule times:
  *
- *   1. a recurrence in words ("every weekday at 9"), or a cron expression, becomes cron
- *   2. anything else is a moment: ISO 8601, or words that chrono-node reads, in the person's time zone, always ahead
+ *   1. a recurrence in words ("every weekday at 9") or a cron expression becomes cron
+ *   2. anything else is a moment: ISO 8601, or words that chrono-node reads, in the person's time zone, always in the future
  */
 import { casual, type ParsedComponents } from "chrono-node";
 import { Cron } from "croner";
@@ -13,19 +13,20 @@ export type ReadTime = { type: "time"; time: ScheduleTime } | { type: "unclear";
 
 const dayMs = 24 * 60 * 60_000;
 const examples =
-  'Say it as "in 20 minutes", "tomorrow at 9", "on 24 December at 18:00", "every weekday at 9:30", or as a cron expression.';
+  'Write it like "in 20 minutes", "tomorrow at 9", "on 24 December at 18:00", "every weekday at 9:30", or as a cron expression.';
 
 export function readTime(words: string, timeZone: string, now: number): ReadTime {
-  if (!isTimeZone(timeZone)) return unclear(`"${timeZone}" is no time zone. Use an IANA name such as Europe/Berlin.`);
+  if (!isTimeZone(timeZone))
+    return unclear(`"${timeZone}" is not a time zone. Use an IANA name such as Europe/Berlin.`);
   const text = words.trim();
   const expression = cronOf(text) ?? (isCron(text) ? text : undefined);
   if (expression !== undefined) return { type: "time", time: { type: "cron", expression, timeZone } };
   if (/^every\b|^each\b|\bdaily\b|\bweekly\b|\bmonthly\b/i.test(text)) {
-    return unclear(`"${text}" is not understood as something that recurs. ${examples}`);
+    return unclear(`"${text}" is not a recurring time that I understand. ${examples}`);
   }
   const at = momentOf(text, timeZone, now);
-  if (at === undefined) return unclear(`"${text}" is not understood as a time. ${examples}`);
-  if (at <= now) return unclear(`"${text}" is ${shownTime(at, timeZone)}, and that has passed.`);
+  if (at === undefined) return unclear(`"${text}" is not a time that I understand. ${examples}`);
+  if (at <= now) return unclear(`"${text}" is ${shownTime(at, timeZone)}, which has passed.`);
   return { type: "time", time: { type: "once", at } };
 }
 
@@ -39,7 +40,7 @@ export function shownTime(at: number, timeZone: string): string {
 }
 
 function momentOf(text: string, timeZone: string, now: number): number | undefined {
-  // With an offset it says exactly when; without one it is a time of the person's clock.
+  // With an offset it is an exact moment; without one it is local time.
   const [exact, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)T[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.exec(text) ?? [];
   if (exact !== undefined)
     return isDay(Number(year), Number(month), Number(day)) ? Date.parse(exact) || undefined : undefined;
@@ -54,19 +55,19 @@ function momentOf(text: string, timeZone: string, now: number): number | undefin
 }
 
 /**
- * What a clock shows then, as if it were UTC: that day, and where the day was not said whole, those that could be meant after it.
- * This is the look ahead that is left out of `words`.
+ * Local times, as if they were UTC: that day and, if the day was incomplete, the later days that could be meant. This
+ * replaces chrono-node's own look-ahead, which `words` omits.
  */
 function wallsOf(start: ParsedComponents): number[] {
   const part = (name: "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond") => start.get(name) ?? 0;
   const time = [part("hour"), part("minute"), part("second"), part("millisecond")] as const;
-  // A day without a time is noon to chrono-node; people mean its morning.
+  // chrono-node reads a day without a time as noon; people mean its morning.
   const isDayAlone = !start.isCertain("hour") && time.join() === "12,0,0,0";
   const [hour, minute, second] = isDayAlone ? [9, 0, 0] : time;
   const isSaid = (name: "year" | "month" | "day" | "weekday") => start.isCertain(name);
   const isYearOpen = isSaid("month") && !isSaid("year");
   const daysOn = isSaid("day") || isSaid("month") || isSaid("year") ? 0 : isSaid("weekday") ? 7 : 1;
-  const walls = mostTries.map((times) => {
+  const walls = yearOffsets.map((times) => {
     const day = new Date(
       Date.UTC(part("year") + (isYearOpen ? times : 0), part("month") - 1, part("day") + daysOn * times),
     );
@@ -76,26 +77,26 @@ function wallsOf(start: ParsedComponents): number[] {
   return walls.flat();
 }
 
-/** As many years as there may be between two leap days. */
-const mostTries = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+/** The maximum number of years between two leap days. */
+const yearOffsets = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
-/** chrono-node's own look ahead compares the person's clock with the machine's: up to a week off, or a year. */
+/** chrono-node's own look-ahead compares local time with the machine's, and is up to a week or a year off. */
 const words = casual.clone();
 words.refiners = words.refiners.filter((refiner) => refiner.constructor.name !== "ForwardDateRefiner");
 
-/** To `Date.parse` 30 February is 2 March. */
+/** `Date.parse` reads 30 February as 2 March. */
 function isDay(year: number, month: number, day: number): boolean {
   return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
 }
 
-/** What was not understood may change the meaning ("mondays at 9" is not "at 9"). */
+/** Unknown words may change the meaning ("mondays at 9" is not "at 9"). */
 function hasMoreWords(rest: string): boolean {
   return /[\p{L}\p{N}]/u.test(rest.replace(/\b(?:at|on|the|in|by|from|now|o'clock|please)\b/gi, ""));
 }
 
 /**
- * The instant at which a clock in the zone shows `wall` (as if it were UTC). Of two, when clocks are put back, the first; when
- * they are put forward over it, as much later as they are.
+ * The moment when a clock in the zone shows `wall` (as if it were UTC). When clocks are set back, the first of the two.
+ * When clocks skip it, later by the skipped time.
  */
 function instantOf(wall: number, timeZone: string): number {
   const offsets = [wall - dayMs, wall + dayMs].map((at) => offsetMinutes(at, timeZone));
@@ -104,7 +105,7 @@ function instantOf(wall: number, timeZone: string): number {
   return instants.find(isShown) ?? Math.max(...instants);
 }
 
-/** Minutes that the zone is ahead of UTC at that instant. */
+/** Minutes that the zone is ahead of UTC at that moment. */
 function offsetMinutes(at: number, timeZone: string): number {
   const format = new Intl.DateTimeFormat("en-US", {
     ...{ year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric" },

@@ -1,11 +1,11 @@
-/** What the model reads about commands in the background. */
+/** Texts about background commands for the model. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JobSummary, PluginCommands, PluginJobs, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 
 export async function startJob(commands: PluginCommands, command: string): Promise<PluginResult> {
   try {
     const { id } = await commands.startJob(command);
-    return `Job ${id} runs in the background. shell_jobs with read: "${id}" shows its output so far; what it changes joins the draft when it ends.`;
+    return `Job ${id} runs in the background. shell_jobs with read: "${id}" shows its output so far; its changes join the draft when it ends.`;
   } catch (thrown) {
     if (thrown instanceof RemoraError && thrown.code === "jobs.too-many") return failure(thrown.message);
     throw thrown;

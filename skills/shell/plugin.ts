@@ -1,14 +1,14 @@
 /**
- * The tools of the shell skill: a command to its end (run.ts), or as a job in the background. Where and how a command runs is
- * Remora's business: in a view with a draft of the working folder, wherever the machine can make one.
+ * The tools of the shell skill: a command to its end (run.ts), or as a background job. Remora decides where and how a
+ * command runs: in a view with a draft of the working folder, if the machine supports it.
  *
- * Setting, below `skills.settings.shell`: `seconds`, how long a command in the foreground may take.
+ * Setting below `skills.settings.shell`: `seconds`, the time limit for a foreground command.
  */
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { listJobs, readJob, startJob, stopJob } from "./jobs.ts";
 import { runToEnd } from "./run.ts";
 
-const nowhere = "Commands can't run here: this process has nothing to run them with.";
+const nowhere = "Commands are not available here.";
 
 async function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> {
   const { commands, jobs } = context;
@@ -20,7 +20,8 @@ async function execute(tool: string, input: JsonObject, context: PluginContext):
   if (commands === undefined) return failure(nowhere);
   const command = typeof input.command === "string" ? input.command : "";
   if (command.trim() === "") return failure("The command is empty: write the command to run.");
-  if (command.includes("\0")) return failure("The command contains a NUL character, which no shell takes: remove it.");
+  if (command.includes("\0"))
+    return failure("The command contains a NUL character, which no shell accepts: remove it.");
   if (input.background === true) return await startJob(commands, command);
   return await runToEnd(command, commands, context);
 }

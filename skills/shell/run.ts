@@ -1,6 +1,6 @@
 /**
- * A command in the foreground: it runs to its end, to its time limit, or until it is stopped; then nothing of it runs any
- * more. A non-zero exit is an answer and not a failure to try again.
+ * A foreground command: runs to its end, to its time limit, or until it is stopped. Nothing of it keeps running after that.
+ * A non-zero exit code is an answer, not a failure to retry.
  */
 
 import type {
@@ -12,9 +12,9 @@ import type {
 } from "../../src/plugin-sdk/plugin.ts";
 import { createOutputKeeper } from "./output.ts";
 
-/** Below the tool's own time limit of 120 s, so that what a slow command has said until then is not lost. */
+/** Below the tool's own limit of 120 s, so that the output of a slow command is not lost. */
 const maxSeconds = 115;
-/** A command that writes more than this is stopped: nobody will read it. */
+/** A command with more output is stopped, because nobody will read it. */
 const maxOutputBytes = 64 * 1024 * 1024;
 
 type Ending = "by itself" | "out of time" | "too much output" | "stopped";
@@ -52,7 +52,7 @@ function resultOf(end: CommandEnd, text: string, ending: Ending, seconds: number
   const { exitCode, signal, limit, message, hint } = end;
   if (ending !== "by itself") return failure(endingText(ending, seconds), text);
   if (exitCode === 0) return text === "" ? "(exit code 0, no output)" : `${text}\n\n(exit code 0)`;
-  if (limit !== undefined) return failure("stopped at a limit", text, `${message} Nothing that it changed was kept.`);
+  if (limit !== undefined) return failure("stopped at a limit", text, `${message} None of its changes were kept.`);
   if (exitCode !== undefined) return failure(`exit code ${exitCode}`, text, hint);
   return failure(signal === undefined ? `it could not be started: ${message}` : `ended by ${signal}`, text);
 }
@@ -64,11 +64,11 @@ function secondsIn({ seconds }: JsonObject): number {
 function endingText(ending: Exclude<Ending, "by itself">, seconds: number): string {
   switch (ending) {
     case "out of time":
-      return `stopped after ${seconds} s, with everything it had started and changed; for something that takes longer use background: true`;
+      return `stopped after ${seconds} s, and its changes were discarded; for longer commands use background: true`;
     case "too much output":
-      return "stopped, because it wrote more than 64 MiB; nothing that it changed was kept. Write to a file, or narrow it down";
+      return "stopped because it wrote more than 64 MiB; none of its changes were kept. Write to a file, or reduce the output";
     case "stopped":
-      return "stopped before it had finished; nothing that it changed was kept";
+      return "stopped before it finished; none of its changes were kept";
     default:
       return ending satisfies never;
   }

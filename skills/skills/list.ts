@@ -1,9 +1,9 @@
-/** `list_skills`: a line a skill, then what is wrong with files of skills. */
+/** `list_skills`: one line per skill, then the problems of skill files. */
 import { dirname, join, relative, sep } from "node:path";
 import type { PluginSkills, Skill } from "../../src/plugin-sdk/plugin.ts";
 
-const mostSkills = 100;
-const mostFindings = 30;
+const maxSkills = 100;
+const maxFindings = 30;
 
 export function listSkills(query: string, skills: PluginSkills, workspace: string): string {
   const words = query
@@ -15,23 +15,23 @@ export function listSkills(query: string, skills: PluginSkills, workspace: strin
     return words.every((word) => text.includes(word));
   };
   const found = skills.list().filter(fits);
-  const lines = found.slice(0, mostSkills).map((skill) => lineOf(skill, workspace));
+  const lines = found.slice(0, maxSkills).map((skill) => lineOf(skill, workspace));
   const more = found.length - lines.length;
   const findings = skills
     .diagnostics()
-    .slice(0, mostFindings)
+    .slice(0, maxFindings)
     .map(({ path, line, message }) => `- ${shownPath(path, workspace)}${line === 0 ? "" : `:${line}`}: ${message}`);
   return [
-    lines.length === 0 ? `No skill fits ${JSON.stringify(query)}.` : lines.join("\n"),
-    ...(more > 0 ? [`… and ${more} more: give words to look for.`] : []),
-    ...(findings.length === 0 ? [] : ["", "What is wrong with files of skills:", ...findings]),
+    lines.length === 0 ? `No skill matches ${JSON.stringify(query)}.` : lines.join("\n"),
+    ...(more > 0 ? [`… and ${more} more: add words to search for.`] : []),
+    ...(findings.length === 0 ? [] : ["", "Problems of skill files:", ...findings]),
   ].join("\n");
 }
 
 function lineOf(skill: Skill, workspace: string): string {
   const { name, description, version, tools } = skill;
   const facts = [
-    isOfWorkspace(skill, workspace) ? "in the workspace" : "not to be written",
+    isOfWorkspace(skill, workspace) ? "in the workspace" : "read-only",
     ...(version === null ? [] : [`version ${version}`]),
     ...(tools.length === 0 ? [] : [`tools ${tools.map((tool) => tool.name).join(", ")}`]),
   ];

@@ -1,4 +1,4 @@
-/** The tools of the skills skill: what there is (list.ts), and instructions written with a person's approval (write.ts). */
+/** The tools of the skills skill: listing (list.ts), and writing instructions with a person's approval (write.ts). */
 
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
@@ -7,7 +7,7 @@ import { editSkill, writeSkill } from "./write.ts";
 
 async function execute(tool: string, input: JsonObject, context: PluginContext): Promise<PluginResult> {
   const { skills } = context;
-  if (skills === undefined) return failure("The skills can't be seen from here.");
+  if (skills === undefined) return failure("Skills are not available here.");
   try {
     switch (tool) {
       case "list_skills":

@@ -1,10 +1,10 @@
 /**
- * `write_skill` and `edit_skill`: a text file of a skill in `workspace/skills`, written whole or not at all.
+ * `write_skill` and `edit_skill` write a text file of a skill in `workspace/skills`, completely or not at all.
  *
- *   1. the name must be free, or a skill's of the workspace; a skill that came from elsewhere is never replaced
- *   2. a SKILL.md is read as the loader would; any finding refuses it, with what to do about it
- *   3. what decides which code runs and what is asked about (allowed.ts) may not change; other files may not be code
- *   4. it is written, the skills are read again, and the answer says whether the skill is in force
+ *   1. the name must be free or belong to a workspace skill; a skill from elsewhere is never replaced
+ *   2. a SKILL.md is parsed as by the loader; any problem refuses it, with what to do
+ *   3. what decides which code runs and what is asked about (allowed.ts) must not change; other files must not be code
+ *   4. write the file, reload the skills, and say whether the skill is in force
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ export async function editSkill(
   skills: PluginSkills,
 ): Promise<PluginResult> {
   return await change(at, context, skills, (text) => {
-    if (text === undefined) return { refused: `there is no such file: write_skill makes one` };
+    if (text === undefined) return { refused: `the file does not exist: create it with write_skill` };
     const parts = text.split(before);
     if (parts.length === 2) return parts.join(after);
     const count = parts.length - 1;

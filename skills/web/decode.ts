@@ -1,6 +1,6 @@
-/** Bytes of a text to characters, by what says how they are to be read: byte order mark, header, the text's own declaration. */
+/** Decodes the bytes of a text by its byte order mark, the header, or its own declaration. */
 
-/** Never throws. Without any declaration it is UTF-8, or Windows-1252 where it can't be that. */
+/** Never throws. Without a declaration: UTF-8, or Windows-1252 for invalid UTF-8. */
 export function decodeText(body: Uint8Array, contentType: string): string {
   const start = Buffer.from(body.subarray(0, 2_048)).toString("latin1");
   const declared = [
@@ -14,7 +14,7 @@ export function decodeText(body: Uint8Array, contentType: string): string {
     if (decoder !== undefined) return decoder.decode(body);
   }
   const text = new TextDecoder().decode(body);
-  // A text that was cut in the middle of a character is no other encoding.
+  // A text cut inside a character is still UTF-8.
   return /\ufffd(?!$)/.test(text) ? new TextDecoder("windows-1252").decode(body) : text;
 }
 
@@ -24,7 +24,7 @@ function byteOrderMark([first, second, third]: Uint8Array): string | undefined {
   return first === 0xff && second === 0xfe ? "utf-16le" : undefined;
 }
 
-/** Undefined for a label that nobody knows. */
+/** Undefined for an unknown label. */
 function decoderOf(label: string): { decode(bytes: Uint8Array): string } | undefined {
   try {
     return new TextDecoder(label);

@@ -1,28 +1,30 @@
 /**
- * What fetching an address tells its host, and when that is nothing to ask about.
+ * What a fetch tells the host of an address, and when no question is needed.
  *
- * A page can order a model to put what it knows into an address and to fetch it. So `web_fetch` takes two kinds of addresses:
- * those that the person has written or that a page or search of this conversation has shown, letter for letter; and, as long as
- * nothing from outside is in the prompt, plain ones, too short and too readable to carry much. All others are for `web_fetch_any`, whose use SKILL.md may ask about.
+ * A page can tell a model to put what it knows into an address and fetch it. So `web_fetch` accepts two kinds of addresses:
+ * those that the person wrote, or that a page or search of this conversation showed, letter for letter; and, until the
+ * prompt contains text from outside, plain ones that are too short and readable to carry much. All others need
+ * `web_fetch_any`, for which SKILL.md may ask.
  *
- * What is left: a plain address has room for some words, and of many links one can be chosen. Both are bounded for a turn.
+ * What remains: a plain address has room for a few words, and a choice among links carries information. Both are limited per
+ * turn.
  */
 
 export interface Disclosure {
-  /** Undefined when the address may be fetched in this turn; else why not. */
+  /** Undefined when this turn may fetch the address; otherwise the reason why not. */
   objection(visit: Visit, url: URL): string | undefined;
-  /** Undefined while the turn may fetch more; every kind of address counts. */
+  /** Undefined while the turn may fetch more. Every kind of address counts. */
   exhaustion(visit: Visit): string | undefined;
-  /** A page or search of the conversation has shown these to the model. */
+  /** Records addresses that a page or search of the conversation showed to the model. */
   show(conversationId: string, addresses: Iterable<string>): void;
 }
 
 export interface Visit {
   conversationId: string;
   turnId: string;
-  /** The prompt held text from outside. */
+  /** The prompt contains text from outside. */
   isTainted: boolean;
-  /** By the person who asks, in full. */
+  /** Complete addresses from the requester. */
   givenAddresses: readonly string[];
 }
 
@@ -31,14 +33,14 @@ interface Turn {
   unseen: Set<string>;
 }
 
-const mostFetches = 40;
-const mostUnseen = 12;
-const mostShown = 10_000;
+const maxFetches = 40;
+const maxUnseen = 12;
+const maxShown = 10_000;
 const kept = { conversations: 200, turns: 500 };
 
-/** Readable characters of a plain address. */
+/** Limits of a plain address, in readable characters. */
 const longest = { host: 60, label: 30, path: 140, query: 40 };
-const mostSegments = 12;
+const maxSegments = 12;
 
 export function createDisclosure(): Disclosure {
   const shown = new Map<string, Set<string>>();
@@ -48,19 +50,20 @@ export function createDisclosure(): Disclosure {
     objection(visit, url) {
       if (shown.get(visit.conversationId)?.has(url.href) === true) return undefined;
       if (visit.givenAddresses.includes(url.href)) return undefined;
-      if (visit.isTainted) return "is new, and this turn has read what others wrote";
+      if (visit.isTainted) return "is new, and this turn has read text from outside";
       const why = carriedBy(url);
       if (why !== undefined) return why;
       const { unseen } = turnOf(visit);
-      if (unseen.size === mostUnseen && !unseen.has(url.href)) return `is one more than ${mostUnseen} in this turn`;
+      if (unseen.size === maxUnseen && !unseen.has(url.href))
+        return `exceeds the limit of ${maxUnseen} new addresses in this turn`;
       unseen.add(url.href);
       return undefined;
     },
     exhaustion(visit) {
       const turn = turnOf(visit);
       turn.fetches += 1;
-      return turn.fetches > mostFetches
-        ? `This turn has fetched ${mostFetches} times: answer with what you have.`
+      return turn.fetches > maxFetches
+        ? `This turn has fetched ${maxFetches} times: answer with what you have.`
         : undefined;
     },
     show(conversationId, addresses) {
@@ -70,14 +73,14 @@ export function createDisclosure(): Disclosure {
         known.add(address);
       }
       for (const oldest of known) {
-        if (known.size <= mostShown) break;
+        if (known.size <= maxShown) break;
         known.delete(oldest);
       }
     },
   };
 }
 
-/** What the address could carry besides naming a page; undefined for a plain one. */
+/** What the address could carry besides naming a page. Undefined for a plain one. */
 export function carriedBy(url: URL): string | undefined {
   const path = decoded(url.pathname);
   const query = decoded(url.search.replace(/\+/g, " "));
@@ -85,12 +88,12 @@ export function carriedBy(url: URL): string | undefined {
   if (url.hostname.length > longest.host || labels.some((label) => label.length > longest.label))
     return "has a long host";
   if (query.length > longest.query) return `has a query of ${query.length} characters`;
-  if (path.length > longest.path || path.split("/").length > mostSegments) return "has a long path";
+  if (path.length > longest.path || path.split("/").length > maxSegments) return "has a long path";
   const isOpaque = [...labels, path, query].some((part) => opaque.some((pattern) => pattern.test(part)));
-  return isOpaque ? "has what looks like a code, key or encoded text in it" : undefined;
+  return isOpaque ? "contains what looks like a code, key or encoded text" : undefined;
 }
 
-/** Encoded or random text: long runs with digits and letters mixed, long numbers, and bytes that are no characters. */
+/** Encoded or random text: long runs of mixed digits and letters, long numbers, and invalid UTF-8. */
 const opaque = [
   /(?=[a-z0-9~+=]*\d)(?=[a-z0-9~+=]*[a-z])[a-z0-9~+=]{16,}/i,
   /[a-z0-9]{32,}/i,
@@ -102,12 +105,12 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    // What is no UTF-8 is no text.
+    // Invalid UTF-8 is not text.
     return `${part}\ufffd`;
   }
 }
 
-/** The entry of a key, made if it is new; the one that was used longest ago goes when there are too many. */
+/** The entry of a key, created if it is new. Drops the least recently used entry beyond the limit. */
 function recent<T>(entries: Map<string, T>, key: string, most: number, make: () => T): T {
   const entry = entries.get(key) ?? make();
   entries.delete(key);

@@ -1,11 +1,11 @@
 /**
  * Fetches an address:
  *
- *   1. each hop is checked anew (target.ts), and the connection goes to the very addresses that were checked
- *   2. at most three redirects, no cookies, no credentials, no proxy
- *   3. the body is read up to 2 MB, as it comes over the wire and as it is after decompression
+ *   1. check each hop (target.ts), and connect to exactly the addresses that were checked
+ *   2. follow at most three redirects, without cookies, credentials or a proxy
+ *   3. read the body up to 2 MB, both as sent and after decompression
  *
- * Everything together has one deadline. What goes wrong on the way is thrown as a RemoraError that the model can read.
+ * One deadline covers everything. A failure is a RemoraError that the model can read.
  */
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -23,29 +23,29 @@ import type { WebSettings } from "./settings.ts";
 import { findTarget, type Resolve, readUrl, refusal, type Target } from "./target.ts";
 
 export interface Download {
-  /** Where the redirects ended. */
+  /** The address after redirects. */
   url: URL;
   status: number;
-  /** Of the header, e.g. `text/html; charset=utf-8`; empty when there is none. */
+  /** From the header, e.g. `text/html; charset=utf-8`. Empty when missing. */
   contentType: string;
-  /** From the header; undefined when it says nothing. */
+  /** From the header. Undefined when missing. */
   contentLength: number | undefined;
   retryAfterMs: number | undefined;
   body: Uint8Array;
-  /** There was more. */
+  /** The body was longer. */
   isCut: boolean;
 }
 
 export interface Downloading {
   settings: WebSettings;
   resolve: Resolve;
-  /** False for types that nothing is done with: the body is not fetched. */
+  /** False for unsupported types, whose body is not fetched. */
   wants(contentType: string): boolean;
 }
 
-export const mostBytes = 2 * 1024 * 1024;
-const mostRedirects = 3;
-const mostHeaderBytes = 32 * 1024;
+export const maxBytes = 2 * 1024 * 1024;
+const maxRedirects = 3;
+const maxHeaderBytes = 32 * 1024;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 const headers = {
@@ -62,7 +62,7 @@ export async function download(url: URL, options: Downloading, signal: AbortSign
     return await follow(url, options, either);
   } catch (thrown) {
     signal.throwIfAborted();
-    if (deadline.aborted) throw failure(url, `did not answer in full within ${seconds} s`, thrown);
+    if (deadline.aborted) throw failure(url, `did not finish within ${seconds} s`, thrown);
     throw thrown;
   }
 }
@@ -71,7 +71,7 @@ async function follow(first: URL, options: Downloading, signal: AbortSignal): Pr
   const seen = new Set<string>();
   for (let url = first; ; ) {
     if (seen.has(url.href)) throw refusal(first.origin, "redirects in a circle");
-    if (seen.size > mostRedirects) throw refusal(first.origin, `redirects more than ${mostRedirects} times`);
+    if (seen.size > maxRedirects) throw refusal(first.origin, `redirects more than ${maxRedirects} times`);
     seen.add(url.href);
     const target = await findTarget(url, options.settings, options.resolve, signal);
     const response = await request(target, signal);
@@ -82,7 +82,7 @@ async function follow(first: URL, options: Downloading, signal: AbortSignal): Pr
     } catch (thrown) {
       if (thrown instanceof RemoraError || signal.aborted) throw thrown;
       const isPassing = codeOf(thrown) === "ECONNRESET";
-      throw failure(url, `broke off while it was read (${messageOf(thrown)})`, thrown, isPassing);
+      throw failure(url, `broke off during the download (${messageOf(thrown)})`, thrown, isPassing);
     } finally {
       response.destroy();
     }
@@ -92,7 +92,7 @@ async function follow(first: URL, options: Downloading, signal: AbortSignal): Pr
 function locationOf({ statusCode = 0, headers: { location } }: IncomingMessage, url: URL): URL | undefined {
   if (!redirects.has(statusCode) || location === undefined) return undefined;
   const next = URL.parse(location, url.href);
-  if (next === null) throw refusal(url.origin, "redirects to something that is no address");
+  if (next === null) throw refusal(url.origin, "redirects to an invalid address");
   return readUrl(next.href);
 }
 
@@ -101,7 +101,7 @@ function request(target: Target, signal: AbortSignal): Promise<IncomingMessage> 
   const isSecure = url.protocol === "https:";
   const options = {
     ...{ host, port, path: `${url.pathname}${url.search}`, method: "GET", headers: { ...headers, host: url.host } },
-    ...{ agent: false as const, lookup: pinnedTo(target), maxHeaderSize: mostHeaderBytes, signal },
+    ...{ agent: false as const, lookup: pinnedTo(target), maxHeaderSize: maxHeaderBytes, signal },
     ...(isSecure && isIP(host) === 0 ? { servername: host } : {}),
   };
   return new Promise((resolve, reject) => {
@@ -112,7 +112,7 @@ function request(target: Target, signal: AbortSignal): Promise<IncomingMessage> 
   });
 }
 
-/** Answers every look-up with what was checked; a host that is an address is never looked up. */
+/** Answers every look-up with the checked addresses. A host that is an address needs no look-up. */
 function pinnedTo({ addresses }: Target): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, { all: wantsAll }, done) => {
@@ -139,9 +139,9 @@ interface Limited {
   isCut(): boolean;
 }
 
-/** The first 2 MB of what comes; then the source is left alone. */
+/** Passes on the first 2 MB and then stops reading. */
 function limited(source: AsyncIterable<Uint8Array>): Limited {
-  let room = mostBytes;
+  let room = maxBytes;
   return {
     async *chunks() {
       for await (const chunk of source) {
@@ -159,15 +159,15 @@ function decoded(response: IncomingMessage, wire: Limited): AsyncIterable<Uint8A
   if (encoding === "identity" || encoding === "") return wire.chunks();
   const decoder = decoderOf(encoding);
   if (decoder === undefined) {
-    throw refusal(encoding.slice(0, 40), "is an encoding of the body that was not asked for and can't be read");
+    throw refusal(encoding.slice(0, 40), "is an encoding of the body that was not requested and can't be read");
   }
-  // What fails in one part of the pipeline ends the others; the reader of the last part is who sees it.
+  // A failing stream ends the others; the reader of the last one gets the error.
   pipeline(wire.chunks(), decoder, () => {});
   return decoder;
 }
 
 function decoderOf(encoding: string): Transform | undefined {
-  // A body that ends too early gives what it has.
+  // A truncated body gives what it has.
   const lenient = { finishFlush: zlib.Z_SYNC_FLUSH };
   switch (encoding) {
     case "gzip":
@@ -191,11 +191,11 @@ export function retryAfterOf(written: string | undefined): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-/** A host that is away for a moment is tried again; one that can't be reached, or whose certificate is wrong, is not. */
+/** A host that is away briefly is retried. One that can't be reached, or has a wrong certificate, is not. */
 function unreachable(url: URL, thrown: unknown): RemoraError {
   const code = codeOf(thrown) ?? "";
   const isPassing = ["ECONNRESET", "EPIPE", "ENETDOWN"].includes(code);
-  const why = code === "HPE_HEADER_OVERFLOW" ? "its headers are longer than is read" : messageOf(thrown) || code;
+  const why = code === "HPE_HEADER_OVERFLOW" ? "its headers are too long" : messageOf(thrown) || code;
   return failure(url, `can't be reached (${why})`, thrown, isPassing);
 }
 

@@ -1,9 +1,9 @@
 /**
- * `web_fetch` and `web_fetch_any`: a page as text.
+ * `web_fetch` and `web_fetch_any` return a page as text.
  *
- *   1. the address is read, and what it would tell its host is looked at (disclosure.ts)
- *   2. it is fetched (download.ts), read (read-page.ts, in a process of its own) and kept for a few minutes
- *   3. the part that was asked for is given, and how to go on
+ *   1. parse the address, and check what it would tell its host (disclosure.ts)
+ *   2. download it (download.ts), read it in an isolated process (read-page.ts), and cache it for a few minutes
+ *   3. return the requested part, and how to continue
  */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
@@ -18,7 +18,7 @@ import type { PageReader } from "./read-page.ts";
 import { readSettings, type WebSettings } from "./settings.ts";
 import { type Resolve, readUrl } from "./target.ts";
 
-/** A document as it is given out, part by part. */
+/** A document that is returned part by part. */
 interface Document {
   heading: string;
   notes: string[];
@@ -33,10 +33,10 @@ export interface FetchOptions {
 }
 
 const usualCharacters = 15_000;
-const keptMs = 5 * 60_000;
+const cacheMs = 5 * 60_000;
 const kept = { documents: 12, characters: 4_000_000 };
-const mostAddressesInText = 2_000;
-const mostOfFailure = 1_500;
+const maxAddressesInText = 2_000;
+const maxFailureCharacters = 1_500;
 
 export function createFetch(options: FetchOptions) {
   const { disclosure, now } = options;
@@ -54,7 +54,7 @@ export function createFetch(options: FetchOptions) {
     ] of [...documents].reverse()) {
       count += 1;
       characters += text.length;
-      const isOld = now() - at >= keptMs;
+      const isOld = now() - at >= cacheMs;
       if (isOld || count > kept.documents || characters > kept.characters) documents.delete(other);
     }
   };
@@ -67,7 +67,7 @@ export function createFetch(options: FetchOptions) {
     if (objection !== undefined) return failure(objectionText(url, objection));
     const key = `${context.conversationId}\n${form}\n${url.href}`;
     const known = documents.get(key);
-    const isFresh = known !== undefined && now() - known.at < keptMs;
+    const isFresh = known !== undefined && now() - known.at < cacheMs;
     const exhausted = isFresh ? undefined : disclosure.exhaustion(context);
     if (exhausted !== undefined) return failure(exhausted);
     const document = isFresh ? known.document : await fetchDocument(url, form, { ...options, settings }, context);
@@ -99,7 +99,7 @@ async function fetchDocument(
   const { body, contentType } = got;
   const page = await reader.read({ body, contentType, url: got.url.href, isWhole: form === "whole" }, signal);
   if ("bareText" in page) {
-    const notes = [...cut, `it could not be read as a page (${page.why}), so this is its bare text`];
+    const notes = [...cut, `it could not be parsed as a page (${page.why}), so this is its plain text`];
     return { heading: `<${where}>`, notes, text: page.bareText };
   }
   disclosure.show(conversationId, page.links);
@@ -116,11 +116,11 @@ function headingOf({ title, byline, site, published }: Page, where: string): str
 }
 
 function notesOn({ markdown, part }: Page, form: "main" | "whole"): string[] {
-  if (markdown === "") return ["it has no text that can be read: it may be made by scripts, which do not run here"];
+  if (markdown === "") return ["it has no readable text: scripts may create it, and they do not run here"];
   return form === "main" && part === "whole page" ? ["no main text was found, so this is the whole page"] : [];
 }
 
-/** Answers that are worth another try are thrown, with how long the server asked to wait. */
+/** Throws for transient statuses, with the wait that the server asked for. */
 function refused(got: Download, kind: Kind): Exclude<PluginResult, string> {
   const { status, url, retryAfterMs } = got;
   const message = `${url.href} answered with status ${status}${meaningOf(status)}.`;
@@ -128,7 +128,8 @@ function refused(got: Download, kind: Kind): Exclude<PluginResult, string> {
     const later = retryAfterMs === undefined ? {} : { retryAfterMs };
     throw new RemoraError({ code: "web.status", place: url.origin, message, isRetryable: true, ...later });
   }
-  const text = kind.type === "text" ? decodeText(got.body, got.contentType).slice(0, mostOfFailure).toWellFormed() : "";
+  const text =
+    kind.type === "text" ? decodeText(got.body, got.contentType).slice(0, maxFailureCharacters).toWellFormed() : "";
   return failure([message, text].filter((part) => part !== "").join("\n\n"));
 }
 
@@ -136,37 +137,37 @@ function meaningOf(status: number): string {
   switch (status) {
     case 401:
     case 407:
-      return " (it wants a login, and nothing is fetched with credentials)";
+      return " (it requires a login, and fetches never send credentials)";
     case 403:
-      return " (forbidden: it may keep programs out)";
+      return " (forbidden: it may exclude programs)";
     case 404:
     case 410:
-      return " (there is no such page: check the address, or search for it)";
+      return " (the page does not exist: check the address, or search for it)";
     case 429:
       return " (too many requests)";
     default:
-      return status >= 500 ? " (the server has failed)" : "";
+      return status >= 500 ? " (the server failed)" : "";
   }
 }
 
 function otherText({ url, contentLength }: Download, name: string): string {
   const size = contentLength === undefined || !Number.isFinite(contentLength) ? "" : `, ${formatBytes(contentLength)}`;
-  return `${url.href} is ${name}${size}: only pages and text can be read here. Look for a page that says the same, or give the person the link.`;
+  return `${url.href} is ${name}${size}: only pages and text can be read here. Find a page with the same content, or give the person the link.`;
 }
 
 function objectionText({ origin }: URL, objection: string): string {
-  return `Not fetched: the address at ${origin} ${objection}, and no page or search of this conversation has shown it. If it came from the person or is really needed, call web_fetch_any with it; that may ask a person.`;
+  return `Not fetched: the address at ${origin} ${objection}, and no page or search of this conversation has shown it. If it came from the person or is really needed, use web_fetch_any, which may ask a person.`;
 }
 
 function partOf({ heading, notes, text }: Document, offset: number, most: number): PluginResult {
   if (offset > 0 && offset >= text.length) {
     return failure(
-      `${heading}\n\nThe text has ${count(text.length)} characters, so that there is nothing from ${count(offset)} on.`,
+      `${heading}\n\nThe text has ${count(text.length)} characters, so offset ${count(offset)} is past its end.`,
     );
   }
   const end = Math.min(text.length, offset + most);
   const isWhole = offset === 0 && end === text.length;
-  const more = end < text.length ? `; go on with offset ${end}` : "";
+  const more = end < text.length ? `; continue with offset ${end}` : "";
   const range = isWhole ? [] : [`characters ${count(offset)} to ${count(end)} of ${count(text.length)}${more}`];
   const about = [...range, ...notes].map((note) => `(${note})`);
   return [heading, ...about, "", text.slice(offset, end).toWellFormed()].join("\n").trimEnd();
@@ -176,9 +177,9 @@ function count(characters: number): string {
   return characters.toLocaleString("en");
 }
 
-/** Addresses written out in a text, such as the answer of an interface. */
+/** Addresses in a plain text, such as an API's answer. */
 function addressesIn(text: string, base: string): string[] {
-  const written = [...text.matchAll(/https?:\/\/[^\s<>"'`\\^{}|]{1,2000}/g)].slice(0, mostAddressesInText);
+  const written = [...text.matchAll(/https?:\/\/[^\s<>"'`\\^{}|]{1,2000}/g)].slice(0, maxAddressesInText);
   return written.flatMap(([address]) =>
     [address, address.replace(/[).,;:!?\]]+$/, "")].flatMap((one) => addressOf(one, base) ?? []),
   );

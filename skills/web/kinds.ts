@@ -1,4 +1,4 @@
-/** What kind of content a type names, or the bytes show where the type says nothing: a page, text, or something else. */
+/** The kind of content: a page, text, or something else. Uses the type, or the bytes when the type says nothing. */
 
 export type Kind = { type: "page" } | { type: "text" } | { type: "other"; name: string };
 
@@ -15,10 +15,10 @@ const names: [RegExp, string][] = [
   [/wordprocessing|msword|opendocument\.text/, "a text document"],
   [/presentation|powerpoint/, "a presentation"],
 ];
-/** Types that servers give to what they know nothing about. */
+/** Types that servers send for unknown content. */
 const unknowing = /^(?:application\/octet-stream|binary\/octet-stream|application\/(?:x-)?unknown|\*\/\*)?$/;
 
-/** Without the body a type that says nothing counts as text: it has to be looked at. */
+/** Without the body, an unknown type counts as text, because it must be checked. */
 export function kindOf(contentType: string, body: Uint8Array | undefined): Kind {
   const type = contentType.split(";")[0]?.trim().toLowerCase() ?? "";
   if (unknowing.test(type)) return body === undefined ? { type: "text" } : kindOfBytes(body);
@@ -31,7 +31,7 @@ export function kindOf(contentType: string, body: Uint8Array | undefined): Kind 
   };
 }
 
-/** First bytes of files that are no text, as characters. */
+/** First bytes of files that are not text, as characters. */
 const beginnings: [string, string][] = [
   ["%PDF-", "a PDF"],
   ["\x89PNG", "an image"],

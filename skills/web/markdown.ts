@@ -1,6 +1,6 @@
 /**
- * A part of a page as Markdown, for a model to read: headings, paragraphs, lists, quotes, code, tables and links with whole
- * addresses. Scripts, forms and what is hidden from people are left out; text is not escaped, because nobody renders it.
+ * A part of a page as Markdown for a model: headings, paragraphs, lists, quotes, code, tables, and links with absolute
+ * addresses. Drops scripts, forms and hidden elements. Does not escape text, because nobody renders it.
  */
 
 import { addressOf, isHidden, nodeTypes, type PageNode, skipped, textOf, withoutInvisible } from "./page-node.ts";
@@ -8,12 +8,12 @@ import { addressOf, isHidden, nodeTypes, type PageNode, skipped, textOf, without
 interface Writing {
   base: string;
   depth: number;
-  /** Characters that addresses of links may still take: a short page can hold very many of one long address. */
+  /** Characters left for link addresses: a short page can contain very many copies of a long one. */
   room: { left: number };
 }
 
 const deepest = 200;
-const mostLinkCharacters = 1_000_000;
+const maxLinkCharacters = 1_000_000;
 
 const blocks = new Set(
   "address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre search section summary table tbody td tfoot th thead tr ul".split(
@@ -22,7 +22,7 @@ const blocks = new Set(
 );
 
 export function toMarkdown(root: PageNode, base: string): string {
-  const writing = { base, depth: 0, room: { left: mostLinkCharacters } };
+  const writing = { base, depth: 0, room: { left: maxLinkCharacters } };
   return blocksOf(root, writing)
     .join("\n\n")
     .replace(/\n{3,}/g, "\n\n")
@@ -51,7 +51,7 @@ function blocksOf(node: PageNode, writing: Writing): string[] {
   return found;
 }
 
-/** Also an element in a line that has blocks in it, but a link stays one. */
+/** Includes an inline element with blocks inside, except a link. */
 function isBlock(node: PageNode): boolean {
   const name = node.localName ?? "";
   if (node.nodeType !== nodeTypes.element || skipped.has(name)) return false;
@@ -102,7 +102,7 @@ function listOf(node: PageNode, writing: Writing, isOrdered: boolean): string {
   return lines.join("\n");
 }
 
-/** Tables that only arrange a page are read as what they hold. */
+/** Tables that only lay out a page are read as their content. */
 function tableOf(node: PageNode, writing: Writing): string[] {
   const rows = rowsOf(node, writing.depth);
   const width = Math.max(0, ...rows.map((cells) => cells.length));

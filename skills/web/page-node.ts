@@ -1,6 +1,6 @@
-/** What pages are made of, as far as it is needed here, and what is read from single parts of them. */
+/** The part of the DOM that this skill needs, and what single nodes say. */
 
-/** As much of the DOM as is needed here; linkedom has no types of its own that hold without a browser's. */
+/** linkedom's own types need a browser's. */
 export interface PageNode {
   nodeType: number;
   localName?: string;
@@ -11,13 +11,13 @@ export interface PageNode {
 
 export const nodeTypes = { element: 1, text: 3 };
 
-/** Elements that hold nothing to read. */
+/** Elements without readable text. */
 export const skipped = new Set(
   "script style noscript template svg math iframe object embed head canvas audio video select textarea input button dialog".split(
     " ",
   ),
 );
-/** The http(s) address that a link leads to, without its fragment. */
+/** The http(s) target of a link, without its fragment. */
 export function addressOf(href: string | null | undefined, base: string): string | undefined {
   const url = typeof href === "string" ? URL.parse(href.trim(), base) : null;
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return undefined;
@@ -25,12 +25,12 @@ export function addressOf(href: string | null | undefined, base: string): string
   return url.href;
 }
 
-/** Bidirectional controls, zero-width spaces and tag characters: nobody sees them, and they can carry orders to a model. */
+/** Bidirectional controls, zero-width spaces and tag characters: people can't see them, but they can carry instructions. */
 export function withoutInvisible(written: string): string {
   return written.replace(/[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu, "");
 }
 
-/** Without recursion: what is nested too deep for anything else ends up here. */
+/** Without recursion, because deeply nested pages end up here. */
 export function textOf(root: PageNode): string {
   const open = [root];
   let found = "";
@@ -41,7 +41,7 @@ export function textOf(root: PageNode): string {
   return found;
 }
 
-/** By its own attributes; style sheets are not read. */
+/** By its own attributes only; style sheets are ignored. */
 export function isHidden(node: PageNode): boolean {
   const attribute = (name: string) => node.getAttribute?.(name) ?? null;
   if (attribute("hidden") !== null || attribute("aria-hidden") === "true") return true;

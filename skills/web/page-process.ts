@@ -1,4 +1,4 @@
-/** The process that reads one page: see page.ts. */
+/** The isolated process that reads one page; see page.ts. */
 import { answerOnce } from "../../src/plugin-sdk/isolated-entry.ts";
 import { type PageRequest, readPage } from "./page.ts";
 

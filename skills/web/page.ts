@@ -1,11 +1,11 @@
 /**
- * A downloaded HTML page as text:
+ * Turns a downloaded HTML page into text:
  *
- *   1. bytes to characters: byte order mark, header, the page's own declaration, else UTF-8 or Windows-1252
- *   2. what is hidden from people is taken away, and its links are noted
- *   3. the main text (Readability), or the whole page when that is asked for or nothing like a main text is found
+ *   1. decode it: byte order mark, header, the page's own declaration, else UTF-8 or Windows-1252
+ *   2. remove hidden elements, and collect the links
+ *   3. return the main text (Readability), or the whole page on request or when there is no main text
  *
- * It runs in a process of its own (read-page.ts): pages are made by anybody, and some take for ever.
+ * Runs in an isolated process (read-page.ts): anybody makes pages, and some take forever.
  */
 import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
@@ -17,7 +17,7 @@ export interface PageRequest {
   body: Uint8Array;
   contentType: string;
   url: string;
-  /** The whole page with its navigation, not its main text alone. */
+  /** The whole page with its navigation, not only its main text. */
   isWhole: boolean;
 }
 
@@ -29,11 +29,11 @@ export interface Page {
   markdown: string;
   /** Every http(s) address that the page links to. */
   links: string[];
-  /** What `markdown` is of. */
+  /** What `markdown` contains. */
   part: "main text" | "whole page";
 }
 
-/** Readability is slow on more, and in quadratic time on what is nested: such a page has no main text that people would read. */
+/** Readability is slow beyond this, and quadratic on nesting. Such a page has no readable main text. */
 const readable = { elements: 60_000, depth: 300 };
 
 interface PageElement extends PageNode {
@@ -49,9 +49,9 @@ interface PageDocument extends PageNode {
   querySelectorAll(selector: string): Iterable<PageElement>;
 }
 
-const mostLinks = 3_000;
-const mostMarkdown = 2_000_000;
-/** A main text shorter than this, on a page with far more, is a teaser or a list entry. */
+const maxLinks = 3_000;
+const maxMarkdown = 2_000_000;
+/** A shorter main text on a much longer page is a teaser or a list entry. */
 const shortText = 600;
 
 export function readPage({ body, contentType, url, isWhole }: PageRequest): Page {
@@ -79,8 +79,8 @@ export function readPage({ body, contentType, url, isWhole }: PageRequest): Page
 }
 
 /**
- * linkedom takes elements as they are written, and most of what HTML lets authors leave out or write twice (html, head,
- * body) breaks its documents: so the document is made here, and what was written is put into it.
+ * linkedom takes elements literally, so missing or repeated html, head and body elements, which HTML permits, break its
+ * documents. So create the document here and put the page's content into it.
  */
 function parse(html: string): PageDocument {
   const document = parseHTML("<html><head></head><body></body></html>").document as unknown as PageDocument;
@@ -101,7 +101,7 @@ function distribute(written: PageNode, { head, body }: PageDocument): void {
   }
 }
 
-/** Before Readability takes the styles away that say so. */
+/** Must run before Readability removes the styles that hide elements. */
 function removeHidden(document: PageDocument): void {
   for (const node of [...document.querySelectorAll("[hidden], [aria-hidden], [style]")])
     if (isHidden(node)) node.remove();
@@ -122,7 +122,7 @@ function mainText(document: PageDocument, base: string) {
   };
 }
 
-/** Without recursion: a page may be nested a hundred thousand deep. */
+/** Without recursion: a page may be nested a hundred thousand levels deep. */
 function isTooLarge(document: PageDocument): boolean {
   const open: { node: PageNode; depth: number }[] = [{ node: document, depth: 0 }];
   let elements = 0;
@@ -144,7 +144,7 @@ function linksOf(document: PageDocument, base: string): string[] {
   for (const link of document.querySelectorAll("a[href], area[href]")) {
     const address = addressOf(link.getAttribute?.("href"), base);
     if (address !== undefined && address.length <= 2_000) links.add(address);
-    if (links.size === mostLinks) break;
+    if (links.size === maxLinks) break;
   }
   return [...links];
 }
@@ -166,5 +166,5 @@ function clean(written: string | null | undefined): string {
 }
 
 function cut(markdown: string): string {
-  return markdown.slice(0, mostMarkdown).toWellFormed();
+  return markdown.slice(0, maxMarkdown).toWellFormed();
 }

@@ -1,6 +1,6 @@
 /**
- * Reads a page in a process of its own, which is ended when it takes too long or too much memory; then the page's bare text
- * has to do. Two at once: each may need a whole core for a moment.
+ * Reads a page in an isolated process. If that takes too long or too much memory, returns the page's plain text instead. At
+ * most two run at a time, because each may need a whole core.
  */
 import PQueue from "p-queue";
 import { runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
@@ -12,7 +12,7 @@ export interface PageReader {
   read(request: PageRequest, signal: AbortSignal): Promise<Page | BarePage>;
 }
 
-/** What is left of a page that could not be read as one. */
+/** For a page that could not be parsed. */
 export interface BarePage {
   bareText: string;
   why: string;
@@ -32,7 +32,7 @@ export function createPageReader({ timeoutMs = 8_000, megabytes = 400 }: PageRea
       queue.add(
         async () => {
           const outcome = await runIsolatedProcess({ module, request, timeoutMs, megabytes }, signal);
-          // The process runs our own code and nothing else, so that its answer is what it is declared to be.
+          // The process runs only our own code, so its answer has the declared type.
           if (outcome.type === "answer") return outcome.answer as Page;
           return { bareText: bareText(decodeText(request.body, request.contentType)), why: outcome.message };
         },
@@ -41,7 +41,7 @@ export function createPageReader({ timeoutMs = 8_000, megabytes = 400 }: PageRea
   };
 }
 
-/** In one pass over the text, whatever is in it. */
+/** In one pass over any text. */
 export function bareText(html: string): string {
   const parts: string[] = [];
   for (let at = 0; at < html.length; ) {
@@ -55,7 +55,7 @@ export function bareText(html: string): string {
   return parts.join(" ").replace(/\s+/g, " ").trim();
 }
 
-/** One that is not closed goes on to the end, as in a browser. */
+/** An unclosed element extends to the end, as in a browser. */
 function afterElement(html: string, from: number, name: string): number {
   const end = new RegExp(`</${name}[^>]{0,1000}>`, "gi");
   end.lastIndex = from;

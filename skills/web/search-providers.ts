@@ -1,6 +1,6 @@
 /**
- * The search providers: each makes one request of a query, and reads results out of the answer. What they share (time, size,
- * status) is in search.ts. An operator chooses them, so that their addresses may lie anywhere, also inside a private network.
+ * The search providers. Each turns a query into one request, and reads results from the answer. search.ts handles time,
+ * size and status for all. An operator chooses them, so their addresses may be inside a private network.
  */
 import { z } from "zod";
 
@@ -8,7 +8,7 @@ export interface SearchResult {
   title: string;
   url: string;
   text: string;
-  /** As the provider writes it; empty when it says nothing. */
+  /** As the provider writes it. Empty when missing. */
   date: string;
 }
 
@@ -20,13 +20,13 @@ export interface SearchRequest {
 }
 
 export interface SearchProvider {
-  /** Used when the settings name none; undefined where there is no usual one. */
+  /** The default address. Undefined when there is none. */
   usualUrl: string | undefined;
   needsKey: boolean;
   request(query: { text: string; count: number; page: number; base: string; key: string }): SearchRequest;
-  /** Throws a ZodError for what is no answer of this provider. */
+  /** Throws a ZodError for an invalid answer. */
   results(answer: unknown): SearchResult[];
-  /** What an operator has to do about a refusal (401, 403). */
+  /** What an operator must do after a refusal (401, 403). */
   refusalHint: string;
 }
 
@@ -53,7 +53,7 @@ const searxng: SearchProvider = {
     searxngAnswer.parse(answer).results.map(({ title, url, content, publishedDate }) => ({
       ...{ title, url, text: content, date: publishedDate },
     })),
-  refusalHint: "the instance must list json below search.formats of its settings.yml, and let this machine in",
+  refusalHint: "the instance must list json below search.formats in its settings.yml and admit this machine",
 };
 
 const braveAnswer = z.object({
@@ -84,7 +84,7 @@ const tavily: SearchProvider = {
   usualUrl: "https://api.tavily.com",
   needsKey: true,
   request({ text: query, count, page, base, key }) {
-    // It knows no pages: the results before are asked for again and left out.
+    // It has no pages, so request the earlier results too and drop them.
     const body = JSON.stringify({ query, max_results: Math.min(20, count * page), search_depth: "basic" });
     const headers = { "content-type": "application/json", accept: "application/json", authorization: `Bearer ${key}` };
     return { url: below(base, "search"), method: "POST", headers, body };
@@ -98,7 +98,7 @@ const tavily: SearchProvider = {
 
 export const searchProviders = { searxng, brave, tavily };
 
-/** The path below a base address, which may have a path itself and end in a slash or not. */
+/** Appends a path to a base address, which may have a path and a final slash. */
 function below(base: string, path: string): URL {
   return new URL(path, base.endsWith("/") ? base : `${base}/`);
 }

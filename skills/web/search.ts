@@ -1,8 +1,8 @@
-/** `web_search`: asks the provider of the settings and gives titles, addresses and snippets. */
+/** `web_search`: asks the configured provider and returns titles, addresses and snippets. */
 import { messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import type { Disclosure } from "./disclosure.ts";
-import { mostBytes, retryAfterOf } from "./download.ts";
+import { maxBytes, retryAfterOf } from "./download.ts";
 import { addressOf, withoutInvisible } from "./page-node.ts";
 import { type SearchProvider, type SearchRequest, type SearchResult, searchProviders } from "./search-providers.ts";
 import { readSettings, type SearchSettings } from "./settings.ts";
@@ -12,13 +12,13 @@ const shown = { title: 150, text: 400 };
 const timeoutMs = 15_000;
 
 const howToConfigure =
-  "No search provider is configured here. An operator can set one below skills.settings.web.search in config/remora.yaml: provider searxng with the url of an instance, or brave or tavily with an apiKey. Until then fetch addresses that you know with web_fetch, or ask the person for a link.";
+  "No search provider is configured here. An operator can set one below skills.settings.web.search in config/remora.yaml: provider searxng with the url of an instance, or brave or tavily with an apiKey. Until then, fetch known addresses with web_fetch, or ask the person for a link.";
 
 export async function search(input: JsonObject, context: PluginContext, disclosure: Disclosure): Promise<PluginResult> {
   const { search: settings } = readSettings(context.config);
   if (settings.provider === "none") return { success: false, output: "", error: howToConfigure };
   const text = typeof input.query === "string" ? input.query.trim() : "";
-  if (text === "") throw problem("query", "is empty: say what to look for");
+  if (text === "") throw problem("query", "is empty: say what to search for");
   const count = typeof input.count === "number" ? input.count : usualCount;
   const provider: SearchProvider = searchProviders[settings.provider];
   const { base, key } = accessOf(settings, provider);
@@ -29,7 +29,7 @@ export async function search(input: JsonObject, context: PluginContext, disclosu
     context.conversationId,
     results.map(({ url }) => url),
   );
-  if (results.length === 0) return `Nothing was found for "${text}". Other words may find more.`;
+  if (results.length === 0) return `No results for "${text}". Other words may find more.`;
   return results
     .map(lineOf)
     .join("\n\n")
@@ -40,9 +40,9 @@ function accessOf(settings: SearchSettings, { usualUrl, needsKey }: SearchProvid
   const base = settings.url ?? usualUrl;
   const place = "skills.settings.web.search";
   if (base === undefined)
-    throw problem(`${place}.url`, `is missing: an operator has to set where ${settings.provider} is`);
+    throw problem(`${place}.url`, `is missing: an operator must set the address of ${settings.provider}`);
   if (needsKey && settings.apiKey === undefined) {
-    throw problem(`${place}.apiKey`, `is missing: an operator has to set the key of ${settings.provider}`);
+    throw problem(`${place}.apiKey`, `is missing: an operator must set the key of ${settings.provider}`);
   }
   return { base, key: settings.apiKey ?? "" };
 }
@@ -55,14 +55,14 @@ async function ask(
 ): Promise<unknown> {
   const late = AbortSignal.timeout(timeoutMs);
   try {
-    // A redirect could take the key elsewhere.
+    // A redirect could send the key elsewhere.
     const response = await fetch(url, { ...options, redirect: "manual", signal: AbortSignal.any([signal, late]) });
     if (!response.ok) throw await refusal(response, name, refusalHint);
     return JSON.parse(await bodyOf(response));
   } catch (thrown) {
     signal.throwIfAborted();
     if (thrown instanceof RemoraError) throw thrown;
-    if (thrown instanceof SyntaxError) throw problem(name, "answered with something that is no JSON");
+    if (thrown instanceof SyntaxError) throw problem(name, "gave an answer that is not JSON");
     const why = late.aborted ? `did not answer within ${timeoutMs / 1000} s` : `can't be reached (${causeOf(thrown)})`;
     throw new RemoraError({ code: "web.search", place: name, message: why, isRetryable: !late.aborted, cause: thrown });
   }
@@ -74,15 +74,12 @@ async function refusal(response: Response, name: string, hint: string): Promise<
   if (status === 429 || status >= 500) {
     const retryAfterMs = retryAfterOf(response.headers.get("retry-after") ?? undefined);
     const later = retryAfterMs === undefined ? {} : { retryAfterMs };
-    const message = status === 429 ? "has been asked too often for the moment" : `has failed with status ${status}`;
+    const message = status === 429 ? "has reached its rate limit" : `failed with status ${status}`;
     return new RemoraError({ code: "web.search", place: name, message, isRetryable: true, ...later });
   }
   if (status === 401 || status === 403) return problem(name, `refused the search (status ${status}): ${hint}`);
   if (status >= 300 && status < 400) {
-    return problem(
-      name,
-      "redirects elsewhere: an operator has to set the final address as skills.settings.web.search.url",
-    );
+    return problem(name, "redirects: an operator must set the final address as skills.settings.web.search.url");
   }
   return problem(name, `refused the search with status ${status}`);
 }
@@ -93,20 +90,20 @@ async function bodyOf(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > mostBytes) throw new SyntaxError("too long");
+    if (size > maxBytes) throw new SyntaxError("too long");
   }
   return Buffer.concat(chunks).toString();
 }
 
 function readable(provider: SearchProvider, answer: unknown, name: string): SearchResult[] {
   try {
-    // What can't be fetched is no result, and only what is written in full can be told from other addresses.
+    // Drop results that can't be fetched or whose address is incomplete.
     return provider.results(answer).flatMap((result) => {
       const url = addressOf(result.url, result.url);
       return url === undefined ? [] : [{ ...result, url }];
     });
   } catch {
-    throw problem(name, "answered with something that is no list of results: check skills.settings.web.search");
+    throw problem(name, "gave an answer without a list of results: check skills.settings.web.search");
   }
 }
 
@@ -127,7 +124,7 @@ const entities = new Map([
   ["nbsp", " "],
 ]);
 
-/** Providers mark what they found with HTML. */
+/** Providers mark matches with HTML. */
 function plain(written: string, most: number): string {
   const clean = withoutInvisible(written)
     .replace(/<\/?[a-z][^<>]{0,100}>/gi, "")

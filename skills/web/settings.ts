@@ -2,10 +2,10 @@
  * The settings of the web skill, `skills.settings.web` in config/remora.yaml:
  *
  *   allow    hosts (`wiki.corp`, `*.corp`, with or without `:port`), addresses and networks (`10.1.0.0/16`) that may be fetched
- *            although they are not public; without a port the ports below hold
- *   deny     the same kinds of entries, never to be fetched; wins over allow
- *   ports    ports that may be connected to
- *   seconds  for one page, from the name to the last byte
+ *            although they are not public; without a port, the ports below apply
+ *   deny     the same kinds of entries; never fetched; overrides allow
+ *   ports    permitted ports
+ *   seconds  limit for one page, from name resolution to the last byte
  *   search   the search provider of web_search
  */
 import { z } from "zod";
@@ -13,7 +13,7 @@ import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, readAddressRule } from "../../src/plugin-sdk/network-addresses.ts";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
-/** Mail, databases, caches and cluster managers answer on others, some of them also to an HTTP request. */
+/** Mail, databases, caches and cluster managers use other ports, and some of them react to an HTTP request. */
 const usualPorts = [80, 443, 8080, 8443];
 
 const searchSchema = z.strictObject({
@@ -40,7 +40,7 @@ export interface WebSettings {
   search: SearchSettings;
 }
 
-/** Throws a RemoraError that names the setting, for an operator to read. */
+/** Throws a RemoraError for the operator that names the setting. */
 export function readSettings(config: JsonObject): WebSettings {
   const { data, error } = settingsSchema.safeParse(config);
   if (data === undefined) {

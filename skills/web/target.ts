@@ -1,45 +1,45 @@
 /**
- * Whether an address may be fetched, and which network addresses that means:
+ * Decides whether an address may be fetched, and resolves it:
  *
- *   1. the text is a URL of http or https, without a user name or password
- *   2. its port is one of those that may be connected to
- *   3. its host is resolved, and every address of it must be public and none of this machine's own
+ *   1. the text must be an http or https URL without user name and password
+ *   2. its port must be permitted
+ *   3. its host is resolved, and every address must be public and not of this machine
  *
- * Who connects must connect to one of the addresses that were checked here: a second look-up may be answered differently.
+ * Connect only to the addresses that were checked here, because a second look-up may return others.
  */
 
 import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, isPublicAddress, ownAddresses } from "../../src/plugin-sdk/network-addresses.ts";
 import type { WebSettings } from "./settings.ts";
 
-/** IP addresses of a host; rejects with the codes of `dns.lookup`. */
+/** IP addresses of a host. Rejects with the codes of `dns.lookup`. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export interface Target {
   url: URL;
-  /** Without brackets and without a dot at the end. */
+  /** Without brackets and without a final dot. */
   host: string;
   port: number;
-  /** Checked ones, at least one. */
+  /** Checked. At least one. */
   addresses: string[];
 }
 
 export type Limits = Pick<WebSettings, "allow" | "deny" | "ports">;
 
-const longestAddress = 4_000;
+const maxAddressLength = 4_000;
 
-/** Reads what a person or model wrote; throws with what to do about it. */
+/** Parses the words of a person or model. Throws with what to do. */
 export function readUrl(written: string): URL {
   const text = written.trim();
-  if (text.length > longestAddress) throw refusal(shown(text), `is longer than ${longestAddress} characters`);
+  if (text.length > maxAddressLength) throw refusal(shown(text), `is longer than ${maxAddressLength} characters`);
   const hasScheme = /^[a-z][a-z0-9+.-]*:/i.test(text) && !/^[^/?#]*\.[^/?#]*:\d/.test(text);
   const url = URL.parse(hasScheme ? text : `https://${text.replace(/^\/+/, "")}`);
-  if (url === null) throw refusal(shown(text), "is no address that can be read: write it as https://host/path");
+  if (url === null) throw refusal(shown(text), "is not a valid address: write it as https://host/path");
   if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw refusal(shown(text), `begins with ${url.protocol}, and only http and https are fetched`);
+    throw refusal(shown(text), `starts with ${url.protocol}, but only http and https are supported`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw refusal(url.origin, "has a user name or password in it: nothing is fetched with credentials");
+    throw refusal(url.origin, "contains a user name or password: remove it");
   }
   url.hostname = url.hostname.replace(/\.$/, "");
   url.hash = "";
@@ -53,13 +53,13 @@ export async function findTarget(url: URL, limits: Limits, resolve: Resolve, sig
   const own = ownAddresses();
   for (const address of addresses) {
     const isCovered = ({ matches }: AddressRule) => matches(host, address, port);
-    if (limits.deny.some(isCovered)) throw refusal(url.origin, "may not be fetched: an operator has excluded it");
+    if (limits.deny.some(isCovered)) throw refusal(url.origin, "may not be fetched: the operator has excluded it");
     const covering = limits.allow.filter(isCovered);
     if (!limits.ports.includes(port) && !covering.some(({ hasPort }) => hasPort)) {
-      throw refusal(url.origin, `uses port ${port}, and only ${limits.ports.join(", ")} are connected to`);
+      throw refusal(url.origin, `uses port ${port}; only ${limits.ports.join(", ")} are permitted`);
     }
     if (covering.length === 0 && (!isPublicAddress(address) || own.has(address))) {
-      throw refusal(url.origin, "is no public address, and nothing inside a private network or machine is fetched");
+      throw refusal(url.origin, "is not a public address, and private networks and this machine are never fetched");
     }
   }
   return { url, host, port, addresses };
@@ -85,14 +85,14 @@ function unresolved(host: string, cause: unknown): RemoraError {
     code: "web.unresolved",
     place: host,
     message: isPassing
-      ? "its address can't be looked up at the moment"
-      : "there is no such host: check the spelling, or search for the page",
+      ? "its address can't be resolved at the moment"
+      : "the host does not exist: check the spelling, or search for the page",
     isRetryable: isPassing,
     cause,
   });
 }
 
-/** Look-ups of the system can't be stopped, only left alone. */
+/** A system look-up can't be stopped, only abandoned. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

@@ -1,4 +1,4 @@
-/** The web skill put together; where names are looked up and what the time is come from outside, so that both can be tried. */
+/** Assembles the web skill. Tests replace name resolution and the clock. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { createDisclosure } from "./disclosure.ts";
@@ -35,7 +35,7 @@ export function createWeb({ resolve, now = Date.now, reader = createPageReader()
       try {
         return await run(tool, input, context);
       } catch (thrown) {
-        // A refusal is an answer; what may pass is tried again by the queue.
+        // A refusal is an answer. The queue retries a transient failure.
         if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
         throw thrown;
       }

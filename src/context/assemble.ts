@@ -1,12 +1,12 @@
 /**
- * Context assembly: everything that the model is shown for one step.
+ * Context assembly: everything that the model sees in one step.
  *
- *   1. the stable prefix: identity, procedures, skill index, tool notes (prefix.ts)
- *   2. the running turn with its steps, shortened when it alone would fill the budget (shorten.ts)
- *   3. candidates: earlier exchanges, memory, triggered skills, each with a score and a price (candidates.ts)
- *   4. the budget decides (budget.ts), and what was made of it is written down (snapshot.ts) once the request is out
+ *   1. render the stable prefix: identity, procedures, skill index, tool notes (prefix.ts)
+ *   2. add the running turn with its steps; shorten it if it alone would fill the budget (shorten.ts)
+ *   3. collect candidates: earlier exchanges, memory, triggered skills, each with a score and a cost (candidates.ts)
+ *   4. let the budget choose (budget.ts), and record the outcome once the request is sent (snapshot.ts)
  *
- * Nothing here asks a model. Brain name: prefrontal.
+ * Never calls a model. Brain name: prefrontal.
  */
 
 import { messageOf } from "../lib/errors.ts";
@@ -40,36 +40,36 @@ import { createSnapshots } from "./snapshot.ts";
 import { messageTokens, renderTranscript, transcriptOf } from "./transcript.ts";
 
 interface ContextConfig {
-  /** Estimated tokens of the whole prompt, tool schemas included. */
+  /** Estimated tokens of the whole prompt, including tool schemas. */
   contextTokens: number;
   shares: Shares;
   maxOutputTokens: number;
-  /** A conversation that was silent for longer starts without history; null: never. */
+  /** A conversation that was silent for longer starts without history. Null: never. */
   historyIdleMs: number | null;
 }
 
 export interface ContextBuilderOptions {
-  /** Absolute path of the workspace. */
+  /** Absolute path. */
   workspace: string;
   store: Store;
   memory: Memory;
-  /** In force now; asked at every step. */
+  /** The skills in force now. Called for every step. */
   skills(conversationId: string): SkillBrief[];
-  /** All tools, also while none is offered: what they read is said in their descriptions. */
+  /** All tools, even when none is offered: their descriptions say what they read. */
   tools(conversationId: string): readonly ToolSpec[];
   config: ContextConfig;
   redact: Redact;
   log: Log;
-  /** `provider/model` that is asked first, for the snapshot. */
+  /** `provider/model` of the first choice, for the snapshot. */
   defaultModel: string;
-  /** What a person chose for the conversation, if anything. */
+  /** The model that a person chose for the conversation, if any. */
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
   now?(): number;
 }
 
 interface Assembled {
   request: ModelRequest;
-  /** Of everything that is in it. */
+  /** Of everything in the request. */
   origins: Origin[];
   allocation: Allocation<Piece>;
   notes: string[];
@@ -82,9 +82,9 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
   const renderPrefix = createPrefix(createBrainFiles(workspace, log), config.contextTokens, config.shares);
   const history = createHistory(options.store, log, config.historyIdleMs, now);
   const recall = createRecall(options.memory, log, now);
-  // The disk may be full while the model still answers: the answer goes first, and memory reports the disk.
+  // A full disk must not stop the answer. Memory reports the disk.
   const snapshots = createSnapshots(workspace, options.redact, (turnId, thrown) =>
-    log.error({ turnId, error: messageOf(thrown) }, "the snapshot of a model call could not be written"),
+    log.error({ turnId, error: messageOf(thrown) }, "could not write the snapshot of a model call"),
   );
 
   function writeSnapshot({ turn, step }: ContextInput, assembled: Assembled): string {
@@ -166,15 +166,17 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       ...prefix.notes,
       ...recalled.problems,
       ...own.notes,
-      ...(skills.tooMany.length === 0 ? [] : [`skills left out, others match better: ${skills.tooMany.join(", ")}`]),
-      // Nobody has asked for it: in the prompt, it could steer the turn, and would make outward calls ask.
-      ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it holds text from outside`),
-      ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history says it already`),
+      ...(skills.tooMany.length === 0
+        ? []
+        : [`skills left out because others match better: ${skills.tooMany.join(", ")}`]),
+      // Nobody asked for it. In the prompt it could steer the turn, and outward calls would have to ask.
+      ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it contains text from outside`),
+      ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history already says it`),
     ],
   };
 }
 
-/** The exchanges that are as good as sure to be shown. */
+/** The exchanges that are almost certain to be shown. */
 function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange[] {
   let tokens = 0;
   const shown = earlier.toReversed().filter((piece) => {
@@ -184,7 +186,7 @@ function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange
   return shown.map((piece) => piece.exchange);
 }
 
-/** The running turn. Work in hand comes before everything but the prefix and the last exchange. */
+/** The running turn. It takes precedence over everything except the prefix and the last exchange. */
 function ownMessages(
   { turn, notes }: ContextInput,
   config: ContextConfig,
@@ -202,7 +204,7 @@ function ownMessages(
   return { messages: renderTranscript(transcript, tail), notes: shortened };
 }
 
-/** What the newest message called up: after the stable prefix, so that it spoils no cache of it. */
+/** Parts that depend on the newest message. They follow the stable prefix, so that its cache stays valid. */
 function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
   const textsOf = (section: Piece["section"]) =>
     kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));

@@ -1,9 +1,9 @@
 /**
- * The Markdown that makes the agent who it is: `brain/identity/*.md` (`soul.md` first, then `people.md`, then by name)
- * and `brain/prefrontal/*.md`.
+ * Reads the Markdown that gives the agent its character: `brain/identity/*.md` (`soul.md` first, then `people.md`, then
+ * by name) and `brain/prefrontal/*.md`.
  *
- * Files are read again when their time or size has changed; missing folders are empty. HTML comments are notes between
- * the owners and never go to the model. Reading is synchronous: it is some `stat` calls, far under a millisecond.
+ * A changed time or size makes it read a file again. A missing folder is empty. HTML comments are notes between owners
+ * and never reach the model. Reading is synchronous: a few `stat` calls take far less than a millisecond.
  */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -16,9 +16,9 @@ export interface BrainFile {
   text: string;
 }
 
-/** More than this of one file would not fit any budget. */
-const readBytes = 256 * 1024;
-const filesPerFolder = 50;
+/** No budget has room for more of one file. */
+const maxFileBytes = 256 * 1024;
+const maxFilesPerFolder = 50;
 const firstNames = ["soul.md", "people.md"];
 
 export interface BrainFiles {
@@ -47,7 +47,7 @@ export function createBrainFiles(workspace: string, log: Log): BrainFiles {
       return text;
     } catch (thrown) {
       known.delete(path);
-      if (codeOf(thrown) !== "ENOENT") log.warn({ path, error: messageOf(thrown) }, "a brain file can't be read");
+      if (codeOf(thrown) !== "ENOENT") log.warn({ path, error: messageOf(thrown) }, "can't read a brain file");
       return "";
     }
   }
@@ -61,9 +61,9 @@ export function createBrainFiles(workspace: string, log: Log): BrainFiles {
 function namesIn(folder: string, log: Log): string[] {
   try {
     const names = readdirSync(folder).filter((name) => name.endsWith(".md") && !name.startsWith("."));
-    return names.toSorted(byRank).slice(0, filesPerFolder);
+    return names.toSorted(byRank).slice(0, maxFilesPerFolder);
   } catch (thrown) {
-    if (codeOf(thrown) !== "ENOENT") log.warn({ folder, error: messageOf(thrown) }, "a brain folder can't be read");
+    if (codeOf(thrown) !== "ENOENT") log.warn({ folder, error: messageOf(thrown) }, "can't read a brain folder");
     return [];
   }
 }
@@ -80,14 +80,14 @@ function rankOf(name: string): number {
 function readHead(path: string): string {
   const file = openSync(path, "r");
   try {
-    const buffer = Buffer.allocUnsafe(readBytes);
-    return new TextDecoder().decode(buffer.subarray(0, readSync(file, buffer, 0, readBytes, 0)));
+    const buffer = Buffer.allocUnsafe(maxFileBytes);
+    return new TextDecoder().decode(buffer.subarray(0, readSync(file, buffer, 0, maxFileBytes, 0)));
   } finally {
     closeSync(file);
   }
 }
 
-/** Without comments, control characters and outer blank lines. A comment that is never closed is text. */
+/** Without comments, control characters and outer blank lines. An unclosed comment is text. */
 function cleanText(text: string): string {
   const kept: string[] = [];
   let at = 0;

@@ -1,24 +1,24 @@
 /**
  * Relevance and budget: which candidates go into the prompt.
  *
- *   1. what is mandatory is in, whatever it costs
- *   2. memory, then skills, best score first, each within its share and within its part of what is left
- *   3. history gets everything that is left, newest first, without gaps
+ *   1. mandatory candidates are in, whatever they cost
+ *   2. memory, then skills, best score first, each within its share of the budget and of what is left
+ *   3. history gets the rest, newest first, without gaps
  *
- * The result is never over the budget unless the mandatory candidates alone are. Brain name: ras.
+ * The result exceeds the budget only if the mandatory candidates alone do. Brain name: ras.
  */
 
 export type BudgetSection = "identity" | "prefrontal" | "memory" | "skills" | "history";
 
-/** Percent of the budget; they add up to 100. */
+/** Percent of the budget. They add up to 100. */
 export type Shares = Readonly<Record<BudgetSection, number>>;
 
 export interface Candidate {
-  /** `always`: outside the shares, e.g. the running turn and the tools. */
+  /** `always`: outside of the shares, e.g. the running turn and the tools. */
   section: BudgetSection | "always";
   /** For people, in the snapshot. */
   name: string;
-  /** Higher is better; comparable within one section. */
+  /** Higher is better. Comparable within one section only. */
   score: number;
   tokens: number;
   isMandatory: boolean;
@@ -33,9 +33,9 @@ interface Decision<C extends Candidate> {
 
 interface BudgetRow {
   section: Candidate["section"];
-  /** Percent; 0 for what has no share. */
+  /** Percent; 0 without a share. */
   share: number;
-  /** The most that the section could have had in this call. */
+  /** The most that the section could use in this call. */
   limit: number;
   used: number;
   kept: number;
@@ -49,10 +49,10 @@ export interface Allocation<C extends Candidate> {
   usedTokens: number;
 }
 
-/** History is filled last, so that what the others do not use flows to it. */
+/** History comes last and gets what the others do not use. */
 const fillOrder = ["identity", "prefrontal", "memory", "skills", "history"] as const;
 
-/** How many tokens a section may have at most, before anything is known about the others. */
+/** The upper limit of a section in tokens, before the other sections are known. */
 export function shareOf(total: number, shares: Shares, section: BudgetSection): number {
   return Math.floor((total * shares[section]) / 100);
 }
@@ -82,7 +82,7 @@ export function allocate<C extends Candidate>(total: number, shares: Shares, can
   return { decisions: inOrder, table: tableOf(inOrder, shares, used, limits), usedTokens: total - left };
 }
 
-/** A section's share, but of what is left no more than its part against the sections that are still to be filled. */
+/** A section's share, limited to its part of what is left among the sections still to fill. */
 function roomOf(section: BudgetSection, total: number, left: number, shares: Shares, alreadyUsed: number): number {
   if (section === "history") return left;
   const waiting = fillOrder.slice(fillOrder.indexOf(section)).reduce((sum, name) => sum + shares[name], 0);
@@ -99,7 +99,7 @@ function fill<C extends Candidate>(
 ): void {
   let left = room;
   let isClosed = false;
-  // A stable sort: of equal scores the earlier candidate goes first.
+  // The sort is stable: of equal scores the earlier candidate goes first.
   for (const candidate of candidates.toSorted((one, other) => other.score - one.score)) {
     if (!isClosed && candidate.tokens <= left) {
       keep(candidate, "fits");

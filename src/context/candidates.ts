@@ -1,4 +1,4 @@
-/** Candidates for the prompt, each with its text, a score and a price. */
+/** Candidates for the prompt, each with a text, a score and a cost. */
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
@@ -8,17 +8,17 @@ import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
 import { estimateTokens } from "./tokens.ts";
 import { alwaysScore, triggeredSkills } from "./triggers.ts";
 
-/** Where its text comes from; nothing for what the agent and its operator wrote. */
+/** The origins of its text. Empty for text of the agent and its operator. */
 interface Sourced extends Candidate {
   origins: readonly Origin[];
 }
 
-/** In the snapshot's list, but carried by other means: the prefix, the running turn. */
+/** Listed in the snapshot, but sent as part of the prefix or the running turn. */
 export interface FixedPiece extends Sourced {
   type: "fixed";
 }
 
-/** Text of the `<memory>` or `<skills>` section, already fenced. */
+/** Fenced text of the `<memory>` or `<skills>` section. */
 export interface TextPiece extends Sourced {
   type: "text";
   text: string;
@@ -32,9 +32,9 @@ export interface HistoryPiece extends Sourced {
 
 export type Piece = FixedPiece | TextPiece | HistoryPiece;
 
-const triggeredAtMost = 3;
-/** Shorter texts say too little to be recognised in a hit. */
-const recognisableCharacters = 16;
+const maxTriggered = 3;
+/** Shorter texts are too generic to recognise in a hit. */
+const minRecognisableCharacters = 16;
 
 export function fixedPiece(
   section: Candidate["section"],
@@ -45,7 +45,7 @@ export function fixedPiece(
   return { type: "fixed", section, name, score: 1, tokens, isMandatory: true, origins };
 }
 
-/** Memory: the preference digest, then hits by their score against the best one. `share` is the section's, in tokens. */
+/** The preference digest, then hits by their score relative to the best one. `share` is the section's, in tokens. */
 export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: number): TextPiece[] {
   const best = Math.max(...hits.map((hit) => hit.score));
   const longest = Math.floor(share / 4);
@@ -57,7 +57,7 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }
 
-/** Skills: every `*`, and of the triggered ones the best three; the rest is reported as left out by `tooMany`. */
+/** Every `*` skill, and the best three of the triggered ones. `tooMany` names the others. */
 export function skillPieces(
   briefs: readonly SkillBrief[],
   { said, asked }: { said: string; asked: readonly string[] },
@@ -67,10 +67,10 @@ export function skillPieces(
   const always = triggered.filter(({ score }) => score === alwaysScore);
   const others = triggered.filter(({ score }) => score !== alwaysScore);
   const longest = Math.floor(share / 2);
-  const pieces = [...always, ...others.slice(0, triggeredAtMost)].map(({ brief, score }) =>
+  const pieces = [...always, ...others.slice(0, maxTriggered)].map(({ brief, score }) =>
     textPiece("skills", brief.name, score, renderSkillBody(brief, longest)),
   );
-  return { pieces, tooMany: others.slice(triggeredAtMost).map(({ brief }) => brief.name) };
+  return { pieces, tooMany: others.slice(maxTriggered).map(({ brief }) => brief.name) };
 }
 
 /** Earlier exchanges, oldest first. The newest is mandatory and shows its tool results; the others show stubs. */
@@ -92,11 +92,11 @@ export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
   });
 }
 
-/** Divides hits into new ones and those that say what the shown history says already. */
+/** Separates hits that the shown history already contains from new ones. */
 export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Exchange[]) {
   const said = shown
     .flatMap((exchange) => exchange.messages.map((message) => essence(message.text).slice(0, 200)))
-    .filter((text) => text.length >= recognisableCharacters);
+    .filter((text) => text.length >= minRecognisableCharacters);
   const isRepeat = (hit: MemoryHit) => {
     const text = said.length === 0 ? "" : essence(hit.text);
     return said.some((part) => text.includes(part));
@@ -105,7 +105,7 @@ export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Excha
   return { fresh, repeats };
 }
 
-/** Letters and digits alone: what remains the same however a text was wrapped or escaped. */
+/** Letters and digits only, which survive wrapping and escaping. */
 function essence(text: string): string {
   return text
     .slice(0, 2_000)

@@ -1,12 +1,12 @@
-/** Cutting text to a number of tokens: its head and its tail stay, and a line between them says what is missing. */
+/** Cuts text to a number of tokens. Head and tail stay; a line between them says how much is missing. */
 import { estimateTokens } from "./tokens.ts";
 
-/** What the line between head and tail costs at most. */
+/** Upper bound for the line between head and tail. */
 const noteTokens = 40;
 
 /**
- * The text itself when it fits; else at most `limit` estimated tokens of it, or the bare note when not even that fits.
- * `hint` tells the reader how to get the rest, in a few words.
+ * Returns the text if it fits, else at most `limit` estimated tokens of it, or only the note if not even that fits.
+ * `hint` tells the reader in a few words how to get the rest.
  */
 export function cutToTokens(text: string, limit: number, hint = ""): string {
   const tokens = estimateTokens(text);
@@ -20,7 +20,7 @@ export function cutToTokens(text: string, limit: number, hint = ""): string {
   return cut;
 }
 
-/** The same by characters, not counting the note. */
+/** The same in characters, not counting the note. */
 export function cutToCharacters(text: string, characters: number, hint = ""): string {
   if (text.length <= characters) return text;
   const head = Math.ceil(characters * 0.7);

@@ -1,4 +1,4 @@
-/** Finds what the model saw in a turn: the snapshots that are still kept, oldest first. */
+/** Finds what the model saw in a turn: the kept snapshots, oldest first. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
@@ -11,7 +11,7 @@ export interface SnapshotFile {
   path: string;
 }
 
-/** All kept snapshots. Other files in the folder are passed over; no folder is no snapshots. */
+/** All kept snapshots. Ignores other files. A missing folder has none. */
 export async function listSnapshots(workspace: string): Promise<SnapshotFile[]> {
   const names = await readdir(join(workspace, snapshotFolder)).catch((thrown: unknown) => {
     if (codeOf(thrown) === "ENOENT") return [];
@@ -24,7 +24,7 @@ export async function listSnapshots(workspace: string): Promise<SnapshotFile[]> 
   });
 }
 
-/** The snapshots of one turn, given by its id or the beginning of it; a beginning that several turns share finds none. */
+/** The snapshots of one turn, by its id or a unique prefix of it. */
 export async function explainTurn(workspace: string, turnId: string): Promise<(SnapshotFile & { text: string })[]> {
   const all = await listSnapshots(workspace);
   const exact = all.filter((snapshot) => snapshot.turnId === turnId);

@@ -1,11 +1,11 @@
 /**
- * Fences: foreign text goes to the model as data between tags, and no text can close a fence or open another one.
+ * Fences: foreign text goes to the model as data between tags. No text can close a fence or open another one.
  *
- * Only what would read as one of our own tags is escaped (its `<` becomes `&lt;`), in any case, with invisible
- * characters, spaces or full-width letters in it; all other text, code and HTML too, stays as it is.
+ * Escaping affects only what reads as one of our tags (its `<` becomes `&lt;`), whatever its case, invisible characters,
+ * spaces or full-width letters. Everything else stays, code and HTML included.
  */
 
-/** Every tag that the prompt is made of. Names that other people's XML rarely uses. */
+/** Every tag of the prompt. Other XML rarely uses these names. */
 export const fenceTags = [
   "identity",
   "procedures",
@@ -24,37 +24,37 @@ export const fenceTags = [
 export type FenceTag = (typeof fenceTags)[number];
 
 const reserved: ReadonlySet<string> = new Set(fenceTags);
-const longestTag = Math.max(...fenceTags.map((tag) => tag.length));
-/** `<`, and the characters that compatibility folding makes it. */
+const maxTagLength = Math.max(...fenceTags.map((tag) => tag.length));
+/** `<`, and the characters that fold to it. */
 const openers = /[<＜﹤]/g;
 const isInvisible = /^[\p{Cf}\p{Cc}\p{Cs}\p{Mn}\p{Me}\p{Default_Ignorable_Code_Point}]$/u;
-/** Ends a name; the byte order mark, which `\s` would take, does not. */
+/** Ends a name. Unlike `\s`, it does not match the byte order mark. */
 const isBreak = /^[\t\n\v\f\r\p{Z}]$/u;
 const nameCharacter = /^[a-z0-9_-]$/;
-const longestAttribute = 200;
+const maxAttributeLength = 200;
 
-/** The text between tags on their own lines, escaped. Attributes without a value are left out. */
+/** Puts escaped text between tags on their own lines. Skips attributes without a value. */
 export function fence(tag: FenceTag, attributes: Readonly<Record<string, string | undefined>>, text: string): string {
   return `${openingTag(tag, attributes)}>\n${escapeFences(text)}\n</${tag}>`;
 }
 
-/** For something that has no text to show. */
+/** A fence without text. */
 export function emptyFence(tag: FenceTag, attributes: Readonly<Record<string, string | undefined>>): string {
   return `${openingTag(tag, attributes)}/>`;
 }
 
-/** Escapes whatever reads as a tag of ours; escaping twice changes nothing more. */
+/** Escapes whatever reads as one of our tags. Escaping twice changes nothing more. */
 export function escapeFences(text: string): string {
   return text.replace(openers, (opener, offset: number) => (isOwnTag(text, offset + 1) ? "&lt;" : opener));
 }
 
-/** One line for an attribute or a list: no line breaks or control characters, bounded, quotes and tags escaped. */
+/** One line for an attribute or a list: no line breaks or control characters, bounded, with quotes and tags escaped. */
 export function attributeText(text: string): string {
   const line = text
-    .slice(0, longestAttribute * 2)
+    .slice(0, maxAttributeLength * 2)
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .trim();
-  const short = line.length > longestAttribute ? `${line.slice(0, longestAttribute - 1)}…` : line;
+  const short = line.length > maxAttributeLength ? `${line.slice(0, maxAttributeLength - 1)}…` : line;
   return short
     .toWellFormed()
     .replaceAll("&", "&amp;")
@@ -71,9 +71,9 @@ function openingTag(tag: FenceTag, attributes: Readonly<Record<string, string | 
 }
 
 /**
- * Reads the name that follows a `<` as a forgiving reader would. It stops at the next opener, at the name's end, or when
- * the name is longer than any of ours, so that the whole text is read at most once over all openers.
- * `a < tools` compares and is left alone; `< / tools` closes.
+ * Reads the name after a `<` as a lenient reader would. Stops at the next opener, at the end of the name, or when the name
+ * is longer than any of ours, so the whole text is read at most once. `a < tools` is a comparison and stays; `< / tools`
+ * closes.
  */
 function isOwnTag(text: string, start: number): boolean {
   let name = "";
@@ -84,14 +84,14 @@ function isOwnTag(text: string, start: number): boolean {
     const character = String.fromCodePoint(text.codePointAt(index) ?? 0);
     index += character.length;
     for (const part of character.normalize("NFKC").toLowerCase()) {
-      // A letter that a mark behind it makes another one may end the name before it.
+      // A combining mark may turn the last letter into another one, so that the name ends before it.
       if (nameCharacter.test(part) && isReserved() && /^\p{M}/u.test(text.slice(index, index + 2))) return true;
       if (nameCharacter.test(part)) name += part;
       else if (name === "" && (part === "/" || part === "\\")) isClosing = true;
       else if (name === "" && isBreak.test(part)) isSpaced = true;
       else if (isBreak.test(part) || !isInvisible.test(part)) return isReserved();
     }
-    if (name.length > longestTag) return false;
+    if (name.length > maxTagLength) return false;
   }
   return isReserved();
 }

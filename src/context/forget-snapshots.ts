@@ -1,9 +1,9 @@
-/** Removes snapshots of turns whose people want them forgotten. */
+/** Removes the snapshots of turns that people want forgotten. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { listSnapshots } from "./explain.ts";
 
-/** Those of the turns for which `isWanted` resolves to true; returns how many. What is still to be written must be first. */
+/** Removes those of turns for which `isWanted` resolves to true, and returns how many. Flush pending snapshots first. */
 export async function forgetSnapshots(
   workspace: string,
   isWanted: (turnId: string) => Promise<boolean>,

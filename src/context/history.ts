@@ -1,11 +1,12 @@
 /**
- * What was said in a conversation before the running turn, kept in the store.
+ * Earlier exchanges of a conversation, in the store.
  *
- * One exchange a turn, in the order in which turns ended; the same turn again replaces itself. An exchange keeps what
- * people wrote and the model answered whole, tool results and arguments shortened, images and attached text not at all.
- * Bounded in exchanges and characters, but the newest exchange always stays.
+ * There is one exchange per turn, in the order in which turns ended; saving a turn again replaces it. An exchange keeps
+ * people's words and the answer whole, tool results and arguments shortened, and no images or attached text. Exchanges and
+ * characters are bounded, but the newest exchange always stays.
  */
 import { z } from "zod";
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Json } from "../ports/message.ts";
 import { distinctOrigins, type Origin, originOf, originOfPerson, originsSchema } from "../ports/origin.ts";
@@ -18,10 +19,10 @@ import { cutToCharacters } from "./cut.ts";
 import { stubCall, stubInput } from "./shorten.ts";
 import { messageTokens, renderTranscript, type Transcript, transcriptOf } from "./transcript.ts";
 
-const keptExchanges = 100;
-const keptCharacters = 400_000;
-const resultCharacters = 4_000;
-const inputCharacters = 1_000;
+const maxExchanges = 100;
+const maxCharacters = 400_000;
+const maxResultCharacters = 4_000;
+const maxInputCharacters = 1_000;
 
 const attachment = z.strictObject({ name: z.string(), mimeType: z.string(), bytes: z.number() });
 const saidMessage = z.strictObject({
@@ -45,9 +46,9 @@ const exchangeSchema = z.strictObject({
   endedAt: z.number(),
   messages: z.array(saidMessage).min(1),
   steps: z.array(takenStep),
-  /** Of what was said and read in the turn, whatever of it is still shown; absent: of an earlier version. */
+  /** Origins of everything said and read in the turn. Absent in entries of earlier versions. */
   origins: originsSchema.exactOptional(),
-  /** Estimated tokens when it is the newest, and when its results are stubs. */
+  /** Estimated tokens as the newest exchange, and with stubs for results. */
   tokens: z.strictObject({ fresh: z.number(), stale: z.number() }),
 });
 const historySchema = z.strictObject({ version: z.literal(1), exchanges: z.array(exchangeSchema) });
@@ -59,38 +60,26 @@ export interface History {
   /** Oldest first, without the turn itself. */
   read(conversationId: string, exceptTurnId: string, tools: readonly ToolSpec[]): Promise<Exchange[]>;
   add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
-  /** With a person, only the exchanges they took part in. */
+  /** With a person: removes only the exchanges that they took part in. */
   clear(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
 }
 
-/** `idleMs`: a conversation that was silent for longer starts anew; null: never. */
+/** A conversation that was silent for longer than `idleMs` starts again. Null: never. */
 export function createHistory(store: Store, log: Log, idleMs: number | null, now: () => number): History {
-  const writes = new Map<string, Promise<void>>();
+  const inOrder = createKeyedMutex();
 
   async function load(conversationId: string): Promise<StoredExchange[]> {
     const stored = await store.get(keyOf(conversationId));
     if (stored === undefined) return [];
     const parsed = historySchema.safeParse(stored);
     if (!parsed.success) {
-      log.warn({ conversationId, error: parsed.error.message }, "stored history is not readable and starts anew");
+      log.warn({ conversationId, error: parsed.error.message }, "stored history can't be read; starting a new one");
       return [];
     }
     const { exchanges } = parsed.data;
     const newest = exchanges.at(-1);
     const isIdle = idleMs !== null && newest !== undefined && now() - newest.endedAt > idleMs;
     return isIdle ? [] : exchanges;
-  }
-
-  /** One write after the other in each conversation; a failed one does not hold up the next. */
-  async function inOrder(conversationId: string, write: () => Promise<void>): Promise<void> {
-    const before = writes.get(conversationId) ?? Promise.resolve();
-    const mine = before.catch(() => {}).then(write);
-    writes.set(conversationId, mine);
-    try {
-      await mine;
-    } finally {
-      if (writes.get(conversationId) === mine) writes.delete(conversationId);
-    }
   }
 
   return {
@@ -118,14 +107,14 @@ export function createHistory(store: Store, log: Log, idleMs: number | null, now
   };
 }
 
-/** The messages of an exchange; `isStale` for all but the newest one. */
+/** The messages of an exchange. `isStale` for all but the newest one. */
 export function renderExchange(exchange: StoredExchange, isStale: boolean): ModelMessage[] {
   if (!isStale) return renderTranscript(exchange);
   const steps = exchange.steps.map((step) => ({ ...step, calls: step.calls.map(stubCall) }));
   return renderTranscript({ messages: exchange.messages, steps });
 }
 
-/** Of one that an earlier version kept: who spoke, and what the tools it called read by their descriptions. */
+/** For an exchange of an earlier version: its speakers, and what its tools read according to their descriptions. */
 function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly ToolSpec[]): Origin[] {
   const byName = new Map(tools.map((spec) => [spec.name, spec]));
   const ran = steps.flatMap(({ calls }) => calls).filter(({ status }) => !neverRan.has(status));
@@ -138,7 +127,7 @@ function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly Tool
 
 const neverRan: ReadonlySet<string> = new Set(["invalid", "denied", "blocked", "none"]);
 
-/** `authorId` has its platform before the first colon. */
+/** The first colon of `authorId` ends the platform. */
 function personOf(name: string, authorId: string): Origin {
   return originOfPerson({ id: authorId.slice(authorId.indexOf(":") + 1), name });
 }
@@ -158,7 +147,7 @@ function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): 
   return exchange;
 }
 
-/** Call ids are unique in a turn only; in a history they must be unique over all turns. */
+/** Call ids are unique within a turn; in a history they must be unique over all turns. */
 function shortTranscript(turn: TurnRecord) {
   const { messages, steps } = transcriptOf(turn);
   let calls = 0;
@@ -172,14 +161,14 @@ function shortTranscript(turn: TurnRecord) {
       calls: step.calls.map((call) => {
         calls += 1;
         const id = `${turn.id.replace(/[^A-Za-z0-9]/g, "_").slice(-30)}_${calls}`;
-        const text = cutToCharacters(call.text, resultCharacters);
-        return { ...call, id, text, inputJson: stubInput(call.inputJson, inputCharacters) };
+        const text = cutToCharacters(call.text, maxResultCharacters);
+        return { ...call, id, text, inputJson: stubInput(call.inputJson, maxInputCharacters) };
       }),
     })),
   };
 }
 
-/** An exchange ends in words of the assistant, so that the next one starts with a person. */
+/** An exchange ends with the assistant's words, so that the next one starts with a person. */
 function withEnding<T extends Transcript>(transcript: T, failure: string | undefined): T {
   const { steps, messages } = transcript;
   const last = steps.at(-1);
@@ -197,7 +186,7 @@ function bounded(exchanges: readonly StoredExchange[]): StoredExchange[] {
   let characters = 0;
   for (const exchange of exchanges.toReversed()) {
     characters += JSON.stringify(exchange).length;
-    if (kept.length > 0 && (kept.length >= keptExchanges || characters > keptCharacters)) break;
+    if (kept.length > 0 && (kept.length >= maxExchanges || characters > maxCharacters)) break;
     kept.unshift(exchange);
   }
   return kept;

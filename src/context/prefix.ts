@@ -1,8 +1,8 @@
 /**
  * The stable prefix: identity, procedures, skill index, tool notes.
  *
- * It depends on brain files, skills, tools and the configured budget, and on nothing that was said: in every turn of a
- * conversation it is the same bytes until one of those changes, so that provider prompt caches hold.
+ * It depends on brain files, skills, tools and the configured budget, and not on the conversation. Until one of those
+ * changes, every turn sends the same bytes, so that prompt caches of providers hit.
  */
 import type { SkillBrief } from "../ports/context.ts";
 import type { SystemPart } from "../ports/provider.ts";
@@ -22,10 +22,10 @@ export interface Prefix {
 /** Renders the prefix for the skills and tools in force now. */
 export type RenderPrefix = (briefs: readonly SkillBrief[], tools: readonly ToolSpec[]) => Prefix;
 
-/** Different sets of tools and skills that are in use side by side. */
-const keptPrefixes = 4;
+/** Sets of tools and skills that are in use at the same time. */
+const maxPrefixes = 4;
 
-/** The same one again while nothing that it is made of has changed: making it is most of the work of a small prompt. */
+/** Reuses a prefix while its inputs are unchanged: rendering is most of the work for a small prompt. */
 export function createPrefix(files: BrainFiles, total: number, shares: Shares): RenderPrefix {
   /** Newest first. */
   const known: { madeOf: unknown[]; prefix: Prefix }[] = [];
@@ -36,7 +36,7 @@ export function createPrefix(files: BrainFiles, total: number, shares: Shares): 
     const [found] = at === -1 ? [] : known.splice(at, 1);
     const kept = found ?? { madeOf, prefix: renderPrefix({ identity, procedures, briefs, tools }, total, shares) };
     known.unshift(kept);
-    known.length = Math.min(known.length, keptPrefixes);
+    known.length = Math.min(known.length, maxPrefixes);
     return kept.prefix;
   };
 }
@@ -48,7 +48,7 @@ interface Ingredients {
   tools: readonly ToolSpec[];
 }
 
-/** All that the prefix depends on, as values that are compared with `===`; schemas are never changed in place. */
+/** All inputs of the prefix, compared with `===`. Schemas are never changed in place. */
 function ingredients(
   identity: readonly BrainFile[],
   procedures: readonly BrainFile[],
@@ -73,7 +73,7 @@ function renderPrefix({ briefs, tools, ...files }: Ingredients, total: number, s
   const share = (section: BudgetSection) => shareOf(total, shares, section);
   const identity = fitFiles(files.identity, share("identity"));
   const procedures = fitFiles(files.procedures, share("prefrontal"));
-  // Half of the share at most: the other half is for the skills that a message calls up.
+  // At most half of the share; triggered skills need the other half.
   const index = renderIndex(briefs, Math.floor(share("skills") / 2));
   const toolNotes = renderToolNotes(tools);
   const schemas = tools.reduce((sum, tool) => sum + schemaTokens(tool), 0);

@@ -1,4 +1,4 @@
-/** The sections of the system prompt, as text. What is empty has no section. */
+/** The sections of the system prompt as text. An empty section is left out. */
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -9,18 +9,18 @@ import { attributeText, escapeFences, type FenceTag, fence } from "./fence.ts";
 import { estimateTokens } from "./tokens.ts";
 import { timeText } from "./transcript.ts";
 
-/** The least of a file that is worth showing. */
-const leastTokens = 80;
+/** A shorter piece of a file is not worth showing. */
+const minTokens = 80;
 const shortDescription = 80;
 
-/** Files in order, each cut to what its predecessors left of the limit; depends on nothing but files and limit. */
+/** Fits files in order; each may use what the previous ones left of the limit. Depends only on files and limit. */
 export function fitFiles(files: readonly BrainFile[], limit: number): { kept: BrainFile[]; leftOut: BrainFile[] } {
   const kept: BrainFile[] = [];
   const leftOut: BrainFile[] = [];
   let left = limit;
   for (const file of files) {
     const tokens = estimateTokens(file.text);
-    if (left < Math.min(tokens, leastTokens)) {
+    if (left < Math.min(tokens, minTokens)) {
       leftOut.push(file);
       continue;
     }
@@ -35,7 +35,7 @@ export function renderFiles(tag: Extract<FenceTag, "identity" | "procedures">, f
   return files.length === 0 ? "" : fence(tag, {}, files.map((file) => file.text).join("\n\n"));
 }
 
-/** Every skill in one line; with very many, shorter descriptions, then names alone, then as many as fit. */
+/** One line per skill. With very many skills: shorter descriptions, then only names, then as many as fit. */
 export function renderIndex(briefs: readonly SkillBrief[], limit: number): string {
   if (briefs.length === 0) return "";
   const head = ["## Available skills", "Load a skill's instructions with `load_skill` before you follow it."];
@@ -71,7 +71,7 @@ function firstLines(briefs: readonly SkillBrief[], limit: number): string[] {
   return [...kept, `- … and ${briefs.length - kept.length} more`];
 }
 
-/** Which skill each tool belongs to: what the tools do is in their schemas. */
+/** Lists the tools of each skill. The schemas say what the tools do. */
 export function renderToolNotes(tools: readonly ToolSpec[]): string {
   if (tools.length === 0) return fence("tools", {}, "No tools in this step: answer in text.");
   const owned = Map.groupBy(tools, (tool) => tool.skill);
@@ -91,14 +91,14 @@ export function renderPreferences(digest: string): string {
   return fence("preferences", {}, digest);
 }
 
-/** `parts` are fenced already. `withheld`: passages that are only for whoever asks for them. */
+/** `parts` are already fenced. `withheld` counts passages that are shown only on request. */
 export function renderMemory(parts: readonly string[], withheld = 0): string {
   const hint =
     withheld === 0
       ? []
-      : [`${withheld} more passages hold text from web pages, tools or attachments: call recall if they are needed.`];
+      : [`${withheld} more passages contain text from web pages, tools or attachments. Call recall if you need them.`];
   if (parts.length === 0 && withheld === 0) return "";
-  const head = parts.length === 0 ? [] : ["From earlier conversations; it may be out of date."];
+  const head = parts.length === 0 ? [] : ["From earlier conversations; may be out of date."];
   return ["<memory>", ...head, ...parts, ...hint, "</memory>"].join("\n");
 }
 
@@ -107,28 +107,28 @@ export function renderSkillBody(brief: SkillBrief, limit: number): string {
   return fence("skill_body", { name: brief.name }, text);
 }
 
-/** `bodies` are fenced already. */
+/** `bodies` are already fenced. */
 export function renderSkills(bodies: readonly string[]): string {
   return bodies.length === 0 ? "" : ["<skills>", ...bodies, "</skills>"].join("\n");
 }
 
 export interface RuntimeClock {
-  /** The time where the agent runs, with the day of the week. */
+  /** The local time with the day of the week. */
   describe(at: number): string;
 }
 
-/** Formatters are made once: making one costs more than the rest of a small prompt. */
+/** Creates its formatters once: that costs more than the rest of a small prompt. */
 export function createRuntimeClock(): RuntimeClock {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   const local = new Intl.DateTimeFormat("en-GB", { weekday: "long", hour: "2-digit", minute: "2-digit", timeZone });
   return { describe: (at) => `here ${local.format(at)} ${timeZone}` };
 }
 
-/** What changes with every message; it stands at the very end of what was said. */
+/** What changes with every message. It comes last. */
 export function renderRuntime(turn: TurnRecord, at: number, clock: RuntimeClock, notes: readonly string[]): string {
   const newest = turn.messages.at(-1);
   const author = requesterOf(turn);
-  const privacy = newest?.isDirect ? "direct message, private" : "channel, others read along";
+  const privacy = newest?.isDirect ? "direct message, private" : "channel, others can read it";
   const lines = [
     `time: ${timeText(at)} (${clock.describe(at)})`,
     `conversation: ${attributeText(turn.conversationId)} on ${attributeText(turn.target.platform)} (${privacy})`,

@@ -1,10 +1,10 @@
 /**
- * Making a running turn fit, in the order in which things stop mattering:
+ * Makes a running turn fit. In this order:
  *
- *   1. results and long arguments of steps before the last become stubs, oldest first
- *   2. what is left of the room is shared among the last results, text attachments and images
+ *   1. replace results and long arguments of all steps but the last by stubs, oldest first
+ *   2. share the remaining room among the last results, text attachments and images
  *
- * What people wrote and what the model said is never shortened.
+ * Never shortens what people wrote or what the model said.
  */
 import type { Attachment } from "../ports/message.ts";
 import { cutToCharacters, cutToTokens } from "./cut.ts";
@@ -20,16 +20,16 @@ import {
 
 const stubCharacters = 200;
 const stubInputCharacters = 300;
-/** The least that a cut result or attachment keeps. */
-const leastTokens = 60;
+/** A cut result or attachment keeps at least this much. */
+const minTokens = 60;
 
-/** What was shortened, a line each, for the snapshot. */
+/** What was shortened, one line each, for the snapshot. */
 export interface Shortened {
   transcript: Transcript;
   notes: string[];
 }
 
-/** The transcript within about `limit` tokens, as far as shortening can bring it. */
+/** Shortens the transcript towards `limit` tokens. */
 export function shortenTranscript(transcript: Transcript, limit: number): Shortened {
   let tokens = messageTokens(renderTranscript(transcript));
   if (tokens <= limit) return { transcript, notes: [] };
@@ -47,7 +47,7 @@ export function shortenTranscript(transcript: Transcript, limit: number): Shorte
   return tokens <= limit ? { transcript: stubbed, notes } : capPieces(stubbed, tokens - limit, notes);
 }
 
-/** A call of the past: that it was made and how it ended, with the beginning of its result. */
+/** A past call: its name, its outcome, and the start of its result. */
 export function stubCall(call: CalledTool): CalledTool {
   const text =
     call.text.length <= stubCharacters * 1.5
@@ -56,7 +56,7 @@ export function stubCall(call: CalledTool): CalledTool {
   return { ...call, inputJson: stubInput(call.inputJson, stubInputCharacters), text };
 }
 
-/** The arguments with long strings cut. Always valid JSON of an object. */
+/** Shortens long strings in the arguments. Always valid JSON of an object. */
 export function stubInput(inputJson: string, characters: number): string {
   const cutLong = (_key: string, value: unknown) =>
     typeof value === "string" && value.length > characters * 1.5 ? cutToCharacters(value, characters) : value;
@@ -71,7 +71,7 @@ export function stubInput(inputJson: string, characters: number): string {
   }
 }
 
-/** Cuts the largest of results and attachments down to one height, so that `excess` tokens go. */
+/** Cuts the largest results and attachments to one size, so that `excess` tokens go. */
 function capPieces(transcript: Transcript, excess: number, notes: string[]): Shortened {
   const last = transcript.steps.at(-1);
   const texts = [
@@ -82,7 +82,7 @@ function capPieces(transcript: Transcript, excess: number, notes: string[]): Sho
   const imageCount = transcript.messages.flatMap(({ attachments }) => attachments.filter(isImage)).length;
   const wanted = sizes.reduce((sum, size) => sum + size, 0) + imageCount * imageTokens - excess;
   const images = Math.min(imageCount, Math.max(1, Math.floor(wanted / 2 / imageTokens)));
-  const cap = Math.max(leastTokens, heightFor(sizes, wanted - images * imageTokens));
+  const cap = Math.max(minTokens, heightFor(sizes, wanted - images * imageTokens));
   const cutCount = sizes.filter((size) => size > cap).length;
   if (cutCount > 0) notes.push(`${cutCount} results or attachments cut to ${cap} tokens each`);
   if (images < imageCount) notes.push(`${imageCount - images} of ${imageCount} images left out`);
@@ -90,7 +90,7 @@ function capPieces(transcript: Transcript, excess: number, notes: string[]): Sho
   return { transcript: { messages: capAttachments(transcript, cap, images), steps }, notes };
 }
 
-/** The height at which piles of these sizes, cut level, hold `total` together. */
+/** The size to which all pieces must be cut for them to add up to `total`. */
 function heightFor(sizes: readonly number[], total: number): number {
   let left = total;
   let height = 0;

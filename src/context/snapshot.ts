@@ -1,12 +1,12 @@
 /**
- * Snapshots: for every model call a Markdown file with exactly what was sent, and why.
+ * Snapshots: one Markdown file per model call with exactly what was sent, and why.
  *
- * `brain/prefrontal/.debug/<time>-<turn>-<step>.md`: what was asked of whom, the budget, the score of every candidate
- * with what was left out and why, then system, messages and tools word for word. Secrets are redacted, images are told
- * by size and hash. Written to a temporary file and renamed, without waiting for the disk; the newest 50 are kept.
+ * `brain/prefrontal/.debug/<time>-<turn>-<step>.md` contains the model, the budget and the score of every candidate,
+ * then system, messages and tools word for word. Secrets are redacted; images appear as size and hash. The file is
+ * written beside its name and renamed, without fsync. The newest 50 are kept.
  *
- * Nobody waits for it: it is made once the loop is free, which is when the request has gone out, in the order of the
- * calls. What it shows is what was handed over, so that must not be changed meanwhile.
+ * A call never waits for its snapshot. Snapshots are written in order once the event loop is free, after the request was
+ * sent. The input must not change until then.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -18,29 +18,29 @@ import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { Allocation, Candidate } from "./budget.ts";
 
 export const snapshotFolder = "brain/prefrontal/.debug";
-const keptSnapshots = 50;
+const maxSnapshots = 50;
 
 interface SnapshotInput {
   turn: TurnRecord;
   step: number;
   at: number;
-  /** `provider/model` that is asked first. */
+  /** `provider/model` of the first choice. */
   model: string;
   budgetTokens: number;
   allocation: Allocation<Candidate>;
   request: ModelRequest;
-  /** What was shortened or could not be had. */
+  /** What was shortened or unavailable. */
   notes: readonly string[];
 }
 
 export interface Snapshots {
-  /** Returns the path relative to the workspace, where the file will be in a moment. */
+  /** Returns the path relative to the workspace. The file follows shortly after. */
   write(input: SnapshotInput): string;
-  /** Writes what is still to be written, now. */
+  /** Writes pending snapshots now. */
   flush(): void;
 }
 
-/** `onFailure` hears of a snapshot that could not be written; the others are written all the same. */
+/** `onFailure` is called for a snapshot that could not be written. The others are still written. */
 export function createSnapshots(
   workspace: string,
   redact: Redact,
@@ -49,7 +49,7 @@ export function createSnapshots(
   const folder = join(workspace, snapshotFolder);
   const waiting: { name: string; head: string; input: SnapshotInput }[] = [];
 
-  /** Whether it went well. */
+  /** Returns whether the work succeeded. */
   function attempt({ turn }: SnapshotInput, work: () => void): boolean {
     try {
       work();
@@ -73,9 +73,9 @@ export function createSnapshots(
   return {
     write(input) {
       const name = snapshotName(input.at, input.turn.id, input.step);
-      // Two rounds of the loop: in the first one the HTTP client writes the request to its socket.
+      // Two rounds of the event loop: in the first one the HTTP client writes the request to its socket.
       if (waiting.length === 0) setImmediate(() => setImmediate(flush));
-      // The turn goes on meanwhile; what the file says of it is taken now.
+      // The turn continues, so copy now what the file says about it.
       waiting.push({ name, head: headText(input), input });
       return `${snapshotFolder}/${name}`;
     },
@@ -83,7 +83,7 @@ export function createSnapshots(
   };
 }
 
-/** Without `fsync`: after a power cut a snapshot may be gone, but none is ever half there. */
+/** Without `fsync`: a power cut may lose a snapshot but never leaves half of one. */
 function writeWhole(folder: string, name: string, text: string): void {
   const temporary = join(folder, `.${name}.${process.pid}`);
   try {
@@ -105,7 +105,7 @@ function cleanedUp(temporary: string, thrown: unknown): unknown {
   return thrown;
 }
 
-/** Names sort by time; no part of them contains the `-` that divides them. */
+/** Names sort by time. No part contains the `-` that separates the parts. */
 export function snapshotName(at: number, turnId: string, step: number): string {
   const time = new Date(at).toISOString().replace(/[-:.]/g, "");
   return `${time}-${encodeURIComponent(turnId).replaceAll("-", "%2D")}-${step}.md`;
@@ -115,7 +115,7 @@ function prune(folder: string): void {
   const names = readdirSync(folder)
     .filter((name) => name.endsWith(".md"))
     .sort();
-  for (const name of names.slice(0, -keptSnapshots)) rmSync(join(folder, name), { force: true });
+  for (const name of names.slice(0, -maxSnapshots)) rmSync(join(folder, name), { force: true });
 }
 
 function renderSnapshot(head: string, input: SnapshotInput): string {
@@ -187,7 +187,7 @@ function messageText(message: ModelMessage): string {
       const carried =
         carry === undefined
           ? []
-          : [`with ${JSON.stringify(carry.data).length} characters that ${carry.model} wants back`];
+          : [`with ${JSON.stringify(carry.data).length} characters that ${carry.model} expects back`];
       return [message.text === "" ? "(no text)" : block(message.text), ...calls, ...carried].join("\n\n");
     }
     case "tool":
@@ -203,7 +203,7 @@ function partText(part: UserPart): string {
   return `image ${part.mimeType}, ${part.base64.length} base64 characters, sha256 ${hash}`;
 }
 
-/** Word for word, between fences that are longer than any in the text. */
+/** Word for word, in a fence that is longer than any in the text. */
 function block(text: string): string {
   const longest = (text.match(/~{3,}/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
   const mark = "~".repeat(longest + 1);

@@ -1,17 +1,17 @@
 /**
- * Token counts without a tokenizer: one pass over the text, in runs of characters of one kind, split the way byte-pair
- * tokenizers split before they merge (a word takes the space before it along, digits go in threes, camelCase is two words).
+ * Estimates token counts without a tokenizer. One pass splits the text into runs of one kind, as byte-pair tokenizers do
+ * before they merge: a word includes the space before it, digits form groups of three, camelCase is two words.
  *
- * The rates are fitted to the o200k vocabulary and held within 15 % of it by a test, per language. Older vocabularies
- * spend more on scripts other than Latin; there a budget in these units is a little generous.
+ * The rates fit the o200k vocabulary; a test keeps them within 15 % of it per language. Older vocabularies need more
+ * tokens for scripts other than Latin, so there a budget in these units is a little generous.
  */
 
-/** What providers charge at most for one image of the size that they take without scaling it down. */
+/** The highest charge of any provider for one image that it accepts without scaling down. */
 export const imageTokens = 1_600;
 
 type Kind = "lower" | "upper" | "digit" | "space" | "newline" | "mark" | "other";
 
-/** UTF-16 units from `from` to `to` cost `rate` tokens each, a space before them included. Ordered, without overlap. */
+/** UTF-16 units from `from` to `to` cost `rate` tokens each, including a space before them. Ordered, without overlap. */
 const scriptRates: readonly (readonly [from: number, to: number, rate: number])[] = [
   [0x0370, 0x03ff, 0.4],
   [0x0400, 0x052f, 0.25],
@@ -30,11 +30,11 @@ const scriptRates: readonly (readonly [from: number, to: number, rate: number])[
 ];
 const otherRate = 1;
 
-/** Letters and digits without a break for longer than words are: hashes, keys, base64. */
-const opaqueLength = 28;
+/** A longer run of letters and digits is no word but a hash, a key or base64. */
+const minOpaqueLength = 28;
 const opaqueRate = 0.64;
 
-/** Estimated tokens of a text; 0 for the empty text. */
+/** 0 for the empty text. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   let index = 0;
@@ -47,7 +47,7 @@ export function estimateTokens(text: string): number {
       continue;
     }
     const opaqueEnd = isOpaqueStart(text, start, kind) ? endOfOpaque(text, start) : start;
-    if (opaqueEnd - start >= opaqueLength) {
+    if (opaqueEnd - start >= minOpaqueLength) {
       tokens += (opaqueEnd - start) * opaqueRate;
       index = opaqueEnd;
       continue;
@@ -61,7 +61,7 @@ export function estimateTokens(text: string): number {
 function endOfRun(text: string, start: number, kind: Kind): number {
   let index = start + 1;
   while (index < text.length && kindOf(text.charCodeAt(index)) === kind) index += 1;
-  // `Hello` is one word, and so is the tail of `HTTPServer`.
+  // `Hello` is one word, and so is the end of `HTTPServer`.
   if (kind !== "upper") return index;
   while (index < text.length && kindOf(text.charCodeAt(index)) === "lower") index += 1;
   return index;
@@ -87,7 +87,7 @@ function runCost(kind: Kind, length: number, text: string, start: number, end: n
   }
 }
 
-/** A single space belongs to the word or mark after it; of several, all but the last are one token. */
+/** A single space belongs to the word or mark after it. Of several, all but the last are one token. */
 function spaceCost(length: number, next: Kind): number {
   if (next === "newline") return 0.5;
   if (next === "digit") return 1;
@@ -99,7 +99,7 @@ function wordCost(length: number): number {
   return length <= 12 ? 1.22 : 1.22 + (length - 12) * 0.3;
 }
 
-/** A single mark often merges with the word after it. */
+/** A single mark often merges with the next word. */
 function markCost(length: number, isBeforeWord: boolean): number {
   if (length === 1) return isBeforeWord ? 0.8 : 0.95;
   return length <= 3 ? 1 : 1 + (length - 3) * 0.3;
@@ -133,7 +133,7 @@ function otherCost(code: number): number {
   return otherRate;
 }
 
-/** Looked up, because every character of a prompt is asked for more than once. */
+/** A table, because every character is looked up more than once. */
 const asciiKinds = Array.from({ length: 0x80 }, (_, code) => asciiKindOf(code));
 
 function kindOf(code: number): Kind {

@@ -1,8 +1,8 @@
 /**
- * Turns as model messages: what people said (fenced, told apart by name and id), then step by step what the model said
- * and called, with every call answered.
+ * Turns as model messages: what people said, fenced and with name and id, then step by step what the model said and
+ * called, with a result for every call.
  *
- * A running turn and a remembered one have the same shape here, so that both are shown in the same way.
+ * A running turn and a remembered one have the same shape here, so both look the same to the model.
  */
 import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
@@ -26,16 +26,16 @@ export interface CalledTool {
   name: string;
   inputJson: string;
   status: ToolStatus | "none";
-  /** What the model reads as the result. */
+  /** The result as the model reads it. */
   text: string;
 }
 
 export interface TakenStep {
   text: string;
-  /** How many of the turn's messages had been said when the model was asked. */
+  /** The number of the turn's messages that existed when the model was called. */
   seenMessages: number;
   calls: CalledTool[];
-  /** Of a running turn; nothing of it is kept in history. */
+  /** Only for a running turn; history does not keep it. */
   carry?: Carry;
 }
 
@@ -67,12 +67,12 @@ function stepOf(step: StepRecord, messageCount: number): TakenStep {
 function callOf(record: CallRecord): CalledTool {
   const { raw, result } = record;
   const { id, name, inputJson } = raw;
-  // Only a finished call may be shown to the model; one without a result is answered all the same.
+  // The model may only see finished calls, but every call needs a result.
   if (result === undefined) return { id, name, inputJson, status: "none", text: "no result" };
   return { id, name, inputJson, status: result.status, text: result.text };
 }
 
-/** The model's messages for a transcript. `tail` is appended to its last user message. */
+/** The model's messages for a transcript. `tail` is appended to the last user message. */
 export function renderTranscript(transcript: Transcript, tail = ""): ModelMessage[] {
   const rendered: ModelMessage[] = [];
   let said = 0;
@@ -106,7 +106,7 @@ function stepMessages(step: TakenStep): ModelMessage[] {
   return [{ role: "assistant", text, toolCalls, ...(carry === undefined ? {} : { carry }) }, ...results];
 }
 
-/** One text part, then the images: the text ends with what changes most. */
+/** One text part, then the images. The text ends with the part that changes most. */
 function userMessage(said: readonly SaidMessage[], tail: string): ModelMessage {
   const text = [...said.map(renderSaid), tail].filter((part) => part !== "").join("\n\n");
   const images = said
@@ -134,25 +134,25 @@ function renderAttachment(attachment: Attachment): string {
   return emptyFence("attachment", { ...what, shown: imageBase64 === undefined ? "no" : "as an image" });
 }
 
-/** To the minute, in UTC; empty for what is no time. */
+/** To the minute, in UTC. Empty for an invalid time. */
 export function timeText(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 16)}Z`;
 }
 
-/** What rendered messages cost, with a little for the frame of each. */
+/** The cost of rendered messages, with a little overhead for each. */
 export function messageTokens(messages: readonly ModelMessage[]): number {
   return messages.reduce((sum, message) => sum + frameTokens + contentTokens(message), 0);
 }
 
-/** What one step adds to a rendered transcript. */
+/** The cost that one step adds to a rendered transcript. */
 export function stepTokens(step: TakenStep): number {
   return messageTokens(stepMessages(step));
 }
 
 const frameTokens = 4;
 
-/** Encrypted thinking costs about what it was as text; its length says it better than its letters. */
+/** Encrypted thinking costs about as much as its text; its length is the better measure. */
 function carryTokens(carry: Carry | undefined): number {
   return carry === undefined ? 0 : Math.ceil(JSON.stringify(carry.data).length / 4);
 }

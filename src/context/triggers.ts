@@ -1,27 +1,27 @@
-/** Relevance of skills: their triggers as whole words of what was said, in any script. */
+/** Relevance of skills: their triggers, as whole words of what was said, in any script. */
 import type { SkillBrief } from "../ports/context.ts";
 
 export interface TriggeredSkill {
   brief: SkillBrief;
-  /** Words of matched triggers, with a little for repetition; `alwaysScore` for `*`. */
+  /** Words of matched triggers, with a little for repetition. `alwaysScore` for `*`. */
   score: number;
 }
 
-/** Above every score that matches can reach. */
+/** Higher than any score from matches. */
 export const alwaysScore = 1_000;
 
-/** A longer text is read at its beginning and its end. */
-const readCharacters = 20_000;
-const countedRepetitions = 3;
+/** Of a longer text, only the start and the end are searched. */
+const maxReadCharacters = 20_000;
+const maxRepetitions = 3;
 
-/** Letters, digits and marks hold a word together, except in scripts that write without spaces. */
+/** Letters, digits and marks form a word, except in scripts without spaces. */
 const wordCharacter = /[\p{L}\p{N}\p{M}_]/u;
 const unspacedCharacter =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /**
- * The skills whose body belongs into the prompt: those that are asked for by name and pure ones with `*` first, then pure ones
- * whose triggers occur, best first.
+ * The skills whose body belongs in the prompt: skills named by a person and `*` skills first, then triggered ones, best
+ * first. Except for the first, only skills without tools.
  */
 export function triggeredSkills(
   briefs: readonly SkillBrief[],
@@ -29,7 +29,9 @@ export function triggeredSkills(
   asked: readonly string[] = [],
 ): TriggeredSkill[] {
   const text = fold(
-    said.length <= readCharacters ? said : `${said.slice(0, readCharacters / 2)}\n${said.slice(-readCharacters / 2)}`,
+    said.length <= maxReadCharacters
+      ? said
+      : `${said.slice(0, maxReadCharacters / 2)}\n${said.slice(-maxReadCharacters / 2)}`,
   );
   return briefs
     .filter((brief) => brief.body.trim() !== "")
@@ -46,14 +48,14 @@ function scoreOf(brief: SkillBrief, text: string): number {
     const occurrences = trigger === "" ? 0 : countWords(text, trigger);
     if (occurrences === 0) continue;
     const words = trigger.split(" ").length;
-    score += words + Math.min(occurrences - 1, countedRepetitions) / 10;
+    score += words + Math.min(occurrences - 1, maxRepetitions) / 10;
   }
   return Math.min(score, alwaysScore - 1);
 }
 
 function countWords(text: string, word: string): number {
   let count = 0;
-  for (let at = text.indexOf(word); at !== -1 && count <= countedRepetitions; at = text.indexOf(word, at + 1)) {
+  for (let at = text.indexOf(word); at !== -1 && count <= maxRepetitions; at = text.indexOf(word, at + 1)) {
     const end = at + word.length;
     const isWhole =
       isBoundary(before(text, at), after(word, 0)) && isBoundary(before(word, word.length), after(text, end));
@@ -67,20 +69,20 @@ function isBoundary(left: string, right: string): boolean {
   return unspacedCharacter.test(left) || unspacedCharacter.test(right);
 }
 
-/** The whole character that ends before `index`; empty at the beginning. */
+/** The whole character that ends before `index`. Empty at the start. */
 function before(text: string, index: number): string {
   const low = text.charCodeAt(index - 1);
   const start = low >= 0xdc00 && low <= 0xdfff ? index - 2 : index - 1;
   return text.slice(Math.max(0, start), index);
 }
 
-/** The whole character at `index`; empty at the end. */
+/** The whole character at `index`. Empty at the end. */
 function after(text: string, index: number): string {
   const code = text.codePointAt(index);
   return code === undefined ? "" : String.fromCodePoint(code);
 }
 
-/** Words of one trigger may stand on two lines, or further apart. */
+/** The words of a trigger may be on two lines, or further apart. */
 function fold(text: string): string {
   return text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ");
 }

@@ -1,18 +1,17 @@
 /**
- * The arguments of a call as they are judged, in order: serialised once, measured, parsed back, frozen.
+ * Reads the arguments of a call for judgement: serialise once, measure, parse back, freeze.
  *
- * What is judged is what runs: getters and `toJSON` are asked a single time, and everything after that works on the text.
- * `JSON.parse` makes `__proto__` an ordinary own key. Nothing here recurses; `JSON.stringify` does and overflows at some
- * thousand levels, depending on who calls it. So deep arguments are refused well before, and whoever handles a judged
- * input later may recurse.
+ * The gate judges exactly what runs. Getters and `toJSON` run once; every later step works on the text.
+ * `JSON.parse` turns `__proto__` into an ordinary own key. This file never recurses. `JSON.stringify` does, and overflows
+ * at some thousand levels, so the gate refuses deep arguments well before that. Code that gets a judged input may recurse.
  */
 import type { JsonObject } from "../ports/message.ts";
 
-/** In UTF-8 bytes of the JSON text. */
-const largestArguments = 1_048_576;
-const deepestArguments = 1_000;
-/** Values in them, on all levels together: each costs time, however short the text is. */
-const mostValues = 50_000;
+/** UTF-8 bytes of the JSON text. */
+const maxArgumentBytes = 1_048_576;
+const maxArgumentDepth = 1_000;
+/** Values on all levels together. Each one costs time, however short the text is. */
+const maxValues = 50_000;
 
 export type ReadArguments =
   | { type: "ok"; text: string; input: JsonObject }
@@ -26,7 +25,7 @@ export function readArguments(args: unknown): ReadArguments {
   const text = serialise(args);
   if (text === "too-many") return { type: "refused", text: "", why: "args-too-many" };
   if (text === undefined) return { type: "refused", text: "", why: "unserialisable-args" };
-  if (text.length > largestArguments || Buffer.byteLength(text) > largestArguments) {
+  if (text.length > maxArgumentBytes || Buffer.byteLength(text) > maxArgumentBytes) {
     return { type: "refused", text, why: "args-too-large" };
   }
   const input: unknown = JSON.parse(text);
@@ -34,9 +33,9 @@ export function readArguments(args: unknown): ReadArguments {
   return freezeDeeply(input) ? { type: "ok", text, input } : { type: "refused", text, why: "args-too-deep" };
 }
 
-/** No JSON text is `too-many`: a string has quotes. */
+/** The result `too-many` is not ambiguous: as JSON text, a string would have quotes. */
 function serialise(args: unknown): string | "too-many" | undefined {
-  let left = mostValues;
+  let left = maxValues;
   try {
     const text: unknown = JSON.stringify(args, (_key, value: unknown) => {
       left -= 1;
@@ -53,11 +52,11 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Level by level; false when there are too many. */
+/** Freezes level by level. Returns false when there are too many values. */
 function freezeDeeply(root: object): boolean {
   let level: object[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > deepestArguments) return false;
+    if (depth > maxArgumentDepth) return false;
     const next: object[] = [];
     for (const item of level) {
       Object.freeze(item);
@@ -68,7 +67,6 @@ function freezeDeeply(root: object): boolean {
   return true;
 }
 
-/** All strings in a JSON value, in the order they are written. */
 export function stringsIn(root: unknown): string[] {
   const strings: string[] = [];
   visit(root, (value) => {
@@ -77,7 +75,6 @@ export function stringsIn(root: unknown): string[] {
   return strings;
 }
 
-/** The keys of all objects in a JSON value. */
 export function keysIn(root: unknown): string[] {
   const keys: string[] = [];
   visit(root, (value) => {

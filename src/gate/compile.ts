@@ -1,17 +1,17 @@
 /**
- * The rules of all skills as one compiled thing, built aside so that it can be swapped in whole. No rule is dropped but
- * an empty one: what no engine accepts is matched as the literal text that it is, and every such case is reported.
+ * Compiles the rules of all skills into one object, so that a reload can replace them at once. Only an empty rule is
+ * dropped. A pattern that no engine accepts is matched as literal text and reported.
  */
 import type { GateRule, GateRules } from "../ports/gate.ts";
 import type { SkillDiagnostic } from "../ports/skill.ts";
-import { literally, longestPattern, type Readings, readPattern } from "./pattern-compiler.ts";
+import { literally, maxPatternCharacters, type Readings, readPattern } from "./pattern-compiler.ts";
 import { createPatternSet, type PatternSet } from "./pattern-set.ts";
 
-/** What is wrong with a pattern; `path` and `line` say where it is written. */
+/** A problem of a pattern; `path` and `line` say where the pattern is. */
 export type GateDiagnostic = SkillDiagnostic;
 
 export interface CompiledRules {
-  /** Positions are those in `patterns`. */
+  /** In the order of `patterns`. */
   rules: readonly GateRule[];
   patterns: PatternSet;
   shellParameters: GateRules["shellParameters"];
@@ -40,15 +40,15 @@ interface ReadRule {
 
 function readRule(pattern: string): ReadRule {
   if (pattern.trim() === "") {
-    const message = "this pattern is empty and would match every call; it is ignored: write what it should match";
+    const message = "this pattern is empty and would match every call, so it is ignored; write what it should match";
     return { problem: { severity: "warning", code: "gate.empty-pattern", message } };
   }
-  if (pattern.length > longestPattern) {
-    const message = `this pattern has ${pattern.length} characters and at most ${longestPattern} are compiled; it is matched as literal text: split it into several`;
+  if (pattern.length > maxPatternCharacters) {
+    const message = `this pattern has ${pattern.length} characters, more than ${maxPatternCharacters}, so it is matched as literal text; split it into several`;
     return { problem: { severity: "error", code: "gate.pattern-too-long", message } };
   }
   const readings = readPattern(pattern);
   if (readings !== undefined) return { readings };
-  const message = `\`${pattern}\` is no regular expression; it is matched as literal text: correct it, or escape its special characters`;
+  const message = `\`${pattern}\` is not a valid regular expression, so it is matched as literal text; correct it, or escape its special characters`;
   return { problem: { severity: "error", code: "gate.invalid-pattern", message } };
 }

@@ -1,12 +1,12 @@
-/** The time that one piece of work may take. */
+/** A time limit for one piece of work. */
 export interface Deadline {
-  /** Milliseconds; negative when it is over. */
+  /** Milliseconds left; negative after the deadline. */
   left(): number;
 }
 
 /**
- * Counts the smaller of the clock and the processor time of this process, so that a busy machine, which lets the process
- * stand still, does not use the time up.
+ * Counts the smaller of wall time and the processor time of this process. A busy machine that suspends the process
+ * does not use up the time.
  */
 export function createDeadline(milliseconds: number): Deadline {
   const startedAt = performance.now();

@@ -1,69 +1,69 @@
 /**
- * Folding: NFKC, without invisible characters, with one kind of blank, so that look-alikes of a text become that text.
+ * Folds text: NFKC, no invisible characters, one kind of blank. Look-alikes of a text become that text.
  *
- * Most characters fold to themselves, or to a text that does not depend on their neighbours: those are looked up. Only parts
- * with other characters are normalised, with the steps that they need, so that a megabyte of prose takes milliseconds.
+ * Most characters fold the same way whatever their neighbours are; a table answers for them. Only chunks with other
+ * characters are normalised. A megabyte of prose takes milliseconds.
  */
 import type { Deadline } from "./deadline.ts";
 
-/** Characters of a folded text (folding can make one 18 of one). */
-const maxFolded = 2_097_152;
-/** Characters that are folded before the deadline is looked at again. */
-const foldedAtOnce = 16_384;
+/** Characters of a folded text. Folding can turn one character into 18. */
+const maxFoldedCharacters = 2_097_152;
+/** Characters to fold between two checks of the deadline. */
+const chunkCharacters = 16_384;
 
-/** Runs of white space that are not one blank. */
+/** Runs of white space other than a single blank. */
 const spaces = / \s+|[^\S ]\s*/g;
-// Format characters (bidi, zero-width, tags), others that Unicode shows as nothing (fillers, selectors), and controls that
-// are no white space.
+// Format characters (bidi, zero-width, tags), other characters that Unicode does not display (fillers, selectors), and
+// controls that are not white space.
 const invisible =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for them.
   /[\p{Cf}\p{Default_Ignorable_Code_Point}\x00-\x08\x0e-\x1f\x7f-\x9f]+/gu;
-// Normalising sorts runs of combining marks in quadratic time; Unicode's stream-safe format allows 30 of them.
+// Normalising sorts runs of combining marks in quadratic time. Unicode's stream-safe format allows 30 of them.
 const maxMarkRun = 30;
 const longMarkRun = /(\p{M}{30})\p{M}+/gu;
 const plain = /^[\x20-\x7e\t\n\r]*$/;
 const otherSpaces = /[^\S\n\r\t ]/g;
-/** Marks, and the letters of which Hangul syllables are made: what they fold to depends on their neighbours. */
+/** Marks, and the letters of Hangul syllables. They fold according to their neighbours. */
 const combining = /[\p{M}\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]/u;
 
 const kinds = {
   unknown: 0,
   itself: 1,
-  /** Folds to another text, whatever is beside it. */
+  /** Folds to another text, whatever its neighbours are. */
   other: 2,
   combining: 3,
   unseen: 4,
-  /** Half of a character. */
+  /** Half of a surrogate pair. */
   half: 5,
 } as const;
-/** By code unit. Filled as characters turn up. */
+/** Indexed by code unit. Filled on first use of each character. */
 const kindOf = new Uint8Array(65_536);
 const otherTexts = new Map<number, string>();
 
-/** Nothing in it folds to anything else. */
+/** True when every character folds to itself. */
 export function isPlain(text: string): boolean {
   return plain.test(text);
 }
 
-/** Every run of white space as one blank. */
+/** Replaces every run of white space by one blank. */
 export function withSingleBlanks(text: string): string {
   return text.replace(spaces, " ");
 }
 
-/** Keeps line ends and runs of blanks. Undefined when the folded text would be too long, or the time is over. */
+/** Keeps line ends and runs of blanks. Undefined when the folded text gets too long or time runs out. */
 export function foldCharacters(text: string, deadline: Deadline): string | undefined {
   if (isPlain(text)) return text;
   let folded = "";
   for (let start = 0; start < text.length; ) {
-    if (deadline.left() <= 0 || folded.length > maxFolded) return undefined;
-    const end = cutBefore(text, start + foldedAtOnce);
+    if (deadline.left() <= 0 || folded.length > maxFoldedCharacters) return undefined;
+    const end = cutBefore(text, start + chunkCharacters);
     folded += foldPart(text.slice(start, end));
     start = end;
   }
-  return folded.length > maxFolded ? undefined : folded;
+  return folded.length > maxFoldedCharacters ? undefined : folded;
 }
 
-/** Where a text can be cut: not between the halves of a character. Marks that are cut off only combine less. */
+/** Finds a cut that does not split a surrogate pair. A cut before a mark only makes it combine less. */
 function cutBefore(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff ? at + 1 : Math.min(at, text.length);

@@ -1,18 +1,18 @@
 /**
- * The safety gate: judges a tool call by the patterns of all skills, in this order:
+ * The safety gate judges a tool call by the patterns of all skills, in this order:
  *
- *   1. serialise the arguments; what can't be, is too large, too deep or no object is blocked
- *   2. the exact match string, `tool + " " + JSON.stringify(args)`; its verdict is the floor
- *   3. unless matching is `exact`: derived forms, the reading of shell commands, and tags; they can only raise it
- *   4. the strictest of all matches, each with its pattern, skill, file, line and form
+ *   1. serialise the arguments; block those that are not a JSON object, too large or too deep
+ *   2. match the exact string, `tool + " " + JSON.stringify(args)`; its verdict is the floor
+ *   3. unless matching is `exact`, match call variants, the reading of shell commands, and tags; these can only be stricter
+ *   4. return the strictest match first, each with its pattern, skill, file, line and form
  *
- * Everything is bounded by a deadline. What could not be tried by then asks, unless what was tried already blocks.
+ * A deadline bounds everything. What was not checked in time asks, unless an earlier match already blocks.
  * Brain name: amygdala.
  */
 import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../ports/gate.ts";
 import type { JsonObject } from "../ports/message.ts";
 import { readArguments } from "./arguments.ts";
-import { type Form, formsOf } from "./call-variants.ts";
+import { type CallVariant, callVariants } from "./call-variants.ts";
 import { type CompiledRules, compileRules, type GateDiagnostic } from "./compile.ts";
 import { createDeadline, type Deadline } from "./deadline.ts";
 import type { PatternHits } from "./pattern-set.ts";
@@ -20,24 +20,24 @@ import { readShell } from "./shell/shell.ts";
 
 export interface GateOptions {
   rules: GateRules;
-  /** `exact`: the exact match string alone, as the specification has it, without forms and tags. */
+  /** `exact` matches only the exact string, as the specification defines it, without variants and tags. */
   matching: "exact" | "extended";
-  /** Milliseconds for one call: the event loop stands still meanwhile. 90 when left out. */
+  /** Milliseconds for one call, during which the event loop stands still. Default 90. */
   timeLimitMs?: number;
 }
 
 export interface RuleGate extends Gate {
-  /** Calls judged from now on see the new rules. */
+  /** Calls judged from now on use the new rules. */
   replace(rules: GateRules): void;
-  /** What is wrong with the patterns in force. */
+  /** Problems of the patterns in force. */
   diagnostics(): GateDiagnostic[];
-  /** Compiles the rules now, instead of with the next call. */
+  /** Compiles the rules now instead of with the next call. */
   warmUp(): void;
 }
 
 const defaultTimeLimitMs = 90;
 
-/** Reaches most of what judges commands. */
+/** Runs through most of the code that judges commands. */
 const warmUpInput = {
   command: `cd /srv && npm install "x y" | tee -a log; rm -rf ./build $(git push) <<< 'ｃｕｒｌ' & sudo -u a sh -c 'ls'`,
 };
@@ -54,7 +54,7 @@ const failClosedReasons = {
   "args-too-large": "the arguments are larger than 1 MiB",
   "args-too-deep": "the arguments are nested deeper than 1,000 levels",
   "args-too-many": "the arguments hold more than 50,000 values",
-  "args-not-an-object": "the arguments are no JSON object",
+  "args-not-an-object": "the arguments are not a JSON object",
   "not-checked-in-time": "this call could not be checked in time",
   "gate-failed": "the gate itself failed on this call",
 };
@@ -64,11 +64,11 @@ export function createGate(options: GateOptions): RuleGate {
   let compiled: CompiledRules | undefined;
   const timeLimitMs = options.timeLimitMs ?? defaultTimeLimitMs;
 
-  /** When they are needed: hundreds of patterns take longer to compile than a process to start. */
+  /** Compiles on first use: hundreds of patterns take longer to compile than a process to start. */
   function compiledRules(): CompiledRules {
     if (compiled !== undefined) return compiled;
     const fresh = compileRules(rules);
-    // The first call would be timed with code and patterns that are still being compiled.
+    // Otherwise the first call would pay for code and patterns that are still being compiled.
     fresh.patterns.compileAll();
     judge(fresh, options.matching, warmUpCall, createDeadline(warmUpLimitMs));
     compiled = fresh;
@@ -86,7 +86,7 @@ export function createGate(options: GateOptions): RuleGate {
       try {
         const left = wholeTime.left();
         const inForce = compiledRules();
-        // Compiling happens once, and is not this call's fault.
+        // Compiling happens once and does not count against this call.
         const deadline = createDeadline(left);
         const call = { tool, argsJson, input, extraTags };
         return { ...judge(inForce, options.matching, call, deadline), input, argsJson };
@@ -103,7 +103,7 @@ export function createGate(options: GateOptions): RuleGate {
   };
 }
 
-/** Lists that are changed later change nothing here. */
+/** Later changes to the caller's lists have no effect. */
 function copyOf({ rules, shellParameters }: GateRules): GateRules {
   return { rules: [...rules], shellParameters: new Map(shellParameters) };
 }
@@ -122,54 +122,55 @@ function judge(
   deadline: Deadline,
 ): Pick<Verdict, "class" | "matches" | "tags"> {
   const { tool, argsJson, extraTags } = call;
-  const tagForms = (tags: Iterable<string>) => [...tags].map((tag): Form => ({ text: `${tool} ${tag}`, name: "tag" }));
+  const tagVariants = (tags: Iterable<string>) =>
+    [...tags].map((tag): CallVariant => ({ text: `${tool} ${tag}`, name: "tag" }));
   const tags = new Set(matching === "extended" ? extraTags : []);
-  const forms: Form[] = [{ text: `${tool} ${argsJson}`, name: "exact" }, ...tagForms(tags)];
-  // First and by itself: what it says holds, whatever becomes of the rest.
-  let hits = compiled.patterns.match(textsOf(forms), deadline);
+  const variants: CallVariant[] = [{ text: `${tool} ${argsJson}`, name: "exact" }, ...tagVariants(tags)];
+  // The exact string goes first, so that its verdict holds even if the rest runs out of time.
+  let hits = compiled.patterns.match(textsOf(variants), deadline);
   let isComplete = hits.isComplete;
   if (matching === "extended") {
-    const derived = formsOf(tool, forms[0]?.text ?? "", call.input, deadline);
-    const shell = shellForms(compiled, call, deadline);
-    const start = forms.length;
-    forms.push(...derived.forms, ...shell.forms, ...tagForms(shell.tags));
+    const derived = callVariants(tool, variants[0]?.text ?? "", call.input, deadline);
+    const shell = shellVariants(compiled, call, deadline);
+    const start = variants.length;
+    variants.push(...derived.variants, ...shell.variants, ...tagVariants(shell.tags));
     for (const tag of shell.tags) tags.add(tag);
-    hits = compiled.patterns.match(textsOf(forms), deadline, { hits: hits.first, start });
+    hits = compiled.patterns.match(textsOf(variants), deadline, { hits: hits.first, start });
     isComplete &&= derived.isComplete && hits.isComplete;
   }
-  const matches = matchesOf(compiled, hits, forms);
+  const matches = matchesOf(compiled, hits, variants);
   if (!isComplete) matches.push(failClosed("not-checked-in-time"));
   return { class: strictest(matches), matches, tags: [...tags] };
 }
 
-function textsOf(forms: readonly Form[]): string[] {
-  return forms.map(({ text }) => text);
+function textsOf(variants: readonly CallVariant[]): string[] {
+  return variants.map(({ text }) => text);
 }
 
-/** The forms and tags of the parameters that hold shell commands. */
-function shellForms(
+/** Variants and tags of the parameters that hold shell commands. */
+function shellVariants(
   compiled: CompiledRules,
   { tool, input }: CallToJudge,
   deadline: Deadline,
-): { forms: Form[]; tags: Set<string> } {
+): { variants: CallVariant[]; tags: Set<string> } {
   const names = compiled.shellParameters.get(tool) ?? [];
   const texts = new Set<string>();
   const tags = new Set<string>();
   for (const name of names) {
     if (!Object.hasOwn(input, name)) continue;
     const reading = readShell(input[name], deadline);
-    for (const form of reading.forms) texts.add(`${tool} ${form}`);
+    for (const text of reading.forms) texts.add(`${tool} ${text}`);
     for (const tag of reading.tags) tags.add(tag);
   }
-  return { forms: [...texts].map((text) => ({ text, name: "shell" })), tags };
+  return { variants: [...texts].map((text) => ({ text, name: "shell" })), tags };
 }
 
-/** Danger first; in each kind in the order of the rules. */
-function matchesOf({ rules }: CompiledRules, { first }: PatternHits, forms: readonly Form[]): GateMatch[] {
+/** Danger first, then in the order of the rules. */
+function matchesOf({ rules }: CompiledRules, { first }: PatternHits, variants: readonly CallVariant[]): GateMatch[] {
   const found = [...first].sort(([one], [other]) => one - other);
-  const matches = found.flatMap(([ruleIndex, formIndex]): GateMatch[] => {
+  const matches = found.flatMap(([ruleIndex, variantIndex]): GateMatch[] => {
     const rule = rules[ruleIndex];
-    return rule === undefined ? [] : [{ ...rule, form: forms[formIndex]?.name ?? "exact" }];
+    return rule === undefined ? [] : [{ ...rule, form: variants[variantIndex]?.name ?? "exact" }];
   });
   return [...matches.filter(({ kind }) => kind === "danger"), ...matches.filter(({ kind }) => kind === "confirm")];
 }
@@ -179,7 +180,7 @@ function strictest(matches: readonly GateMatch[]): VerdictClass {
   return matches.length > 0 ? "confirm" : "safe";
 }
 
-/** The gate's own matches: no skill can switch them off. What was not checked may be harmless, so that a person decides. */
+/** The gate's own matches, which no skill can switch off. An unchecked call may be harmless, so a person decides. */
 function failClosed(why: keyof typeof failClosedReasons): GateMatch {
   const kind = why === "not-checked-in-time" ? "confirm" : "danger";
   const reason = failClosedReasons[why];

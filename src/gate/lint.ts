@@ -1,6 +1,6 @@
 /**
- * What is worth telling the author of a pattern: everything that the gate itself reports, and spellings that work in
- * other places but can't match here. Only warnings: a strange pattern is in force like any other.
+ * Warnings for the author of a pattern: what the gate itself reports, and spellings that work elsewhere but can't match
+ * here. All are warnings only; a strange pattern stays in force.
  */
 import type { GateRules } from "../ports/gate.ts";
 import { compileRules, type GateDiagnostic } from "./compile.ts";
@@ -13,7 +13,7 @@ interface Warning {
   message: string;
 }
 
-/** `knownTools`: the names that a pattern may start with after `^`. Ordered by file and line. */
+/** `knownTools` lists the names that a pattern may start with after `^`. The result is ordered by file and line. */
 export function lintRules(rules: GateRules, knownTools: readonly string[]): GateDiagnostic[] {
   const { diagnostics } = compileRules(rules);
   const warnings = [...rules.rules.flatMap((rule) => toDiagnostics(rule, warningsOf(rule.pattern, knownTools)))];
@@ -32,38 +32,37 @@ function warningsOf(pattern: string, knownTools: readonly string[]): Warning[] {
   if (endsInAnchor(pattern)) {
     warnings.push({
       code: "gate.end-anchor",
-      message:
-        "ends in `$`, but the text that is matched ends in `}`: it can match derived forms only; leave the `$` out",
+      message: "ends in `$`, but the matched text ends in `}`, so only derived forms can match; remove the `$`",
     });
   }
   const tool = unknownToolAtStart(pattern, knownTools);
   if (tool !== undefined) {
     warnings.push({
       code: "gate.start-anchor",
-      message: `starts with \`^${tool}\`, but the text that is matched starts with the name of a tool and no loaded tool is called so: leave the \`^\` out, or name a tool`,
+      message: `starts with \`^${tool}\`, but the matched text starts with a tool name and no loaded tool has that name; remove the \`^\` or name a tool`,
     });
   }
   if (pattern.startsWith("(?i)")) {
     warnings.push({
       code: "gate.inline-flag",
-      message: "starts with `(?i)`: case never counts, so it can be left out",
+      message: "starts with `(?i)`; matching never depends on case, so remove it",
     });
   }
   if (matches(pattern, "")) {
     warnings.push({
       code: "gate.matches-everything",
-      message: "matches the empty text and so every call of every tool: make some part of it required",
+      message: "matches the empty text and so every call of every tool; make part of it required",
     });
   }
   return warnings;
 }
 
 function endsInAnchor(pattern: string): boolean {
-  // An even number of backslashes before it, and nothing that could be the end of the exact text.
+  // An even number of backslashes before `$`, and no `}` that could end the exact text.
   return /(?<!\\)(?:\\\\)*\$$/.test(pattern) && !/\}\)*\$$/.test(pattern);
 }
 
-/** The literal beginning behind `^`, of any alternative in a group without groups, that no tool's name goes with. */
+/** The literal start after `^` that fits no tool name, in any alternative of a flat group. */
 function unknownToolAtStart(pattern: string, knownTools: readonly string[]): string | undefined {
   const anchored = /^(?:\(\?i\))?\^(?:\((?:\?:)?([^()]*)\)|([\w-]*))/.exec(pattern);
   const alternatives = anchored?.[1]?.split("|") ?? [anchored?.[2] ?? ""];
@@ -72,7 +71,7 @@ function unknownToolAtStart(pattern: string, knownTools: readonly string[]): str
   return beginnings.find((text) => text !== "" && !tools.some((tool) => tool.startsWith(text.toLowerCase())));
 }
 
-/** By the gate's own engines, so that no pattern can hang the check. */
+/** Uses the gate's own engines, so that no pattern can hang the check. */
 function matches(pattern: string, text: string): boolean {
   const set = createPatternSet([readPattern(pattern)]);
   return set.match([text], createDeadline(100)).first.size > 0;

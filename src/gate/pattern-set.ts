@@ -1,15 +1,14 @@
 /**
- * Many patterns against several texts at once, in bounded time. For each text:
+ * Matches many patterns against several texts in bounded time. For each text:
  *
- *   1. one pass finds which atoms are in it, and so which patterns can match at all (prefilter.ts)
- *   2. each of those is tried by itself; patterns without atoms are tried together, in one pass
- *   3. what RE2 can't express runs as a JavaScript regular expression with a limit of 50 ms; one that does not end by then
- *      counts as a match
+ *   1. one pass finds the atoms in it, and so the patterns that can match at all (prefilter.ts)
+ *   2. each of those is tried by itself; patterns without atoms are tried together in one pass
+ *   3. what RE2 can't express runs as a JavaScript regular expression for at most 50 ms; a timeout counts as a match
  *
- * What has loops runs under a time limit on a long text, because states that multiply can make even a linear engine slow.
- * RE2's automata may be stopped at any point: all that they keep is caches, and an entry is put in when it is complete.
+ * On a long text, patterns with loops run under a time limit, because multiplying states slow down even a linear engine.
+ * RE2's automata may be stopped at any point: they only keep caches, and enter complete entries.
  *
- * A pattern is reported once, for the first text that it matches.
+ * Each pattern is reported once, for the first text that it matches.
  */
 import type { RE2Set } from "re2js";
 import { createAtomFinder } from "./atoms.ts";
@@ -21,16 +20,16 @@ import { compileSet, setsOf } from "./re2-sets.ts";
 import { runUntil, runWithin } from "./time-limit.ts";
 
 export interface PatternHits {
-  /** By index of the pattern: the index of the first text that it matched. */
+  /** Pattern index to the index of the first text that it matched. */
   first: Map<number, number>;
-  /** False when the deadline came before every pattern had been tried. */
+  /** False when the deadline passed before every pattern was tried. */
   isComplete: boolean;
 }
 
 export interface PatternSet {
-  /** Compiles now what is otherwise compiled when a text needs it. */
+  /** Compiles now what would otherwise be compiled on first use. */
   compileAll(): void;
-  /** `earlier`: what the texts before `start` have already matched; those are not tried again. */
+  /** `earlier` holds the matches of the texts before `start`; their patterns are not tried again. */
   match(
     texts: readonly string[],
     deadline: Deadline,
@@ -38,24 +37,24 @@ export interface PatternSet {
   ): PatternHits;
 }
 
-/** A pattern, and how it is found. */
+/** A pattern and how to find it. */
 interface Entry {
   index: number;
   re2: string | undefined;
   expression: RegExp | undefined;
-  /** Of each alternative the numbers of its atoms, one of which alternatives must be there whole; absent: always tried. */
+  /** Atom numbers per alternative. All atoms of one alternative must occur. Absent: always try the pattern. */
   atoms: number[][] | undefined;
-  /** Its only atom is the pattern itself. */
+  /** The pattern is its own only atom. */
   isAtom: boolean;
-  /** Compiled when it is needed first. */
+  /** Compiled on first use. */
   set: RE2Set | undefined;
 }
 
-/** Characters that even the worst pattern reads in tens of milliseconds; beyond, the reading is timed. */
+/** Even the worst pattern reads this many characters in tens of milliseconds. Longer texts are timed. */
 const maxUntimedCharacters = 2_048;
-/** Matches depend on where in the text it is, which finding atoms does not look at closely. */
+/** These matches depend on the position in the text, which the search for atoms ignores. */
 const isAboutPlace = /[$^]|\\b/i;
-/** Of one JavaScript expression, over all texts. */
+/** For one JavaScript expression, over all texts. */
 const expressionLimitMs = 50;
 
 export function createPatternSet(patterns: readonly (Readings | undefined)[]): PatternSet {
@@ -68,7 +67,7 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
   const togetherSets = setsOf(together.map(({ re2 }) => re2 ?? ""));
   const expressions = entries.filter(({ expression }) => expression !== undefined);
 
-  /** The numbers of the atoms in the text; undefined when it could not be tried whole. */
+  /** The numbers of the atoms in the text; undefined when the text could not be searched whole. */
   function matchText(text: string, position: number, hits: Map<number, number>, deadline: Deadline) {
     const within = <T>(work: () => T): { value: T } | undefined => {
       if (text.length > maxUntimedCharacters && candidates.length + together.length > 0)
@@ -81,12 +80,12 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
       (entry) =>
         entry.re2 !== undefined && entry.atoms !== undefined && !hits.has(entry.index) && canMatch(entry, found),
     );
-    // Not under the limit: what the library builds for all its patterns must not be left half built.
+    // Outside of the time limit: it must not interrupt the library while it builds shared state.
     candidates.forEach(compileEntry);
     const hit = (entry: Entry | undefined) => {
       if (entry !== undefined && !hits.has(entry.index)) hits.set(entry.index, position);
     };
-    // What was tried is not tried again when the work is begun anew.
+    // A restart of the work continues here.
     let next = 0;
     const tried = within(() => {
       for (; next < candidates.length; next += 1) {
@@ -149,7 +148,7 @@ function canMatch({ atoms }: Entry, found: ReadonlySet<number>): boolean {
   return atoms === undefined || atoms.some((branch) => branch.every((atom) => found.has(atom)));
 }
 
-/** One after the other under one limit; false when the deadline came before all had been tried. */
+/** Tries one after the other under one limit. Returns false when the deadline passed first. */
 function matchExpressions(
   open: [Entry, number[]][],
   texts: readonly string[],
@@ -157,7 +156,7 @@ function matchExpressions(
   first: Map<number, number>,
 ): boolean {
   let next = 0;
-  /** Of the one at `next`, over all times that it was begun. */
+  /** Time used by the expression at `next`, over all restarts. */
   let own = { of: -1, time: createDeadline(expressionLimitMs) };
   const run = () => {
     for (; next < open.length; next += 1) {
@@ -172,8 +171,8 @@ function matchExpressions(
     if (limit <= 0) return false;
     if (runWithin(limit, run) !== undefined) continue;
     const [entry, positions] = open[next] ?? [];
-    // It is to blame only when it had nearly all of the time for itself: others may have come before, and a busy machine may
-    // have let the process stand still.
+    // Blame the expression only if it had nearly all of the time. Others may have used some, and a busy machine may have
+    // suspended the process.
     if (own.time.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
     first.set(entry.index, positions?.[0] ?? 0);
     next += 1;

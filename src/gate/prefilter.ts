@@ -1,26 +1,26 @@
 /**
- * Prefilter: short patterns without loops ("atoms") that every match of a pattern contains. A text in which one of them is
- * missing can't match, so the pattern itself need not be tried on it.
+ * The prefilter reduces a pattern to "atoms": short loop-free patterns that every match must contain. If one of them is
+ * missing, the pattern can't match and need not be tried.
  *
- * Patterns with loops such as `git\s.*push` stay alive in an automaton to the end of the text. A set of many of them has
- * states for all their combinations, which made ten kilobytes of ordinary Markdown take 200 ms. Atoms have no loops.
+ * Patterns with loops such as `git\s.*push` stay alive in an automaton to the end of the text. A set of many has states
+ * for all combinations: ten kilobytes of ordinary Markdown took 200 ms. Atoms have no loops.
  *
- * Must never leave out a match: whatever is not understood here makes `atomsOf` return undefined.
+ * Must never exclude a match. `atomsOf` returns undefined for whatever it does not understand.
  */
 
-/** Literal characters of an atom; shorter ones are found everywhere. */
+/** Literal characters of an atom. Shorter ones occur everywhere. */
 const minLiterals = 2;
-/** Atoms of one pattern; the longest are taken. */
+/** Atoms of one pattern; the longest win. */
 const maxAtoms = 4;
 
 interface Item {
-  /** As written, with groups that capture nothing. Empty where the item is no fixed part. */
+  /** As written, with non-capturing groups. Empty for an item that is no fixed part. */
   source: string;
-  /** No loop in it: it may be part of an atom. */
+  /** It has no loop, so it may be part of an atom. */
   isFixed: boolean;
   /** The fewest literal characters of any alternative. */
   literals: number;
-  /** Atoms inside of a group that has a loop but must match. */
+  /** Atoms inside a group that repeats but must match at least once. */
   inner: Atom[];
 }
 
@@ -32,16 +32,16 @@ interface Atom {
 interface Reader {
   pattern: string;
   at: number;
-  /** Matched by JavaScript's engine, whose `.` and negated classes may take half a character. */
+  /** JavaScript's engine runs it; there `.` and negated classes may match half a surrogate pair. */
   isForJavaScript: boolean;
 }
 
 class NotUnderstood extends Error {}
 
-/** Of each alternative of the pattern, atoms that are all in a text where it matches; undefined: it can match any text. */
+/** For each alternative, atoms that every match contains. Undefined: the pattern may match any text. */
 export function atomsOf(pattern: string, isForJavaScript: boolean): string[][] | undefined {
   const reader: Reader = { pattern, at: 0, isForJavaScript };
-  // To one of the engines a quantifier behind a pair is one of its second half.
+  // One of the engines applies a quantifier after a surrogate pair to its second half only.
   if (/[\ud800-\udfff]/.test(pattern)) return undefined;
   try {
     const alternatives = readAlternatives(reader);
@@ -62,7 +62,7 @@ function longest(atoms: Atom[]): string[] {
     .map(({ source }) => source);
 }
 
-/** Up to the end of the pattern or of the group. */
+/** Reads up to the end of the pattern or of the group. */
 function readAlternatives(reader: Reader): Piece[][] {
   const alternatives: Piece[][] = [[]];
   while (reader.at < reader.pattern.length && reader.pattern.charAt(reader.at) !== ")") {
@@ -76,11 +76,11 @@ function readAlternatives(reader: Reader): Piece[][] {
 
 interface Piece {
   item: Item;
-  /** `optional`: it may be absent; `many`: at least once. */
+  /** `many`: at least once. */
   times: "once" | "many" | "optional";
 }
 
-/** The longest parts of a sequence without a loop. */
+/** The longest loop-free parts of a sequence. */
 function atomsIn(pieces: readonly Piece[]): Atom[] {
   const atoms: Atom[] = [];
   let open: Atom = { source: "", literals: 0 };
@@ -93,7 +93,7 @@ function atomsIn(pieces: readonly Piece[]): Atom[] {
     if (times === "optional" || !item.isFixed) close();
     else {
       open = { source: open.source + item.source, literals: open.literals + item.literals };
-      // What follows stands behind its last repetition.
+      // What follows comes after the last repetition.
       if (times === "many") close({ source: item.source, literals: item.literals });
     }
   }
@@ -136,7 +136,7 @@ function readClass(reader: Reader): Item {
   if (reader.at >= pattern.length) throw new NotUnderstood();
   reader.at += 1;
   const source = pattern.slice(start, reader.at);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: everything that is not ASCII.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches everything that is not ASCII.
   if (reader.isForJavaScript && (isNegated || /[^\x00-\x7f]|\\[^sdwnrtfv\W]/.test(source))) return loose();
   return fixed(source, 0);
 }
@@ -148,7 +148,7 @@ function readGroup(reader: Reader): Item {
   const alternatives = readAlternatives(reader);
   if (reader.pattern.charAt(reader.at) !== ")") throw new NotUnderstood();
   reader.at += 1;
-  // What is only looked at is no part of the match, and with `!` it must not be there.
+  // A lookaround is no part of the match, and `!` forbids its text.
   if (/[=!]$/.test(opening)) return loose();
   const isFixed = alternatives.every((pieces) => pieces.every(({ item, times }) => item.isFixed && times === "once"));
   if (!isFixed) return { ...loose(), inner: alternatives.length === 1 ? atomsIn(alternatives[0] ?? []) : [] };

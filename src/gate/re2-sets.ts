@@ -1,8 +1,8 @@
-/** Sets of RE2 patterns, compiled; as many as it takes when the patterns are too large for one. */
+/** Compiles RE2 patterns into sets, several when they are too large for one. */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 
 export interface Re2Sets {
-  /** The positions of the patterns that the text matches. */
+  /** The positions of the matching patterns. */
   match(text: string): number[];
 }
 

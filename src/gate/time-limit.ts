@@ -1,16 +1,16 @@
 /**
- * Work that must end: a `node:vm` time limit stops synchronous code of any kind, also our own and native regular
- * expressions. Setting one up costs about 0.2 ms, so it is used only where something could be slow.
+ * Runs work that must end. A `node:vm` time limit stops any synchronous code, also native regular expressions. It costs
+ * about 0.2 ms, so use it only where something could be slow.
  */
 import { createContext, Script } from "node:vm";
 import { codeOf } from "../lib/errors.ts";
 import type { Deadline } from "./deadline.ts";
 
 const call = new Script("work()");
-/** Milliseconds; with less there is no point in beginning. */
-const minRun = 1;
+/** With less time left, in milliseconds, starting makes no sense. */
+const minRunMs = 1;
 
-/** Runs `work`; undefined when it did not end in time. State that it was changing is then unreliable. */
+/** Returns undefined when `work` did not end in time. State that it was changing is then unreliable. */
 export function runWithin<T>(milliseconds: number, work: () => T): { value: T } | undefined {
   let outcome: { value: T } | undefined;
   const context = createContext({
@@ -19,7 +19,7 @@ export function runWithin<T>(milliseconds: number, work: () => T): { value: T } 
     },
   });
   try {
-    call.runInContext(context, { timeout: Math.max(minRun, Math.ceil(milliseconds)) });
+    call.runInContext(context, { timeout: Math.max(minRunMs, Math.ceil(milliseconds)) });
   } catch (thrown) {
     if (codeOf(thrown) === "ERR_SCRIPT_EXECUTION_TIMEOUT") return undefined;
     throw thrown;
@@ -28,11 +28,11 @@ export function runWithin<T>(milliseconds: number, work: () => T): { value: T } 
 }
 
 /**
- * The same with what is left of the deadline. Where the machine was busy and the process stood still, there is time left
- * when the limit strikes, and `work` runs again from its beginning.
+ * The same until a deadline. When a busy machine suspends the process, time may be left at the limit; then `work` runs
+ * again from its start.
  */
 export function runUntil<T>(deadline: Deadline, work: () => T): { value: T } | undefined {
-  for (let left = deadline.left(); left >= minRun; left = deadline.left()) {
+  for (let left = deadline.left(); left >= minRunMs; left = deadline.left()) {
     const outcome = runWithin(left, work);
     if (outcome !== undefined) return outcome;
   }

@@ -1,18 +1,18 @@
 /**
- * Consolidation: keeps memory small without asking a model.
+ * Consolidation keeps memory small without asking a model.
  *
- *   1. day files older than the retention are removed, episodes and feedback alike; knowledge stays until it is forgotten
- *   2. of entries of one day that say the same, word for word, the last one stays: a task that runs every few minutes
- *      and answers the same needs to be remembered once
+ *   1. remove day files older than the retention, both episodes and feedback; knowledge stays until someone removes it
+ *   2. of entries of one day with the same words, keep the last one, because a task may run every few minutes with the
+ *      same answer
  *
- * Called again it changes nothing. A file that can't be changed is left, and the next one is seen to.
+ * Idempotent. Skips a file that can't be changed and continues with the next one.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { dayOfFile, listDayFiles, readChangeable } from "./day-files.ts";
+import { dayOfFile, listDayFiles, readEditable } from "./day-files.ts";
 import { type DayEntry, parseDay } from "./episodes.ts";
 import { foldersByScope } from "./memory-files.ts";
 import { dayOf } from "./places.ts";
@@ -20,14 +20,14 @@ import { dayOf } from "./places.ts";
 export interface Consolidation {
   /** Day files that were older than the retention. */
   removedFiles: number;
-  /** Entries that said what a later one says. */
+  /** Entries that a later one repeats. */
   removedEntries: number;
 }
 
 export interface ConsolidationOptions {
   workspace: string;
   inOrder: PathOrder;
-  /** Null: nothing is too old. */
+  /** Null: keep everything. */
   retentionDays: number | null;
   log: Log;
   now: () => number;
@@ -49,16 +49,16 @@ export async function consolidate(options: ConsolidationOptions): Promise<Consol
           } else if (kind === "episode" && day < dayOf(now())) done.removedEntries += await dropRepeated(path);
         });
       } catch (thrown) {
-        log.warn({ path, error: messageOf(thrown) }, "a memory file could not be consolidated and was left as it is");
+        log.warn({ path, error: messageOf(thrown) }, "could not consolidate a memory file; it is unchanged");
       }
     }
   }
   return done;
 }
 
-/** Days that are over only: an entry of today may still be replaced. */
+/** Only for past days: an entry of today may still be replaced. */
 async function dropRepeated(path: string): Promise<number> {
-  const text = await readChangeable(path);
+  const text = await readEditable(path);
   if (text === undefined) return 0;
   const { preamble, entries } = parseDay(text);
   const lastOf = new Map(entries.map((entry, index) => [said(entry), index]));

@@ -1,7 +1,7 @@
 /**
- * Days as search terms: `on 8 May 2023`, `2023-05-08`, `in May`, `yesterday` in a question meet the day of a passage.
+ * Days as search terms: `on 8 May 2023`, `2023-05-08`, `in May` or `yesterday` in a question match the day of a passage.
  *
- * A passage of 8 May 2023 has the terms `d20230508 m202305 y2023 n05`; a question has the narrowest that it names.
+ * A passage of 8 May 2023 has the terms `d20230508 m202305 y2023 n05`. A question has the most specific term it names.
  */
 
 const months = ["january", "february", "march", "april", "may", "june"].concat([
@@ -16,7 +16,7 @@ const monthName = `(?<month>${months.join("|")}|${months.map((month) => month.sl
 const dayNumber = "(?<day>[0-3]?\\d)(?:st|nd|rd|th)?";
 const yearNumber = "(?<year>(?:19|20)\\d\\d)";
 
-/** Most telling form first. A bare month's name needs a word before it: `may` and `march` are verbs as well. */
+/** Most specific form first. A month's name alone needs a word before it, because `may` and `march` are also verbs. */
 const forms = [
   "(?<year>(?:19|20)\\d\\d)-(?<iso>[01]\\d)-(?<day>[0-3]\\d)",
   "(?<year>(?:19|20)\\d\\d)-(?<iso>[01]\\d)(?!-?\\d)",
@@ -26,14 +26,14 @@ const forms = [
   `(?:in|since|during|of|last|this|until|before|after)\\s+(?:early\\s+|late\\s+|mid-?\\s*)?${monthName}`,
 ].map((form) => new RegExp(`(?<![\\p{L}\\p{N}])${form}(?![\\p{L}\\p{N}])`, "iu"));
 
-/** The terms of a passage's time; none for a passage without one. */
+/** The terms of a passage's time. None without a time. */
 export function dayTermsOf(at: string): string[] {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(at) ?? [];
   if (year === undefined || month === undefined || day === undefined) return [];
   return [`d${year}${month}${day}`, `m${year}${month}`, `y${year}`, `n${month}`];
 }
 
-/** The terms of the days that a question names, and the question without them. `now` is what `yesterday` counts from. */
+/** The terms of the days in a question, and the question without them. `yesterday` is relative to `now`. */
 export function askedDaysOf(question: string, now: number): { terms: string[]; rest: string } {
   const terms = new Set<string>();
   let rest = question;

@@ -1,11 +1,10 @@
 /**
- * One Markdown file a day and scope, in parts: `2026-11-21.md`, then `2026-11-21.2.md` once the first one is big, so that
+ * One Markdown file per day and scope, in parts: `2026-11-21.md`, then `2026-11-21.2.md` once the first one is large. So
  * adding an entry costs the same however much was said that day.
  *
- * A change reads, edits and replaces one part as one step; changes of one day happen one after the other. Those that
- * come while a day is being written wait together and are written together, in their order: a busy channel costs a few
- * writes, not one a turn. A part that people have made too big, or that is no UTF-8 text, is left as it is and the next
- * one is used.
+ * A change reads, edits and replaces one part as one step. Changes of one day run in order. Changes that arrive during a
+ * write are written together, so a busy channel costs a few writes instead of one per turn. A part that people made too
+ * large, or that is not UTF-8 text, stays unchanged and the next part is used.
  */
 import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -15,27 +14,27 @@ import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
 
-/** A part is begun when the one before has reached this size, in bytes. */
-const partBytes = 64 * 1024;
-/** What is bigger was not written by us, and is not read to be changed. */
-const changeableBytes = 8 * 1024 * 1024;
+/** A new part starts when the current one reaches this size. */
+const maxPartBytes = 64 * 1024;
+/** We never write larger files, so they are not read for a change. */
+const maxEditableBytes = 8 * 1024 * 1024;
 
 interface DayChange {
   kind: MemoryKind;
   scope: MemoryScope;
   at: number;
-  /** The entry that is written, and how to see which ones a text has: the part that has it already is edited, whatever its size. */
+  /** The entry to write, and how to find the ids in a text. The part that has the entry is edited, whatever its size. */
   entry?: { id: string; idsIn(text: string): Iterable<string> };
-  /** `current` is empty for a part that is begun. */
+  /** `current` is empty for a new part. */
   edit(current: string): string;
 }
 
 export interface DayFiles {
-  /** Resolves to the absolute path of the part that was written. Rejects with a RemoraError, and nothing changed. */
+  /** Resolves to the absolute path of the written part. Rejects with a RemoraError and then changes nothing. */
   change(change: DayChange): Promise<string>;
 }
 
-/** A change that waits for its turn, and the promise that its caller has. */
+/** A pending change, and its caller's promise. */
 interface Waiting {
   change: DayChange;
   resolve(path: string): void;
@@ -62,7 +61,7 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
           waitingByDay.delete(key);
           await writeTogether(folder, day, together, closedParts);
         }).catch((thrown: unknown) => {
-          // It was not begun: another process keeps the day for too long, or whoever says so is away.
+          // The write did not start: another process held the lock for too long, or the lock service is away.
           if (waitingByDay.get(key) === together) waitingByDay.delete(key);
           for (const one of together) one.reject(asMemoryError(thrown, folder));
         });
@@ -71,7 +70,7 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
   };
 }
 
-/** Settles every change that it is given; never rejects. */
+/** Settles every change. Never rejects. */
 async function writeTogether(
   folder: string,
   day: string,
@@ -101,14 +100,14 @@ async function writeTogether(
   }
 }
 
-/** A part with the changes that are not yet on disk, and whose they are. */
+/** A part with the changes that are not on disk yet, and their callers. */
 interface Edited {
   before: string;
   text: string;
   changes: Waiting[];
 }
 
-/** The day of a day file's name; undefined for other files. */
+/** The day in a day file's name. Undefined for other files. */
 export function dayOfFile(name: string): string | undefined {
   return /^(\d{4}-\d\d-\d\d)(?:\.\d+)?\.md$/.exec(basename(name))?.[1];
 }
@@ -125,10 +124,10 @@ export async function listDayFiles(folder: string): Promise<string[]> {
     .map((name) => join(folder, name));
 }
 
-/** The text of a file that we may rewrite; undefined when it is too big, no text, or gone. */
-export async function readChangeable(path: string): Promise<string | undefined> {
+/** The text of a file that may be rewritten. Undefined when it is too large, not text, or gone. */
+export async function readEditable(path: string): Promise<string | undefined> {
   const info = await stat(path).catch(() => undefined);
-  if (info === undefined || !info.isFile() || info.size > changeableBytes) return undefined;
+  if (info === undefined || !info.isFile() || info.size > maxEditableBytes) return undefined;
   const bytes = await readFile(path);
   return isUtf8(bytes) ? bytes.toString("utf8") : undefined;
 }
@@ -140,8 +139,8 @@ export function asMemoryError(thrown: unknown, place: string): RemoraError {
     code: isFull ? "memory.full" : "memory.unwritable",
     place: `memory ${place}`,
     message: isFull
-      ? `could not be written because the disk is full (${messageOf(thrown)}). Free some space; nothing half-written was kept.`
-      : `could not be read or written (${messageOf(thrown)}). Check that the folder exists and that this user may write it; nothing half-written was kept.`,
+      ? `could not be written because the disk is full (${messageOf(thrown)}). Free some space. The file is unchanged.`
+      : `could not be read or written (${messageOf(thrown)}). Check that the folder exists and that this user may write to it. The file is unchanged.`,
     isRetryable: isFull,
     cause: thrown,
   });
@@ -155,7 +154,7 @@ async function partFor(
   edited: ReadonlyMap<string, Edited>,
 ): Promise<Part> {
   const read = async (path: string): Promise<Omit<Part, "path"> | undefined> => {
-    const text = edited.has(path) ? undefined : await readChangeable(path);
+    const text = edited.has(path) ? undefined : await readEditable(path);
     return edited.get(path) ?? (text === undefined ? undefined : { text });
   };
   const [last, earlier] = [parts.at(-1), parts.slice(0, -1)];
@@ -166,20 +165,20 @@ async function partFor(
   const isInLast = isIn(found?.text);
   for (const path of isInLast ? [] : earlier) {
     if (entry === undefined) break;
-    // One that is being edited may just have been filled; what is known of it from the disk would be out of date.
+    // A part with pending edits may just have become full, so the cache of the disk is out of date.
     const mine = edited.get(path);
     if (!(mine === undefined ? await closedParts.has(path, entry) : isIn(mine.text))) continue;
     const part = await read(path);
     if (part !== undefined) return { ...part, path };
   }
-  if (found !== undefined && (isInLast || found.text.length < partBytes)) return { ...found, path: last };
+  if (found !== undefined && (isInLast || found.text.length < maxPartBytes)) return { ...found, path: last };
   return { path: `${start}.${partNumber(last) + 1}.md`, text: "" };
 }
 
 interface Part {
   path: string;
   text: string;
-  /** What is on disk, where that differs from `text`. */
+  /** The text on disk, if it differs from `text`. */
   before?: string;
 }
 
@@ -188,15 +187,15 @@ interface IdCache {
 }
 
 /**
- * Which entries the parts have that are written no more, so that they need not be read for every turn of a busy day. What
- * people take out of such a part meanwhile is still thought to be there; then its turn is written there again.
+ * Caches the entry ids of full parts, so that they need not be read for every turn of a busy day. If people remove an
+ * entry from such a part, the cache still lists it, and saving its turn writes there again.
  */
 function createIdCache(): IdCache {
   const most = 200;
   const known = new Map<string, Set<string>>();
   return {
     async has(path, entry) {
-      const ids = known.get(path) ?? new Set(entry.idsIn((await readChangeable(path)) ?? ""));
+      const ids = known.get(path) ?? new Set(entry.idsIn((await readEditable(path)) ?? ""));
       known.delete(path);
       known.set(path, ids);
       const [oldest] = known.keys();

@@ -1,22 +1,22 @@
 /**
- * The digest: what people of one scope approved and denied, and how calls went, for the prompt.
+ * The digest for the prompt: what people of one scope approved and denied, and how calls went.
  *
- *   1. the newest feedback lines are read, a bounded number of them
- *   2. the same call of the same tool is one row, its outcomes counted
- *   3. rows come oldest first, the most recent last; when they don't all fit, the oldest are left out and counted
+ *   1. read the newest feedback lines, up to a limit
+ *   2. merge equal calls of a tool into one row that counts the outcomes
+ *   3. order rows by time, the most recent last; leave out and count the oldest when they don't all fit
  *
- * The same files give the same text.
+ * Deterministic: the same files give the same text.
  */
 import { basename } from "node:path";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { Scope } from "../ports/message.ts";
-import { dayOfFile, listDayFiles, readChangeable } from "./day-files.ts";
+import { dayOfFile, listDayFiles, readEditable } from "./day-files.ts";
 import { type FeedbackLine, parseFeedback } from "./feedback.ts";
 import { scopeFolder } from "./places.ts";
 
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };
 
-/** In the order they are named. What people decided comes before how calls went. */
+/** In the order of the text. People's decisions come before the outcomes of calls. */
 const knownOutcomes = [
   "approved",
   "denied",
@@ -44,14 +44,14 @@ export async function readDigest(workspace: string, scope: Scope): Promise<strin
   const files = await listDayFiles(scopeFolder(workspace, "feedback", scope));
   for (const path of files.reverse()) {
     const day = dayOfFile(basename(path)) ?? "";
-    const text = (await readChangeable(path)) ?? "";
+    const text = (await readEditable(path)) ?? "";
     lines.unshift(...parseFeedback(text).map((line) => ({ ...line, day })));
     if (lines.length >= limits.lines) break;
   }
   return digestOf(lines.slice(-limits.lines));
 }
 
-/** Lines oldest first. Empty for none. */
+/** `lines` are oldest first. Empty for none. */
 export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): string {
   const rows = new Map<string, Row>();
   for (const line of lines) {
@@ -61,7 +61,7 @@ export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): st
     row.counts.set(line.outcome, (row.counts.get(line.outcome) ?? 0) + 1);
     row.last = line.day;
     if (line.by !== undefined) row.lastBy = line.by.name;
-    // Taken out and put back, so that the order is that of the latest use.
+    // Delete before setting, so that the map is ordered by latest use.
     rows.delete(key);
     rows.set(key, row);
   }
@@ -72,7 +72,7 @@ function fitted(texts: string[]): string {
   const kept: string[] = [];
   let length = 0;
   for (const text of texts.toReversed()) {
-    // Room for the line that counts what is left out.
+    // Leaves room for the line that counts what is left out.
     if (length + text.length + 1 > limits.characters - 40) break;
     kept.unshift(text);
     length += text.length + 1;

@@ -1,11 +1,11 @@
 /**
- * Episodes: what was asked, done and answered, one entry a turn, in the Markdown file of its day and scope.
+ * Episodes: what was asked, done and answered. Each turn is one entry in the Markdown file of its day and scope.
  *
- *   1. the entry is written out: headline, who said what, every tool with arguments and outcome, the response
- *   2. a hidden marker names the turn, so that saving it again replaces the entry
- *   3. the file is changed as one step
+ *   1. render the entry: headline, who said what, every tool with arguments and outcome, the response
+ *   2. name the turn in a hidden marker, so that saving it again replaces the entry
+ *   3. change the file in one step
  *
- * Everything that people, tools or models said is quoted, so that it can't pass for an entry or a marker.
+ * All words of people, tools and models are quoted, so that they can't pass for an entry or a marker.
  * Brain name: hippocampus.
  */
 
@@ -21,7 +21,7 @@ import { dayOf, timeOf } from "./places.ts";
 const limits = { headline: 80, name: 80, said: 100_000, arguments: 2_000, preview: 600 };
 
 export interface EpisodeWriter {
-  /** Resolves to the absolute path of the file. Rejects with a RemoraError, and nothing half-written. */
+  /** Resolves to the absolute path of the file. Rejects with a RemoraError and then changes nothing. */
   save(episode: Episode): Promise<string>;
 }
 
@@ -44,7 +44,7 @@ export function createEpisodeWriter({ days, redact }: { days: DayFiles; redact: 
   };
 }
 
-/** What the marker of an entry says; all of it is ours, none is said by people. */
+/** The content of an entry's marker. All of it is ours; people's words never get in. */
 interface EntryMarker {
   turnId: string;
   at: string;
@@ -53,12 +53,12 @@ interface EntryMarker {
 }
 
 export interface DayEntry {
-  /** As it stands in the file, from its heading to the next one. */
+  /** As in the file, from its heading to the next one. */
   raw: string;
   marker?: EntryMarker;
 }
 
-/** A day file in its parts; `preamble` and the `raw` of all entries together are the file. */
+/** Splits a day file. `preamble` and the `raw` of all entries make up the whole file. */
 export function parseDay(text: string): { preamble: string; entries: DayEntry[] } {
   const [preamble = "", ...raws] = text.split(/(?<=^|\n)(?=## )/);
   return {
@@ -70,7 +70,7 @@ export function parseDay(text: string): { preamble: string; entries: DayEntry[] 
   };
 }
 
-/** An entry without its quotation marks and marker, as search and people read it. */
+/** An entry without its quotation marks and marker, for search and for people. */
 export function readableEntry(text: string): string {
   return unquoted(text.replace(/(^|\n)<!-- turn=[^\n]*-->(?=\n|$)/g, "$1"))
     .replace(/\n{3,}/g, "\n\n")
@@ -78,7 +78,7 @@ export function readableEntry(text: string): string {
 }
 
 function withEntry(current: string, turnId: string, entry: string): string {
-  // The usual case by far, and the file need not be taken apart for it.
+  // By far the usual case, in which the file need not be parsed.
   if (!current.includes(markerStart(turnId))) return `${current.trimEnd()}\n\n${entry}`;
   const { preamble, entries } = parseDay(current);
   const isMine = (found: DayEntry) => found.marker?.turnId === turnId;
@@ -115,7 +115,7 @@ function toolLines({ call, result }: Episode["tools"][number], redact: Redact): 
   return preview.trim() === "" ? head : `${head}\n  ${quoted(preview).split("\n").join("\n  ")}`;
 }
 
-/** The first line with something to read, without Markdown's marks. */
+/** The first line with readable text, without Markdown. */
 function headlineOf(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => /[\p{L}\p{N}]/u.test(candidate)) ?? text;
   return oneLine(line.replace(/^[\s#>*+-]+/, "").replaceAll("<!--", ""), limits.headline) || "(no text)";
@@ -131,12 +131,12 @@ function markerText({ turnId, at, outcome, users, origins }: Episode): string {
   return `${markerStart(turnId)}at=${new Date(at).toISOString()} outcome=${outcome} users=${ids} from=${from} -->`;
 }
 
-/** Where an entry comes from, by the marker on one of its first lines; of one without, people have written it there. */
+/** The origins in the marker on one of the first lines. An entry without a marker was written by people. */
 export function originsOfEntry(text: string): Origin[] {
   const found = /^\s*<!-- turn=\S* at=\S* outcome=\S* users=(\S*?)(?: from=(\S*))? -->(?:\n|$)/.exec(text);
   const [, users = "", from] = found ?? [];
   if (from !== undefined) return decodeOrigins(from);
-  // Of an earlier version: who spoke, and nothing of what was read.
+  // Earlier versions recorded who spoke, but not what was read.
   return users === ""
     ? []
     : users.split(",").map((id) => ({ kind: "person", name: "somebody", personId: decoded(id) }));
@@ -150,7 +150,7 @@ function decoded(id: string): string {
   }
 }
 
-/** The marker stands alone on one of the first lines, before anything that was said. */
+/** The marker is a line of its own among the first lines, before anything that was said. */
 function markerOf(raw: string): EntryMarker | undefined {
   const found = /^## [^\n]*\n\s*<!-- turn=(\S*) at=(\S*) outcome=(\S*) users=(\S*?)(?: from=\S*)? -->\n/.exec(raw);
   if (found === null) return undefined;

@@ -1,9 +1,9 @@
 /**
- * Feedback: one line for every outcome of a tool call and every person's decision, in the Markdown file of its day and
- * scope: `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must be there once ends
- * in a mark that Markdown does not show.
+ * Feedback: one line for every outcome of a tool call and for every decision of a person, in the Markdown file of its day
+ * and scope: `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must be there only
+ * once ends in a mark that Markdown does not show.
  *
- * Lines are read back for the digest; a line that people have changed beyond reading is passed over.
+ * The digest reads the lines back and skips those that people made unreadable.
  * Brain name: basal ganglia.
  */
 import { createHash } from "node:crypto";
@@ -16,19 +16,19 @@ import { dayOf, timeOf } from "./places.ts";
 const limits = { word: 80, summary: 300 };
 
 export interface FeedbackWriter {
-  /** False: its line was there already. Rejects with a RemoraError, and nothing half-written. */
+  /** False when the line already existed. Rejects with a RemoraError and then changes nothing. */
   record(feedback: Feedback): Promise<boolean>;
 }
 
-/** One line as it is read back. */
+/** A parsed line. */
 export interface FeedbackLine {
   /** `HH:MM:SS`, UTC. */
   time: string;
   tool: string;
   outcome: string;
-  /** Name and id of who decided. */
+  /** Name and id of the person who decided. */
   by?: { name: string; id: string };
-  /** How long the decision was waited for. */
+  /** How long the decision took. */
   waitedSeconds?: number;
   summary: string;
 }
@@ -51,7 +51,7 @@ export function createFeedbackWriter({ days, redact }: { days: DayFiles; redact:
   };
 }
 
-/** Ids of approvals are nobody's to read here: a line is told apart by a hash of its id. */
+/** A hash, because approval ids are secret here. */
 function markOf(id: string): string {
   return createHash("sha256").update(id).digest("hex").slice(0, 16);
 }
@@ -85,7 +85,7 @@ function parseLine(line: string): FeedbackLine | undefined {
   return name === undefined || id === undefined ? line_ : { ...line_, by: { name, id } };
 }
 
-/** A name or word without the characters that the line is made of. */
+/** A name or word without the characters that separate the parts of a line. */
 function plainWord(text: string): string {
   return oneLine(text.replace(/[:()—`]/gu, " "), limits.word) || "?";
 }

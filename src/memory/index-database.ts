@@ -1,8 +1,8 @@
 /**
- * The SQLite file of the search index: its schema, its statements, and what is done with a file that can't be used.
+ * The SQLite file of the search index: its schema, its statements, and how to handle an unusable file.
  *
- * The index can always be made again from the Markdown, so a damaged one, or one of another version, is removed. A file that
- * is another program's database is left alone; then, and where nothing can be written, the index is kept in memory.
+ * The index can always be rebuilt from the Markdown, so a damaged file, or one of another version, is deleted. Another
+ * program's database stays untouched; then, and when nothing can be written, the index stays in memory.
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -11,12 +11,12 @@ import { messageOf } from "../lib/errors.ts";
 import { useWriteAheadLog } from "../lib/sqlite.ts";
 
 const applicationId = 0x524d5258;
-/** Raised whenever the schema or the way of making terms changes. */
+/** Increase it whenever the schema changes or terms are made differently. */
 const indexVersion = 2;
 const busyTimeoutMs = 5_000;
 /**
- * SQLite's result codes for a file that is broken or no database, and the general one: our statements are right, so
- * what they can't do (a full-text table that does not open) is the file's fault. https://sqlite.org/rescode.html
+ * SQLite's result codes for a damaged file and for other formats, and the general one. Our statements are correct, so a
+ * failing one (a full-text table that does not open) points to the file. https://sqlite.org/rescode.html
  */
 const damageCodes: readonly number[] = [1, 11, 26];
 
@@ -46,7 +46,7 @@ export function openIndex(indexFile: string, onProblem: (message: string) => voi
     return openFile(indexFile);
   } catch (thrown) {
     if (isDamage(thrown) || thrown instanceof OtherVersion) {
-      onProblem(`the search index ${indexFile} can't be used and is made again (${messageOf(thrown)})`);
+      onProblem(`the search index ${indexFile} can't be used, so Remora rebuilds it (${messageOf(thrown)})`);
       try {
         removeIndex(indexFile);
         return openFile(indexFile);
@@ -58,7 +58,7 @@ export function openIndex(indexFile: string, onProblem: (message: string) => voi
   }
 
   function inMemory(thrown: unknown): OpenIndex {
-    onProblem(`the search index ${indexFile} can't be opened (${messageOf(thrown)}), so it is kept in memory only`);
+    onProblem(`the search index ${indexFile} can't be opened (${messageOf(thrown)}), so Remora keeps it in memory`);
     return openFile(":memory:");
   }
 }
@@ -73,7 +73,7 @@ export function isDamage(thrown: unknown): boolean {
   return typeof code === "number" && damageCodes.includes(code & 0xff);
 }
 
-/** Runs `work` as one write; rolled back when it throws. */
+/** Runs `work` in one transaction. Rolls back when it throws. */
 export function inTransaction(database: DatabaseSync, work: () => void): void {
   database.exec("BEGIN IMMEDIATE");
   try {
@@ -95,7 +95,7 @@ function openFile(path: string): OpenIndex {
     database.exec("PRAGMA secure_delete = ON");
     checkOwner(database);
     inTransaction(database, () => {
-      // Asked again inside: another process may have made it meanwhile.
+      // Check again inside the transaction: another process may have created the schema.
       if (pragma(database, "user_version") === 0) database.exec(schema);
     });
     return { database, statements: prepareAll(database) };
@@ -110,7 +110,7 @@ function checkOwner(database: DatabaseSync): void {
   if (isEmpty) return;
   if (pragma(database, "application_id") !== applicationId) throw new Error("it is a database of another program");
   const version = pragma(database, "user_version");
-  if (version !== indexVersion) throw new OtherVersion(`it has version ${version}, this program makes ${indexVersion}`);
+  if (version !== indexVersion) throw new OtherVersion(`it has version ${version}, this program uses ${indexVersion}`);
 }
 
 function pragma(database: DatabaseSync, name: string): number {

@@ -1,7 +1,7 @@
 /**
- * Knowledge: notes that outlive conversations, one Markdown file a title in its scope's folder. People edit them too.
+ * Knowledge: notes that outlive conversations, one Markdown file per title in its scope's folder. People edit them too.
  *
- * A note's file name is made from its title; the text is kept as it is given. Changes of one note happen one after the other.
+ * The title gives the file name; the text is stored as given. Changes of one note run in order.
  */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,9 +23,9 @@ export interface Knowledge {
   list(scope: MemoryScope): Promise<string[]>;
   /** Undefined when there is no such note. */
   read(scope: MemoryScope, title: string): Promise<string | undefined>;
-  /** As `read`, with where the note comes from: nothing for one that people wrote themselves. */
+  /** Like `read`, with the note's origins. A note that people wrote themselves has none. */
   readMarked(scope: MemoryScope, title: string): Promise<{ text: string; origins: Origin[] } | undefined>;
-  /** Replaces the note, or begins it; resolves to its absolute path. It keeps the origins. */
+  /** Replaces or creates the note and stores the origins. Resolves to its absolute path. */
   write(scope: MemoryScope, title: string, text: string, origins?: readonly Origin[]): Promise<string>;
   /** False when there was none. */
   remove(scope: MemoryScope, title: string): Promise<boolean>;
@@ -82,7 +82,7 @@ export function createKnowledge({ workspace, inOrder, redact }: KnowledgeOptions
   };
 }
 
-/** The same title is the same file; spaces become dashes, and nothing in it can lead elsewhere. */
+/** Equal titles give the same file. Spaces become dashes, and no title leads to another folder. */
 function noteFile(title: string): string {
   const plain = oneLine(title.replace(/\.md$/i, ""), titleCharacters).toLowerCase().replace(/\s+/g, "-");
   return `${folderNameOf(plain)}.md`;

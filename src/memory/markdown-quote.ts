@@ -1,11 +1,11 @@
 /**
- * Foreign text in Markdown that people read: it can be anything, and must not become headings, entries or markers.
+ * Quotes foreign text in Markdown that people read. It must never become a heading, an entry or a marker.
  *
- * Blocks are quoted line by line, so that nothing of them ever starts a line; short texts become one clean line.
- * `unquoted` gives a block back as it was, but for line ends and NUL characters.
+ * Every line of a block is quoted, so foreign text never starts a line. Short texts become one clean line. `unquoted`
+ * returns a block unchanged except for line ends and NUL characters.
  */
 
-/** Every line behind `> `; a Markdown reader shows it as a quotation. */
+/** Puts `> ` before every line. */
 export function quoted(text: string): string {
   return text
     .replaceAll("\0", "\uFFFD")
@@ -14,13 +14,13 @@ export function quoted(text: string): string {
     .join("\n");
 }
 
-/** The lines of a quotation as they were; other lines stay. */
+/** Removes the quotation marks. Other lines stay. */
 export function unquoted(text: string): string {
-  // Not `^` with the m flag: that one also stops at U+2028, which is no line end in Markdown.
+  // Not `^` with the m flag, which also matches after U+2028; Markdown has no line end there.
   return text.replace(/(^|\n)> ?/g, "$1");
 }
 
-/** Not more than `limit` characters of a long text, and how many are left out. */
+/** At most `limit` characters of a long text, and the number of characters left out. */
 export function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const end = /[\uD800-\uDBFF]/.test(text.charAt(limit - 1)) ? limit - 1 : limit;

@@ -1,12 +1,12 @@
 /**
- * A Markdown file as passages to search: what stands under one heading, in pieces of readable length.
+ * Splits a Markdown file into passages for search: the text under one heading, in pieces of readable length.
  *
- *   1. headings outside code fences divide the file; what comes before the first one belongs to the file's title
- *   2. our own quotation marks and markers are taken out
- *   3. a long section is cut at paragraphs, lines, or words, whichever comes first
+ *   1. headings outside of code fences divide the file; text before the first one belongs to the file's title
+ *   2. remove our own quotation marks and markers
+ *   3. cut a long section at paragraphs, lines or words, whichever comes first
  *   4. its time is that of its marker, else the file's day with the heading's `HH:MM`, else none
  *
- * Made for files that people write and change by hand: any text has passages.
+ * People write and change these files, so any text must give passages.
  */
 import type { Origin } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";
@@ -15,19 +15,19 @@ import { readNoteMark } from "./origin-mark.ts";
 
 export interface Passage {
   heading: string;
-  /** ISO 8601; empty where there is no time. */
+  /** ISO 8601. Empty without a time. */
   at: string;
   text: string;
-  /** Headings above its own one, outermost first; the file's name where there is none. */
+  /** Headings above its own, outermost first. The file's name if there are none. */
   trail: string;
-  /** By the marks of note and entry. */
+  /** From the marks of note and entry. */
   origins: Origin[];
 }
 
-/** A passage is cut at the last good place before this many characters. */
-const passageCharacters = 1_200;
-/** Sections of one file that are read; what follows is too much for people as well. */
-const mostPassages = 20_000;
+/** A passage is cut at the last good place before this length. */
+const maxPassageCharacters = 1_200;
+/** Passages of one file. Nobody reads a longer one. */
+const maxPassages = 20_000;
 
 interface Section {
   level: number;
@@ -48,15 +48,15 @@ export function passagesOf(fileName: string, written: string): Passage[] {
     if (level > 0) above.push({ level, heading });
     const raw = lines.join("\n");
     const body = readableEntry(raw);
-    // A title over sections says nothing that they don't.
+    // A title without text says nothing that its sections don't.
     if (body === "" && (level === 0 || level === 1)) continue;
     const at = timeOfSection(raw, heading, day);
     const origins = [...ofNote, ...originsOfEntry(raw)];
     for (const piece of piecesOf(body))
       passages.push({ heading: heading === "" ? title : heading, at, text: piece, trail, origins });
-    if (passages.length >= mostPassages) break;
+    if (passages.length >= maxPassages) break;
   }
-  return passages.slice(0, mostPassages);
+  return passages.slice(0, maxPassages);
 }
 
 function sectionsOf(text: string): Section[] {
@@ -77,12 +77,12 @@ function isClosingFence(line: string): boolean {
   return /^ {0,3}(?:`{3,}|~{3,})[ \t]*$/.test(line);
 }
 
-/** The line that closes the code fence opened on this one; a fence that is never closed is none, and hides no headings. */
+/** The line that closes the code fence opened here. A fence without an end is ignored and hides no headings. */
 function endOfFence(lines: readonly string[], fences: number[], index: number): number | undefined {
   const mark = /^ {0,3}(`{3,}|~{3,})/.exec(lines[index] ?? "")?.[1];
   if (mark === undefined) return undefined;
   while ((fences[0] ?? index + 1) <= index) fences.shift();
-  // A bounded look ahead: a file made of nothing but fences must not cost more than it is long.
+  // The look-ahead is bounded: a file of nothing but fences must take linear time.
   return fences.slice(0, 50).find((end) => lines[end]?.trim().startsWith(mark));
 }
 
@@ -98,12 +98,12 @@ function timeOfSection(raw: string, heading: string, day: string): string {
 function piecesOf(body: string): string[] {
   const pieces: string[] = [];
   let rest = body;
-  while (rest.length > passageCharacters) {
-    const window = rest.slice(0, passageCharacters);
-    const least = passageCharacters / 3;
+  while (rest.length > maxPassageCharacters) {
+    const window = rest.slice(0, maxPassageCharacters);
+    const least = maxPassageCharacters / 3;
     const breaks = [window.lastIndexOf("\n\n"), window.lastIndexOf("\n"), window.lastIndexOf(" ")];
-    const found = breaks.find((at) => at > least) ?? passageCharacters;
-    const at = found === passageCharacters && /[\uD800-\uDBFF]/.test(window.at(-1) ?? "") ? found - 1 : found;
+    const found = breaks.find((at) => at > least) ?? maxPassageCharacters;
+    const at = found === maxPassageCharacters && /[\uD800-\uDBFF]/.test(window.at(-1) ?? "") ? found - 1 : found;
     pieces.push(rest.slice(0, at).trim());
     rest = rest.slice(at).trimStart();
   }

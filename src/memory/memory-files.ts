@@ -1,8 +1,8 @@
 /**
- * The Markdown files of memory as the index reads them: which there are, whether they changed, what they say.
+ * The Markdown files of memory for the index: which exist, whether they changed, and their text.
  *
- * Made for folders that people change by hand: links are not followed, what is no text is passed over, and of a file
- * bigger than anyone reads only the end is taken, where the newest entries are.
+ * People change these folders. So links are not followed, binary files are skipped, and of a huge file only the end is
+ * read, where the newest entries are.
  */
 import { hash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
@@ -13,11 +13,11 @@ import { parseFeedback } from "./feedback.ts";
 import type { Passage } from "./markdown-sections.ts";
 import { branches, type MemoryKind, memoryKinds, scopeOfFolder } from "./places.ts";
 
-const readableBytes = 8 * 1024 * 1024;
-/** Folders inside a scope's folder that are looked into. */
-const deepest = 6;
-/** Feedback lines that make one passage. */
-const feedbackLines = 8;
+const maxReadBytes = 8 * 1024 * 1024;
+/** Levels of folders inside a scope's folder. */
+const maxDepth = 6;
+/** Feedback lines per passage. */
+const linesPerPassage = 8;
 
 export interface FileInfo {
   size: number;
@@ -28,12 +28,12 @@ export interface FileInfo {
 
 type ScopeFolders = ReadonlyMap<string, { kind: MemoryKind; folder: string }[]>;
 
-/** A folder's time may stand still for so long while things are put into it. */
+/** A folder's modification time may lag behind its content by this much. */
 const settledMs = 50;
 
 /**
- * `foldersByScope`, listed again only after a folder was added, renamed or removed: with a thousand of them that takes
- * longer than the search itself.
+ * A cached `foldersByScope`. It lists again only after a folder was added, renamed or removed: listing a thousand folders
+ * takes longer than the search.
  */
 export function createFolderList(workspace: string): () => ScopeFolders {
   let listed: { signature: string; folders: ScopeFolders } | undefined;
@@ -57,7 +57,7 @@ function infoOf(path: string): FileInfo | undefined {
   }
 }
 
-/** The folders of every scope, relative to the workspace; several spellings of one scope are one scope. */
+/** The folders of every scope, relative to the workspace. A scope may have several spellings. */
 export function foldersByScope(workspace: string): ScopeFolders {
   const found = new Map<string, { kind: MemoryKind; folder: string }[]>();
   for (const kind of memoryKinds) {
@@ -75,29 +75,29 @@ export function markdownFiles(folder: string, depth = 0): string[] {
   return entriesOf(folder)
     .sort((one, other) => (one.name < other.name ? -1 : 1))
     .flatMap((entry) => {
-      if (entry.isDirectory() && depth < deepest) {
+      if (entry.isDirectory() && depth < maxDepth) {
         return markdownFiles(join(folder, entry.name), depth + 1).map((path) => `${entry.name}/${path}`);
       }
       return entry.isFile() && /\.(?:md|markdown)$/i.test(entry.name) ? [entry.name] : [];
     });
 }
 
-/** Another signature means that the file must be read again. */
+/** A different signature means that the file must be read again. */
 export function signatureOf({ size, mtimeMs, ctimeMs, ino }: FileInfo): string {
   return `${size} ${mtimeMs} ${ctimeMs} ${ino}`;
 }
 
-/** Undefined when it can't be read now; empty when it is no text. */
+/** Undefined when it can't be read now. Empty when it is not text. */
 export function readText(path: string, info: FileInfo, onProblem: (message: string) => void): string | undefined {
   try {
-    const start = Math.max(0, info.size - readableBytes);
-    if (start > 0) onProblem(`${path} has ${info.size} bytes; only its last ${readableBytes} are searched`);
-    const bytes = readFrom(path, start, Math.min(info.size, readableBytes));
+    const start = Math.max(0, info.size - maxReadBytes);
+    if (start > 0) onProblem(`${path} has ${info.size} bytes; search covers only the last ${maxReadBytes}`);
+    const bytes = readFrom(path, start, Math.min(info.size, maxReadBytes));
     if (bytes.subarray(0, 8_192).includes(0)) {
-      onProblem(`${path} is not searched, because it is no text`);
+      onProblem(`${path} is not searched because it is not a text file`);
       return "";
     }
-    // What is no UTF-8 becomes U+FFFD; the rest of the file is still found.
+    // Invalid UTF-8 becomes U+FFFD; the rest of the file can still be found.
     return bytes.toString("utf8");
   } catch (thrown) {
     if (codeOf(thrown) !== "ENOENT") onProblem(`${path} can't be read, so it is not searched (${messageOf(thrown)})`);
@@ -105,13 +105,13 @@ export function readText(path: string, info: FileInfo, onProblem: (message: stri
   }
 }
 
-/** Feedback files in passages of a few lines each: a line alone says too little. */
+/** Passages of a few feedback lines each, because a single line says too little. */
 export function feedbackPassages(path: string, text: string): Passage[] {
   const day = dayOfFile(path) ?? "";
   const lines = parseFeedback(text);
   const passages: Passage[] = [];
-  for (let start = 0; start < lines.length; start += feedbackLines) {
-    const some = lines.slice(start, start + feedbackLines);
+  for (let start = 0; start < lines.length; start += linesPerPassage) {
+    const some = lines.slice(start, start + linesPerPassage);
     const said = some.map(
       ({ tool, outcome, by, summary }) => `${tool}: ${outcome}${by === undefined ? "" : ` by ${by.name}`} — ${summary}`,
     );
@@ -127,7 +127,7 @@ export function feedbackPassages(path: string, text: string): Passage[] {
   return passages;
 }
 
-/** The same for passages that need no new entry in the index. */
+/** Equal for passages that need no new entry in the index. */
 export function hashOf({ heading, trail, at, text, origins }: Passage): string {
   return hash("sha1", [heading, trail, at, text, JSON.stringify(origins)].join("\0"), "base64").slice(0, 20);
 }
@@ -152,7 +152,7 @@ function entriesOf(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // Missing, not a folder, or not ours to read: nothing to search there.
+    // Missing, not a folder, or not readable: nothing to search.
     return [];
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The memory of the agent: writes Markdown that people can read, and searches it.
  *
- * Writing goes through one order a file; the search index follows what is on disk, whoever wrote it.
+ * Writes to one file run in order. The search index follows the disk, whoever wrote the files.
  */
 import { relative, sep } from "node:path";
 import { createPathOrder } from "../lib/atomic-write.ts";
@@ -22,34 +22,34 @@ import { type RecentEntry, readRecentEntries } from "./recent-entries.ts";
 import { createSearch } from "./search.ts";
 
 export interface MemoryOptions {
-  /** Absolute path; memory is in its `brain` folder. */
+  /** Absolute path. Memory is in its `brain` folder. */
   workspace: string;
-  /** The search index. It may be deleted at any time; `:memory:` keeps none. */
+  /** The search index. It may be deleted at any time. `:memory:` stores none. */
   indexFile: string;
   events: Events;
   log: Log;
   redact: Redact;
-  /** Days after which episodes and feedback are removed; absent or null: kept until they are forgotten. */
+  /** Days after which episodes and feedback are removed. Absent or null: keep them until someone removes them. */
   retentionDays?: number | null;
-  /** Keeps other processes out while a file is rewritten; absent: there are none. */
+  /** Keeps other processes out while a file is rewritten. Absent: there are none. */
   withLock?: WithLock;
   now?: () => number;
 }
 
-/** The port, and what people do with their memory. */
+/** The memory port, and what people can do with their memory. */
 export interface OwnedMemory extends Memory {
   knowledge: Knowledge;
   /** Removes everything of a scope, or of a person, from files and index. Other people's entries stay. */
   forget(owner: MemoryOwner): Promise<Forgotten>;
-  /** The files of a scope, or of what a person said and decided, as they are. */
+  /** The files of a scope, or the parts of files that a person said and decided, unchanged. */
   exportAll(owner: MemoryOwner): Promise<ExportedFile[]>;
-  /** Drops what is older than the retention and what is there twice. Changes nothing when called again. */
+  /** Removes what is older than the retention, and duplicates. Idempotent. */
   consolidate(): Promise<Consolidation>;
-  /** Starts the search thread and brings the whole index up to date; searches meanwhile are answered in between. */
+  /** Starts the search thread and updates the whole index. Searches are answered in between. */
   warmUp(): Promise<void>;
   /** Headlines of a scope's newest entries, newest first. */
   newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
-  /** How many entries of these scopes can be found; brings the index up to date first. */
+  /** The number of searchable entries of these scopes, after an update of the index. */
   count(scopes: MemoryScope[]): Promise<number>;
 }
 
@@ -63,7 +63,7 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     now = Date.now,
     withLock = (_name, work) => work(),
   } = options;
-  // Machines may have the workspace at different places.
+  // Machines may have the workspace at different paths.
   const inOrder = createPathOrder((path, work) => withLock(`file:${relative(workspace, path)}`, work));
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });

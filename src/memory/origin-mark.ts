@@ -1,12 +1,12 @@
 /**
- * Origins in Markdown: a hidden comment of ours, in a place that no text of others can reach. In a note it is the line below
- * the title; whoever edits the file may take it out. In an episode it is part of the entry's marker.
+ * Origins in Markdown: a hidden comment of ours, where foreign text can't get in. In a note it is the line below the
+ * title, and people who edit the file may remove it. In an episode it is part of the entry's marker.
  */
 import { type Origin, originsSchema } from "../ports/origin.ts";
 
 const noteMark = /^(# [^\n]*\n)<!-- from=(\S*) -->\n/;
 
-/** Holds nothing that could end a comment, a value or a list. */
+/** Without characters that could end a comment, a value or a list. */
 export function markerValue(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll("-", "%2D");
 }
@@ -15,7 +15,7 @@ export function encodeOrigins(origins: readonly Origin[]): string {
   return markerValue(JSON.stringify(origins));
 }
 
-/** What can't be read is of a later version or was changed by hand: somebody else may have written the text. */
+/** An unreadable mark comes from a later version or from a person, so the text may be anybody's. */
 export function decodeOrigins(value: string): Origin[] {
   try {
     return originsSchema.parse(JSON.parse(decodeURIComponent(value)));
@@ -29,7 +29,7 @@ export function noteMarkText(origins: readonly Origin[]): string {
   return origins.length === 0 ? "" : `<!-- from=${encodeOrigins(origins)} -->\n`;
 }
 
-/** A note without its mark, and what the mark says. */
+/** A note without its mark, and the origins in the mark. */
 export function readNoteMark(text: string): { text: string; origins: Origin[] } {
   const found = noteMark.exec(text);
   if (found === null) return { text, origins: [] };

@@ -1,26 +1,26 @@
 /**
- * What people may do with what is remembered about them: take it along, or have it forgotten.
+ * What people can do with the memory about them: export it, or have it forgotten.
  *
- * Of a scope that is everything in it. Of a person it is their own DM, and, in channels, the turns that they took part in
- * and the decisions that they made; what others said, and shared knowledge, stays.
+ * For a scope this covers everything in it. For a person it covers their DM and, in channels, the turns that they took
+ * part in and their decisions. Other people's words and shared knowledge stay.
  */
 import { readFile, rm, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
 import type { MemoryScope } from "../ports/message.ts";
-import { asMemoryError, dayOfFile, readChangeable } from "./day-files.ts";
+import { asMemoryError, dayOfFile, readEditable } from "./day-files.ts";
 import { parseDay } from "./episodes.ts";
 import { parseFeedback } from "./feedback.ts";
 import { foldersByScope, markdownFiles } from "./memory-files.ts";
 import type { MemoryKind } from "./places.ts";
 
-/** `userId` is the platform's id of a person, as in `Author`; their DM is the scope `dm:<userId>`. */
+/** `userId` is the platform's id of a person, as in `Author`. Their DM is the scope `dm:<userId>`. */
 export type MemoryOwner = { scope: MemoryScope } | { userId: string };
 
 export interface Forgotten {
-  /** Files that are gone. */
+  /** Deleted files. */
   files: number;
-  /** Entries and lines that were taken out of files that stay. */
+  /** Entries and lines removed from files that stay. */
   entries: number;
 }
 
@@ -36,7 +36,7 @@ interface MemoryFile {
   path: string;
 }
 
-/** Rejects with a RemoraError at the first file that can't be changed; what was removed before stays removed. */
+/** Rejects with a RemoraError at the first file that can't be changed. Earlier removals stay. */
 export async function forgetMemory(
   { workspace, inOrder }: { workspace: string; inOrder: PathOrder },
   owner: MemoryOwner,
@@ -53,7 +53,7 @@ export async function forgetMemory(
   await removeFolders(workspace, isOwn(owner));
   for (const { kind, path } of filesOf(workspace, (scope) => !isOwn(owner)(scope))) {
     await changing(join(workspace, path), inOrder, async (absolute) => {
-      const { kept, removed } = split(kind, (await readChangeable(absolute)) ?? "", owner.userId);
+      const { kept, removed } = split(kind, (await readEditable(absolute)) ?? "", owner.userId);
       if (removed.length === 0) return;
       await writeFileAtomic(absolute, kept);
       forgotten.entries += removed.length;
@@ -62,7 +62,7 @@ export async function forgetMemory(
   return forgotten;
 }
 
-/** Of files that hold other people's entries, only the person's own ones. */
+/** From files with other people's entries, only the person's own. */
 export async function exportMemory(workspace: string, owner: MemoryOwner): Promise<ExportedFile[]> {
   const exported: ExportedFile[] = [];
   const all = "scope" in owner ? isOwn(owner) : () => true;
@@ -98,7 +98,7 @@ async function removeFolders(workspace: string, isWanted: (scope: string) => boo
   }
 }
 
-/** Waits for writes of the same day, so that none puts back what is taken out. */
+/** Waits for writes of the same day, so that none restores what is removed. */
 async function changing(path: string, inOrder: PathOrder, work: (path: string) => Promise<void>): Promise<void> {
   const key = dayOfFile(path) === undefined ? path : join(path, "..", dayOfFile(basename(path)) ?? "");
   await inOrder(key, async () => {
@@ -110,7 +110,7 @@ async function changing(path: string, inOrder: PathOrder, work: (path: string) =
   });
 }
 
-/** What of a day file is a person's, and the file without it. Knowledge belongs to its scope. */
+/** A person's part of a day file, and the file without it. Knowledge belongs to its scope. */
 function split(kind: MemoryKind, text: string, userId: string): { kept: string; removed: string[] } {
   if (kind === "episode") {
     const { preamble, entries } = parseDay(text);

@@ -1,8 +1,8 @@
 /**
- * Where memory lives in the workspace, and how a scope is spelled as a folder's name.
+ * Where memory is in the workspace, and how a scope becomes a folder name.
  *
- * A scope is its own folder name, with every character outside `A-Za-z0-9._:@-` percent-encoded, so that a name can be
- * read back, and can never be `.`, `..`, empty or hold a separator.
+ * A scope is its own folder name, with every character outside of `A-Za-z0-9._:@-` percent-encoded. So a name can be
+ * decoded and is never `.`, `..` or empty, and contains no separator.
  */
 import { join } from "node:path";
 import type { MemoryScope } from "../ports/message.ts";
@@ -27,13 +27,13 @@ export function scopeFolder(workspace: string, kind: MemoryKind, scope: MemorySc
 export function folderNameOf(scope: string): string {
   if (scope === "") return "%";
   if (/^\.+$/.test(scope)) return "%2E".repeat(scope.length);
-  // By code point, so that a lone half of a surrogate pair, which UTF-8 can't hold, is seen and kept apart.
+  // By code point, so that half of a surrogate pair, which UTF-8 can't represent, is encoded on its own.
   return Array.from(scope, (character) => (/[A-Za-z0-9._:@-]/.test(character) ? character : encoded(character))).join(
     "",
   );
 }
 
-/** The scope of a folder; a name that is no valid encoding stands for itself. */
+/** The scope of a folder. A name without valid encoding stands for itself. */
 export function scopeOfFolder(name: string): string {
   if (name === "%") return "";
   try {
@@ -53,7 +53,7 @@ function encoded(character: string): string {
   return Array.from(Buffer.from(character), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
 }
 
-/** Days and times in memory are UTC: no hour comes twice and none is missing, wherever the machine stands. */
+/** Days and times in memory are UTC, so that no hour repeats or is missing, whatever the machine's zone. */
 export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }

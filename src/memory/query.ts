@@ -1,27 +1,27 @@
 /**
- * A question in anyone's words as what the index is asked:
+ * Turns a question in anyone's words into a query for the index:
  *
- *   1. days that it names become day terms
- *   2. words that carry a subject become terms; the others only when there is nothing else
- *   3. of a very long question the most telling words are kept
+ *   1. days become day terms
+ *   2. words with meaning become terms; other words only when there is nothing else
+ *   3. a very long question keeps its most specific words
  *
- * Nothing that a person wrote reaches FTS5 as syntax: a term is letters, marks and digits between quotation marks.
+ * People's text never reaches FTS5 as syntax: a term is letters, marks and digits in quotation marks.
  */
 import { askedDaysOf } from "./dates.ts";
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "./words.ts";
 
-/** More make a slower search, not a better one. */
-const mostTerms = 24;
+/** More terms make the search slower, not better. */
+const maxTerms = 24;
 const readCharacters = 20_000;
 
 export interface SearchQuestion {
   terms: AskedTerm[];
   dayTerms: string[];
-  /** Texts in quotation marks, folded: a passage that has one as it stands is preferred. */
+  /** Quoted texts, folded. A passage that contains one literally is preferred. */
   phrases: string[];
 }
 
-/** Total: any text is a question; one without a readable character has no terms. */
+/** Accepts any text. Without a readable character there are no terms. */
 export function questionOf(text: string, now: number): SearchQuestion {
   const read = text.slice(0, readCharacters);
   const { terms: dayTerms, rest } = askedDaysOf(read.slice(0, 1_000), now);
@@ -31,10 +31,10 @@ export function questionOf(text: string, now: number): SearchQuestion {
     foldText(found[1] ?? "").trim(),
   );
   const isOnlyEmpty = telling.length === 0 && dayTerms.length === 0;
-  return { terms: mostTelling(isOnlyEmpty ? all : telling), dayTerms, phrases };
+  return { terms: maxTelling(isOnlyEmpty ? all : telling), dayTerms, phrases };
 }
 
-/** The FTS5 expression; undefined when there is nothing to look for. `scopeTerms` are our own. */
+/** The FTS5 expression. Undefined when there is nothing to search for. `scopeTerms` are our own. */
 export function matchExpression(question: SearchQuestion, scopeTerms: readonly string[]): string | undefined {
   const said = question.terms.map(({ text, isPrefix }) => `"${text}"${isPrefix ? " *" : ""}`);
   const asked = [
@@ -50,9 +50,9 @@ function unique(terms: readonly AskedTerm[]): AskedTerm[] {
 }
 
 /** Numbers and long words are the rare ones. */
-function mostTelling(terms: AskedTerm[]): AskedTerm[] {
-  if (terms.length <= mostTerms) return terms;
+function maxTelling(terms: AskedTerm[]): AskedTerm[] {
+  if (terms.length <= maxTerms) return terms;
   const weight = ({ text }: AskedTerm) => (/\p{N}/u.test(text) ? 8 : Math.min(text.length, 12));
-  const kept = new Set(terms.toSorted((one, other) => weight(other) - weight(one)).slice(0, mostTerms));
+  const kept = new Set(terms.toSorted((one, other) => weight(other) - weight(one)).slice(0, maxTerms));
   return terms.filter((term) => kept.has(term));
 }

@@ -1,14 +1,14 @@
 /**
- * Ranking: from the candidates of the index to the answer, best first.
+ * Ranks the candidates of the index, best first.
  *
- *   1. what BM25 found, raised a little for being recent
- *   2. neighbours: what stands before and after a hit is about the same thing, so a passage gains from its neighbours'
- *      scores, the more the nearer they are in place and time, and may be found through them alone
- *   3. the best are read, and gain for words of the question that stand together, for quoted phrases, and for being said
- *      by someone whom the question names
- *   4. the same text twice is given once
+ *   1. BM25 scores, with a small bonus for recent passages
+ *   2. neighbours are about the same subject, so a passage gains from their scores, more if they are closer in place and
+ *      time; it may be found only through them
+ *   3. the best are read, and gain if words of the question are close together, for quoted phrases, and if a person named
+ *      in the question is the speaker
+ *   4. equal texts are returned once
  *
- * The weights were chosen on a public long-conversation set; bench/memory-retrieval.ts measures them.
+ * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
  */
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
@@ -18,10 +18,10 @@ import type { Candidate, FoundPassage, SearchIndex } from "./search-index.ts";
 import { foldText, wordsOf } from "./words.ts";
 
 const weights = {
-  /** What a passage gains from the one that many places before it; the answer follows the question. */
+  /** Gain from the passages one and two places before; an answer follows its question. */
   before: [0.5, 0.25],
   after: [0.3, 0.1],
-  /** What each passage gains from the best one of its file. */
+  /** Gain from the best passage of the same file. */
   file: 0.1,
   together: 0.5,
   phrase: 0.5,
@@ -30,9 +30,9 @@ const weights = {
 };
 const recentDays = 30;
 const candidateLimit = 200;
-/** Passages that are read for the second look, beyond those asked for. */
-const readBeyond = 30;
-/** Feedback repeats what episodes tell better. */
+/** Passages to read beyond the requested number. */
+const extraReads = 30;
+/** Episodes tell better what feedback repeats. */
 const kindWeight: Record<MemoryKind, number> = { episode: 1, knowledge: 1, feedback: 0.4 };
 
 export interface RankingInput {
@@ -45,7 +45,7 @@ export interface RankingInput {
 
 export type Rank = (input: RankingInput) => MemoryHit[];
 
-/** What was read of passages is kept for the next question: those of a busy conversation are read again and again. */
+/** Caches the analysis of passages: a busy conversation reads the same ones repeatedly. */
 export function createRanking(): Rank {
   const readingOf = createReadings();
   return (input) => rank(input, readingOf);
@@ -55,7 +55,7 @@ function rank({ index, question, scopes, limit, now }: RankingInput, readingOf: 
   const candidates = index.candidates(question, scopes, Math.max(candidateLimit, limit));
   if (candidates.length === 0) return [];
   const scored = withNeighbours(candidates, index, now);
-  const best = scored.sort((one, other) => other.score - one.score || one.id - other.id).slice(0, limit + readBeyond);
+  const best = scored.sort((one, other) => other.score - one.score || one.id - other.id).slice(0, limit + extraReads);
   const passages = new Map(index.passages(best.map((one) => one.id)).map((passage) => [passage.id, passage]));
   const hits = best.flatMap(({ id, score }) => {
     const passage = passages.get(id);
@@ -68,7 +68,7 @@ function rank({ index, question, scopes, limit, now }: RankingInput, readingOf: 
     .flatMap(({ passage, score }) => hitOf(passage, scopes, score));
 }
 
-/** Candidates and those beside them, each with what it gains from the others. */
+/** Candidates and their neighbours, each with its gain from the others. */
 function withNeighbours(candidates: Candidate[], index: SearchIndex, now: number): { id: number; score: number }[] {
   const own = new Map<number, Candidate>();
   const bestOfFile = new Map<number, number>();
@@ -92,7 +92,7 @@ const offsets = [
   ...weights.after.map((share, index) => [share, 1 + index] as const),
 ];
 
-/** Neighbours in the file that are hours apart are hardly about the same thing. */
+/** Neighbours in a file that are hours apart are rarely about the same subject. */
 function nearness(one: number, other: number): number {
   const gap = Math.abs(one - other);
   if (Number.isNaN(gap) || gap <= 3_600_000) return 1;
@@ -104,10 +104,9 @@ function recency(at: number, now: number): number {
   return Number.isNaN(age) ? 0 : Math.exp(-Math.max(0, age) / (recentDays * 86_400_000));
 }
 
-/** A passage as the second look needs it. */
 interface Reading {
   words: string[];
-  /** Where words with this start stand. */
+  /** Positions of the words with this start. */
   placesByStart: Map<string, number[]>;
   speakers: string[];
 }
@@ -147,7 +146,7 @@ function closeness(question: SearchQuestion, passage: FoundPassage, reading: Rea
   );
 }
 
-/** Of the neighbouring words of the question, the share that stand within three words of each other here. */
+/** The share of adjacent pairs of the question's words that are within three words of each other here. */
 function shareTogether(asked: readonly string[], { words, placesByStart }: Reading): number {
   if (asked.length < 2) return 0;
   const places = asked.map((term) =>
@@ -161,19 +160,19 @@ function shareTogether(asked: readonly string[], { words, placesByStart }: Readi
   return together / (asked.length - 1);
 }
 
-/** Words that don't start alike are never the same word. */
+/** Words with different starts are never the same word. */
 function startOf(word: string): string {
   return word.slice(0, 4);
 }
 
-/** Close enough to the index's stemming for a bonus: all but the ending is the same. */
+/** Approximates the index's stemming for the bonus: everything but the ending is equal. */
 function isSameWord(one: string, other: string): boolean {
   if (one === other) return true;
   const stem = Math.max(4, Math.min(one.length, other.length) - 2);
   return one.length >= stem && other.length >= stem && one.slice(0, stem) === other.slice(0, stem);
 }
 
-/** First names of who speaks in a passage: `Ann: …`, or `**User** (Ann, Bob):`. */
+/** First names of the speakers in a passage: `Ann: …`, or `**User** (Ann, Bob):`. */
 function speakersOf({ heading, text }: FoundPassage): string[] {
   const names = [
     /(?:^|\n)\*\*User\*\* \(([^)\n]{1,200})\)/.exec(text)?.[1],
@@ -193,14 +192,14 @@ function distinct<T extends { passage: FoundPassage }>(hits: readonly T[]): T[] 
   });
 }
 
-/** Nothing but what was asked for leaves here, whatever the index says. */
+/** Returns only requested scopes, whatever the index says. */
 function hitOf(passage: FoundPassage, scopes: readonly MemoryScope[], score: number): MemoryHit[] {
   const { path, heading, at, text, origins } = passage;
   const scope = scopes.find((asked) => asked === passage.scope);
   return scope === undefined ? [] : [{ path, heading, at, scope, score: Number(score.toPrecision(6)), text, origins }];
 }
 
-/** Exact for all ordinals: a file has at most 20,000 passages, and its neighbours stand a few places beside them. */
+/** Unique: a file has at most 20,000 passages, and neighbours are only a few places away. */
 function keyOf(file: number, ordinal: number): number {
   return file * 65_536 + ordinal + 8;
 }

@@ -1,6 +1,6 @@
 /**
- * Memory as one tool call may use it: notes of its conversation's scope, and a search that sees that scope and `shared`.
- * Shared notes are read in every conversation, so that only owners may write or remove them.
+ * Memory for one tool call: notes of its conversation's scope, and a search in that scope and `shared`. Every conversation
+ * reads shared notes, so only owners may write or remove them.
  */
 import { RemoraError } from "../lib/errors.ts";
 import type { MemoryScope } from "../ports/message.ts";
@@ -9,10 +9,10 @@ import type { PluginMemory } from "../ports/plugin.ts";
 import type { ToolScope } from "../ports/tool.ts";
 import type { OwnedMemory } from "./memory.ts";
 
-/** `onRead` hears where the notes come from that a call is given. */
+/** `onRead` receives the origins of notes that a call reads. */
 export type ScopedMemory = (call: ToolScope, onRead: (origins: readonly Origin[]) => void) => PluginMemory;
 
-/** `mayShare` is asked anew for every change of a shared note. */
+/** `mayShare` is checked for every change of a shared note. */
 export function createScopedMemory(
   memory: Pick<OwnedMemory, "search" | "knowledge">,
   mayShare: (call: ToolScope) => Promise<boolean>,
@@ -24,7 +24,7 @@ export function createScopedMemory(
       code: "memory.not-owner",
       place: "memory",
       message:
-        "shared notes are read in every conversation, so only the people in safety.owners of the configuration may change them. Keep the note for this place instead",
+        "every conversation reads shared notes, so only the people in safety.owners may change them. Save the note for this conversation instead",
     });
   }
 
@@ -33,7 +33,7 @@ export function createScopedMemory(
       const scope = await placeFor(call, isShared);
       const before = await memory.knowledge.readMarked(scope, title);
       onRead(viaStore(before?.origins ?? [], "recalled memory"));
-      // Nobody else reads the notes of a direct message, and a shared note is an owner's word for everybody.
+      // Nobody else reads the notes of a direct message, and owners may speak to everybody in shared notes.
       const asker = scope.startsWith("channel:") ? [originOfPerson(call.requester)] : [];
       await memory.knowledge.write(scope, title, text, [...asker, ...(call.untrusted ?? [])]);
       return before?.text;

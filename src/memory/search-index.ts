@@ -1,12 +1,12 @@
 /**
- * The search index over the Markdown of memory: one SQLite file, disposable, always made again from the Markdown.
+ * The search index over the Markdown of memory: one disposable SQLite file, always rebuildable from the Markdown.
  *
- *   1. opened; one that is damaged or of another version is thrown away, one that can't be written is kept in memory
- *   2. brought up to date for the scopes in question: files that are new, changed (time or size) or gone; of a changed
- *      file only the passages that differ are written
- *   3. asked: scope is part of every question, so that nothing of another scope is even a candidate
+ *   1. open it; delete one that is damaged or of another version; keep one that can't be written in memory
+ *   2. update the scopes in question: new, changed (time or size) and removed files; in a changed file write only the
+ *      passages that differ
+ *   3. search; every query contains its scopes, so a passage of another scope is never even a candidate
  *
- * Runs in its own thread (search-worker.ts), because SQLite and big files take longer than a loop may stand still.
+ * Runs in its own thread (search-worker.ts), because SQLite and large files block for too long.
  */
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -32,9 +32,9 @@ export interface Candidate {
   id: number;
   file: number;
   ordinal: number;
-  /** Milliseconds since the epoch; NaN where there is no time. */
+  /** Milliseconds since 1970. NaN without a time. */
   at: number;
-  /** What FTS5's BM25 gives, made positive: higher is better. */
+  /** FTS5's BM25 score, made positive: higher is better. */
   score: number;
 }
 
@@ -50,16 +50,16 @@ export interface FoundPassage {
 }
 
 export interface SearchIndex {
-  /** Follows the disk; without scopes, for every scope there is. Returns how many files were read. */
+  /** Follows the disk. Without scopes, for every scope. Returns how many files were read. */
   update(scopes: readonly string[]): number;
   /** The scopes that have a folder or are in the index. */
   scopes(): string[];
   candidates(question: SearchQuestion, scopes: readonly string[], limit: number): Candidate[];
-  /** These and the passages just before and after them in their files, each once. */
+  /** The candidates and the passages just before and after them in their files, each once. */
   neighbours(candidates: readonly Candidate[], reach: number): Omit<Candidate, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
   count(scopes: readonly string[]): number;
-  /** Leaves no trace of what was deleted in the file. */
+  /** Leaves no trace of deleted text in the file. */
   purge(): void;
   close(): void;
 }
@@ -67,7 +67,7 @@ export interface SearchIndex {
 export interface SearchIndexOptions {
   workspace: string;
   indexFile: string;
-  /** Hears, in one sentence, of whatever made the index less than it should be. */
+  /** Receives one sentence for whatever makes the index incomplete. */
   onProblem(message: string): void;
 }
 
@@ -75,14 +75,14 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
   let { database, statements } = openIndex(indexFile, onProblem);
   const foldersByScope = createFolderList(workspace);
 
-  /** Damage shows when a page is read: the index is made again, once, and asked again. */
+  /** Damage shows when a page is read. Rebuilds the index once and repeats the work. */
   function guarded<T>(work: () => T, again = true): T {
     try {
       return work();
     } catch (thrown) {
       if (database.isTransaction) database.exec("ROLLBACK");
       if (!again || !isDamage(thrown)) throw thrown;
-      onProblem(`the search index was damaged and is made again (${messageOf(thrown)})`);
+      onProblem(`the search index was damaged, so Remora rebuilds it (${messageOf(thrown)})`);
       database.close();
       removeIndex(indexFile);
       ({ database, statements } = openIndex(indexFile, onProblem));
@@ -198,7 +198,7 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
   };
 }
 
-/** Where the candidates and their neighbours stand: file, first and last ordinal. No two ranges overlap. */
+/** The places of the candidates and their neighbours: file, first and last ordinal. Ranges don't overlap. */
 function rangesOf(candidates: readonly Candidate[], reach: number): number[][] {
   const ranges: [file: number, first: number, last: number][] = [];
   const inOrder = candidates.toSorted((one, other) => one.file - other.file || one.ordinal - other.ordinal);

@@ -1,6 +1,6 @@
 /**
- * The thread of the search index. It answers one request after the other, in the order they came; between two scopes of
- * a long update it looks for newer requests first, so that nobody waits for what they don't ask about.
+ * The thread of the search index. It answers requests in order. During a long update it checks for newer requests after
+ * each scope, so that they don't wait for scopes they don't need.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
@@ -12,7 +12,7 @@ import { createSearchIndex, type SearchIndex } from "./search-index.ts";
 export type SearchRequest =
   | { type: "find"; query: MemoryQuery; now: number }
   | { type: "count"; scopes: string[] }
-  /** Without scopes: all that there are. */
+  /** Without scopes: all. */
   | { type: "refresh"; scopes?: string[] }
   | { type: "purge" }
   | { type: "close" };
@@ -27,7 +27,7 @@ export type SearchReply =
 export interface SearchWorkerData {
   workspace: string;
   indexFile: string;
-  /** Of the process's compile cache, for search-thread.mjs. */
+  /** The process's compile cache, for search-thread.mjs. */
   cacheFolder: string | undefined;
 }
 
@@ -50,12 +50,12 @@ function serve(port: NonNullable<typeof parentPort>, { workspace, indexFile }: S
     })();
   });
 
-  /** What can't be brought up to date is searched as it was. */
+  /** A scope that can't be updated is searched as it was. */
   function follow(open: SearchIndex, scopes: readonly string[]): void {
     try {
       open.update(scopes);
     } catch (thrown) {
-      onProblem(`the search index could not follow the files, so what is new may not be found (${messageOf(thrown)})`);
+      onProblem(`could not update the search index, so new entries may not be found (${messageOf(thrown)})`);
     }
   }
 

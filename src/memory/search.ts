@@ -1,11 +1,11 @@
 /**
- * Search over memory: what people said, what was done, what was noted, in the scopes that a question may see.
+ * Searches memory: what people said, what was done and what was noted, in the scopes that the question may see.
  *
- *   1. a question is handed to the index's own thread, which first follows what changed on disk
- *   2. it comes back as passages, best first
+ *   1. send the question to the index's thread, which first follows changes on disk
+ *   2. return the passages, best first
  *
- * The thread starts with the first request, keeps no process alive, and is started again if it dies. A question that
- * can't be answered finds nothing, and the log says why.
+ * The thread starts with the first request, does not keep the process alive, and restarts if it dies. A failed search
+ * finds nothing and logs the reason.
  * Brain name: cortex.
  */
 import { getCompileCacheDir } from "node:module";
@@ -15,19 +15,19 @@ import type { Log } from "../lib/log.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
 import type { SearchAnswer, SearchReply, SearchRequest, SearchWorkerData } from "./search-worker.ts";
 
-const mostHits = 200;
-const mostScopes = 1_000;
-/** In MB. A small young generation keeps the thread small; the old one is what one file at the cap needs, and some more. */
+const maxHits = 200;
+const maxScopes = 1_000;
+/** In MB. A small young generation keeps the thread small; the old generation has room for one file of maximum size. */
 const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
 
 export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
   count(scopes: readonly string[]): Promise<number>;
-  /** Brings these scopes up to date in the background, so that the next question need not. */
+  /** Updates these scopes in the background, so that the next question need not wait. */
   follow(scopes: readonly string[]): void;
-  /** Starts the thread and brings everything up to date. Never rejects. */
+  /** Starts the thread and updates everything. Never rejects. */
   warmUp(): Promise<void>;
-  /** After files were removed: resolves when the index holds nothing of them any more. */
+  /** Call after removing files. Resolves when the index holds nothing of them. */
   purge(): Promise<void>;
   close(): Promise<void>;
 }
@@ -92,13 +92,13 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
       worker ??= start();
       const id = ++lastId;
       pending.set(id, { resolve, reject });
-      // Only while someone waits for an answer does the thread keep the process alive.
+      // The thread keeps the process alive only while someone waits for an answer.
       worker.ref();
       worker.postMessage({ id, request });
     });
   }
 
-  /** What was asked to follow while the thread was busy following is one request after it. */
+  /** Requests that arrive while the thread is updating become one request after it. */
   async function follow(): Promise<void> {
     isFollowing = true;
     try {
@@ -108,7 +108,7 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
         await ask({ type: "refresh", scopes });
       }
     } catch (thrown) {
-      if (!isClosed) log.warn({ error: messageOf(thrown) }, "the search index could not be brought up to date");
+      if (!isClosed) log.warn({ error: messageOf(thrown) }, "could not update the search index");
     } finally {
       isFollowing = false;
     }
@@ -116,14 +116,14 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
 
   return {
     async find(query) {
-      const limit = Number.isNaN(query.limit) ? 0 : Math.min(Math.max(0, Math.floor(query.limit)), mostHits);
-      const scopes = [...new Set(query.scopes)].slice(0, mostScopes);
+      const limit = Number.isNaN(query.limit) ? 0 : Math.min(Math.max(0, Math.floor(query.limit)), maxHits);
+      const scopes = [...new Set(query.scopes)].slice(0, maxScopes);
       if (limit === 0 || scopes.length === 0) return [];
       try {
         const answer = await ask({ type: "find", query: { query: query.query, scopes, limit }, now: now() });
         return answer.type === "hits" ? answer.hits : [];
       } catch (thrown) {
-        log.warn({ error: messageOf(thrown) }, "memory could not be searched, so nothing was found");
+        log.warn({ error: messageOf(thrown) }, "could not search memory, so nothing was found");
         return [];
       }
     },
@@ -137,7 +137,7 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
     },
     async warmUp() {
       await ask({ type: "refresh" }).catch((thrown) => {
-        log.warn({ error: messageOf(thrown) }, "the search index could not be brought up to date");
+        log.warn({ error: messageOf(thrown) }, "could not update the search index");
       });
     },
     async purge() {

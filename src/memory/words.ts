@@ -1,11 +1,11 @@
 /**
- * Text as search terms, the same way for what is indexed and for what is asked:
+ * Text as search terms, the same way for indexed text and for questions:
  *
- *   1. one spelling: compatibility forms, case, accents, Arabic and Hebrew vowel signs folded
+ *   1. fold compatibility forms, case, accents, and Arabic and Hebrew vowel signs into one spelling
  *   2. words are runs of letters, marks and digits; each emoji is a word
- *   3. scripts without spaces are cut into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and its
- *      neighbours), so that any part of a run is found
- *   4. irregular English forms become their base form (`went` → `go`); regular ones are stemmed by the index
+ *   3. cut scripts without spaces into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and similar), so
+ *      that any part of a run can be found
+ *   4. replace irregular English forms by their base form (`went` → `go`); the index stems regular ones
  */
 
 const pairScripts = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}ー々";
@@ -34,10 +34,10 @@ const baseForms = new Map(
   }),
 );
 
-/** One spelling for what people read as the same. Total: any text has one. */
+/** One spelling for texts that look the same to people. Accepts any text. */
 export function foldText(text: string): string {
   const lower = text.toLowerCase();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is ASCII as a whole.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is all of ASCII.
   if (/^[\x00-\x7f]*$/.test(lower)) return lower;
   return lower
     .normalize("NFKD")
@@ -47,7 +47,7 @@ export function foldText(text: string): string {
     .normalize("NFC");
 }
 
-/** All terms of a text in order, as the index holds them. They consist of letters, marks and digits only. */
+/** All terms of a text in order, as the index stores them: letters, marks and digits only. */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
   for (const word of wordsOf(text)) {
@@ -57,13 +57,13 @@ export function termsOf(text: string): string[] {
   return terms;
 }
 
-/** A term of a question; `isPrefix` where the end of the term is open. */
+/** A term of a question. `isPrefix`: the end of the term is open. */
 export interface AskedTerm {
   text: string;
   isPrefix: boolean;
 }
 
-/** The terms of a question: the same, but a run shorter than its script's piece matches the beginning of pieces. */
+/** The terms of a question. A run shorter than its script's piece matches the start of pieces. */
 export function askedTermsOf(text: string): AskedTerm[] {
   const exact = (term: string) => ({ text: term, isPrefix: false });
   return wordsOf(text).flatMap((word) => {
@@ -104,7 +104,7 @@ function scriptTerms<T>(word: string, cut: (run: string) => T[], whole?: (text: 
   return terms;
 }
 
-/** Overlapping pieces; with `withTail` also the shorter ones at the end, which short questions match. */
+/** Overlapping pieces. With `withTail` also the shorter ones at the end, which short questions match. */
 function grams(run: string, withTail: boolean): string[] {
   const characters = Array.from(run);
   const size = pieceLength(run);
@@ -116,7 +116,7 @@ function pieceLength(run: string): number {
   return isTriple.test(run) ? 3 : 2;
 }
 
-/** English words that carry no subject; left out of a question that has others. */
+/** English words without meaning of their own; dropped from a question that has others. */
 export const emptyWords: ReadonlySet<string> = new Set(
   `a an and any are as at be been being but by can could did do does doing done during for from get had has have having
   he her hers him his how i if in into is it its just me my no not of on or our she should so some such than that the

@@ -1,2 +1,2 @@
-/** Errors as the model and people read them. */
+/** Errors for the model and for people. */
 export { codeOf, messageOf, RemoraError } from "../lib/errors.ts";

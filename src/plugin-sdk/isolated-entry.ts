@@ -1,4 +1,4 @@
-/** The other side of isolated-process.ts: what a module that runs in a process of its own does with the one request it gets. */
+/** The child side of isolated-process.ts: a module in its own process answers one request. */
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 
@@ -8,15 +8,15 @@ export interface ChildMessage {
   megabytes: number;
 }
 
-/** What a process that has grown too large says of itself before it ends. */
+/** The last output of a process that has outgrown its limit. */
 export const tooLarge = "the process has grown too large";
 
 export type ChildReply = { answer: unknown } | { error: string };
 
-/** How long after its time is up a process that nobody has killed ends itself. */
+/** A process past its time limit ends itself after this long if nobody has killed it. */
 const graceMs = 2_000;
 
-/** Answers the first request with what `work` makes of it, or with the message of what it throws; then the process ends. */
+/** Answers the first request with the result of `work`, or with the message of its error; then the process ends. */
 export function answerOnce(work: (request: unknown) => unknown): void {
   process.once("message", (message) => {
     const { request, timeoutMs, megabytes } = message as ChildMessage;
@@ -37,8 +37,8 @@ async function replyOf(work: (request: unknown) => unknown, request: unknown): P
 }
 
 /**
- * When Remora itself was killed, nobody is left to end this process; and nothing but its own size shows what libraries take
- * besides the heap. Code that never gives way sees neither, so that a thread beside it does.
+ * Ends this process when Remora was killed and nobody else can, and when the process outgrows its limit: only its size
+ * shows what libraries allocate outside of the heap. This runs in a thread, because busy code would block both checks.
  */
 function watch(limits: { ms: number; bytes: number }): void {
   new Worker(watcher, { eval: true, workerData: { ...limits, tooLarge }, env: {} }).unref();

@@ -1,11 +1,11 @@
 /**
- * One piece of work in a process of its own, for what other people's bytes may keep busy for ever or make grow without end.
- * A thread would not do: one that runs out of memory can take the whole process with it, and SQLite in a thread can't be stopped.
+ * Runs one piece of work in an isolated process, because foreign input may keep it busy forever or exhaust memory. A
+ * thread is not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped.
  *
- *   1. a process is started for one request; it may read Remora's code, the module's own folder and packages, and nothing
- *      else; it may write and start nothing, and has no environment
- *   2. it answers once and ends; at an abort or when its time is up it is killed
- *   3. its memory has a limit; it ends by itself when nobody waits for it any more (isolated-entry.ts)
+ *   1. start a process for one request; it may read Remora's code, the module's own folder and packages, but must not
+ *      write files or start processes, and has no environment
+ *   2. it answers once and ends; an abort or the time limit kills it
+ *   3. its memory has a limit; it ends by itself when its parent is gone (isolated-entry.ts)
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { realpathSync } from "node:fs";
@@ -16,12 +16,12 @@ import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.t
 export interface IsolatedTask {
   /** A module that calls `answerOnce`. */
   module: URL;
-  /** Anything that can be cloned. */
+  /** Any value that can be cloned. */
   request: unknown;
   timeoutMs: number;
-  /** Of all its memory: some 80 are taken before the work begins. */
+  /** All its memory. The process takes some 80 before the work starts. */
   megabytes: number;
-  /** Open files that the child finds as descriptors 4, 5, and so on. */
+  /** Open files, which the child finds as descriptors 4, 5, and so on. */
   descriptors?: readonly number[];
 }
 
@@ -30,7 +30,7 @@ export type IsolatedOutcome =
   | { type: "failed"; why: "error" | "time" | "memory"; message: string };
 
 const project = resolve(import.meta.dirname, "../..");
-const mostErrorText = 20_000;
+const maxErrorCharacters = 20_000;
 
 /** Rejects only when the signal aborts. */
 export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Promise<IsolatedOutcome> {
@@ -56,14 +56,14 @@ export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Pro
     const timer = setTimeout(late, task.timeoutMs);
     signal.addEventListener("abort", stop, { once: true });
     child.stderr?.on("data", (chunk) => {
-      if (errors.length < mostErrorText) errors += chunk;
+      if (errors.length < maxErrorCharacters) errors += chunk;
     });
     child.once("message", (message) => settle(outcomeOf(message as ChildReply)));
     child.once("error", (thrown) => settle({ type: "failed", why: "error", message: thrown.message }));
     child.once("close", () => settle(failureOf(errors)));
     const { request, timeoutMs, megabytes } = task;
     const message: ChildMessage = { request, timeoutMs, megabytes };
-    // A child that is gone already is reported by its end.
+    // The close event reports a child that has already ended.
     child.send(message, () => {});
   });
 }
@@ -76,7 +76,7 @@ function start({ module, megabytes, descriptors = [] }: IsolatedTask): ChildProc
     join(project, "src/lib"),
     join(project, "node_modules"),
   ];
-  // Packages may be linked, and are known by where they really are.
+  // Packages may be links; allow the real folder too.
   const readable = [...new Set([...folders, ...folders.map((folder) => realpathSync(folder))])].map(
     (folder) => `${folder}/*`,
   );
@@ -99,7 +99,7 @@ function outcomeOf(reply: ChildReply): IsolatedOutcome {
     : { type: "answer", answer: reply.answer };
 }
 
-/** A process that ended without an answer. */
+/** For a process that ended without an answer. */
 function failureOf(errors: string): IsolatedOutcome {
   const isMemory = errors.includes(tooLarge) || /heap out of memory|Reached heap limit|Allocation failed/i.test(errors);
   if (isMemory) return { type: "failed", why: "memory", message: "it needed too much memory" };

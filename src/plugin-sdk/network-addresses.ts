@@ -1,3 +1,3 @@
-/** Which hosts and addresses a plugin may reach. */
+/** Hosts and addresses that a plugin may reach. */
 export { type AddressRule, readAddressRule } from "../lib/address-rule.ts";
 export { isPublicAddress, ownAddresses } from "../lib/public-address.ts";

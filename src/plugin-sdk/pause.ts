@@ -1,2 +1,2 @@
-/** Waiting that an abort ends at once. */
+/** A pause that an abort ends at once. */
 export { pause } from "../lib/backoff.ts";

@@ -1,4 +1,4 @@
-/** The types of a plugin: what it exports, what its calls are given, and what they return. */
+/** Types for a plugin: its exports, and the input and output of its calls. */
 export type { Log } from "../lib/log.ts";
 export type { ChatLine } from "../ports/chat.ts";
 export type { JobSummary, PluginCommands, PluginJobs } from "../ports/draft.ts";

@@ -1,6 +1,6 @@
 /**
- * How files of the working folder are written: a temporary file beside it is written and flushed, then renamed over it.
- * A reader, also one after a crash, finds the old content or the new one.
+ * Writes a file of the working folder: write and flush a temporary file beside it, then rename it. A reader, even after a
+ * crash, finds the old content or the new one.
  */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
@@ -9,17 +9,14 @@ import { dirname, join } from "node:path";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import { fileProblem, type Place } from "../lib/working-folder.ts";
 
-/** Of one file that a tool writes. */
-const mostWrittenBytes = 8 * 1024 * 1024;
+/** Size limit of one file that a tool writes. */
+const maxWrittenBytes = 8 * 1024 * 1024;
 
-/** Refuses more than fits; what was there before stays as it was then. */
+/** Refuses larger content and then leaves the file unchanged. */
 export async function replaceFile(place: Place, content: string | Uint8Array, mode: number): Promise<void> {
   const size = typeof content === "string" ? Buffer.byteLength(content) : content.length;
-  if (size > mostWrittenBytes) {
-    throw fileProblem(
-      place.shown,
-      `would have ${formatBytes(size)}, and at most ${formatBytes(mostWrittenBytes)} are written`,
-    );
+  if (size > maxWrittenBytes) {
+    throw fileProblem(place.shown, `would be ${formatBytes(size)}; the limit is ${formatBytes(maxWrittenBytes)}`);
   }
   const temporary = join(dirname(place.path), `.${randomBytes(8).toString("hex")}.tmp`);
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;

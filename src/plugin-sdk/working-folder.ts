@@ -1,4 +1,4 @@
-/** Paths of tools, and reading from them: nothing leads out of the working folder. */
+/** Paths of tools, and reading files. No path leads out of the working folder. */
 export {
   atPlace,
   existingFile,

@@ -1,13 +1,11 @@
-/**
- * Reading of one answer of Anthropic's Messages API: text and calls as they come, and the thinking for the carry.
- */
+/** Reads one answer of Anthropic's Messages API: text, tool calls, and the thinking to send back. */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { Json } from "../ports/message.ts";
 import type { StopReason, Usage } from "../ports/provider.ts";
 import { createAnswerBlocks, thinkingOf } from "./anthropic-thinking.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
 
-/** Pieces of arguments are gathered; a call is passed on when its block is complete. */
+/** Gathers pieces of arguments and yields a call when its block is complete. */
 export async function* readAnswer(
   stream: AsyncIterable<Anthropic.RawMessageStreamEvent>,
   model: string,
@@ -47,12 +45,12 @@ export async function* readAnswer(
         count(usage, event.usage);
         break;
       case "message_stop":
-        // At the output limit a block may have been left open.
+        // At the output limit a block may still be open.
         for (const left of calls.values()) yield { type: "tool-call", ...left };
         yield endOf(stop, usage, model, blocks.carry(mark));
         break;
       default:
-        // Kinds of events that came after this SDK.
+        // Events that are newer than this SDK.
         event satisfies never;
     }
   }
@@ -62,14 +60,14 @@ function endOf(stop: StopReason, usage: Usage, model: string, carry: Json | unde
   return { type: "end", stop, usage, model: `anthropic/${model}`, ...(carry === undefined ? {} : { carry }) };
 }
 
-/** What a block or a piece of one says, and whether it says it as thinking. */
+/** The text of a block or of a piece, and whether it is thinking. */
 function shownIn(part: Anthropic.ContentBlock | Anthropic.RawContentBlockDelta): { text: string; isThought: boolean } {
   if (part.type === "text" || part.type === "text_delta") return { text: part.text ?? "", isThought: false };
   if (part.type === "thinking_delta") return { text: part.thinking, isThought: true };
   return { text: "", isThought: false };
 }
 
-/** Text as it is, and thinking that is meant for people as paragraphs of its own; any other is passed over. */
+/** Passes on text, and thinking for people as separate paragraphs. Drops other thinking. */
 function createParagraphs(isForPeople: boolean) {
   let before: { index: number; isThought: boolean } | undefined;
   return {
@@ -83,7 +81,7 @@ function createParagraphs(isForPeople: boolean) {
   };
 }
 
-/** The arguments come in pieces after the start; where a compatible server gives them whole, they are taken. */
+/** Arguments usually follow in pieces. Some compatible servers send them whole at the start. */
 function startedCall(block: Anthropic.ToolUseBlock): { id: string; name: string; inputJson: string } {
   const whole = JSON.stringify(block.input ?? {});
   return { id: block.id, name: block.name, inputJson: whole === "{}" ? "" : whole };

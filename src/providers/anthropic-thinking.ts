@@ -1,15 +1,15 @@
 /**
- * What Claude's models think within a turn, and how it goes back to them.
+ * The thinking of Claude's models within a turn, and how it goes back to them.
  *
- *   thinkingOf            how a model is asked to think
- *   createAnswerBlocks    gathers the blocks of an answer as they came, for the carry
- *   createPrefix          tells what stood before an answer, in a short mark
+ *   thinkingOf            the thinking parameter for a model
+ *   createAnswerBlocks    gathers the blocks of an answer for the provider state
+ *   createPrefix          a short hash of everything before an answer
  *   carriedBlocks         the blocks of an earlier answer, when they may go back
  *
- * The service checks that thinking comes back unchanged, in its order, to the model that produced it, after exactly what
- * stood before it then, and answers anything else with a 400 (for some accounts; for others the thinking is ignored).
- * What stood before may well change in a turn: a message that steers it, results that were shortened, tools that are used
- * up. So the carry holds a mark of it, and thinking whose mark no longer fits is left out.
+ * For some accounts the service answers 400 unless thinking comes back unchanged, in order, to the model that produced
+ * it, after exactly the same input. For other accounts it ignores such thinking. The input does change within a turn:
+ * people steer it, results are shortened, tools are used up. So the state includes a hash of the input, and thinking with
+ * another hash is left out.
  */
 import { createHash } from "node:crypto";
 import type Anthropic from "@anthropic-ai/sdk";
@@ -18,19 +18,18 @@ import type { ModelMessage } from "../ports/provider.ts";
 import { inputOf, isJsonObject, wireName } from "./request-mapping.ts";
 
 type Thinking = Anthropic.ThinkingBlockParam | Anthropic.RedactedThinkingBlockParam;
-/** A block of an answer. Calls stand in the message itself, in the same order. */
+/** A block of an answer. The message itself holds the calls, in the same order. */
 type CarriedBlock = Thinking | { type: "text"; text: string } | { type: "call" };
 
 const carryKind = "anthropic-messages";
 
 /**
- * Undefined, which is right for every model that is not known here: older ones then answer without thinking, newer ones
- * think as much as they find right, and none refuses the request.
+ * Undefined for every model that is not listed. Then older models answer without thinking, newer ones decide for
+ * themselves, and none refuses the request.
  *
- * Sonnet 5.5 alone is asked for `between_tools`. By default it puts what it says between tool calls into thinking that
- * comes back empty, so people would see nothing while it works. `display: "summarized"` would bring that back mixed with
- * its reasoning, which is not meant for people, and only a beta tells the two apart; with `between_tools` all that it
- * returns as thinking is meant for them. It also begins to answer at once, as a chat should.
+ * Only Sonnet 5.5 is asked for `between_tools`. By default it hides what it says between tool calls in empty thinking, so
+ * people would see nothing while it works. `display: "summarized"` would mix that text with reasoning that is not meant
+ * for people. With `between_tools`, all returned thinking is meant for people, and the answer starts at once.
  */
 export function thinkingOf(model: string): Anthropic.ThinkingConfigBetweenTools | undefined {
   return /\bclaude-sonnet-5-5\b/.test(model) ? { type: "between_tools" } : undefined;
@@ -39,7 +38,7 @@ export function thinkingOf(model: string): Anthropic.ThinkingConfigBetweenTools 
 interface AnswerBlocks {
   start(index: number, block: Anthropic.ContentBlock): void;
   add(index: number, delta: Anthropic.RawContentBlockDelta): void;
-  /** For the carry; undefined when the model did not think. */
+  /** The provider state; undefined when the model did not think. */
   carry(mark: () => string): Json | undefined;
 }
 
@@ -61,7 +60,7 @@ export function createAnswerBlocks(): AnswerBlocks {
     carry(mark) {
       const ordered = [...blocks].sort(([one], [other]) => one - other).map(([, block]) => block);
       const kept = ordered.filter((block) => block.type !== "text" || block.text.trim() !== "");
-      // Thinking that was cut off at the output limit has no signature yet.
+      // Thinking that the output limit cut off has no signature.
       const last = kept.at(-1);
       if (last?.type === "thinking" && !last.signature) kept.pop();
       if (!kept.some(isThinking)) return undefined;
@@ -75,11 +74,11 @@ function isThinking(block: CarriedBlock): block is Thinking {
 }
 
 export interface Prefix {
-  /** Of all that was sent up to and with the last of `messages`, which only ever grow. */
+  /** Hash of everything sent up to and including the last of `messages`, which only grow. */
   mark(messages: readonly Anthropic.MessageParam[]): string;
 }
 
-/** Cache breakpoints are no part of what the model reads. */
+/** Without cache breakpoints, which the model does not read. */
 export function createPrefix(system: Anthropic.TextBlockParam[], tools: Anthropic.Tool[]): Prefix {
   const withoutMarks = (key: string, value: unknown) => (key === "cache_control" ? undefined : value);
   const hash = createHash("sha256");
@@ -94,7 +93,7 @@ export function createPrefix(system: Anthropic.TextBlockParam[], tools: Anthropi
   };
 }
 
-/** The whole answer with its thinking in place; undefined: it goes back as text and calls alone. */
+/** The whole answer with its thinking in place. Undefined: send text and calls only. */
 export function carriedBlocks(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

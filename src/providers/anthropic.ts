@@ -1,15 +1,15 @@
 /**
- * Anthropic's Messages API through its SDK: the request with cache breakpoints, and the answer read back
- * (anthropic-stream.ts). Thinking goes to and fro as anthropic-thinking.ts says.
+ * Anthropic's Messages API through its SDK: builds the request with cache breakpoints and reads the answer
+ * (anthropic-stream.ts). See anthropic-thinking.ts for thinking.
  *
- * The SDK is loaded at the first request, so that starting and idling cost nothing. It never retries by itself: whether
- * to ask again, and whom, is the cascade's matter.
+ * The SDK is loaded with the first request, so it costs nothing before that. It never retries; the cascade decides about
+ * retries.
  */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import { readAnswer } from "./anthropic-stream.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix, thinkingOf } from "./anthropic-thinking.ts";
-import type { ProviderPlace } from "./failures.ts";
+import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
@@ -21,7 +21,7 @@ export interface AnthropicOptions {
   timeouts?: Timeouts;
 }
 
-/** The service takes at most this many cache breakpoints in one request. */
+/** The service's limit of cache breakpoints in one request. */
 const breakpoints = 4;
 const cacheMark = { cache_control: { type: "ephemeral" as const } };
 
@@ -65,7 +65,7 @@ async function* ask(
   yield* readAnswer(stream, place.model, mark);
 }
 
-/** Sampling parameters, a prefilled answer and a forced tool are refused by current models, so none is ever sent. */
+/** Never sends sampling parameters, a prefilled answer or a forced tool: current models refuse them. */
 function bodyOf(
   request: ModelRequest,
   model: string,
@@ -110,25 +110,25 @@ function toolsOf(request: ModelRequest): Anthropic.Tool[] {
   }));
 }
 
-/** The service refuses messages with calls and no tools: what was called is declared, and `bodyOf` forbids to call it. */
+/** The service refuses calls in history without their tools. So declare the tools; `bodyOf` forbids calling them. */
 function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
   const names = messages.flatMap((message) =>
     message.role === "assistant" ? message.toolCalls.map((call) => wireName(call.name)) : [],
   );
   return [...new Set(names)].map((name) => ({
     name,
-    description: "Can't be called any more.",
+    description: "No longer available.",
     input_schema: { type: "object" },
   }));
 }
 
-/** Results of one step go back in one user message, before anything else that is said. */
+/** Results of one step go back in one user message, before any other text. */
 function messagesOf(messages: ModelMessage[], model: string, prefix: Prefix): Anthropic.MessageParam[] {
   const params: { role: "user" | "assistant"; content: Anthropic.ContentBlockParam[] }[] = [];
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
     const last = params.at(-1);
-    // What comes before is complete only where the roles change.
+    // The preceding messages are complete only where the role changes.
     const carried =
       message.role === "assistant" && last?.role === "user"
         ? carriedBlocks(message, model, () => prefix.mark(params))
@@ -167,12 +167,12 @@ function text(value: string): Anthropic.TextBlockParam {
   return { type: "text", text: wellFormed(value) };
 }
 
-/** Blank text is refused by the service, and so are image types that it does not know. */
+/** The service refuses blank text and image types that it does not know. */
 function userBlock(part: UserPart): Anthropic.ContentBlockParam[] {
   if (part.type === "text") return part.text.trim() === "" ? [] : [text(part.text)];
   const { mimeType, base64 } = part;
   const isKnown =
     mimeType === "image/jpeg" || mimeType === "image/png" || mimeType === "image/gif" || mimeType === "image/webp";
-  if (!isKnown) return [text(`(an image of type ${mimeType}, which can't be shown to you)`)];
+  if (!isKnown) return [text(`(an image of type ${mimeType}, which you can't see)`)];
   return [{ type: "image", source: { type: "base64", media_type: mimeType, data: base64 } }];
 }

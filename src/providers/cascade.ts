@@ -1,12 +1,11 @@
 /**
- * The cascade: several providers as one.
+ * The cascade presents several providers as one.
  *
- *   1. the order is the configured one, the model that a person chose for the conversation first
- *   2. models that rest are passed by; when all rest, the one that is due first is asked
- *   3. a passing failure before anything was shown lets the model rest and moves on to the next; any other failure, and
- *      any failure after the first text or tool call, is the answer
- *   4. when all that were awake have failed, one that rests is asked; where there is only one model at all, it gets
- *      one more try after a short pause
+ *   1. use the configured order, but put the model that a person chose for the conversation first
+ *   2. skip models with an open circuit breaker; if all are open, ask the one that closes first
+ *   3. after a transient failure before any output, open the model's breaker and ask the next model; return any other
+ *      failure, and any failure after the first text or tool call
+ *   4. if all of those have failed, ask one with an open breaker; if there is only one model, retry it once after a pause
  *
  * Brain name: thalamus.
  */
@@ -22,12 +21,12 @@ export interface CascadeOptions {
   providers: Provider[];
   events: Events;
   now?: () => number;
-  /** Before the one more try; a longer wish of the provider is followed up to `longestPauseMs`. */
+  /** Pause before the single retry. A longer wait that the provider asks for is honoured up to `longestPauseMs`. */
   pauseMs?: number;
   longestPauseMs?: number;
 }
 
-/** One model that may be asked: a provider, and the model it is asked for. */
+/** A provider, and the model to ask it for. */
 interface Candidate {
   provider: Provider;
   model: string;
@@ -42,12 +41,12 @@ export function createCascade(options: CascadeOptions): Provider {
   const { providers, events, now = Date.now, pauseMs = 1_000, longestPauseMs = 10_000 } = options;
   const [first] = providers;
   if (first === undefined) throw new TypeError("a cascade needs at least one provider");
-  const rests = createCircuitBreaker(now);
+  const breaker = createCircuitBreaker(now);
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const candidates = candidatesOf(providers, request.preferredModel);
     const failed: Attempt[] = [];
-    for (const candidate of awake(candidates, rests)) {
+    for (const candidate of awake(candidates, breaker)) {
       const before = failed.at(-1);
       if (before !== undefined) moveOn(before, candidate);
       else if (candidate !== candidates[0]) passBy(candidates[0], candidate);
@@ -66,11 +65,11 @@ export function createCascade(options: CascadeOptions): Provider {
     yield { type: "error", error: summary(failed) };
   }
 
-  /** Whom to ask when all that were awake have failed: one that rests, or the only one there is, after a pause. */
+  /** The next model after all others have failed: one with an open breaker, or the only model, after a pause. */
   async function lastResort(candidates: Candidate[], failed: Attempt[], signal: AbortSignal) {
     const asked = new Set(failed.map(({ candidate }) => candidate));
     const others = candidates.filter((candidate) => !asked.has(candidate));
-    if (others.length > 0) return dueFirst(others, rests);
+    if (others.length > 0) return dueFirst(others, breaker);
     const [only] = failed;
     if (only === undefined || failed.length > 1) return undefined;
     const waitMs = Math.max(pauseMs, only.error.retryAfterMs ?? 0);
@@ -79,22 +78,22 @@ export function createCascade(options: CascadeOptions): Provider {
     return only.candidate;
   }
 
-  /** Streams one answer; returns the failure when the next model may be asked instead, undefined when the stream is over. */
+  /** Streams one answer. Returns the failure when the next model may be asked, and undefined at the end of the stream. */
   async function* ask(
     candidate: Candidate,
     request: ModelRequest,
     signal: AbortSignal,
   ): AsyncGenerator<ModelEvent, RemoraError | undefined> {
-    rests.begin(candidate.model);
+    breaker.begin(candidate.model);
     const { preferredModel: _preferred, ...rest } = request;
     let hasShown = false;
     for await (const event of candidate.provider.stream({ ...rest, preferredModel: candidate.model }, signal)) {
       if (event.type === "error") {
-        if (event.error.isRetryable) rests.failed(candidate.model, event.error.retryAfterMs);
-        else rests.clear(candidate.model);
+        if (event.error.isRetryable) breaker.failed(candidate.model, event.error.retryAfterMs);
+        else breaker.clear(candidate.model);
         if (event.error.isRetryable && !hasShown && !signal.aborted) return event.error;
       }
-      if (event.type === "end") rests.clear(candidate.model);
+      if (event.type === "end") breaker.clear(candidate.model);
       hasShown ||= event.type === "tool-call" || (event.type === "text-delta" && event.text !== "");
       yield event;
     }
@@ -107,14 +106,14 @@ export function createCascade(options: CascadeOptions): Provider {
 
   function passBy(wanted: Candidate | undefined, next: Candidate): void {
     if (wanted === undefined) return;
-    const message = `${wanted.model} rests after a failure`;
+    const message = `${wanted.model} is paused after a failure`;
     events.emit("llm.fallback", { from: wanted.model, to: next.model, code: "provider.resting", message });
   }
 
   return { name: "cascade", model: first.model, stream };
 }
 
-/** The preferred model first, from the provider whose name it carries; then the configured ones. */
+/** The preferred model first, from the provider that its name contains; then the configured ones. */
 function candidatesOf(providers: Provider[], preferred: string | undefined): Candidate[] {
   const candidates = providers.map((provider) => ({ provider, model: provider.model }));
   const owner =
@@ -124,25 +123,25 @@ function candidatesOf(providers: Provider[], preferred: string | undefined): Can
   return [{ provider: owner, model: preferred }, ...candidates.filter(({ model }) => model !== preferred)];
 }
 
-/** Those that do not rest, asked one by one as they are needed: another turn may have found out more meanwhile. */
-function* awake(candidates: Candidate[], rests: CircuitBreaker): Generator<Candidate> {
+/** Models with a closed breaker. Checked lazily, because another turn may open a breaker in between. */
+function* awake(candidates: Candidate[], breaker: CircuitBreaker): Generator<Candidate> {
   let isAny = false;
   for (const candidate of candidates) {
-    if (rests.until(candidate.model) > rests.now()) continue;
+    if (breaker.until(candidate.model) > breaker.now()) continue;
     isAny = true;
     yield candidate;
   }
-  if (!isAny) yield dueFirst(candidates, rests);
+  if (!isAny) yield dueFirst(candidates, breaker);
 }
 
-function dueFirst(candidates: Candidate[], rests: CircuitBreaker): Candidate {
-  return candidates.reduce((best, other) => (rests.until(other.model) < rests.until(best.model) ? other : best));
+function dueFirst(candidates: Candidate[], breaker: CircuitBreaker): Candidate {
+  return candidates.reduce((best, other) => (breaker.until(other.model) < breaker.until(best.model) ? other : best));
 }
 
-/** One failure as it is; several in one sentence each. */
+/** A single failure unchanged; several in one sentence each. */
 function summary(failed: Attempt[]): RemoraError {
   const last = failed.at(-1);
-  if (last === undefined) throw new TypeError("a cascade that failed has asked someone");
+  if (last === undefined) throw new TypeError("a failed cascade must have asked a model");
   const models = new Set(failed.map(({ candidate }) => candidate.model));
   if (models.size === 1) return last.error;
   const waits = failed.flatMap(({ error }) => error.retryAfterMs ?? []);

@@ -1,24 +1,25 @@
 /**
- * The `fetch` that every client library is given:
+ * The `fetch` for every client library:
  *
- *   1. the request carries an id, by which `onSent` learns that its connection stands
- *   2. an error status, a web page or a plain JSON answer where a stream was asked for becomes a failure right here,
- *      in one place for all libraries
- *   3. whatever is thrown is also kept in `thrown`, because the libraries wrap it and some of them lose it
+ *   1. tags the request with an id, so that `onSent` learns when the request was sent
+ *   2. turns an error status, a web page, or plain JSON instead of a stream into a failure, for all libraries alike
+ *   3. keeps whatever it throws in `thrown`, because libraries wrap errors and some lose them
  */
 
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { type ErrorBody, errorBodyOf, failure, type ProviderPlace, retryAfterOf, statusFailure } from "./failures.ts";
+import { type ErrorBody, errorBodyOf, retryAfterOf } from "./error-body.ts";
+import type { ProviderPlace } from "./failure-kinds.ts";
+import { failure, statusFailure } from "./failures.ts";
 
 export interface CheckedFetch {
   fetch: typeof globalThis.fetch;
-  /** What the last request threw. */
+  /** The error of the last request. */
   thrown(): unknown;
 }
 
-/** Some way into a body is enough to tell what it says. */
-const longestErrorBody = 64_000;
+/** This much of a body suffices to read its error. */
+const maxErrorBodyBytes = 64_000;
 
 export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, onSent: () => void): CheckedFetch {
   let thrown: unknown;
@@ -45,7 +46,7 @@ export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, on
   return { fetch: checkedFetch, thrown: () => thrown };
 }
 
-/** `fetch` itself can't tell a slow connection from a slow answer; the channel of its HTTP client can. */
+/** `fetch` can't tell a slow connection from a slow answer; the diagnostics channel of its HTTP client can. */
 function watchSent(id: string, onSent: () => void): () => void {
   const channel = "undici:client:sendHeaders";
   const listener = (message: unknown) => {
@@ -67,7 +68,7 @@ async function check(place: ProviderPlace, response: Response): Promise<void> {
     throw statusFailure(place, response.status, isPage ? emptyBody : bodyOf(text), { isPage, retryAfterMs });
   }
   if (isPage) throw failure(place, "notAnApi");
-  throw failure(place, "malformed", { said: bodyOf(text).message || "plain JSON where a stream was asked for" });
+  throw failure(place, "malformed", { said: bodyOf(text).message || "plain JSON instead of a stream" });
 }
 
 const emptyBody: ErrorBody = { message: "", type: "", code: "" };
@@ -86,10 +87,10 @@ async function readSome(response: Response): Promise<string> {
   try {
     for await (const chunk of response.body ?? []) {
       text += decoder.decode(chunk, { stream: true });
-      if (text.length > longestErrorBody) break;
+      if (text.length > maxErrorBodyBytes) break;
     }
   } catch {
-    // The status alone says enough.
+    // The status suffices.
   }
   return text;
 }

@@ -1,27 +1,27 @@
 /**
- * The circuit breaker of the cascade: which model rests, and until when.
+ * The circuit breaker of the cascade: which models are paused, and until when.
  *
- * Kept by model, not by provider: one model's limit does not rest the others. A rest doubles with every failure in a
- * row, or is as long as the provider asked for if that is longer; a success ends it.
+ * It works per model, because one model's limit does not affect the others. A pause doubles with every failure in a row,
+ * or lasts as long as the provider asked for if that is longer. A success ends it.
  */
 export interface CircuitBreaker {
   now(): number;
-  /** Milliseconds since the epoch; in the past when it does not rest. */
+  /** Milliseconds since 1970. A time in the past means that the breaker is closed. */
   until(model: string): number;
-  /** A model that failed before is tried by one request at a time: it rests for the others meanwhile. */
+  /** After a failure one request at a time tries the model; for others it stays paused. */
   begin(model: string): void;
   failed(model: string, retryAfterMs?: number): void;
   clear(model: string): void;
 }
 
 const shortestRestMs = 5_000;
-const longestRestMs = 5 * 60_000;
-/** Models are few; names chosen by people must not fill the memory. */
-const mostModels = 200;
+const maxBreakerMs = 5 * 60_000;
+/** People can choose any name, and names must not fill the memory. */
+const maxModels = 200;
 
 export function createCircuitBreaker(now: () => number): CircuitBreaker {
   const resting = new Map<string, { until: number; failures: number }>();
-  const restAfter = (failures: number) => Math.min(shortestRestMs * 2 ** (failures - 1), longestRestMs);
+  const restAfter = (failures: number) => Math.min(shortestRestMs * 2 ** (failures - 1), maxBreakerMs);
   return {
     now,
     until: (model) => resting.get(model)?.until ?? 0,
@@ -34,7 +34,7 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
       resting.delete(model);
       resting.set(model, { failures, until: now() + Math.max(restAfter(failures), retryAfterMs) });
       const [oldest] = resting.keys();
-      if (resting.size > mostModels && oldest !== undefined) resting.delete(oldest);
+      if (resting.size > maxModels && oldest !== undefined) resting.delete(oldest);
     },
     clear(model) {
       resting.delete(model);

@@ -1,8 +1,8 @@
 /**
- * The phrases that the demo model understands, and what it answers: words, or words and one tool call.
+ * The phrases that the demo model understands, and its answers: text, or text and one tool call.
  *
- * A phrase that needs a tool counts only when the request has one that fits; which one is told by names, and how it
- * takes its text by its schema, so that the demo model knows no skill.
+ * A phrase that needs a tool works only when the request has a suitable one. The tool is found by name, and its schema
+ * says where the text goes, so the demo model knows no skill.
  */
 import type { JsonObject } from "../ports/message.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -12,15 +12,15 @@ export interface DemoAnswer {
   call?: { name: string; inputJson: string };
 }
 
-/** The first words of every answer, so that nobody takes it for a model. */
+/** Starts every answer, so that nobody mistakes it for a model. */
 export const demoLabel = "*(demo model, no AI)*";
 
 interface Phrase {
-  /** As `help` shows it. */
+  /** As shown by `help`. */
   example: string;
   does: string;
   pattern: RegExp;
-  /** Undefined: a tool that it needs is missing. */
+  /** Undefined when a tool is missing. */
   answer(match: RegExpExecArray, tools: ToolSpec[], now: Date): DemoAnswer | undefined;
 }
 
@@ -29,7 +29,7 @@ const shellNames = [/^shell_exec$/, /shell|exec|run_command/];
 const phrases: Phrase[] = [
   {
     example: "run curl -sI https://example.com with network example.com",
-    does: "asks you first, and then runs the command with network access to these hosts",
+    does: "asks you first, then runs the command with network access to these hosts",
     pattern: /^(?:please\s+)?(?:run|execute)\s+(?:the\s+command\s+)?([\s\S]+?)\s+with\s+network\s+(\S[^\n]*)$/i,
     answer: ([, command = "", hosts = ""], tools) => {
       const network = hosts.split(/[\s,]+/).filter((host) => host !== "");
@@ -41,7 +41,7 @@ const phrases: Phrase[] = [
   },
   {
     example: "run touch hello.txt",
-    does: "runs a shell command; what it changes is shown below the answer and can be undone",
+    does: "runs a shell command; its changes appear below the answer, and you can undo them",
     pattern: /^(?:please\s+)?(?:run|execute)\s+(?:the\s+command\s+)?([\s\S]+)$/i,
     answer: ([, command = ""], tools) => calling(tools, shellNames, unquoted(command), "I'll run that command."),
   },
@@ -71,26 +71,26 @@ const phrases: Phrase[] = [
   },
   {
     example: "remember that the demo is on Friday",
-    does: "keeps a note in memory",
+    does: "saves a note in memory",
     pattern: /^(?:please\s+)?remember\s+(?:that\s+)?([\s\S]+)$/i,
     answer: ([, note = ""], tools) =>
       calling(
         tools,
         [/remember/, /memory.*(?:save|write|add)|(?:save|write|add).*memory/],
         note,
-        "I'll keep that in mind.",
+        "I'll remember that.",
       ),
   },
   {
     example: 'call shell_exec {"command":"date"}',
-    does: "calls any tool with the arguments you give",
+    does: "calls any tool with your arguments",
     pattern: /^call\s+([A-Za-z0-9_-]+)\s*([\s\S]*)$/i,
-    // Handed on as it is, also when it is wrong: what comes of wrong calls can be tried as well.
+    // Passed on unchecked, so that wrong calls can be tried too.
     answer: ([, name = "", inputJson = ""]) => ({ text: `I'll call \`${name}\`.`, call: { name, inputJson } }),
   },
   {
     example: "what time is it",
-    does: "tells the server's date and time",
+    does: "shows the server's date and time",
     pattern: /\bwhat(?:'s|\s+is)?\s+(?:the\s+)?(?:time|date|day)\b|^(?:time|date)\b/i,
     answer: (_match, _tools, now) => ({ text: `It is ${now.toISOString().replace("T", " ").slice(0, 16)} UTC here.` }),
   },
@@ -98,7 +98,7 @@ const phrases: Phrase[] = [
     example: "hello",
     does: "greets",
     pattern: /^(?:hi|hello|hey|good (?:morning|afternoon|evening)|moin|hallo)\b/i,
-    answer: () => ({ text: "Hello! I only know a few phrases; say `help` to see them." }),
+    answer: () => ({ text: "Hello! I know only a few phrases. Say `help` to see them." }),
   },
 ];
 
@@ -110,14 +110,16 @@ export function demoAnswer(said: string, tools: ToolSpec[], now: Date): DemoAnsw
     const found = match === null ? undefined : answer(match, tools, now);
     if (found !== undefined) return found;
     if (match !== null)
-      return { text: "For that I need a tool that is not available in this conversation. Say `help` to see what is." };
+      return {
+        text: "That needs a tool that is not available in this conversation. Say `help` to see what I can do here.",
+      };
   }
   return {
-    text: `I can't understand free text; say \`help\` to see the phrases I know. For a real model, set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama.`,
+    text: `I don't understand free text. Say \`help\` to see the phrases I know. For a real model, set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama.`,
   };
 }
 
-/** Only phrases that would be understood here: one whose tool is missing is not offered. */
+/** Only phrases whose tools are available. */
 function helpText(tools: ToolSpec[], now: Date): string {
   const usable = phrases.filter(({ example, pattern, answer }) => {
     const match = pattern.exec(example);
@@ -133,7 +135,7 @@ function helpText(tools: ToolSpec[], now: Date): string {
   ].join("\n\n");
 }
 
-/** `@remora run ls`, `<@U123> run ls` and `Remora, run ls` are all `run ls`. */
+/** `@remora run ls`, `<@U123> run ls` and `Remora, run ls` all become `run ls`. */
 function withoutMention(said: string): string {
   return said.replace(/^(?:\s*(?:<@[^>]+>|@[\p{L}\p{N}_-]+|remora)[\s,:]*)+/iu, "").trim();
 }
@@ -143,7 +145,7 @@ function unquoted(text: string): string {
   return /^(["'`])([\s\S]*)\1$/.exec(trimmed)?.[2]?.trim() ?? trimmed;
 }
 
-/** Calls the first tool whose name fits, best names first. */
+/** Calls the first tool whose name matches; best names first. */
 function calling(
   tools: ToolSpec[],
   names: RegExp[],
@@ -156,7 +158,7 @@ function calling(
   return { text: say, call: { name: tool.name, inputJson: JSON.stringify({ ...inputWith(tool, text), ...more }) } };
 }
 
-/** The text goes into the first required text parameter, or else the first text parameter at all. */
+/** Puts the text into the first required text parameter, or else into the first text parameter. */
 function inputWith(tool: ToolSpec, text: string): Record<string, string> {
   const properties = tool.parameters.properties;
   const required = tool.parameters.required;

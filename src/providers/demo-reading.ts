@@ -1,13 +1,10 @@
 /**
- * The demo model's way of reading a prompt: people's words and tools' output without the fences that context assembly
- * puts around them. It is forgiving: what has no fence is taken as it is.
+ * Reads a prompt for the demo model: people's words and tool output, without the fences of context assembly. Accepts
+ * text without fences too.
  */
 import type { ModelMessage } from "../ports/provider.ts";
 
-/**
- * What the person said last. Of several fenced messages the last one counts; other fenced blocks, such as `<runtime>`,
- * are not the person's words.
- */
+/** What the person said last. Ignores other fenced blocks, such as `<runtime>`. */
 export function newestUserText(messages: ModelMessage[]): string {
   const newest = messages.findLast((message) => message.role === "user");
   if (newest?.role !== "user") return "";
@@ -18,7 +15,7 @@ export function newestUserText(messages: ModelMessage[]): string {
 }
 
 export interface ReadResult {
-  /** Empty where the prompt does not tell. */
+  /** Empty when the prompt does not say. */
   status: string;
   text: string;
 }
@@ -29,7 +26,7 @@ export function readResult(text: string): ReadResult {
   return { status: /\bstatus="([a-z]*)"/.exec(attributes)?.[1] ?? "", text: unescaped(inside) };
 }
 
-/** A fence escapes what would read as a tag, and nothing else. */
+/** Reverses the escaping of a fence. */
 function unescaped(text: string): string {
   return text.replaceAll(/&lt;(?=\s*\/?\s*[a-z_]+)/gi, "<");
 }

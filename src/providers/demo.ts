@@ -1,10 +1,10 @@
 /**
- * The demo model: a labelled stand-in without AI, so that the whole product can be tried with no key and no network.
+ * The demo model: a labelled stand-in without AI. It lets people try the whole product without a key or a network.
  *
- *   - results of tools that it has just called are reported in plain words
- *   - else the newest message is matched against a handful of phrases (demo-phrases.ts), by their text alone
+ *   - it reports the results of the tools that it just called
+ *   - otherwise it matches the newest message against a few phrases (demo-phrases.ts)
  *
- * The same request always gets the same answer, the time of day apart.
+ * Except for the time of day, the same request always gets the same answer.
  */
 
 import { pause } from "../lib/backoff.ts";
@@ -54,7 +54,7 @@ function answerTo(request: ModelRequest, now: Date): DemoAnswer {
 
 type ToolMessage = Extract<ModelMessage, { role: "tool" }>;
 
-/** Results that nothing has been said to yet. */
+/** Results that have no answer yet. */
 function newestResults(messages: ModelMessage[]): ToolMessage[] {
   const results: ToolMessage[] = [];
   for (const message of messages.toReversed()) {
@@ -65,7 +65,7 @@ function newestResults(messages: ModelMessage[]): ToolMessage[] {
   return results;
 }
 
-/** Notes for the model may follow the results as a message of their own; nobody has said them. */
+/** Notes for the model may follow the results in a message of their own. Nobody said them. */
 function isOnlyNotes(message: ModelMessage): boolean {
   return newestUserText([message]) === "";
 }
@@ -75,25 +75,25 @@ function report({ name, text, isError }: ToolMessage): string {
   return `${said(name, result.status || (isError ? "failed" : "ok"))}\n\n${fenced(result.text)}`;
 }
 
-/** By the status that the prompt gives each result. */
+/** By the status of the result in the prompt. */
 function said(name: string, status: string): string {
   switch (status) {
     case "ok":
-      return `\`${name}\` is done. It said:`;
+      return `\`${name}\` is done. Output:`;
     case "denied":
-      return `I did not run \`${name}\`, because it was denied, and I won't try again. I was told:`;
+      return `I didn't run \`${name}\` because it was denied. I won't try again. The reason:`;
     case "blocked":
-      return `I did not run \`${name}\`, because the safety rules block it, and I won't try again. I was told:`;
+      return `I didn't run \`${name}\` because the safety rules block it. I won't try again. The reason:`;
     case "invalid":
-      return `\`${name}\` was not run, because the call was wrong:`;
+      return `\`${name}\` did not run because the call was not valid:`;
     case "interrupted":
-      return `\`${name}\` was interrupted, and nobody knows whether it ran to its end:`;
+      return `\`${name}\` was interrupted. It may or may not have finished:`;
     default:
-      return `\`${name}\` failed. It said:`;
+      return `\`${name}\` failed. Output:`;
   }
 }
 
-/** A fence that is longer than any in the text, so that the text can't close it. */
+/** The fence is longer than any in the text, so that the text can't close it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);

@@ -1,164 +1,30 @@
 /**
- * What went wrong at a provider, as one error that people and the cascade can act on: a permanent code, whether it may
- * pass, how long the provider asked to wait, and the setting to change.
+ * Turns whatever goes wrong at a provider into one error that people and the cascade can act on.
  *
- *   statusFailure   an answer with an error status
- *   reportedFailure an error that came inside a stream
- *   thrownFailure   a connection that could not be made, broke, or carried something else than the protocol
+ *   statusFailure   for an answer with an error status
+ *   reportedFailure for an error inside a stream
+ *   thrownFailure   for a connection that could not be made, broke, or did not follow the protocol
  *
- * Keys never get into a message: what a provider says about a wrong key is not repeated.
+ * A message never contains a key: what a provider says about a wrong key is not repeated.
  */
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import { shorten } from "../lib/text/shorten.ts";
+import { type ErrorBody, errorBodyOf } from "./error-body.ts";
+import { type FailureKind, failureKinds, type ProviderPlace } from "./failure-kinds.ts";
 
-/** Which provider, and how a person changes its settings. */
-export interface ProviderPlace {
-  /** `anthropic`, `openai`, `ollama`. */
-  name: string;
-  /** As the provider knows it, without the provider's name. */
-  model: string;
-  baseUrl: string;
-  /** In words, e.g. `ANTHROPIC_API_KEY`. */
-  keySetting: string;
-  urlSetting: string;
-  modelSetting: string;
-}
-
-/** What a provider says about an error in its body; every field may be missing. */
-export interface ErrorBody {
-  message: string;
-  type: string;
-  code: string;
-}
-
-interface Kind {
-  code: string;
-  isRetryable: boolean;
-  say(place: ProviderPlace, said: string): string;
-}
-
-const kinds = {
-  wrongKey: {
-    code: "provider.wrong-key",
-    isRetryable: false,
-    say: (place) => `the key was refused; set a valid one in ${place.keySetting}`,
-  },
-  forbidden: {
-    code: "provider.forbidden",
-    isRetryable: false,
-    say: (place, said) =>
-      `the key may not use ${place.model}${said}; use another model (${place.modelSetting}) or another key (${place.keySetting})`,
-  },
-  noCredit: {
-    code: "provider.no-credit",
-    isRetryable: false,
-    say: (place, said) =>
-      `the account has no credit left${said}; add credit there, or set another key in ${place.keySetting}`,
-  },
-  unknownModel: {
-    code: "provider.unknown-model",
-    isRetryable: false,
-    say: (place, said) =>
-      `there is no model ${place.model} at ${place.baseUrl}${said}; check ${place.modelSetting} and ${place.urlSetting}`,
-  },
-  tooLong: {
-    code: "provider.too-long",
-    isRetryable: false,
-    say: (place, said) =>
-      `the conversation is longer than ${place.model} takes${said}; start afresh with /remora new, or lower context.tokens`,
-  },
-  noTools: {
-    code: "provider.no-tools",
-    isRetryable: false,
-    say: (place) => `${place.model} can't use tools; choose a model that can (${place.modelSetting})`,
-  },
-  badRequest: {
-    code: "provider.bad-request",
-    isRetryable: false,
-    say: (place, said) => `the request was refused${said}; check ${place.modelSetting} and ${place.urlSetting}`,
-  },
-  rateLimited: {
-    code: "provider.rate-limited",
-    isRetryable: true,
-    say: (place, said) => `too many requests for ${place.model} just now${said}; it will do again after a wait`,
-  },
-  overloaded: {
-    code: "provider.overloaded",
-    isRetryable: true,
-    say: (_place, said) => `the service is overloaded${said}; try again in a while`,
-  },
-  serverError: {
-    code: "provider.server-error",
-    isRetryable: true,
-    say: (_place, said) => `the service failed${said}; try again in a while`,
-  },
-  unreachable: {
-    code: "provider.unreachable",
-    isRetryable: true,
-    say: (place, said) => `${place.baseUrl} can't be reached${said}; check the network and ${place.urlSetting}`,
-  },
-  cut: {
-    code: "provider.cut",
-    isRetryable: true,
-    say: (_place, said) => `the connection broke before the answer was complete${said}; try again`,
-  },
-  malformed: {
-    code: "provider.malformed",
-    isRetryable: true,
-    say: (place, said) =>
-      `the answer was no valid stream${said}; try again, and if it stays so check that ${place.urlSetting} is the API's address`,
-  },
-  empty: {
-    code: "provider.empty",
-    isRetryable: true,
-    say: (place) => `${place.model} gave an empty answer; try again, or ask in other words`,
-  },
-  notAnApi: {
-    code: "provider.not-an-api",
-    isRetryable: false,
-    say: (place) => `${place.baseUrl} answered with a web page, so it is not the API; correct ${place.urlSetting}`,
-  },
-  badUrl: {
-    code: "provider.bad-url",
-    isRetryable: false,
-    say: (place, said) => `${place.baseUrl} is not an address that can be used${said}; correct ${place.urlSetting}`,
-  },
-  badCertificate: {
-    code: "provider.bad-certificate",
-    isRetryable: false,
-    say: (place, said) =>
-      `the certificate of ${place.baseUrl} is not trusted${said}; correct ${place.urlSetting}, or add the authority to NODE_EXTRA_CA_CERTS`,
-  },
-  connectTimeout: {
-    code: "provider.connect-timeout",
-    isRetryable: true,
-    say: (place, said) => `no connection to ${place.baseUrl}${said}; check the network and ${place.urlSetting}`,
-  },
-  firstTokenTimeout: {
-    code: "provider.first-token-timeout",
-    isRetryable: true,
-    say: (place, said) =>
-      `${place.model} did not begin to answer${said}; try again, or raise models.timeouts.firstTokenMs`,
-  },
-  idleTimeout: {
-    code: "provider.idle-timeout",
-    isRetryable: true,
-    say: (place, said) => `${place.model} went quiet in mid-answer${said}; try again, or raise models.timeouts.idleMs`,
-  },
-  aborted: { code: "provider.aborted", isRetryable: false, say: () => "the request was stopped" },
-} satisfies Record<string, Kind>;
-
-export type FailureKind = keyof typeof kinds;
+const maxSaidLength = 300;
 
 export interface FailureDetails {
-  /** What the provider or the system said, added in brackets. */
+  /** The report of the provider or of the system. The message shows it in brackets. */
   said?: string;
   retryAfterMs?: number | undefined;
   cause?: unknown;
 }
 
 export function failure(place: ProviderPlace, kind: FailureKind, details: FailureDetails = {}): RemoraError {
-  const { code, isRetryable, say } = kinds[kind];
-  const said = details.said === undefined || details.said === "" ? "" : ` (${shortened(details.said)})`;
+  const { code, isRetryable, say } = failureKinds[kind];
+  const said =
+    details.said === undefined || details.said === "" ? "" : ` (${shorten(oneSpaced(details.said), maxSaidLength)})`;
   return new RemoraError({
     code,
     place: `provider ${place.name}`,
@@ -169,7 +35,7 @@ export function failure(place: ProviderPlace, kind: FailureKind, details: Failur
   });
 }
 
-/** An answer with an error status. `isPage`: its body was HTML, as proxies and wrong addresses give. */
+/** For an answer with an error status. `isPage`: the body was HTML, as from a proxy or a wrong address. */
 export function statusFailure(
   place: ProviderPlace,
   status: number,
@@ -194,7 +60,7 @@ function kindOfStatus(status: number, body: ErrorBody): FailureKind {
   return byBody ?? "badRequest";
 }
 
-/** An error that came inside a stream that had begun well. */
+/** For an error inside a stream that started well. */
 export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraError {
   return failure(place, kindOfBody(body) ?? "serverError", { said: body.message });
 }
@@ -213,7 +79,7 @@ function kindOfBody({ message, type, code }: ErrorBody): FailureKind | undefined
   return /invalid_request/.test(named) ? "badRequest" : undefined;
 }
 
-/** Anything that a client library or `fetch` threw; a RemoraError in its causes is the finding and comes back as it is. */
+/** For anything that a client library or `fetch` threw. Returns a RemoraError among its causes unchanged. */
 export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraError {
   const chain = causesOf(thrown);
   const known = chain.find((link) => link instanceof RemoraError);
@@ -223,7 +89,7 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   const codes = chain.flatMap((link) => codeOf(link) ?? []);
   const last = chain.at(-1);
   const kind = kindOfCodes(codes) ?? (chain.some((link) => link instanceof SyntaxError) ? "malformed" : "cut");
-  // What `fetch` refuses to do: ports of other protocols, and a name and password in the address.
+  // `fetch` refuses ports of other protocols, and addresses with a name and password.
   const isRefused = chain.some((link) => /^bad port$|includes credentials/.test(messageOf(link)));
   if (isRefused) return failure(place, "badUrl", { cause: thrown });
   return failure(place, kind, { said: codes.at(-1) ?? messageOf(last), cause: thrown });
@@ -240,7 +106,7 @@ function kindOfCodes(codes: string[]): FailureKind | undefined {
   return undefined;
 }
 
-/** The error itself and its causes, outermost first; cycles are cut. */
+/** The error and its causes, outermost first. Stops at a cycle. */
 function causesOf(thrown: unknown): unknown[] {
   const chain: unknown[] = [];
   for (let link = thrown; link !== undefined && link !== null && !chain.includes(link); ) {
@@ -250,40 +116,17 @@ function causesOf(thrown: unknown): unknown[] {
   return chain;
 }
 
-/** Both SDKs throw what came in an `error` event with the parsed body in `error`, and no status. */
+/** Both SDKs throw an `error` event of a stream as an error without a status, with the parsed body in `error`. */
 function bodyOfSdkError(link: unknown): ErrorBody | undefined {
   if (!(link instanceof Error) || !("error" in link) || !link.error) return undefined;
   return errorBodyOf(link.error);
 }
 
-/** Reads `{ error: { message, type, code } }`, `{ message, type, code }`, `{ error: "text" }` or a text. */
-export function errorBodyOf(value: unknown): ErrorBody {
-  if (typeof value === "string") return { message: value, type: "", code: "" };
-  if (typeof value !== "object" || value === null) return { message: "", type: "", code: "" };
-  if ("error" in value && value.error) return errorBodyOf(value.error);
-  const fields: Record<string, unknown> = { ...value };
-  const textOf = (field: unknown) => (typeof field === "string" || typeof field === "number" ? String(field) : "");
-  return { message: textOf(fields.message), type: textOf(fields.type), code: textOf(fields.code) };
-}
-
-const longestWait = 24 * 60 * 60_000;
-
-/** `retry-after-ms`, or `retry-after` in seconds or as a date; undefined when neither says anything usable. */
-export function retryAfterOf(headers: Headers, now: number): number | undefined {
-  const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
-  if (milliseconds >= 0) return Math.min(milliseconds, longestWait);
-  const text = headers.get("retry-after")?.trim() ?? "";
-  if (/^\d+(?:\.\d+)?$/.test(text)) return Math.min(Number(text) * 1000, longestWait);
-  const wait = Date.parse(text) - now;
-  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), longestWait);
-}
-
-/** A password that someone wrote into the address must not reach a channel. */
+/** Hides a password in the address, because a channel may show it. */
 export function shownUrl(url: string): string {
   return url.replace(/\/\/[^/@\s]*@/, "//…@");
 }
 
-function shortened(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > 300 ? `${line.slice(0, 299)}…` : line;
+function oneSpaced(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -1,24 +1,24 @@
 /**
- * The promise of the provider port, kept for every provider: a stream never throws, and ends with one `end` or `error`.
+ * Keeps the contract of the provider port for every provider: a stream never throws and ends with one `end` or `error`.
  *
- *   1. the provider's own generator is pulled, each pull under the time-out of its phase: connect, first token, idle,
- *      thinking
- *   2. what it yields is passed on; signs of life (reasoning, pieces of arguments) only restart the idle time-out
- *   3. an abort, a time-out, anything thrown, an end that never came or an empty answer becomes the last `error`
- *   4. a carry that is too long is dropped from the end
- *   5. after the end the response is read to its last byte, so that the connection can be used again
+ *   1. pull the provider's generator, each pull under the timeout of its phase: connect, first token, idle, thinking
+ *   2. pass on its output; progress events (reasoning, pieces of arguments) only restart the idle timeout
+ *   3. turn an abort, a timeout, an exception, a missing end or an empty answer into the final `error`
+ *   4. drop provider state that is too long
+ *   5. after the end, read the response to its last byte, so that the connection can be reused
  */
 import type { RemoraError } from "../lib/errors.ts";
 import { type ModelEvent, maxProviderStateLength } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
-import { type FailureKind, failure, type ProviderPlace, thrownFailure } from "./failures.ts";
+import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
+import { failure, thrownFailure } from "./failures.ts";
 
 export interface Timeouts {
-  /** Until the connection stands and the request is sent. */
+  /** Until the request is sent. */
   connectMs: number;
-  /** From then until the model says anything. */
+  /** From then until the first output of the model. */
   firstTokenMs: number;
-  /** Between any two things it says; `thinkingFactor` times as long while it thinks, which services do in silence. */
+  /** Between two outputs. Multiplied by `thinkingFactor` while the model thinks, because services are silent then. */
   idleMs: number;
 }
 
@@ -27,12 +27,12 @@ const thinkingFactor = 5;
 export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_000, idleMs: 60_000 };
 
 /**
- * What a provider's generator yields; `progress` is a sign of life that shows nothing, `thinking` one after which the
- * model may be silent for long. It throws for any failure.
+ * Output of a provider's generator. `progress` only proves that the stream is alive; after `thinking` the model may be
+ * silent for long. The generator throws on any failure.
  */
 export type StreamPiece = Exclude<ModelEvent, { type: "error" }> | { type: "progress" } | { type: "thinking" };
 
-/** What a generator needs to ask its service. */
+/** What a generator needs for its request. */
 export interface StreamCall {
   signal: AbortSignal;
   fetch: typeof globalThis.fetch;
@@ -44,7 +44,7 @@ export interface StreamAttempt {
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
-/** How long a finished response may take to close before its connection is given up. */
+/** A finished response may take this long to close before its connection is dropped. */
 const drainMs = 1_000;
 
 export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal): AsyncGenerator<ModelEvent> {
@@ -65,7 +65,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     for (;;) {
       const piece = await pull(iterator, deadline, combined);
       if (piece === undefined) {
-        // The libraries end an aborted stream without a word.
+        // The libraries end an aborted stream silently.
         const isOver = signal.aborted || deadline.failure(place) !== undefined;
         yield { type: "error", error: isOver ? explain(undefined) : failure(place, hasSaid ? "cut" : "empty") };
         return;
@@ -89,13 +89,13 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   }
 }
 
-/** A carry that is too long for the journal is dropped whole: half of one would be refused by its service. */
+/** Drops provider state that is too long for the journal. A service would refuse half of it. */
 function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
   const { carry, ...rest } = end;
   return carry === undefined || JSON.stringify(carry).length <= maxProviderStateLength ? end : rest;
 }
 
-/** The next piece, or undefined at the end of the stream; rejects as soon as the signal aborts, whatever the library does. */
+/** The next piece; undefined at the end of the stream. Rejects as soon as the signal aborts, whatever the library does. */
 async function pull(
   iterator: AsyncIterator<StreamPiece>,
   deadline: Deadline,
@@ -127,7 +127,7 @@ function release(
 ): void {
   const close = () => {
     controller.abort();
-    // A generator that waits for a dead connection may never come to its end; nobody waits for it.
+    // A generator that waits for a dead connection may never return, so do not await it.
     iterator?.return?.().catch(() => {});
   };
   if (iterator === undefined || !hasEnded) {

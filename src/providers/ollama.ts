@@ -1,21 +1,23 @@
 /**
- * Ollama through its library: local models, also small ones.
+ * Ollama through its library, for local models, small ones included.
  *
- *   probeOllama            which models answer at a host, if any
- *   createOllamaProvider   streams from one of them; a call that a small model writes as JSON text is read as a call
+ *   probeOllama            the models at a host, if it answers
+ *   createOllamaProvider   streams answers; reads a call that a small model writes as JSON text as a call
  *
- * The library can't abort a request that has not answered yet, passes over lines it can't read, and takes an image text
- * for a file's path: so the signal goes in through `fetch`, lines are checked on the way, and images are given as bytes.
+ * The library can't abort a request without an answer, skips lines that it can't read, and takes image text for a file
+ * path. So the signal goes through `fetch`, lines are checked before the library reads them, and images go as bytes.
  */
 import type { ChatRequest, ChatResponse, Message } from "ollama";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
-import { errorBodyOf, failure, type ProviderPlace, reportedFailure } from "./failures.ts";
+import { errorBodyOf } from "./error-body.ts";
+import type { ProviderPlace } from "./failure-kinds.ts";
+import { failure, reportedFailure } from "./failures.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import { textToolCall } from "./text-tool-call.ts";
 
 export interface OllamaOptions {
-  /** Absent: its default address on this machine. */
+  /** Absent: the default address on this machine. */
   host?: string;
   model: string;
   timeouts?: Timeouts;
@@ -23,7 +25,7 @@ export interface OllamaOptions {
 
 export const defaultOllamaHost = "http://127.0.0.1:11434";
 
-/** `OLLAMA_HOST` may leave out scheme and port, and may be the address to listen at. */
+/** `OLLAMA_HOST` may lack scheme and port, and may be a listen address. */
 export function ollamaUrlOf(host: string): string {
   const trimmed = host.trim().replace(/\/+$/, "");
   const hasScheme = /^https?:\/\//i.test(trimmed);
@@ -34,7 +36,7 @@ export function ollamaUrlOf(host: string): string {
   return url.href.replace(/\/$/, "");
 }
 
-/** The models of the Ollama at `host`; undefined when none answers there. Never rejects. */
+/** The models of the Ollama at `host`; undefined when none answers. Never rejects. */
 export async function probeOllama(host: string, signal: AbortSignal): Promise<string[] | undefined> {
   try {
     const response = await fetch(`${ollamaUrlOf(host)}/api/tags`, { signal });
@@ -122,7 +124,7 @@ function messageOf(message: ModelMessage): Message {
   }
 }
 
-/** Text that may turn out to be a call is held back until it is complete, or can't be one any more. */
+/** Holds back text that may become a call, until it is complete or can't be one. */
 async function* read(
   stream: AsyncIterable<ChatResponse>,
   request: ModelRequest,
@@ -171,7 +173,7 @@ function usageOf(chunk: ChatResponse): Usage {
   };
 }
 
-/** Lets whole lines through when they are JSON objects without an error, and ends the body with a failure otherwise. */
+/** Passes on lines that are JSON objects without an error. Otherwise ends the body with a failure. */
 function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
@@ -195,7 +197,7 @@ function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): ty
         }
       },
       flush(controller) {
-        // A last line without its end may be a cut; only whole JSON is believed.
+        // A last line without a line end may be cut off; accept it only as complete JSON.
         if (rest.trim() !== "" && parsed(rest) === undefined) throw failure(place, "cut");
         check(rest);
         if (!hasLines) throw failure(place, "empty");

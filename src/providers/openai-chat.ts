@@ -1,13 +1,13 @@
 /**
- * OpenAI's Chat Completions, as OpenAI and the many compatible servers speak it.
+ * OpenAI's Chat Completions, as spoken by OpenAI and many compatible servers.
  *
- * Calls come in pieces by index and are complete only when the answer is; some servers give several whole calls under
- * one index, told apart by their ids. What a server gives as `reasoning_content` goes back to the same model within the
- * turn: several refuse calls without the reasoning that led to them. OpenAI gives none here.
+ * Calls come in pieces by index and are complete only with the answer. Some servers send several whole calls under one
+ * index, distinguished by their ids. `reasoning_content` goes back to the same model within the turn, because several
+ * servers refuse calls without their reasoning. OpenAI sends none here.
  */
 import type OpenAI from "openai";
 import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../ports/provider.ts";
-import type { ProviderPlace } from "./failures.ts";
+import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
 import { inputOf, isJsonObject, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
@@ -41,7 +41,7 @@ function bodyOf(request: ModelRequest, model: string, isOpenAi: boolean): OpenAI
     model,
     stream: true,
     stream_options: { include_usage: true },
-    // Compatible servers know the old name, OpenAI's reasoning models, also behind a gateway, only the new one.
+    // Compatible servers know the old name. OpenAI's reasoning models, also behind a gateway, know only the new one.
     ...(isOpenAi || isReasoningModel(model) ? { max_completion_tokens: limit } : { max_tokens: limit }),
     messages: [
       ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
@@ -111,7 +111,7 @@ async function* read(stream: AsyncIterable<Chunk>, model: string): AsyncGenerato
     for (const piece of delta?.tool_calls ?? []) gather(calls, piece);
     finish = choice.finish_reason ?? finish;
   }
-  // Without a reason the stream was cut, however complete the calls may look.
+  // Without a finish reason the stream was cut off, however complete the calls look.
   if (finish === null) return;
   for (const { id, name, inputJson } of calls) yield { type: "tool-call", id, name, inputJson };
   const carry = reasoning === "" ? {} : { carry: { kind: carryKind, reasoning } };
@@ -129,7 +129,7 @@ function carriedReasoning(message: Extract<ModelMessage, { role: "assistant" }>,
   return { reasoning_content: data.reasoning };
 }
 
-/** Reasoning comes under several names; a first chunk with nothing but the role is no sign of the model yet. */
+/** Reasoning has several names. A first chunk with only the role does not count as output. */
 function saysAnything(delta: object | undefined): boolean {
   return Object.entries(delta ?? {}).some(([key, value]) => key !== "role" && Boolean(value));
 }
@@ -149,7 +149,7 @@ function gather(
   call.inputJson += piece.function?.arguments ?? "";
 }
 
-/** Cached tokens are part of the prompt's count here and stand beside it in ours. */
+/** Here the prompt's count includes cached tokens; ours counts them separately. */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
   const cached = wire.prompt_tokens_details?.cached_tokens ?? 0;
   usage.inputTokens = Math.max(0, (wire.prompt_tokens ?? 0) - cached);

@@ -1,15 +1,15 @@
-/** What both of OpenAI's APIs share: where they are, their settings' names, and the client, loaded at the first request. */
+/** Shared by both OpenAI APIs: their address, the names of their settings, and the client, loaded with the first request. */
 import type OpenAI from "openai";
 import type { ModelRequest, Provider, UserPart } from "../ports/provider.ts";
-import type { ProviderPlace } from "./failures.ts";
+import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
 
 export interface OpenAiOptions {
-  /** Absent: a compatible server that wants none. */
+  /** Absent for a compatible server without keys. */
   apiKey?: string;
-  /** Up to and with `/v1`; absent: OpenAI itself. */
+  /** Up to and including `/v1`. Absent: OpenAI itself. */
   baseUrl?: string;
   model: string;
   timeouts?: Timeouts;
@@ -31,7 +31,7 @@ function openAiPlace(model: string, options: OpenAiOptions): ProviderPlace {
 async function createOpenAiClient({ apiKey, baseUrl }: OpenAiOptions, fetch: typeof globalThis.fetch): Promise<OpenAI> {
   const { OpenAI } = await import("openai");
   return new OpenAI({
-    // The SDK wants a key even where the server wants none.
+    // The SDK requires a key even where the server does not.
     apiKey: apiKey ?? "not-needed",
     baseURL: baseUrl ?? openAiUrl,
     maxRetries: 0,
@@ -41,8 +41,8 @@ async function createOpenAiClient({ apiKey, baseUrl }: OpenAiOptions, fetch: typ
 }
 
 /**
- * Models of OpenAI that reason, by their names: o1 and up, gpt-5 and up, but for its chat variants. They refuse the old
- * name of the output limit, and others refuse to be asked for encrypted reasoning.
+ * Names of OpenAI's reasoning models: o1 and up, gpt-5 and up except its chat variants. They refuse the old name of the
+ * output limit; other models refuse a request for encrypted reasoning.
  */
 export function isReasoningModel(model: string): boolean {
   return /(?:^|[/:])(?:o[1-9]|gpt-(?:[5-9]|[1-9]\d))(?:$|[-.])/.test(model) && !/-chat\b/.test(model);
@@ -52,7 +52,6 @@ export function imageUrlOf(part: Extract<UserPart, { type: "image" }>): string {
   return `data:${part.mimeType};base64,${part.base64}`;
 }
 
-/** Asks the service over one of its protocols. */
 export type AskOpenAi = (
   place: ProviderPlace,
   withClient: WithClient<OpenAI>,
@@ -60,7 +59,7 @@ export type AskOpenAi = (
   call: StreamCall,
 ) => AsyncIterable<StreamPiece>;
 
-/** The provider port around `ask`, the same for both protocols. */
+/** Implements the provider port with `ask`, for both protocols. */
 export function createOpenAiProvider(options: OpenAiOptions, ask: AskOpenAi): Provider {
   const { timeouts = defaultTimeouts } = options;
   const withClient = createSharedClient((fetch) => createOpenAiClient(options, fetch));

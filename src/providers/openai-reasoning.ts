@@ -1,11 +1,11 @@
 /**
  * The reasoning of models at OpenAI's Responses API within a turn.
  *
- *   createReasoningItems   gathers what an answer was made of, in its order, for the carry
- *   carriedItems           the same again as input, when the same model is asked
+ *   createReasoningItems   gathers the items of an answer, in order, for the provider state
+ *   carriedItems           the same items as input for the same model
  *
- * Nothing is stored at the service, so only reasoning that came encrypted can go back. The service checks it itself:
- * what no longer follows what it followed then is passed over, not refused.
+ * The service stores nothing for us, so only encrypted reasoning can go back. The service ignores reasoning that no longer
+ * fits its input.
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
@@ -14,16 +14,16 @@ import { inputOf, isJsonObject, wellFormed, wireName } from "./request-mapping.t
 
 type InputItem = OpenAI.Responses.ResponseInputItem;
 type Reasoning = OpenAI.Responses.ResponseReasoningItem;
-/** `phase`: whether the text is commentary or the answer; models want to be told again. */
+/** `phase` says whether the text is commentary or the answer. The model expects it back. */
 type Said = { type: "message"; text: string; phase?: "commentary" | "final_answer" };
-/** Calls stand in the message itself, in the same order. */
+/** The message itself holds the calls, in the same order. */
 type CarriedItem = Reasoning | Said | { type: "call" };
 
 const carryKind = "openai-responses";
 
 interface ReasoningItems {
   add(item: OpenAI.Responses.ResponseOutputItem): void;
-  /** Undefined where the text and the calls alone say it all. */
+  /** Undefined when the text and the calls are the whole answer. */
   carry(): Json | undefined;
 }
 
@@ -36,10 +36,10 @@ export function createReasoningItems(): ReasoningItems {
       if (item.type === "message") items.push(saidIn(item));
     },
     carry() {
-      // Reasoning is refused when nothing that it led to follows it.
+      // The service refuses reasoning that nothing follows.
       const kept = items.slice(0, items.findLastIndex((item) => item.type !== "reasoning") + 1);
       if (!kept.some((item) => item.type === "reasoning" || "phase" in item)) return undefined;
-      // As plain JSON, in the order of its keys: whatever a later service adds to an item goes back with it.
+      // As plain JSON, so that fields of a later API version go back too.
       return { kind: carryKind, items: JSON.parse(JSON.stringify(kept)) };
     },
   };
@@ -50,7 +50,7 @@ function saidIn(item: OpenAI.Responses.ResponseOutputMessage): Said {
   return { type: "message", text, ...(item.phase ? { phase: item.phase } : {}) };
 }
 
-/** The whole answer with its reasoning in place; undefined: it goes back as text and calls alone. */
+/** The whole answer with its reasoning in place. Undefined: send text and calls only. */
 export function carriedItems(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

@@ -1,12 +1,15 @@
 /**
- * OpenAI's Responses API, without state on the service's side: every request carries the whole conversation.
+ * OpenAI's Responses API without state at the service: every request holds the whole conversation.
  *
- * The item events carry calls whole; `response.completed` or `response.incomplete` is the end, and its absence a cut.
+ * Item events carry whole calls. `response.completed` or `response.incomplete` ends the answer; without either the stream
+ * was cut off.
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
-import { errorBodyOf, type ProviderPlace, reportedFailure } from "./failures.ts";
+import { errorBodyOf } from "./error-body.ts";
+import type { ProviderPlace } from "./failure-kinds.ts";
+import { reportedFailure } from "./failures.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
@@ -117,7 +120,7 @@ async function* read(
       case "response.created":
       case "response.in_progress":
       case "response.queued":
-        // The service has taken the request; the model has said nothing yet.
+        // The service accepted the request; the model has no output yet.
         break;
       default:
         yield { type: event.type.startsWith("response.reasoning") ? "thinking" : "progress" };
@@ -137,7 +140,7 @@ function stopOf(response: Responses, hasCalls: boolean): StopReason {
   return hasCalls ? "tool-calls" : "end";
 }
 
-/** Cached tokens are part of the input's count here and stand beside it in ours. */
+/** Here the input's count includes cached tokens; ours counts them separately. */
 function usageOf(response: Responses): Usage {
   const cached = response.usage?.input_tokens_details?.cached_tokens ?? 0;
   return {

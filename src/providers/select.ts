@@ -1,7 +1,7 @@
 /**
- * From settings to providers: which of the configured ones can be used, in order, and what to set for the others.
+ * From settings to providers: which ones can be used, in order, and what to set for the others.
  *
- * The demo model is used only when no other is ready or it was asked for by name: a ready model never falls back to it.
+ * The demo model is used only when no other model is ready, or by name. A ready model never falls back to it.
  */
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
@@ -13,7 +13,7 @@ import { createOpenAiChatProvider } from "./openai-chat.ts";
 import { createOpenAiResponsesProvider } from "./openai-responses.ts";
 
 export interface ProviderSettings {
-  /** Names, best first; unknown ones are reported. */
+  /** Best first. Unknown names are reported. */
   order: string[];
   anthropic: { apiKey?: string; baseUrl?: string; model: string };
   openai: { apiKey?: string; baseUrl?: string; model: string; api: "chat" | "responses" };
@@ -23,10 +23,10 @@ export interface ProviderSettings {
   timeouts: Timeouts;
 }
 
-/** One line at start: what is usable, and what to set for the rest. */
+/** One line at the start: what is usable, and what to set for the rest. */
 export interface ProviderStatus {
   name: string;
-  /** `provider/model`; only the provider's name where no model is known. */
+  /** `provider/model`; only the provider's name when no model is known. */
   model: string;
   isReady: boolean;
   hint: string;
@@ -43,7 +43,7 @@ interface Candidate {
   provider?: Provider;
 }
 
-/** How long Ollama may take to say that it is there: it is on this machine or near. */
+/** Ollama runs on this machine or near it, so it answers fast. */
 const probeMs = 700;
 
 export async function createProviders(settings: ProviderSettings, signal: AbortSignal): Promise<SelectedProviders> {
@@ -86,7 +86,7 @@ async function candidateOf(
     case "ollama":
       return await ollamaCandidate({ ...settings.ollama, ...wanted }, timeouts, signal);
     default: {
-      const hint = `there is no provider "${name}"; models.order and REMORA_MODEL take anthropic, openai, ollama and demo`;
+      const hint = `there is no provider "${name}"; models.order and REMORA_MODEL accept anthropic, openai, ollama and demo`;
       return { status: { name, model: name, isReady: false, hint } };
     }
   }
@@ -109,10 +109,10 @@ function openAiCandidate({ api, ...options }: ProviderSettings["openai"], timeou
   return { provider, status: { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 
-/** A server at another address may want no key; whether it does is seen at the first request. */
+/** A server at another address may need no key. The first request will tell. */
 function problemOf(options: { apiKey?: string; baseUrl?: string }, prefix: string): string | undefined {
   if (options.baseUrl !== undefined && !isWebAddress(options.baseUrl))
-    return `${prefix}_BASE_URL is no http(s) address: ${shownUrl(options.baseUrl)}`;
+    return `${prefix}_BASE_URL is not an http(s) address: ${shownUrl(options.baseUrl)}`;
   return options.apiKey === undefined && options.baseUrl === undefined ? `set ${prefix}_API_KEY` : undefined;
 }
 
@@ -133,7 +133,7 @@ async function ollamaCandidate(
   const models = await probeOllama(host, AbortSignal.any([signal, AbortSignal.timeout(probeMs)]));
   const model = options.model ?? models?.[0];
   const status = { name: "ollama", model: model === undefined ? "ollama" : `ollama/${model}` };
-  // A host that was set may come up later; then it must be known which model to ask for.
+  // A configured host may start later. Then the model to ask for must be known.
   const isUsable = models !== undefined || (options.host !== undefined && isAddress(host));
   if (model === undefined || !isUsable) return { status: { ...status, isReady: false, hint: missing(host, models) } };
   const provider = createOllamaProvider({ host, model, timeouts });
@@ -143,7 +143,7 @@ async function ollamaCandidate(
 function ollamaReadiness(address: string, model: string, models: string[] | undefined) {
   const host = shownUrl(address);
   if (models === undefined)
-    return { isReady: false, hint: `no answer at ${host} yet; it is asked again when it is needed` };
+    return { isReady: false, hint: `no answer at ${host} yet; Remora will try again when it needs it` };
   const isThere = models.some((name) => name === model || name === `${model}:latest`);
   return isThere
     ? { isReady: true, hint: `ready, at ${host}` }
@@ -152,7 +152,7 @@ function ollamaReadiness(address: string, model: string, models: string[] | unde
 
 function missing(address: string, models: string[] | undefined): string {
   const host = shownUrl(address);
-  if (!isAddress(address)) return `OLLAMA_HOST is no address: ${host}`;
+  if (!isAddress(address)) return `OLLAMA_HOST is not a valid address: ${host}`;
   return models === undefined
     ? `no answer at ${host}; start Ollama, or set OLLAMA_HOST`
     : `${host} has no models; run: ollama pull llama3.2`;
@@ -168,9 +168,9 @@ function isAddress(host: string): boolean {
 
 function demoStatus(demo: Provider, isUsed: boolean, isWanted: boolean): ProviderStatus {
   const hint = isWanted
-    ? "in use, as REMORA_MODEL asks for it: no AI, a few fixed phrases"
+    ? "in use because REMORA_MODEL selects it: no AI, a few fixed phrases"
     : isUsed
-      ? "in use, because no other model is ready: no AI, a few fixed phrases"
+      ? "in use because no other model is ready: no AI, a few fixed phrases"
       : "not used while another model is ready";
   return { name: demo.name, model: demo.model, isReady: isUsed, hint };
 }

@@ -1,11 +1,11 @@
 /**
- * One client of a library for all requests of a provider, made at the first of them: making one takes longer than making a
- * request. The `fetch` that belongs to a request alone is found by the request's async context.
+ * One client of a library for all requests of a provider, created with the first request because that is slow. The async
+ * context of a request supplies its own `fetch`.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { StreamCall } from "./guarded-stream.ts";
 
-/** Runs `work`, which asks by the client; what the client fetches in it goes over the call's own `fetch`. */
+/** Runs `work` with the client. Whatever the client fetches meanwhile uses the call's own `fetch`. */
 export type WithClient<C> = <T>(call: StreamCall, work: (client: C) => Promise<T>) => Promise<T>;
 
 export function createSharedClient<C>(make: (fetch: typeof globalThis.fetch) => Promise<C>): WithClient<C> {
@@ -14,7 +14,7 @@ export function createSharedClient<C>(make: (fetch: typeof globalThis.fetch) => 
 
   async function fetchOfCall(...request: Parameters<typeof globalThis.fetch>): Promise<Response> {
     const call = calls.getStore();
-    if (call === undefined) throw new Error("a client fetched outside of any request");
+    if (call === undefined) throw new Error("a client called fetch outside of a request");
     return await call.fetch(...request);
   }
 

@@ -1,7 +1,7 @@
 /**
- * A tool call that a small model wrote as text, because it never learned to call tools.
+ * Reads a tool call that a small model wrote as text.
  *
- * It counts only when the whole text is one JSON object that names a tool of the request: anything else is an answer.
+ * It counts only when the whole text is one JSON object that names a tool of the request. Anything else is an answer.
  */
 import type { ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -21,7 +21,7 @@ export function textToolCall(text: string, tools: ToolSpec[]): ModelToolCall | u
   const name = [wanted.name, wanted.tool, wanted.function].find((field) => typeof field === "string");
   if (!tools.some((tool) => tool.name === name) || typeof name !== "string") return undefined;
   const input = wanted.arguments ?? wanted.parameters ?? wanted.input;
-  // Without arguments the object may be about the tool rather than a call of it.
+  // Without arguments the object may describe the tool instead of calling it.
   if (input === undefined) return undefined;
   return { id: "call_1", name, inputJson: typeof input === "string" ? input : JSON.stringify(input) };
 }

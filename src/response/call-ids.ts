@@ -1,11 +1,11 @@
-/** Ids of tool calls: unique in their turn, and of letters that every service, queue and file name takes. */
+/** Ids of tool calls: unique in their turn, in characters that every service, queue and file name accepts. */
 
-/** Services limit ids to 64 characters; this leaves room for a suffix. */
-const longest = 56;
+/** Services limit ids to 64 characters. This leaves room for a suffix. */
+const maxIdLength = 56;
 
-/** The model's own id where it can be used; a service that gives none, or one twice, gets a number added. */
+/** Uses the model's own id where possible. A missing or repeated id gets a number. */
 export function uniqueCallId(wanted: string, taken: ReadonlySet<string>): string {
-  const base = wanted.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, longest) || "call";
+  const base = wanted.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, maxIdLength) || "call";
   if (wanted !== "" && !taken.has(base)) return base;
   for (let number = wanted === "" ? 1 : 2; ; number += 1) {
     const id = `${base}-${number}`;

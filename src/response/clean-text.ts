@@ -1,6 +1,6 @@
 /**
- * Text as it may be shown and kept: without control characters (newlines and tabs stay) and without halves of
- * surrogate pairs, also where a pair is split over two pieces.
+ * Cleans text to show and store: no control characters except newlines and tabs, and no halves of surrogate pairs, even
+ * when two pieces split a pair.
  */
 
 export interface TextCleaner {
@@ -9,12 +9,12 @@ export interface TextCleaner {
   text(): string;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for them
 const unwanted = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]|\p{Surrogate}/gu;
 
 export function createTextCleaner(): TextCleaner {
   let text = "";
-  /** The first half of a pair whose second half may come with the next piece. */
+  /** The first half of a pair. The second half may come with the next piece. */
   let half = "";
   return {
     add(piece) {

@@ -1,11 +1,11 @@
 /**
- * Delivery of a reply, as it comes.
+ * Delivers a reply while it grows.
  *
- *   show       hands the newest text to the platform; while one is under way only the latest waits
+ *   show       passes the newest text to the platform; during a send only the latest text waits
  *   activity   the same for the status line
- *   ask, question, finish, fail   wait until what is under way has been taken, then go last, so that nothing overtakes them
+ *   ask, question, finish, fail   wait for the current send and then go last, so that nothing overtakes them
  *
- * Secrets never leave: every text is redacted here, on the one way out to people.
+ * All text to people passes here and is redacted.
  * Brain name: broca.
  */
 import { messageOf } from "../lib/errors.ts";
@@ -25,7 +25,7 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
   let hasAsked = false;
   const activity = createLatest((latest: string) => reply.activity(redact(latest)), log);
 
-  /** What is under way is waited for; what has not been sent yet is out of date now. */
+  /** Waits for the current send and drops what has not been sent. */
   async function settleDown(): Promise<void> {
     await Promise.all([text.drop(), activity.drop()]);
   }
@@ -34,7 +34,7 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
     show: (latest) => text.offer(latest),
     activity: (latest) => activity.offer(latest),
     async ask(card) {
-      // The text above a card must be complete: nothing will write it again.
+      // The text above a card must be complete, because nothing will update it.
       await Promise.all([text.flush(), activity.drop()]);
       await reply.ask(card);
     },
@@ -47,7 +47,7 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
     },
     async leave() {
       await Promise.all([settleDown(), reply.leave?.()]).catch((thrown: unknown) =>
-        log.warn({ error: messageOf(thrown) }, "a reply that is left may still be written to"),
+        log.warn({ error: messageOf(thrown) }, "an abandoned reply may still receive updates"),
       );
     },
     takeAsked() {
@@ -66,7 +66,7 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
   };
 }
 
-/** One send at a time, and of what is offered meanwhile only the latest. */
+/** Sends one at a time. Of the values offered during a send, keeps only the latest. */
 function createLatest(send: (latest: string) => Promise<void>, log: Log) {
   let waiting: string | undefined;
   let underWay: Promise<void> | undefined;
@@ -75,9 +75,9 @@ function createLatest(send: (latest: string) => Promise<void>, log: Log) {
     while (waiting !== undefined) {
       const latest = waiting;
       waiting = undefined;
-      // A partial text that could not be shown is no failure of the reply; its final text is what counts.
+      // A partial text that was not shown is no failure; the final text counts.
       await send(latest).catch((thrown: unknown) =>
-        log.warn({ error: messageOf(thrown) }, "a partial reply was not shown"),
+        log.warn({ error: messageOf(thrown) }, "could not show a partial reply"),
       );
     }
     underWay = undefined;

@@ -1,12 +1,12 @@
 /**
- * Reading of one model answer:
+ * Reads one model answer:
  *
- *   1. text is cleaned and handed on as it comes, always the whole text so far
- *   2. tool calls are gathered; nothing is decided before the answer has ended well
- *   3. each call gets an id that is unique in its turn, and is parsed and checked against its tool's schema
+ *   1. clean text and pass it on as it arrives, always the whole text so far
+ *   2. gather tool calls; decide nothing before the answer has ended properly
+ *   3. give each call an id that is unique in its turn, parse it, and check it against its tool's schema
  *
- * What can't be a call comes back as a problem: a sentence that the model reads instead of a result. No arguments are
- * ever guessed: `{}` is executed only where the model gave nothing and the tool needs nothing.
+ * An unusable call becomes a problem: a sentence that the model reads instead of a result. Arguments are never guessed;
+ * `{}` runs only when the model gave none and the tool needs none.
  * Brain name: wernicke.
  */
 
@@ -20,7 +20,7 @@ import { uniqueCallId } from "./call-ids.ts";
 import { createTextCleaner } from "./clean-text.ts";
 import { createSchemaChecker } from "./schema-check.ts";
 
-/** A memo and no state: what it holds for a schema follows from the schema alone. */
+/** A cache without state: each entry follows from its schema alone. */
 const checker = createSchemaChecker();
 
 export const readModel: ReadModel = async (events, tools, usedCallIds, onText) => {
@@ -65,12 +65,12 @@ function endless(): RemoraError {
   return new RemoraError({
     code: "provider.cut",
     place: "response",
-    message: "the answer stopped without an end; try again",
+    message: "the answer stopped before its end; try again",
     isRetryable: true,
   });
 }
 
-/** `isCut`: the answer ended at the output limit, which may have been in mid-arguments. */
+/** `isCut`: the answer ended at the output limit, perhaps in the middle of arguments. */
 async function parseAll(
   raws: ModelToolCall[],
   tools: ToolSpec[],
@@ -91,9 +91,9 @@ async function parseAll(
   return parsed;
 }
 
-/** Even arguments that look whole may have been closed by the service: the last call of a cut answer is never run. */
+/** A service may close unfinished arguments so that they look complete. So the last call of a cut answer never runs. */
 function cutProblem(raw: ModelToolCall): string {
-  return `Not run: your answer reached the output limit while you wrote the arguments of ${shown(raw.name)}. Call it again with shorter arguments, in several steps if need be.`;
+  return `Not run: your answer reached the output limit while you wrote the arguments of ${shown(raw.name)}. Call it again with shorter arguments, in several steps if necessary.`;
 }
 
 /** The input, or the problem as a sentence. */
@@ -117,7 +117,7 @@ async function inputOf(raw: ModelToolCall, tools: ToolSpec[]): Promise<JsonObjec
     case "breaks":
       return `Not run: the arguments of ${tool.name} don't fit its schema: ${check.reasons.join("; ")}. Call it again with arguments that fit.`;
     case "bad-schema":
-      return `Not run: ${tool.name} can't be used, because the skill ${tool.skill} gives no valid JSON Schema for its arguments (${check.reason}). Tell the person that this skill needs fixing, and do not call ${tool.name} again.`;
+      return `Not run: ${tool.name} can't be used, because the skill ${tool.skill} has no valid JSON Schema for its arguments (${check.reason}). Tell the person that this skill needs fixing, and don't call ${tool.name} again.`;
     default:
       return check satisfies never;
   }

@@ -1,7 +1,8 @@
 /**
- * Arguments against their tool's JSON Schema, by ajv: loaded at the first check, compiled once a schema.
+ * Checks arguments against their tool's JSON Schema with ajv, which is loaded with the first check. Each schema is compiled
+ * once.
  *
- * Nothing is coerced and no default is filled in: what is checked is what the gate judges and what runs.
+ * Must not coerce values or fill in defaults: the checked arguments are those that the gate judges and that run.
  */
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { messageOf } from "../lib/errors.ts";
@@ -20,7 +21,7 @@ export interface SchemaChecker {
 
 type Compiled = { validate: ValidateFunction } | { reason: string };
 
-const mostReasons = 5;
+const maxReasons = 5;
 
 export function createSchemaChecker(): SchemaChecker {
   const compiled = new WeakMap<JsonSchema, Compiled>();
@@ -43,7 +44,7 @@ export function createSchemaChecker(): SchemaChecker {
 
 /** Each schema has its own ajv, so that two skills may use the same `$id`. */
 async function compile(schema: JsonSchema): Promise<Compiled> {
-  // The dialect is chosen here; ajv would look for its meta-schema under the name.
+  // The code below chooses the dialect; ajv would look up the meta-schema by name.
   const { $schema: dialect, ...rest } = schema;
   try {
     const { Ajv } = await import("ajv");
@@ -59,8 +60,8 @@ async function compile(schema: JsonSchema): Promise<Compiled> {
 
 function reasonsOf(errors: ErrorObject[]): string[] {
   const reasons = [...new Set(errors.map(reasonOf))];
-  const more = reasons.length - mostReasons;
-  return more > 0 ? [...reasons.slice(0, mostReasons), `and ${more} more`] : reasons;
+  const more = reasons.length - maxReasons;
+  return more > 0 ? [...reasons.slice(0, maxReasons), `and ${more} more`] : reasons;
 }
 
 function reasonOf({ instancePath, message = "is wrong", keyword, params }: ErrorObject): string {
@@ -73,9 +74,9 @@ function reasonOf({ instancePath, message = "is wrong", keyword, params }: Error
 /** A sentence when edited arguments do not fit the tool. */
 export async function describeMisfit(specs: ToolSpec[], tool: string, input: JsonObject): Promise<string | undefined> {
   const spec = specs.find((known) => known.name === tool);
-  if (spec === undefined) return `There is no tool ${tool} here any more.`;
+  if (spec === undefined) return `The tool ${tool} is no longer available here.`;
   const checked = await createSchemaChecker().check(spec.parameters, input);
   if (checked.type === "fits") return undefined;
   const reasons = checked.type === "breaks" ? checked.reasons.join("; ") : checked.reason;
-  return `The arguments do not fit ${tool}: ${reasons}.`;
+  return `These arguments don't fit ${tool}: ${reasons}.`;
 }

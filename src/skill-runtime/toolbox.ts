@@ -1,12 +1,12 @@
 /**
- * The toolbox: which tools a conversation has, and one attempt at a call of one of them.
+ * The toolbox: which tools a conversation has, and one attempt at a call.
  *
  *   1. the tools are those of the skills in force that the conversation may use, and the built-in `load_skill`
  *   2. a call goes to the plugin of the skill that owns the tool, or is answered here
- *   3. what comes back is redacted
- *   4. plugins that provide tools of their own are started in the background (tool-providers.ts)
+ *   3. the result is redacted
+ *   4. plugins that provide tools start in the background (tool-providers.ts)
  *
- * Patterns of a skill hold wherever it is loaded, also in conversations that may not use it: the gate is not asked to forget.
+ * Patterns of a loaded skill apply everywhere, even in conversations that may not use the skill.
  * Brain name: cerebellum.
  */
 import { mkdir, stat } from "node:fs/promises";
@@ -34,13 +34,14 @@ import { toolsInForce } from "./library/precedence.ts";
 import { usesFolder } from "./parse/permissions.ts";
 import { attemptOf, refused } from "./plugins/failure.ts";
 import type { IsolatedPlugins } from "./plugins/isolated/isolated-plugins.ts";
+import type { ServicesFor } from "./plugins/loaded-plugin.ts";
 import { createPluginGuard } from "./plugins/plugin-guard.ts";
-import { createPluginHost, type ServicesFor } from "./plugins/plugin-host.ts";
+import { createPluginHost } from "./plugins/plugin-host.ts";
 import { createPluginSkills } from "./plugins/plugin-skills.ts";
 import { createProviders } from "./plugins/tool-providers.ts";
 
 export interface ToolboxConfig extends SkillAccess {
-  /** Settings of single skills, by name; a plugin finds its own in `context.config`. */
+  /** Settings by skill name. A plugin gets its own in `context.config`. */
   settings?: { [skill: string]: JsonObject };
 }
 
@@ -49,24 +50,24 @@ export interface ToolboxOptions {
   log: Log;
   /** The agent's Markdown brain and files. */
   workspace: string;
-  /** Working folders below it are made when a call needs them; others must be there. */
+  /** Working folders below it are created when a call needs them. Others must exist. */
   filesRoot: string;
-  /** Each skill gets a folder of its own below it. */
+  /** Parent of one folder per skill. */
   dataFolder: string;
   config: ToolboxConfig;
-  /** Gives each call the working folder as it is to see it; absent: the real one. */
+  /** Provides the working folder as each call must see it. Absent: the real one. */
   drafts?: Pick<Drafts, "runCall">;
-  /** Where outputs that are too long for the model are kept, of conversations of this scope. */
+  /** The folder for outputs that are too long for the model, by scope. */
   outputsFolder?(scope: Scope): string;
-  /** What a call may use of Remora; absent: nothing. */
+  /** The services for a call. Absent: none. */
   servicesFor?: ServicesFor;
-  /** Who may have skills written, besides a person approving it; absent: whoever asks. */
+  /** Who may have skills written, in addition to a person's approval. Absent: everybody. */
   mayWriteSkills?(scope: ToolScope): Promise<boolean>;
   redact?: Redact;
-  /** Runs plugins in processes of their own, those of skills for which `isIsolated` is true; absent: none. */
+  /** Runs the plugins of skills for which `isIsolated` is true in their own processes. Absent: none. */
   isolated?: IsolatedPlugins;
   isIsolated?(skill: Skill): boolean;
-  /** A call of the skill is about to run. */
+  /** Called when a call of the skill is about to run. */
   noteUse?(skill: Skill): Promise<void>;
 }
 
@@ -76,12 +77,12 @@ interface Owned {
 }
 
 export interface SkillToolbox extends Toolbox {
-  /** What a conversation may use; the findings are those about all skills. */
+  /** The skills of a conversation, with the diagnostics of all skills. */
   skillsFor(conversationId: string): SkillSet;
   close(): Promise<void>;
 }
 
-/** Of no conversation: what only single conversations are denied passes. */
+/** For no conversation: passes what only single conversations are denied. */
 const anywhere = "";
 
 export function createToolbox(options: ToolboxOptions): SkillToolbox {
@@ -131,7 +132,9 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     if (call.name === loadSkillSpec.name) return runLoadSkill(call.input, skillsOf(scope.conversationId));
     const owned = ownersOf(scope.conversationId).get(call.name);
     if (owned === undefined)
-      return refused(`There is no tool called ${call.name} here (any more). Use one of those that are offered.`);
+      return refused(
+        `There is no tool called ${call.name} here, or it is gone. Use one of the tools that are offered.`,
+      );
     const problem = await workingFolderProblem(scope.workingFolder, options.filesRoot);
     if (problem !== undefined) return refused(problem);
     const { skill, spec } = owned;
@@ -179,12 +182,12 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   };
 }
 
-/** What a command reads is not known from its text. */
+/** The text of a command does not tell what it reads. */
 function namedPath({ shellParameters }: ToolSpec, { path }: JsonObject): { path?: string } {
   return shellParameters.length === 0 && typeof path === "string" ? { path } : {};
 }
 
-/** Undefined when the call may start there. */
+/** Undefined when the call may start in the folder. */
 async function workingFolderProblem(folder: string, filesRoot: string): Promise<string | undefined> {
   if (isInside(resolve(folder), resolve(filesRoot))) await mkdir(folder, { recursive: true });
   const isFolder = await stat(folder).then(
@@ -193,5 +196,5 @@ async function workingFolderProblem(folder: string, filesRoot: string): Promise<
   );
   return isFolder
     ? undefined
-    : `The working folder of this conversation, ${folder}, is not there: an operator has to make it or change the settings.`;
+    : `The working folder of this conversation, ${folder}, does not exist. An operator must create it or change the settings.`;
 }

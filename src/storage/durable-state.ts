@@ -1,4 +1,4 @@
-/** Durable state as the process uses it, wherever it is kept. */
+/** Durable state as the process uses it, wherever it is stored. */
 import type { Bus, Leases, WithLock } from "../ports/cluster.ts";
 
 import type { Ledger } from "../ports/ledger.ts";
@@ -9,9 +9,9 @@ import type { RedisConnection } from "./redis/connection.ts";
 
 export interface RedisSettings {
   url: string;
-  /** Keys begin with it, in braces; installations with different ones don't know of each other. */
+  /** All keys start with it, in braces. Installations with different prefixes are independent. */
   prefix: string;
-  /** How long what a dead process held stays held. */
+  /** Lock expiry after its owner died. */
   lockMs: number;
   /** How long a step waits while Redis is away. */
   waitMs: number;
@@ -22,7 +22,7 @@ export interface DurableState {
   store: Store;
   leases: Leases;
   bus: Bus;
-  /** Undefined where nobody else could come between. */
+  /** Undefined when no other process can interfere. */
   withLock: WithLock | undefined;
   redis: { connection: RedisConnection; prefix: string } | undefined;
   /** For files that no other process uses. */
@@ -30,5 +30,5 @@ export interface DurableState {
   close(): Promise<void>;
 }
 
-/** Told when Redis is not there yet, with what is waited for; its result is called when that is over. */
+/** Called while Redis is not reachable yet, with the reason. The returned function is called when the wait is over. */
 export type OnWaiting = (detail: () => string) => Promise<() => Promise<void>>;

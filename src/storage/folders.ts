@@ -1,9 +1,9 @@
-/** The folders that must be there and be ours to write before anything else is opened. */
+/** Creates the folders that must exist and be writable before anything else opens. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 
-/** The data folder holds private things, so others may not look into it. */
+/** The data folder is private, so other users have no access. */
 export async function makeFolders(workspace: string, data: string): Promise<void> {
   for (const folder of [workspace, data, join(workspace, "files"), join(workspace, "skills")]) {
     try {
@@ -12,7 +12,7 @@ export async function makeFolders(workspace: string, data: string): Promise<void
       throw new RemoraError({
         code: "start.folder",
         place: folder,
-        message: `can't be made or used: ${messageOf(thrown)}. Make it writable, or set REMORA_WORKSPACE and REMORA_DATA`,
+        message: `can't be created or used: ${messageOf(thrown)}. Make it writable, or set REMORA_WORKSPACE and REMORA_DATA`,
         cause: thrown,
       });
     }

@@ -1,10 +1,9 @@
-/** The cluster of one process that is alone on its ledger. */
+/** The cluster for a single process. */
 
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Bus, BusMessage, Leases } from "../ports/cluster.ts";
 
-/** For one process that is alone on its ledger. */
 export function createInMemoryLeases(): Leases {
   const held = new Set<string>();
   return {
@@ -17,7 +16,7 @@ export function createInMemoryLeases(): Leases {
   };
 }
 
-/** For one process that is alone on its ledger. Listeners hear in the same tick; one that throws is logged, the others hear. */
+/** Listeners run in the same tick. The bus logs one that throws and calls the others. */
 export function createInMemoryBus(log: Log): Bus {
   const listeners = new Set<(message: BusMessage) => void>();
   return {
@@ -26,7 +25,7 @@ export function createInMemoryBus(log: Log): Bus {
         try {
           listener(message);
         } catch (thrown) {
-          log.error({ error: messageOf(thrown), type: message.type }, "a listener of the bus failed");
+          log.error({ error: messageOf(thrown), type: message.type }, "a bus listener failed");
         }
       }
     },

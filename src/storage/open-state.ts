@@ -1,9 +1,9 @@
 /**
- * Where the process keeps what must outlive it, and how it agrees with others on it:
+ * Opens durable state, and what processes use to agree on it:
  *
- *   without Redis   SQLite files in the data folder, which this process has for itself
- *   with Redis      ledger, store, leases and bus there, shared by any number of processes; what is each one's own (the
- *                   search index) goes into a folder of its own below the data folder
+ *   without Redis   SQLite files in the data folder, which belongs to this process alone
+ *   with Redis      ledger, store, leases and bus in Redis, shared by any number of processes; private files (the search
+ *                   index) are in a subfolder of the data folder
  */
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
@@ -21,7 +21,7 @@ export interface StateOptions {
   log: Log;
 }
 
-/** Rejects when the state can't be opened, and with the signal's reason while it waits. */
+/** Rejects when the state can't be opened. While it waits, an abort rejects with the signal's reason. */
 export async function openState(
   options: StateOptions,
   onWaiting: OnWaiting,
@@ -32,7 +32,7 @@ export async function openState(
   return await (await import("./redis/open-redis.ts")).openShared(data, redis, log, onWaiting, signal);
 }
 
-/** The ledger alone, for commands beside a process that runs. */
+/** Only the ledger, for commands beside a running process. */
 export async function openLedger({ data, redis, log }: StateOptions): Promise<Ledger> {
   if (redis === null) return createSqliteLedger({ path: ledgerFile(data) });
   return await (await import("./redis/open-redis.ts")).openSharedLedger(redis, log);

@@ -1,11 +1,11 @@
-/** Removes old files of a folder that only grows, and the folders that are empty then. */
+/** Removes old files from a growing folder, and then empty folders. */
 import { lstat, readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
 
 /**
- * Files last written before `before`, in milliseconds since the epoch, at any depth. Links are removed, not followed. A
- * folder goes only when it is as old, so that one that was made just now can still be filled. A missing folder is empty.
+ * Removes files last written before `before` (milliseconds since 1970) at any depth. Removes links without following them.
+ * A folder must be as old, because a new one may be about to receive files. A missing folder is empty.
  */
 export async function pruneFiles(folder: string, before: number): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(ignoreGone(() => []))) {
@@ -19,7 +19,7 @@ export async function pruneFiles(folder: string, before: number): Promise<void> 
   }
 }
 
-/** Another process may prune the same folder, or fill it. */
+/** Another process may prune or fill the same folder. */
 function ignoreGone<T>(otherwise: () => T): (thrown: unknown) => T {
   return (thrown) => {
     if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(codeOf(thrown) ?? "")) throw thrown;

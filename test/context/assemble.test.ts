@@ -204,7 +204,7 @@ describe("the prompt", () => {
     const bodies = [...systemText(built.request).matchAll(/<skill_body name="(\w)">/g)].map((match) => match[1]);
     expect(bodies).toEqual(["z", "a", "b", "c"]);
     expect(readFileSync(join(world.workspace, built.snapshotPath), "utf8")).toContain(
-      "skills left out, others match better: d",
+      "skills left out because others match better: d",
     );
   });
 

@@ -71,7 +71,7 @@ describe("a snapshot", () => {
     const turn = turnOf("t1", "hello");
     turn.steps.push({ ...step, model: "a/one", requestedModel: "a/one" });
     const { snapshotPath } = await world.builder().build({ turn, step: 2, tools: [], notes: [] });
-    expect(read(snapshotPath)).toContain("with 24 characters that a/one wants back");
+    expect(read(snapshotPath)).toContain("with 24 characters that a/one expects back");
     expect(read(snapshotPath)).not.toContain("encrypted thought");
   });
 
@@ -114,7 +114,7 @@ describe("a snapshot", () => {
     const log = { ...silentLog, error: (_fields: object, message: string) => void said.push(message) };
     const built = await world.builder({ log }).build({ turn: turnOf("t1", "hi"), step: 1, tools: [], notes: [] });
     expect(built.request.messages.length).toBe(1);
-    expect(said).toEqual(["the snapshot of a model call could not be written"]);
+    expect(said).toEqual(["could not write the snapshot of a model call"]);
   });
 
   test("is written without being asked for, and shows the turn as it was at the call, whatever comes after", async () => {

@@ -67,7 +67,7 @@ describe("a command that uses up", () => {
       `it used more than 2048.0 MiB of memory.*${notKept}`,
     ],
     ["memory in one process", "python3 -c 'x = bytearray(10 << 30)'", "MemoryError"],
-    ["output", "head -c 10G /dev/zero | tr '\\0' x", "wrote more than 64 MiB; nothing that it changed was kept"],
+    ["output", "head -c 10G /dev/zero | tr '\\0' x", "wrote more than 64 MiB; none of its changes were kept"],
     [
       "names",
       'python3 -c \'for i in range(1000000): open(f"many-{i}", "w").close()\'',

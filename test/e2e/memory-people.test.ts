@@ -175,7 +175,7 @@ test("one member can't remove a channel's memory, but can remove their DM's", as
 }, 60_000);
 
 test("a note is saved, shown, replaced, exported, and removed only after a click", async () => {
-  expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is open."}', dm)).toContain("Kept for this place");
+  expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is open."}', dm)).toContain("Saved for this DM or channel");
   expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is closed."}', dm)).toContain("It is open.");
   expect(await command(ann, "memory", "", dm)).toContain("Notes here: `harbour`");
   expect(await command(ann, "export", "", dm)).toContain("It is closed.");
@@ -184,9 +184,9 @@ test("a note is saved, shown, replaced, exported, and removed only after a click
 
   const said = await ann.say('call forget_note {"title":"harbour"}', dm);
   const card = await ann.cardFor(said);
-  expect(card.card?.items[0]?.reasons.join()).toContain("removes a note for good");
+  expect(card.card?.items[0]?.reasons.join()).toContain("deletes a note permanently");
   await ann.click(card, "approve");
-  expect((await ann.answerTo(said)).text).toContain("is gone");
+  expect((await ann.answerTo(said)).text).toContain("Deleted the note");
   expect(await namesIn("brain/hippocampus/knowledge")).toEqual([]);
 }, 60_000);
 

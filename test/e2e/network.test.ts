@@ -268,7 +268,7 @@ describe("kill -9 while a command is on the network", () => {
       remora = await world.start();
       ann = await createChatClient(remora.url, remora.token);
       const { text } = await ann.answerTo(said);
-      expect(text).toContain("Interrupted: this call was started and then cut off, so its outcome is unknown");
+      expect(text).toContain("Interrupted: this call started and was then cut off, so its outcome is unknown");
       // A later turn in the same place passes through the whole process.
       await ann.answerTo(await say("ls", []));
       expect([silent.requests, silent.connections()]).toEqual([["GET /once"], 1]);

@@ -47,7 +47,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
   test("README's first example runs without asking, the card says what changed, and Undo reverts it", async () => {
     await start();
     await say("@remora run touch hello.txt && ls -la");
-    await thread().getByText("is done. It said:").waitFor();
+    await thread().getByText("is done. Output:").waitFor();
     await report().getByText("Working folder: 1 file added").waitFor();
     await report().getByText("hello.txt").waitFor();
     expect(await thread().getByRole("region", { name: "Approval needed" }).count()).toBe(0);
@@ -66,7 +66,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     await card.getByText("Reaches example.com").waitFor();
     await card.getByRole("button", { name: "Approve", exact: true }).click();
     await thread().getByText("Approved by Ann").waitFor();
-    await thread().getByText("is done. It said:").waitFor();
+    await thread().getByText("is done. Output:").waitFor();
     await report().getByText("made.txt").waitFor();
     expect(await madeFile("made.txt")).toBe("hello\n");
   });

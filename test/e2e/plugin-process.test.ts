@@ -189,7 +189,7 @@ describe("a plugin that declares nothing", () => {
 
   test("gets an error that explains how to declare what it lacks", async () => {
     const text = await attempt("bare_try", { what: "read", path: "/etc/passwd", isThrown: true });
-    expect(text).toContain("does not declare this under `permissions`; tell the operator");
+    expect(text).toContain("does not declare this under `permissions`. Tell the operator");
   });
 
   test("can't write or link outside its data folder", async () => {
@@ -266,7 +266,7 @@ test("a plugin that never yields fails its own call and is ended", async () => {
 });
 
 test("a plugin that floods messages stalls nobody", async () => {
-  expect(await attempt("bare_try", { what: "longLog" })).toMatch(/a message that is no result has more than|MiB/);
+  expect(await attempt("bare_try", { what: "longLog" })).toMatch(/a message other than a result has more than|MiB/);
   const line = JSON.stringify({ type: "log", level: "error", message: "again", fields: {} });
   const flood = await say("bare_try", { what: "raw", line, times: 5_000, seconds: 4 });
   let slowest = 0;

@@ -109,7 +109,7 @@ test("a note written after reading a page does not ask, and taints turns that re
   const { said } = await runs("what about the xylophone train?");
   // Nobody asked for it by name, so it is not in the prompt and does not taint.
   expect(model.requests.at(-1)).not.toContain("leaves at ten");
-  expect(model.requests.at(-1)).toContain("call recall if they are needed");
+  expect(model.requests.at(-1)).toContain("Call recall if you need them");
   await runs(remind("Feed the cat"), said);
   const { read } = await asks(`${call("recall", { query: "xylophone train" })} then ${remind("Go")}`);
   expect(read).toContain("/train (by way of recalled memory)");
@@ -119,7 +119,7 @@ test("after reading a page, an invented address is not fetched, and web_fetch_an
   // The message has these only in escaped form, so nobody wrote the address.
   const leak = `{"url":"http:\\/\\/127.0.0.1:${site.port}\\/the-password-is-banana"}`;
   const { answer } = await runs(`${fetchPage()} then call web_fetch ${leak}`);
-  expect(answer.text).toContain("is new, and this turn has read what others wrote");
+  expect(answer.text).toContain("is new, and this turn has read text from outside");
   expect((await asks(`${fetchPage()} then call web_fetch_any ${leak}`)).read).toContain("Read before: web:");
   expect(site.requests.map(({ path }) => path)).not.toContain("/the-password-is-banana");
   site.on("/given", "<p>given by Ann</p>");

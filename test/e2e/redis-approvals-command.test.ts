@@ -87,7 +87,7 @@ describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNot
     await world.redis.kill();
     const { code, stderr } = await approvals("list");
     expect(code).toBe(1);
-    expect(stderr).toMatch(/gave no answer .* See that Redis runs and that REDIS_URL reaches it/);
+    expect(stderr).toMatch(/gave no answer .* Check that Redis is running and that REDIS_URL reaches it/);
     await world.redis.start();
   });
 });

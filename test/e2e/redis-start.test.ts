@@ -44,8 +44,8 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     });
     await world.redis.start();
     const remora = await starting;
-    expect(remora.stderr()).toMatch(/can't be reached. Remora waits for it/);
-    expect(remora.stderr()).toMatch(/is reached now/);
+    expect(remora.stderr()).toMatch(/can't be reached. Remora keeps trying/);
+    expect(remora.stderr()).toMatch(/is reachable again/);
     await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
     const id = newId();
     await world.person.say(id, `plain ${id}`);
@@ -97,7 +97,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     });
     const remora = await world.start();
     expect(remora.stderr()).toContain("Its maxmemory-policy is allkeys-lru");
-    expect(remora.stderr()).toContain("It keeps nothing on disk");
+    expect(remora.stderr()).toContain("It stores nothing on disk");
     await remora.stop();
     await world.redis.client.config("SET", "maxmemory-policy", "noeviction");
     await world.redis.client.config("SET", "appendonly", "yes");

@@ -108,7 +108,7 @@ test("filesystem: reads and writes without asking, stays in its folder, and show
   expect(own).toEqual(["repo/"]);
   expect(await ann.click(report, "undo")).toMatchObject({ accepted: true });
   await expect(readFile(inFiles("repo/.git/config"))).rejects.toThrow("ENOENT");
-  await useAsked(call("read_file", { path: ".env" }), "usually holds secrets");
+  await useAsked(call("read_file", { path: ".env" }), "usually contains secrets");
 });
 
 test("shell and git: reading reports nothing, changes are reported, leaving the folder asks, a forced push is blocked", async () => {
@@ -160,13 +160,13 @@ test("web: reads an internal page that the operator allowed and no other, and a 
   for (const url of ["http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"])
     expect((await use(call("web_fetch", { url }))).text).toContain("Blocked by the safety rules of web");
   for (const url of ["http://2130706433/", "http://[::1]/", "http://localhost/"])
-    expect((await use(call("web_fetch", { url }))).text).toContain("no public address");
+    expect((await use(call("web_fetch", { url }))).text).toContain("not a public address");
   expect((await use(call("web_search", { query: "trains" }))).text).toContain("No search provider is configured");
   expect(site.requests).toHaveLength(asked);
   const keep = call("remember", { title: "Train", text: "It leaves on Friday." });
   await use(`${page} then ${keep}`);
   const reminder = call("schedule_add", { text: "The train", when: "in 3 hours", kind: "remind" });
-  await useAsked(`${page} then ${reminder}`, "after reading what others wrote");
+  await useAsked(`${page} then ${reminder}`, "after reading text from outside");
 });
 
 test("chat: reads the history without the unfinished answer, and posts text and files to the right place", async () => {
@@ -176,12 +176,12 @@ test("chat: reads the history without the unfinished answer, and posts text and 
 
   await useAsked(
     call("chat_post", { channel: "#random", text: "The **build** is green." }),
-    "posts in the agent's name",
+    "posts a message in the agent's name",
   );
   const inRandom = ({ place, author }: SeenMessage) => place === "channel:random" && author.isBot;
   expect((await ann.waitFor(inRandom)).text).toBe("The **build** is green.");
   const nowhere = call("chat_post", { channel: "#nowhere", text: "x" });
-  expect((await useAsked(nowhere, "posts in the agent's name")).text).toContain("no channel #nowhere");
+  expect((await useAsked(nowhere, "posts a message in the agent's name")).text).toContain("no channel #nowhere");
 
   await writeFile(inFiles("report.csv"), "a,b\n1,2\n");
   const [shared] = (await use(call("chat_upload", { path: "report.csv" }))).files;
@@ -227,7 +227,7 @@ test("skills: an approved skill is active at the next message, and a broken edit
     await ann.command("skills");
     return [...ann.seen.values()].map(({ type, text }) => (type === "receipt" ? text : "")).join("\n");
   };
-  await expect.poll(notices, { timeout: 20_000 }).toContain("what it said before stays in force");
+  await expect.poll(notices, { timeout: 20_000 }).toContain("its previous content stays in force");
   await use("tea again");
   expect(lastRequest()).toContain("Steep it for four minutes.");
   const code = call("write_skill", { name: "tea", file: "plugin.ts", content: "export default {}" });
@@ -240,7 +240,7 @@ test("mcp: a server's tool asks, a trusted one does not, and a server crash cost
   expect((await use(call("test_refuse", {}))).text).toContain("no such thing");
   expect((await use(call("test_echo", { text: 1 }))).text).toContain("/text must be string");
   const died = await useAsked(call("test_die", {}), "a tool of another program");
-  expect(died.text).toContain("whether it did its work is unknown");
+  expect(died.text).toContain("may or may not have taken effect");
   expect((await useAsked(call("test_echo", { text: "two" }), "a tool of another program")).text).toContain("two");
 });
 
@@ -279,9 +279,9 @@ test("memory and schedules survive a kill: a note is found and forgotten, and a 
     "every conversation",
   );
   const task = { text: call("write_file", { path: "later.txt", content: "x" }), when: "in 3 hours", kind: "do" };
-  await useAsked(call("schedule_add", task), "without anybody watching");
+  await useAsked(call("schedule_add", task), "when nobody may be watching");
   expect((await use(call("schedule_add", { text: "x", when: "some day", kind: "remind" }))).text).toContain(
-    "not understood as a time",
+    "not a time that I understand",
   );
   const dueAt = Math.ceil(Date.now() / 1000) * 1000 + 3_000;
   const reminder = { text: "Water the plants", when: new Date(dueAt).toISOString(), kind: "remind" };
@@ -304,7 +304,7 @@ test("memory and schedules survive a kill: a note is found and forgotten, and a 
   expect(listed.text).not.toContain("Water the plants");
 
   expect((await use(call("recall", { query: "Deploys happen on" }))).text).toContain("Mondays at ten.");
-  await useAsked(call("forget_note", { title: "Deploys" }), "removes a note for good");
-  const again = await useAsked(call("forget_note", { title: "Deploys" }), "removes a note for good");
+  await useAsked(call("forget_note", { title: "Deploys" }), "deletes a note permanently");
+  const again = await useAsked(call("forget_note", { title: "Deploys" }), "deletes a note permanently");
   expect(again.text).toContain('no note "Deploys"');
 });

@@ -46,7 +46,7 @@ describe("the lint of patterns", () => {
   test("says where, what and what to do", () => {
     const [first, second] = lintRules(rulesOf(["ok", "rm$"]), knownTools);
     expect(first).toMatchObject({ path: file, line: 2, severity: "warning" });
-    expect(first?.message).toContain("leave the `$` out");
+    expect(first?.message).toContain("remove the `$`");
     expect(second).toBeUndefined();
   });
 

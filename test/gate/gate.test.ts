@@ -74,12 +74,12 @@ describe("the verdict", () => {
 
   test("names the form in which a pattern was seen", () => {
     const gate = extended(rule("drop table"), rule("#taint:untrusted", "confirm"));
-    const formsOf = (args: object, tags: string[] = []) =>
+    const callVariants = (args: object, tags: string[] = []) =>
       gate.classify("query", args, tags).matches.map(({ form }) => form);
-    expect(formsOf({ sql: "drop table x" })).toEqual(["exact"]);
-    expect(formsOf({ words: ["drop", "table"] })).toEqual(["decoded"]);
-    expect(formsOf({ sql: "drop\n\u200btable x" })).toEqual(["folded"]);
-    expect(formsOf({ sql: "select 1" }, ["#taint:untrusted"])).toEqual(["tag"]);
+    expect(callVariants({ sql: "drop table x" })).toEqual(["exact"]);
+    expect(callVariants({ words: ["drop", "table"] })).toEqual(["decoded"]);
+    expect(callVariants({ sql: "drop\n\u200btable x" })).toEqual(["folded"]);
+    expect(callVariants({ sql: "select 1" }, ["#taint:untrusted"])).toEqual(["tag"]);
   });
 
   test("a pattern anchored to the tool sees each value by itself", () => {

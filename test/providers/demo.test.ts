@@ -122,7 +122,7 @@ describe("after tool results the demo model", () => {
     `<tool_result tool="shell_exec" status="${status}">\n${text}\n</tool_result>`;
 
   test("reports what came, in a fence", async () => {
-    const wanted = "`shell_exec` is done. It said:\n\n```\nREADME.md\nsrc\n```";
+    const wanted = "`shell_exec` is done. Output:\n\n```\nREADME.md\nsrc\n```";
     const events = await say("", { messages: withResult(inFence("ok", "README.md\nsrc")) });
     expect(textIn(events)).toBe(wanted);
     expect(events.at(-1)).toMatchObject({ type: "end", stop: "end" });
@@ -144,7 +144,7 @@ describe("after tool results the demo model", () => {
     const events = await say("", { messages: withResult(inFence(status, "Not run: no."), true) });
     expect(callsIn(events)).toEqual([]);
     expect(textIn(events)).toBe(
-      `I did not run \`shell_exec\`, because ${because}, and I won't try again. I was told:\n\n\`\`\`\nNot run: no.\n\`\`\``,
+      `I didn't run \`shell_exec\` because ${because}. I won't try again. The reason:\n\n\`\`\`\nNot run: no.\n\`\`\``,
     );
   });
 

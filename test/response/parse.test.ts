@@ -209,7 +209,7 @@ describe("the schema of a tool", () => {
     { $async: true, type: "object" },
   ])("that is none (%j) is a problem that names the skill, and the call is not run", async (parameters) => {
     const problem = problemOf(await readWith(parameters, "{}"));
-    expect(problem).toContain("the skill sample gives no valid JSON Schema");
+    expect(problem).toContain("the skill sample has no valid JSON Schema");
   });
 
   test("may be of the 2020-12 dialect, as MCP servers give", async () => {

@@ -31,7 +31,7 @@ describe("the parameters of an offered tool", () => {
     for (const written of [circle, "text", 7, [], { a: 1n }])
       expect(fitted(written)).toMatchObject({
         schema: { type: "object" },
-        problem: expect.stringContaining("no JSON"),
+        problem: expect.stringContaining("not JSON"),
       });
   });
 

@@ -98,8 +98,8 @@ describe("names", () => {
     await offer("shell", { tools: [tool("shell/exec"), tool("load/skill"), tool("a/b")] });
     await vi.waitFor(() => expect(names()).toEqual(["a_b", "load_skill_2", "shell_exec_2", "shell_exec"]));
     expect(problems()).toEqual([
-      "the tool load/skill is called load_skill_2: another tool has the name load_skill",
-      "the tool shell/exec is called shell_exec_2: another tool has the name shell_exec",
+      "the tool load/skill is called load_skill_2 because another tool is called load_skill",
+      "the tool shell/exec is called shell_exec_2 because another tool is called shell_exec",
     ]);
     expect((await run("shell_exec")).text).toBe("of the file");
     await writeFiles(root, { "zoo/SKILL.md": skillText("zoo", "tools: [{ name: a_b }]") });
@@ -140,7 +140,7 @@ describe("names", () => {
     await offer("many", { tools: many });
     await vi.waitFor(() => expect(names()).toHaveLength(100));
     expect(names()).toEqual(expect.arrayContaining(["few_a", "few_b", "many_0", "many_97"]));
-    expect(problems()).toEqual([expect.stringMatching(/^many offers 500 tools, and 98 of them are in force/)]);
+    expect(problems()).toEqual([expect.stringMatching(/^many offers 500 tools, of which 98 are in force/)]);
   });
 });
 
@@ -205,7 +205,7 @@ describe("plugins that provide tools", () => {
     };
     const root = await skillFolder(files);
     const { problems, run, library, offer } = await openProviding({ root });
-    const text = "its plugin could not be started, so that it has no tools: no way";
+    const text = "its plugin could not be started, so it has no tools: no way";
     await vi.waitFor(() => expect(problems()).toEqual([text]));
     expect((await run("work")).text).toBe("works");
     await writeFiles(root, { "hub/plugin.mjs": providingSkill["hub/plugin.mjs"] });

@@ -104,7 +104,7 @@ describe("the process", () => {
     const stopped = new AbortController();
     const [long, short] = [run({ isLong: true }, stopped.signal), run()];
     setTimeout(() => stopped.abort(), 100);
-    expect((await long).text).toContain("was stopped before it had finished");
+    expect((await long).text).toContain("was stopped before it finished");
     expect((await short).text).toBe("short");
   });
 
@@ -206,7 +206,7 @@ describe("what a call may use", () => {
         process._getActiveHandles().filter((handle) => handle.constructor.name === "Socket" && handle.readable).forEach((handle) => handle.write("nonsense\\n"));
         return await new Promise(() => {});`),
     );
-    expect((await run({ isBad: true })).text).toContain("what it says can't be read");
+    expect((await run({ isBad: true })).text).toContain("its message can't be read");
     expect((await run()).text).toBe("good");
   });
 });

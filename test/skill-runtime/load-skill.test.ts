@@ -98,7 +98,7 @@ describe("load_skill", () => {
     await writeFile(join(root, "demo/image.png"), Buffer.from([0x89, 0x50, 0, 1]));
     expect(await load("demo", "image.png")).toMatchObject({
       isOk: false,
-      text: expect.stringContaining("no text file"),
+      text: expect.stringContaining("not a text file"),
     });
   });
 });

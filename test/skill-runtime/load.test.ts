@@ -176,7 +176,7 @@ describe("precedence", () => {
     const root = await skillFolder({ "a/SKILL.md": skillText("a", tools), "b/SKILL.md": skillText("b", tools) });
     const { diagnostics } = await loadSkills([root]);
     expect(diagnostics).toMatchObject([{ path: join(root, "a/SKILL.md"), code: "skill.tool-taken" }]);
-    expect(diagnostics[0]?.message).toMatch(/look.*\bb\b.*later than a/);
+    expect(diagnostics[0]?.message).toMatch(/look.*\bb\b.*comes after a/);
   });
 });
 

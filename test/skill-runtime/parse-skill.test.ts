@@ -193,8 +193,8 @@ describe("safety rules", () => {
     expect(skill?.version).toBe("1.0.0");
     expect(skill?.rules.map(({ pattern }) => pattern)).toEqual(["a"]);
     expect(diagnostics.map(({ line, message }) => `${line} ${message}`)).toEqual([
-      "5 version is given a second time: the first one counts; remove one",
-      "7 pattern is given a second time: the first one counts",
+      "5 version is repeated: the first one counts; remove one",
+      "7 pattern is repeated: the first one counts",
     ]);
   });
 
@@ -204,7 +204,12 @@ describe("safety rules", () => {
       const { skill, diagnostics } = parse(skillText("demo", `${name}: ['.*']\ndanger_patterns: [mkfs]`));
       expect(skill?.rules).toMatchObject([{ kind: "danger", pattern: "mkfs" }]);
       expect(diagnostics).toMatchObject([
-        { line: 4, severity: "warning", code: "skill.retired-field", message: expect.stringContaining("no effect") },
+        {
+          line: 4,
+          severity: "warning",
+          code: "skill.retired-field",
+          message: expect.stringContaining("no longer has an effect"),
+        },
       ]);
     },
   );

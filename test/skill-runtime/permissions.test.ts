@@ -32,10 +32,10 @@ describe("permissions", () => {
   });
 
   test.each([
-    ["permissions: all", "is a map"],
+    ["permissions: all", "must be a map"],
     ["permissions: { files: everything }", "files must be none, read or write"],
     ["permissions: { commands: 'yes' }", "commands must be true or false"],
-    ["permissions: { env: ['A B', 7] }", "env is a list of names"],
+    ["permissions: { env: ['A B', 7] }", "env must be a list of names"],
     ["permissions: { disk: true }", "has no disk"],
   ])("that can't be read give nothing, and a finding: %s", (fields, finding) => {
     expect(read(fields)).toMatchObject({ permissions: nothing, findings: [expect.stringContaining(finding)] });

@@ -14,7 +14,7 @@ async function runInProcess(plugin: string, { untilLogged = false, after = "" } 
   const script = `
     // As libraries do it: what it exports is settled with the first import.
     import "node:process";
-    import { createEvents } from ${source("ports/events.ts")};
+    import { createEvents } from ${source("lib/event-bus.ts")};
     import { createSkillLibrary } from ${source("skill-runtime/library/library.ts")};
     import { createToolbox } from ${source("skill-runtime/toolbox.ts")};
     const logged = [];

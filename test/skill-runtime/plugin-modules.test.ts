@@ -14,7 +14,7 @@ async function saidAfter(...changes: Files[]): Promise<string[]> {
   const script = `
     import { mkdir, utimes, writeFile } from "node:fs/promises";
     import { dirname, join } from "node:path";
-    import { createEvents } from ${source("src/ports/events.ts")};
+    import { createEvents } from ${source("src/lib/event-bus.ts")};
     import { createSkillLibrary } from ${source("src/skill-runtime/library/library.ts")};
     import { createToolbox } from ${source("src/skill-runtime/toolbox.ts")};
     const [root, home, changes] = process.argv.slice(-3);

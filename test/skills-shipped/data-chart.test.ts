@@ -235,8 +235,13 @@ describe("what can't be drawn as it is meant is refused, with what to do", () =>
   );
   test.each<[string, Rows, Partial<ChartRequest> & Pick<ChartRequest, "type">, RegExp]>([
     ["no rows", rows(["a", "b"]), { type: "bar" }, /no rows/],
-    ["a column that is not there", regions, { type: "bar", x: "land" }, /"land" is no column.*region, revenue, cost/],
-    ["text instead of numbers", rows(["x", "y"], ["a", "1,5"]), { type: "bar", y: ["y"] }, /\[y\] holds text.*CAST/],
+    [
+      "a column that is not there",
+      regions,
+      { type: "bar", x: "land" },
+      /"land" is not a column.*region, revenue, cost/,
+    ],
+    ["text instead of numbers", rows(["x", "y"], ["a", "1,5"]), { type: "bar", y: ["y"] }, /\[y\] contains text.*CAST/],
     ["no numbers at all", rows(["x", "y"], ["a", "b"]), { type: "line" }, /no column with numbers/],
     ["several rows for one bar", rows(["x", "y"], ["a", 1], ["a", 2]), { type: "bar" }, /GROUP BY/],
     [
@@ -249,9 +254,9 @@ describe("what can't be drawn as it is meant is refused, with what to do", () =>
     ["names on a scatter's axis", rows(["x", "y"], ["a", 1]), { type: "scatter" }, /bar chart/],
     ["negative shares", rows(["x", "y"], ["a", -1]), { type: "pie" }, /negative/],
     ["shares of nothing", rows(["x", "y"], ["a", 0]), { type: "pie" }, /zero everywhere/],
-    ["two columns of shares", regions, { type: "pie", y: ["revenue", "cost"] }, /takes one column/],
+    ["two columns of shares", regions, { type: "pie", y: ["revenue", "cost"] }, /must be one column/],
     ["nothing but empty values", rows(["x", "y"], ["a", null]), { type: "bar", y: ["y"] }, /no value in any row/],
-    ["a histogram of text", rows(["x"], ["a"]), { type: "histogram" }, /holds text/],
+    ["a histogram of text", rows(["x"], ["a"]), { type: "histogram" }, /contains text/],
   ])("%s", (_what, data, request, message) => {
     expect(() => draw(data, request)).toThrow(message);
   });
@@ -452,7 +457,7 @@ describe("through the plugin", () => {
       [{ save_as: "out.svg" }, "must end in .png"],
       [{ save_as: "../out.png" }, "outside of the working folder"],
       [{ sql: "SELECT nope FROM sales" }, "no such column"],
-      [{ y: ["region"] }, "holds text"],
+      [{ y: ["region"] }, "contains text"],
       [{ type: "pie", sql: "SELECT region, -1 FROM sales" }, "negative"],
     ] as const) {
       expect(textOf(await chart(input as JsonObject))).toContain(message);

@@ -106,7 +106,7 @@ describe("a query", () => {
     expect(await value(`json_extract('{"a":[1,2]}', '$.a[1]')`)).toBe("2");
     expect(await value("sum(x) OVER (ORDER BY x DESC)")).toBe("9");
     expect((await query(content, (table) => `SELECT tag REGEXP '(' FROM ${table}`)).text).toContain(
-      "no regular expression",
+      "not a valid regular expression",
     );
     expect(await value("stddev(tag)")).toBe("NULL");
   });
@@ -159,7 +159,7 @@ describe("nothing but reading is possible", () => {
     const endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
     const { path } = await file("a\n1\n");
     const late = await call("data_query", { files: [path], sql: endless }, { seconds: 1 });
-    expect(late.text).toContain("was not done within 1 s");
+    expect(late.text).toContain("did not finish within 1 s");
     const controller = new AbortController();
     const running = call("data_query", { files: [path], sql: endless }, {}, controller.signal);
     controller.abort(new Error("stopped"));
@@ -169,11 +169,11 @@ describe("nothing but reading is possible", () => {
   test("nor with all the memory", async () => {
     const { path } = await file("a\n1\n");
     for (const what of ["zeroblob(1000000000)", "printf('%.*c', 100000000, 'x')"]) {
-      expect((await call("data_query", { files: [path], sql: `SELECT ${what}` })).text).toContain("more memory");
+      expect((await call("data_query", { files: [path], sql: `SELECT ${what}` })).text).toContain("too much memory");
     }
     const sql =
       "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 100000) SELECT x, randomblob(10000) FROM n ORDER BY 2";
-    expect((await call("data_query", { files: [path], sql }, { megabytes: 1 })).text).toContain("more memory");
+    expect((await call("data_query", { files: [path], sql }, { megabytes: 1 })).text).toContain("too much memory");
   });
 });
 
@@ -224,10 +224,10 @@ describe("types of CSV columns", () => {
       'price,other\n1.5,1\n"2,5",2\n',
       (table) => `SELECT price FROM ${table} WHERE price > 1`,
     );
-    expect(text).toMatch(/- price: text, so that it compares by letters.*"2,5".*replace/);
+    expect(text).toMatch(/- price: text, compared by letters.*"2,5".*replace/);
     expect(text).not.toContain("other:");
     expect((await query("plz\n01234\n", (table) => `SELECT plz FROM ${table}`)).text).toContain(
-      'zeros in front, such as "01234"',
+      'leading zeros, such as "01234"',
     );
   });
 });
@@ -264,7 +264,7 @@ describe("CSV files", () => {
     expect(rowsOf((await query(report, (table) => `SELECT a, b FROM ${table}`, { skipped: 2 })).text)).toEqual([
       ["1", "x"],
     ]);
-    expect((await query("1,2\n3,4\n", all)).text).toContain("with header false");
+    expect((await query("1,2\n3,4\n", all)).text).toContain("use header false");
   });
 
   test("in other character sets keep their letters", async () => {
@@ -274,7 +274,7 @@ describe("CSV files", () => {
   test("with odd headers get names that work", async () => {
     const { text } = await query('Name,name,,"a ""b"" c",select, Total (€) \n1,2,3,4,5,6\n', all);
     expect(text.split("\n")[0]).toBe('| Name | name_2 | column_3 | a "b" c | select | Total (€) |');
-    expect(text).toContain("headers that are empty, double or not plain became name_2, column_3");
+    expect(text).toContain("headers that were empty, repeated or irregular became name_2, column_3");
     expect(rowsOf((await query("__proto__,constructor\n1,2\n", all)).text)).toEqual([["1", "2"]]);
   });
 
@@ -298,7 +298,7 @@ describe("CSV files", () => {
     );
     expect((await query(Buffer.from([80, 75, 3, 4, 0, 0, 1]), all)).text).toContain("binary data");
     expect((await query("", all)).text).toContain("is empty");
-    expect((await query(`${"a,".repeat(1_200)}b\n`, all)).text).toContain("at most 1000 columns");
+    expect((await query(`${"a,".repeat(1_200)}b\n`, all)).text).toContain("the limit for columns is 1000");
   });
 });
 
@@ -329,9 +329,9 @@ describe("JSON files", () => {
   });
 
   test("that are none are refused with the place", async () => {
-    expect((await json("[1, 2")).text).toMatch(/\.json\] is no valid JSON/);
-    expect((await json('{"a":1}\n{"b":\n', all, "jsonl")).text).toMatch(/\.jsonl, line 2\] is no valid JSON/);
-    expect((await json("[]")).text).toContain("nothing to make a table of");
+    expect((await json("[1, 2")).text).toMatch(/\.json\] is not valid JSON/);
+    expect((await json('{"a":1}\n{"b":\n', all, "jsonl")).text).toMatch(/\.jsonl, line 2\] is not valid JSON/);
+    expect((await json("[]")).text).toContain("nothing to make a table from");
     expect((await json("7")).text).toContain("single value");
   });
 });
@@ -368,8 +368,8 @@ describe("a result that is kept", () => {
     const { path, table } = await file("a\n1\n");
     const save = async (name: string) =>
       (await call("data_query", { files: [path], sql: all(table), save_as: name })).text;
-    expect(await save(path)).toContain("one of the files that were read");
-    expect(await save(`./x/../${path}`)).toContain("one of the files that were read");
+    expect(await save(path)).toContain("one of the input files");
+    expect(await save(`./x/../${path}`)).toContain("one of the input files");
     expect(await save("../out.csv")).toContain("outside of the working folder");
     expect(await save(".github/x.json")).toContain("is hidden");
     expect(await save("out.exe")).toContain("must end in");
@@ -405,7 +405,7 @@ describe("files", () => {
     expect((await call("data_describe", { files: [".env"] })).text).toContain(".csv, .tsv");
     const { path } = await file(`a\n${"12345\n".repeat(10_000)}`);
     expect((await call("data_describe", { files: [path] }, { megabytes: 0.01 })).text).toMatch(
-      /has 58\.6 KiB, and at most 0\.01 MiB/,
+      /has 58\.6 KiB; the limit is 0\.01 MiB/,
     );
     expect((await call("data_describe", { files: [path] }, { megabyte: 1 })).text).toContain("skills.settings.data");
   });
@@ -439,7 +439,7 @@ describe("a description", () => {
     expect(text).toContain("| amount | number | 1 | 2 | 1.5 | 4 | 1.5, 4 |");
     expect(text).toContain("| plz | text | 1 | 2 | 01234 | 80331 | 01234, 80331 |");
     expect(text).toContain("| empty | text | 3 | 0 |  |  |  |");
-    expect(text).toContain('- plz: text, because of zeros in front, such as "01234"');
+    expect(text).toContain('- plz: text, because of leading zeros, such as "01234"');
   });
 
   test("of very many columns stays readable", async () => {

@@ -43,7 +43,7 @@ describe("read_file", () => {
   test("gives the lines asked for and says how to go on", async () => {
     await writeFile(fileIn("a.txt"), Array.from({ length: 10 }, (_, index) => `line ${index + 1}`).join("\n"));
     expect((await call("read_file", { path: "a.txt", offset: 3, limit: 2 })).text).toBe(
-      "(a.txt, lines 3 to 4 of 10; go on with offset 5)\nline 3\nline 4",
+      "(a.txt, lines 3 to 4 of 10; continue with offset 5)\nline 3\nline 4",
     );
     expect((await call("read_file", { path: "a.txt", offset: 9 })).text).toBe(
       "(a.txt, lines 9 to 10 of 10)\nline 9\nline 10",
@@ -54,7 +54,7 @@ describe("read_file", () => {
   test("gives a long file in parts that fit", async () => {
     await writeFile(fileIn("long.txt"), `${"x".repeat(99)}\n`.repeat(5_000));
     const { text } = await call("read_file", { path: "long.txt" });
-    expect(text).toMatch(/^\(long\.txt, lines 1 to 2000 of 5000; go on with offset 2001\)/);
+    expect(text).toMatch(/^\(long\.txt, lines 1 to 2000 of 5000; continue with offset 2001\)/);
     await writeFile(fileIn("line.txt"), "y".repeat(1_000_000));
     expect((await call("read_file", { path: "line.txt" })).text.length).toBeLessThan(201_000);
   });
@@ -71,7 +71,7 @@ describe("read_file", () => {
     const huge = await open(fileIn("huge"), "w");
     await huge.truncate(5 * 1024 ** 3);
     await huge.close();
-    expect((await call("read_file", { path: "a.bin" })).text).toContain("no text file");
+    expect((await call("read_file", { path: "a.bin" })).text).toContain("not a text file");
     expect((await call("read_file", { path: "huge" })).text).toMatch(/5120\.0 MiB.*use shell_exec/);
     expect((await call("read_file", { path: "folder" })).text).toMatch(/folder.*list_folder/);
     expect((await call("read_file", { path: "pipe" })).text).toContain("no ordinary file");
@@ -112,7 +112,7 @@ describe("write_file", () => {
   test("refuses more than fits, a folder, and the working folder itself", async () => {
     await mkdir(fileIn("folder"));
     const content = "x".repeat(9 * 1024 * 1024);
-    expect((await call("write_file", { path: "big", content })).text).toContain("at most 8.0 MiB");
+    expect((await call("write_file", { path: "big", content })).text).toContain("the limit is 8.0 MiB");
     expect((await call("write_file", { path: "folder", content: "x" })).text).toContain("is a folder");
     expect((await call("write_file", { path: ".", content: "x" })).text).toContain("is the working folder");
     expect(await readdir(place.workingFolder)).toEqual(["folder"]);
@@ -216,9 +216,11 @@ describe("search_files", () => {
   });
 
   test("says when there is nothing, too much, or no expression", async () => {
-    expect((await call("search_files", { text: "nowhere" })).text).toBe("Nothing found (4 files looked at).");
+    expect((await call("search_files", { text: "nowhere" })).text).toBe("Nothing found (4 files searched).");
     expect((await call("search_files", { text: "o", limit: 1 })).text).toMatch(/\n\(more than 1 results/);
-    expect((await call("search_files", { text: "(", regex: true })).text).toMatch(/no regular expression.*correct it/);
+    expect((await call("search_files", { text: "(", regex: true })).text).toMatch(
+      /not a valid regular expression.*correct it/,
+    );
   });
 
   test("is not held up by an expression that is slow elsewhere", async () => {

@@ -36,7 +36,7 @@ describe("a server that is not there", { timeout: 60_000 }, () => {
     expect(problems()).toEqual([
       expect.stringMatching(/^broken is not connected: .*It wrote: the database is not there$/),
       expect.stringMatching(/^missing is not connected: no-such-program-anywhere can't be started \(ENOENT\)/),
-      expect.stringMatching(/^nowhere is not connected: .*is there a folder \/no\/such\/folder\?$/),
+      expect.stringMatching(/^nowhere is not connected: .*the folder \/no\/such\/folder exists$/),
     ]);
     expect(names().every((name) => name.startsWith("good_"))).toBe(true);
     expect(await run("good_echo")).toMatchObject({ isOk: true });
@@ -97,9 +97,9 @@ describe("a server that is strange", () => {
     expect(names()).toEqual(expect.arrayContaining(["odd_echo", "odd_text_schema"]));
     expect(names()).not.toContain("odd_arguments");
     expect(problems()).toEqual([
-      "odd: 3 entries of its list are no tools and were left out",
+      "odd: 3 invalid entries of its list were left out",
       expect.stringMatching(/^odd: the tool odd\/schema: its parameters were simplified/),
-      expect.stringMatching(/^odd: the tool odd\/text schema: its parameters are no JSON/),
+      expect.stringMatching(/^odd: the tool odd\/text schema: its parameters are not JSON/),
       expect.stringMatching(/^odd: the tool odd\/arguments was left out: its argument "a b"/),
     ]);
   });
@@ -108,9 +108,7 @@ describe("a server that is strange", () => {
     const { until, names, problems } = await openMcp({ many: programServer({ count: 500 }) });
     await until("many_tool-1");
     expect(names()).toHaveLength(100);
-    expect(problems()).toEqual([
-      expect.stringMatching(/^many offers 500 tools, and 100 of them are in force.*settings$/),
-    ]);
+    expect(problems()).toEqual([expect.stringMatching(/^many offers 500 tools, of which 100 are in force.*settings$/)]);
     const endless = await openMcp({ endless: programServer({ count: 100, isEndless: true }) });
     await endless.until("endless_tool-1");
     expect(endless.problems()).toContain("endless: its list of tools does not end; the first 2000 were read");
@@ -133,7 +131,7 @@ describe("a call", { timeout: 60_000 }, () => {
     expect(await run("hub_die")).toMatchObject({
       isOk: false,
       isRetryable: false,
-      text: expect.stringContaining("whether it did its work is unknown"),
+      text: expect.stringContaining("may or may not have taken effect"),
     });
     expect(names()).toContain("hub_echo");
     expect(await run("hub_echo", { text: "again" })).toMatchObject({ isOk: true, text: 'echo {"text":"again"}' });
@@ -150,7 +148,7 @@ describe("a call", { timeout: 60_000 }, () => {
     expect(await run("hub_hang")).toMatchObject({
       isOk: false,
       isRetryable: false,
-      text: expect.stringContaining("unknown"),
+      text: expect.stringContaining("may or may not"),
     });
     expect(await run("hub_echo")).toMatchObject({ isOk: true });
   });
@@ -161,7 +159,7 @@ describe("a call", { timeout: 60_000 }, () => {
     const { text } = await run("hub_huge");
     expect(text.length).toBeLessThan(1_100_000);
     expect(text).toContain("(Cut here.)");
-    expect(await run("hub_endless")).toMatchObject({ isOk: false, text: expect.stringContaining("unknown") });
+    expect(await run("hub_endless")).toMatchObject({ isOk: false, text: expect.stringContaining("may or may not") });
     expect(await run("hub_echo")).toMatchObject({ isOk: true });
   });
 

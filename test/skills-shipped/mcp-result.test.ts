@@ -36,17 +36,20 @@ test("a failure says why, or that it did not", async () => {
   });
   expect(await read({ isError: true })).toMatchObject({
     success: false,
-    error: expect.stringContaining("did not say why"),
+    error: expect.stringContaining("without a reason"),
   });
 });
 
 test("at most ten files are saved, none that is too large, and each has its own name", async () => {
   const { read, workingFolder } = await open();
   const many = await read({ content: Array(12).fill(image("AAAA")) });
-  expect(many).toMatchObject({ success: true, output: expect.stringContaining("left out: at most 10 files") });
+  expect(many).toMatchObject({
+    success: true,
+    output: expect.stringContaining("left out: the limit for one answer is 10 files"),
+  });
   expect(await readdir(workingFolder)).toHaveLength(10);
   const large = await read({ content: [image(Buffer.alloc(9 * 1024 * 1024).toString("base64"))] });
-  expect(large).toMatchObject({ success: true, output: expect.stringMatching(/not saved: .*at most/) });
+  expect(large).toMatchObject({ success: true, output: expect.stringMatching(/not saved: .*limit/) });
   expect(await readdir(workingFolder)).toHaveLength(10);
 });
 

@@ -70,7 +70,7 @@ describe("tools of a server", () => {
     await until("hub_echo");
     expect(names()).toEqual(["hub_echo", "hub_wait"]);
     expect([gate.classify("hub_echo", {}).class, gate.classify("hub_wait", {}).class]).toEqual(["safe", "confirm"]);
-    expect(problems()).toEqual(["hub has no tool nope, gone, which its settings name"]);
+    expect(problems()).toEqual(["hub has no tool nope, gone, although its settings name it"]);
     expect(toolbox.specs("any").at(-1)?.timeoutMs).toBe(7_000);
   });
 

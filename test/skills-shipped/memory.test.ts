@@ -83,17 +83,17 @@ describe("a note", () => {
     await run("remember", { title: "Harbour", text: "It opens at nine." }, "dm:U1");
     expect(fixture.read("brain/hippocampus/knowledge/dm:U1/harbour.md")).toBe("# Harbour\n\nIt opens at nine.\n");
     expect((await run("recall", { query: "harbour opens" }, "dm:U1")).text).toContain("It opens at nine.");
-    expect((await run("recall", { query: "harbour opens" })).text).toContain("Nothing is remembered");
-    expect((await run("recall", { query: "harbour opens" }, "dm:U2", bob)).text).toContain("Nothing is remembered");
+    expect((await run("recall", { query: "harbour opens" })).text).toContain("Memory has nothing");
+    expect((await run("recall", { query: "harbour opens" }, "dm:U2", bob)).text).toContain("Memory has nothing");
     expect(await run("forget_note", { title: "Harbour" })).toMatchObject({ isOk: false });
-    expect((await run("forget_note", { title: "harbour" }, "dm:U1")).text).toContain("is gone");
-    expect((await run("recall", { query: "harbour opens" }, "dm:U1")).text).toContain("Nothing is remembered");
+    expect((await run("forget_note", { title: "harbour" }, "dm:U1")).text).toContain("Deleted the note");
+    expect((await run("recall", { query: "harbour opens" }, "dm:U1")).text).toContain("Memory has nothing");
   });
 
   test("that replaces another says what that one said", async () => {
     const { run } = await open();
     expect((await run("remember", { title: "Demo", text: "Friday." })).text).toBe(
-      'Kept for this place under the title "Demo".',
+      'Saved for this DM or channel under the title "Demo".',
     );
     expect((await run("remember", { title: "demo", text: "Monday." })).text).toContain(
       "It replaced:\n\n# Demo\n\nFriday.",
@@ -152,5 +152,5 @@ test("recall finds earlier conversations of the place, at most as many as asked 
 
 test("where there is no memory the tools say so", async () => {
   const { run } = await open(false);
-  expect(await run("recall", { query: "x" })).toMatchObject({ isOk: false, text: "There is no memory here." });
+  expect(await run("recall", { query: "x" })).toMatchObject({ isOk: false, text: "Memory is not available here." });
 });

@@ -119,7 +119,7 @@ describe("writing", () => {
     expect(await edit("Nine", "x")).toMatchObject({ isOk: false, text: expect.stringContaining("does not occur") });
     expect(await edit("a", "b", "none.md")).toMatchObject({
       isOk: false,
-      text: expect.stringContaining("no such file"),
+      text: expect.stringContaining("does not exist"),
     });
     expect(await edit("name: release-notes", "name: [")).toMatchObject({ isOk: false });
     expect(await read("release-notes/SKILL.md")).toBe(notes("", "Three. Two. Two."));
@@ -134,7 +134,7 @@ describe("what is refused, whoever approves it", () => {
     ["tools", notes("tools: [{ name: act }]\n"), /tools may not be there/],
     ["danger patterns", notes("danger_patterns: ['.']\n"), /danger_patterns may not be there/],
     ["confirm patterns", notes("confirm_patterns: ['^x ']\n"), /confirm_patterns may not/],
-    ["a field that means nothing any more", notes("read_only: ['.*']\n"), /read_only has no effect any more/],
+    ["a field that means nothing any more", notes("read_only: ['.*']\n"), /read_only no longer has an effect/],
     ["what it requires", notes("requires: [guard]\n"), /requires may not be there/],
     ["tools at run time", notes("provides_tools: true\n"), /provides_tools/],
     ["a place in every message", notes("triggers: ['*']\n"), /trigger "\*" may not/],
@@ -181,7 +181,7 @@ describe("what is refused, whoever approves it", () => {
     const { write, library, skills } = await open();
     expect(await write("guard", notes().replace("release-notes", "guard"))).toMatchObject({
       isOk: false,
-      text: expect.stringMatching(/already, at .*shipped\/guard\/SKILL\.md/),
+      text: expect.stringMatching(/already exists at .*shipped\/guard\/SKILL\.md/),
     });
     await writeFiles(skills, { "team/inner/SKILL.md": skillText("inner", "danger_patterns: [x]") });
     await library.reload();
@@ -266,6 +266,6 @@ test("list_skills shows what is allowed here, and what is wrong with files of sk
   const { text } = await run("list_skills");
   expect(text).toContain("- skills — ");
   expect(text).not.toContain("- guard");
-  expect(text).toMatch(/What is wrong.*\n- skills\/broken\/SKILL\.md:\d+: there is no description/);
-  expect((await run("list_skills", { query: "zebra" })).text).toMatch(/^No skill fits "zebra"/);
+  expect(text).toMatch(/Problems of skill files.*\n- skills\/broken\/SKILL\.md:\d+: there is no description/);
+  expect((await run("list_skills", { query: "zebra" })).text).toMatch(/^No skill matches "zebra"/);
 });

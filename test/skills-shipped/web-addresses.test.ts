@@ -57,7 +57,7 @@ describe("an address is refused", () => {
       "http://10.0.0.1#@8.8.8.8/",
     ],
   ])("when it is written as %s", async (written) => {
-    await expect(target(written)).rejects.toThrow("no public address");
+    await expect(target(written)).rejects.toThrow("not a public address");
   });
 
   test.each([
@@ -67,10 +67,10 @@ describe("an address is refused", () => {
     ["//user:secret@example.com/", "user name or password"],
     ["http://user@example.com/", "user name or password"],
     ["http://8.8.8.8@127.0.0.1/", "user name or password"],
-    ["http://[fe80::1%25eth0]/", "no address that can be read"],
-    ["http://1.2.3.4.5/", "no address that can be read"],
-    ["http://exa mple.com/", "no address that can be read"],
-    ["", "no address that can be read"],
+    ["http://[fe80::1%25eth0]/", "not a valid address"],
+    ["http://1.2.3.4.5/", "not a valid address"],
+    ["http://exa mple.com/", "not a valid address"],
+    ["", "not a valid address"],
     [`https://example.com/${"x".repeat(5_000)}`, "longer than"],
     ["http://example.com:22/", "port 22"],
     ["http://example.com:6379/", "port 6379"],
@@ -84,10 +84,14 @@ describe("an address is refused", () => {
       "mixed.example": ["93.184.215.14", "2606:4700::1", "10.0.0.5"],
       "six.example": ["::ffff:10.0.0.5"],
     };
-    await expect(target("https://mixed.example/", {}, answers)).rejects.toThrow("no public address");
-    await expect(target("https://six.example/", {}, answers)).rejects.toThrow("no public address");
-    await expect(target("https://none.example/", {}, { "none.example": [] })).rejects.toThrow("no such host");
-    await expect(target("https://odd.example/", {}, { "odd.example": ["fe80::1%eth0"] })).rejects.toThrow("no public");
+    await expect(target("https://mixed.example/", {}, answers)).rejects.toThrow("not a public address");
+    await expect(target("https://six.example/", {}, answers)).rejects.toThrow("not a public address");
+    await expect(target("https://none.example/", {}, { "none.example": [] })).rejects.toThrow(
+      "the host does not exist",
+    );
+    await expect(target("https://odd.example/", {}, { "odd.example": ["fe80::1%eth0"] })).rejects.toThrow(
+      "not a public",
+    );
     // What is inside is nobody's business: the answer does not say it.
     await expect(target("https://mixed.example/", {}, answers)).rejects.not.toThrow("10.0.0.5");
   });
@@ -96,7 +100,9 @@ describe("an address is refused", () => {
     const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
     expect(own.length).toBeGreaterThan(0);
     for (const { address } of own) {
-      await expect(target("https://me.example/", {}, { "me.example": [address] })).rejects.toThrow("no public address");
+      await expect(target("https://me.example/", {}, { "me.example": [address] })).rejects.toThrow(
+        "not a public address",
+      );
     }
   });
 

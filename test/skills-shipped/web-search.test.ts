@@ -93,7 +93,7 @@ describe("the providers", () => {
     expect(asked[0]?.path).toBe("/res/v1/web/search?q=node+sqlite&count=5&offset=0&text_decorations=false");
     expect(asked[0]?.headers["x-subscription-token"]).toBe("brave-key");
     answer("/res/v1/web/search", 200, { type: "search" });
-    expect((await search({ provider: "brave", url: site.origin, apiKey: "k" })).text).toContain("Nothing was found");
+    expect((await search({ provider: "brave", url: site.origin, apiKey: "k" })).text).toContain("No results for");
   });
 
   test("Tavily", async () => {
@@ -163,7 +163,7 @@ describe("a failure", () => {
   const searxng = () => ({ provider: "searxng", url: site.origin });
 
   test.each([
-    [429, { "retry-after": "3" }, /asked too often/, 3_000],
+    [429, { "retry-after": "3" }, /rate limit/, 3_000],
     [500, {}, /failed with status 500/, undefined],
     [503, {}, /failed with status 503/, undefined],
   ])("%i is tried again", async (status, headers, message, retryAfterMs) => {
@@ -179,7 +179,7 @@ describe("a failure", () => {
     [403, /status 403.*formats.*settings\.yml/],
     [401, /status 401/],
     [400, /status 400/],
-    [302, /redirects elsewhere.*search\.url/],
+    [302, /redirects.*search\.url/],
   ])("%i is an answer that says what to do", async (status, message) => {
     answer("/search", status, "no", { location: "https://example.com/" });
     expect((await search(searxng())).text).toMatch(message);
@@ -189,11 +189,11 @@ describe("a failure", () => {
     expect((await search({ provider: "searxng" })).text).toContain("skills.settings.web.search.url");
     expect((await search({ provider: "brave" })).text).toContain("skills.settings.web.search.apiKey");
     answer("/search", 200, "<html>");
-    expect((await search(searxng())).text).toContain("no JSON");
+    expect((await search(searxng())).text).toContain("not JSON");
     answer("/search", 200, { hits: [] });
-    expect((await search(searxng())).text).toContain("no list of results");
+    expect((await search(searxng())).text).toContain("without a list of results");
     answer("/search", 200, `{"results": "${"x".repeat(3_000_000)}"}`);
-    expect((await search(searxng())).text).toContain("no JSON");
+    expect((await search(searxng())).text).toContain("not JSON");
     expect((await search(searxng(), { query: "   " })).text).toContain("is empty");
   });
 

@@ -96,7 +96,7 @@ test("through the toolbox a page of this machine is refused, and fetched where a
     isRetryable: false,
     isAnswer: true,
   });
-  expect((await closed?.("web_fetch", { url: "http://localhost/" }))?.text).toContain("no public address");
+  expect((await closed?.("web_fetch", { url: "http://localhost/" }))?.text).toContain("not a public address");
   expect(site.requests).toEqual([]);
   expect((await opened?.("web_fetch", { url }))?.text).toBe(`# Inside\n<${url}>\n\nHello **there**`);
   expect(await opened?.("web_fetch", { url: `${url}busy` })).toMatchObject({

@@ -37,7 +37,7 @@ describe("a data folder", () => {
   test("is refused while another process runs on it, saying which and what to do; free once that one is killed", async () => {
     const other = await holder();
     try {
-      expect(() => lockData(folder)).toThrow(`another Remora (process ${other.pid}) is running on it`);
+      expect(() => lockData(folder)).toThrow(`another Remora (process ${other.pid}) is already using it`);
       expect(() => lockData(folder)).toThrow(/Stop that one, or .* REMORA_DATA and REMORA_WORKSPACE/);
     } finally {
       await other.kill();
@@ -49,7 +49,7 @@ describe("a data folder", () => {
 
   test("is held once within a process too, until it is released; releasing twice is nothing", () => {
     const lock = lockData(folder);
-    expect(() => lockData(folder)).toThrow("is running on it");
+    expect(() => lockData(folder)).toThrow("is already using it");
     lock.release();
     lock.release();
     lockData(folder).release();

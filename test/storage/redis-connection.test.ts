@@ -240,8 +240,8 @@ describe.skipIf(missingRedis !== undefined)(`the connection to Redis${redisNote}
     test.each([
       ["that may throw keys away", ["--maxmemory-policy", "allkeys-lru"], "allkeys-lru"],
       ["that only takes snapshots", ["--appendonly", "no", "--save", "60 1"], "only takes snapshots"],
-      ["that keeps nothing", ["--appendonly", "no"], "keeps nothing on disk"],
-      ["that is a replica", ["--replicaof", "127.0.0.1 1"], "is a replica"],
+      ["that keeps nothing", ["--appendonly", "no"], "stores nothing on disk"],
+      ["that is a replica", ["--replicaof", "127.0.0.1 1"], "is a read-only replica"],
     ])("one %s is named, with what to do", async (_, args, words) => {
       server = await startRedisServer({ args });
       connect();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/lib/log.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { createRedisStore } from "../../src/storage/keyv/redis-store.ts";
@@ -30,5 +30,30 @@ describe.skipIf(missingRedis !== undefined)(`Redis${redisNote}`, () => {
         await connection.close();
       },
     };
+  });
+
+  test("keys and values keep the layout that earlier versions wrote", async () => {
+    const connection = createRedisConnection(server.url, silentLog);
+    const store = createRedisStore({ connection });
+    const redis = server.client;
+    const value = { list: [1, "two", null], encoded: ":base64:x" };
+    const written = '{"value":{"list":[1,"two",null],"encoded":"::base64:x"}}';
+    await redis.set("{remora}:store::before", written);
+    expect(await store.get("before")).toEqual(value);
+    await store.set("after", value);
+    expect(await redis.get("{remora}:store::after")).toBe(written);
+    expect(await redis.pttl("{remora}:store::after")).toBe(-1);
+
+    const expires = Date.now() + 60_000;
+    await redis.set("{remora}:store::expiring", JSON.stringify({ value: "a", expires }), "PX", 60_000);
+    expect(await store.get("expiring")).toBe("a");
+    await store.set("expiring", "b", 60_000);
+    const kept: unknown = JSON.parse((await redis.get("{remora}:store::expiring")) ?? "");
+    expect(kept).toEqual({ value: "b", expires: expect.any(Number) });
+    expect(await redis.pttl("{remora}:store::expiring")).toBeGreaterThan(50_000);
+    await store.delete("expiring");
+    expect(await redis.exists("{remora}:store::expiring")).toBe(0);
+    await store.close();
+    await connection.close();
   });
 });

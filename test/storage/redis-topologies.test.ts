@@ -242,7 +242,8 @@ describe.skipIf(missingRedis !== undefined)(`a Redis behind a sentinel${redisNot
     const ledger = await createRedisLedger({ connection });
     await ledger.create("call", "before", planned);
     await store.set("before", 1);
-    await sentinel.sentinel.client.call("SENTINEL", "failover", "mymaster");
+    // The sentinel refuses until it knows that the replica is in sync.
+    await vi.waitFor(() => sentinel.sentinel.client.call("SENTINEL", "failover", "mymaster"), 20_000);
     await vi.waitFor(
       async () => expect(await sentinel.replica.client.info("replication")).toContain("role:master"),
       20_000,

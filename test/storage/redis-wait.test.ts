@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type Line, patiently } from "../../src/storage/redis/wait.ts";
+import { type RedisLink, retryWhileAway } from "../../src/storage/redis/wait.ts";
 
-const up: Line = {
+const up: RedisLink = {
   isUp: () => true,
   isClosed: () => false,
   refusal: () => undefined,
@@ -21,7 +21,7 @@ function standStill(ms: number): void {
 describe("a command", () => {
   test("whose answer came while the loop stood still is answered, though its time is over", async () => {
     const sent = Promise.withResolvers<void>();
-    const answered = patiently(up, options, async () => {
+    const answered = retryWhileAway(up, options, async () => {
       sent.resolve();
       // Read after the timers of the next round of the loop, as what came over a connection is.
       for (let round = 0; round < 2; round++) await new Promise((resolve) => setImmediate(resolve));
@@ -35,7 +35,7 @@ describe("a command", () => {
   test.each(["away", "silent"])("to a Redis that is %s is given up soon once the process is to end", async (state) => {
     let isHurried = false;
     let changed = () => {};
-    const line: Line = {
+    const link: RedisLink = {
       ...up,
       isUp: () => state === "silent",
       isHurried: () => isHurried,
@@ -44,19 +44,21 @@ describe("a command", () => {
         return () => {};
       },
     };
-    const unanswered = patiently(line, { ...options, waitMs: 600_000 }, () => new Promise(() => {}));
+    const unanswered = retryWhileAway(link, { ...options, waitMs: 600_000 }, () => new Promise(() => {}));
     await new Promise((resolve) => setImmediate(resolve));
     isHurried = true;
     changed();
     await expect(unanswered).rejects.toMatchObject({ code: "storage.unreachable", isRetryable: true });
-    await expect(patiently(line, { ...options, waitMs: 600_000 }, () => new Promise(() => {}))).rejects.toMatchObject({
+    await expect(
+      retryWhileAway(link, { ...options, waitMs: 600_000 }, () => new Promise(() => {})),
+    ).rejects.toMatchObject({
       code: "storage.unreachable",
     });
   });
 
   test("without an answer is given up, also after the loop stood still", async () => {
     const sent = Promise.withResolvers<void>();
-    const unanswered = patiently(up, options, () => {
+    const unanswered = retryWhileAway(up, options, () => {
       sent.resolve();
       return new Promise(() => {});
     });

@@ -217,7 +217,10 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ and its Redis${
       const stop = new AbortController();
       const asked = queue.run(jobOf("c1"), stop.signal);
       stop.abort(new TurnAbort("stopped"));
-      expect(await asked).toMatchObject({ status: "interrupted", text: expect.stringContaining("out of reach") });
+      expect(await asked).toMatchObject({
+        status: "interrupted",
+        text: expect.stringContaining("could not be reached"),
+      });
     });
   });
 

@@ -139,7 +139,7 @@ describe("the embedded queue", () => {
     const result = await queue.run(jobOf("c2"), never);
     expect(result).toMatchObject({
       status: "failed",
-      text: expect.stringContaining("nothing runs unrecorded. [audit log] can't be written (ENOSPC)"),
+      text: expect.stringContaining("unrecorded calls never run. [audit log] can't be written (ENOSPC)"),
     });
     expect(runs()).toBe(1);
   });

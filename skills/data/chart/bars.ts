@@ -1,4 +1,4 @@
-/** Bar charts, upright and lying, side by side or stacked; and histograms. */
+/** Bar charts, vertical and horizontal, grouped or stacked; and histograms. */
 import {
   bottomTitle,
   bottomTitleRoom,
@@ -20,13 +20,13 @@ export interface BarChart {
   xTitle: string;
   yTitle: string;
   isStacked: boolean;
-  /** Undefined: lying when the labels are long. */
+  /** Undefined: horizontal when the labels are long. */
   isHorizontal: boolean | undefined;
 }
 
 interface Bar {
   category: number;
-  /** Its place among the bars of a category, of `lanes`. */
+  /** Its position among the `lanes` bars of a category. */
   lane: number;
   from: number;
   to: number;
@@ -35,9 +35,9 @@ interface Bar {
 
 const { margin, size, color } = look;
 const gap = 0.22;
-const longestLabel = 300;
+const maxLabelWidth = 300;
 const longLabel = 130;
-const mostLabelled = 24;
+const maxLabelled = 24;
 
 export function drawBars(type: Typesetter, chart: BarChart): string {
   const { labels, series, isStacked } = chart;
@@ -45,7 +45,7 @@ export function drawBars(type: Typesetter, chart: BarChart): string {
   const values = bars.flatMap(({ from, to }) => [from, to]);
   const isLong = labels.length <= 40 && labels.some((label) => type.width(label, size.label) > longLabel);
   const lanes = isStacked ? 1 : series.length;
-  const labelled = !isStacked && bars.length <= mostLabelled;
+  const labelled = !isStacked && bars.length <= maxLabelled;
   const drawing = { type, chart, bars, lanes, labelled, values };
   return (chart.isHorizontal ?? isLong) ? lying(drawing) : upright(drawing);
 }
@@ -88,11 +88,11 @@ function upright({ type, chart, bars, lanes, labelled, values }: Drawing): strin
   ]);
 }
 
-/** As high as its bars need. */
+/** As high as its bars require. */
 function lying({ type, chart, bars, lanes, labelled, values }: Drawing): string {
   const head = titleAndLegend(type, chart.title, legendOf(chart.series));
   const scale = linearScale(values, { ticks: 6, hasZero: true });
-  const labels = chart.labels.map((label) => type.shortened(label, size.label, longestLabel));
+  const labels = chart.labels.map((label) => type.shortened(label, size.label, maxLabelWidth));
   const titleRoom = chart.xTitle === "" ? 0 : size.axisTitle + 12;
   const left = margin + titleRoom + Math.max(...labels.map((label) => type.width(label, size.label))) + 10;
   const valueRoom = labelled ? Math.max(...bars.map(({ to }) => type.width(shownNumber(to), size.value))) + 8 : 10;
@@ -164,7 +164,7 @@ function sideBySide(series: readonly Series[]): Bar[] {
   );
 }
 
-/** Positive values go up from zero and negative ones down, each on those before. */
+/** Positive values go up from zero and negative ones down, each on top of the previous ones. */
 function stackedBars(series: readonly Series[]): Bar[] {
   const sums = new Map<string, number>();
   return series.flatMap(({ points }, index) =>
@@ -181,7 +181,7 @@ export function legendOf(series: readonly Series[]): { name: string; color: stri
   return series.length < 2 ? [] : series.map(({ name }, index) => ({ name, color: colorOf(index) }));
 }
 
-/** Over the bars, because they begin there. */
+/** Drawn over the bars, which start there. */
 function zeroLine(scale: Scale, { left, top, width, height }: Box): string[] {
   const y = top + height * (1 - scale.at(0));
   return [line(left, y, left + width, y, color.axis, 1.5)];
@@ -221,7 +221,7 @@ export function drawHistogram(type: Typesetter, { values, bins, title, xTitle, y
   return picture(look.width, look.height, [...head.parts, ...axis.draw(box), ...bars, ...below.draw(box)]);
 }
 
-/** Bins with round edges; the last one has its upper edge too. */
+/** Bins with round edges. The last one includes its upper edge. */
 export function binned(values: readonly number[], wanted: number): { from: number; step: number; counts: number[] } {
   const [low, high] = extent(values);
   const step = low === high ? niceStep(Math.abs(low) / 50 || 1) : niceStep((high - low) / wanted);
@@ -234,7 +234,7 @@ export function binned(values: readonly number[], wanted: number): { from: numbe
   return { from, step, counts };
 }
 
-/** The ticks of another scale, over exactly these edges. */
+/** The ticks of another scale over exactly these edges. */
 function exactScale([from = 0, to = 1]: readonly number[], { ticks }: Scale): Scale {
   return {
     at: (value) => (value - from) / (to - from),

@@ -1,9 +1,9 @@
-/** What a chart is asked for. */
+/** The options of a chart. */
 
 export interface ChartRequest {
   type: "bar" | "line" | "area" | "scatter" | "pie" | "histogram";
   x: string | undefined;
-  /** Empty: all columns with numbers that are left. */
+  /** Empty: all remaining columns with numbers. */
   y: string[];
   series: string | undefined;
   title: string;

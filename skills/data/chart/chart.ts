@@ -1,4 +1,4 @@
-/** A chart from the rows of a query: as SVG, with what its reader should know besides. */
+/** Draws a chart from the rows of a query, as SVG with notes for its reader. */
 
 import { dataProblem } from "../problem.ts";
 import type { Rows } from "../rows.ts";
@@ -44,7 +44,7 @@ function pie({ x, series, notes, yName }: Plot, { title, yTitle }: ChartRequest,
   const labels = x.kind === "category" ? x.labels : [];
   const points = series.flatMap((one) => one.points);
   if (points.some(({ y }) => y < 0))
-    throw dataProblem("y", "has negative values, which are no shares of a whole: use a bar chart");
+    throw dataProblem("y", "has negative values, which can't be shares of a whole: use a bar chart");
   const slices = points.filter(({ y }) => y > 0).map((point) => ({ name: labels[point.x] ?? "", value: point.y }));
   if (slices.length === 0) throw dataProblem("y", "is zero everywhere: there are no shares to draw");
   const joined = joinedSlices(slices);
@@ -57,7 +57,7 @@ function histogram(data: Rows, { x, y, bins, title, xTitle, yTitle }: ChartReque
   const name = x ?? y[0] ?? data.columns[0] ?? "";
   const index = columnIndex(data, name, "x");
   const values = data.rows.flatMap((row) => numberIn(row[index] ?? null, name) ?? []);
-  if (values.length === 0) throw dataProblem(name, "has no numbers in it: there is nothing to count");
+  if (values.length === 0) throw dataProblem(name, "contains no numbers: there is nothing to count");
   const missing = data.rows.length - values.length;
   const svg = drawHistogram(type, { values, bins, title, xTitle: xTitle ?? name, yTitle: yTitle ?? "count" });
   return { svg, notes: missing === 0 ? [] : [`${missing} empty values are left out`] };

@@ -1,11 +1,11 @@
-/** How wide a character is, from a font file (TrueType or OpenType, also the first one of a collection): tables `cmap` and `hmtx`. */
+/** Reads character widths from a font file (TrueType, OpenType, or the first font of a collection): tables `cmap` and `hmtx`. */
 
 export interface Font {
-  /** In units of the font's size; undefined for a character that the font does not have. */
+  /** Relative to the font size. Undefined for a character that the font lacks. */
   widthOf(codePoint: number): number | undefined;
 }
 
-/** Throws a RangeError for what is no font. */
+/** Throws a RangeError for other files. */
 export function readFont(bytes: Uint8Array): Font {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tables = tablesOf(view);
@@ -42,7 +42,7 @@ function tagAt(view: DataView, offset: number): string {
   return String.fromCharCode(...[0, 1, 2, 3].map((index) => view.getUint8(offset + index)));
 }
 
-/** From a code point to a glyph; 0 is "missing". Format 12 has all of Unicode, format 4 its first plane. */
+/** Maps a code point to a glyph; 0 means missing. Format 12 covers all of Unicode, format 4 the first plane. */
 function characterMap(view: DataView, cmap: number): (codePoint: number) => number {
   const found = new Map<number, number>();
   for (let index = 0; index < view.getUint16(cmap + 2); index += 1) {
@@ -54,7 +54,7 @@ function characterMap(view: DataView, cmap: number): (codePoint: number) => numb
   const [all, first] = [found.get(12), found.get(4)];
   if (all !== undefined) return (codePoint) => glyphInGroups(view, all, codePoint);
   if (first !== undefined) return (codePoint) => (codePoint > 0xffff ? 0 : glyphInSegments(view, first, codePoint));
-  throw new RangeError("the font has no character map that can be read");
+  throw new RangeError("the font has no readable character map");
 }
 
 function glyphInGroups(view: DataView, at: number, codePoint: number): number {

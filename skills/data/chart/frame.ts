@@ -1,17 +1,17 @@
-/** What stands around a plot: title, legend, axes with their labels and titles. Each says how much room it takes. */
+/** What surrounds a plot: title, legend, axes with labels and titles. Each returns the room it takes. */
 import { type Box, line, look, rectangle, text } from "./paint.ts";
 import type { Scale } from "./scales.ts";
 import type { Typesetter } from "./text.ts";
 
 export interface Piece {
   parts: string[];
-  /** How high it is, or how wide at a side. */
+  /** Height, or width for a part at a side. */
   room: number;
 }
 
 const { margin, size, color } = look;
 const swatch = 13;
-const longestLegend = 240;
+const maxLegendWidth = 240;
 
 export function titleAndLegend(
   type: Typesetter,
@@ -30,7 +30,7 @@ export function titleAndLegend(
     top += 8;
     let left = margin;
     for (const entry of entries) {
-      const name = type.shortened(entry.name, size.legend, longestLegend);
+      const name = type.shortened(entry.name, size.legend, maxLegendWidth);
       const width = swatch + 7 + type.width(name, size.legend);
       if (left > margin && left + width > look.width - margin) {
         left = margin;
@@ -45,7 +45,7 @@ export function titleAndLegend(
   return { parts, room: top + 20 };
 }
 
-/** Labels and lines of values, for an axis at the left: drawn once the plot's box is known. */
+/** Labels and lines for an axis on the left. Drawn once the plot's box is known. */
 export function valueAxis(type: Typesetter, scale: Scale, title: string): { room: number; draw(box: Box): string[] } {
   const widest = Math.max(...scale.ticks.map(({ label }) => type.width(label, size.label)));
   const titleRoom = title === "" ? 0 : size.axisTitle + 12;
@@ -72,7 +72,7 @@ export function sideTitle(type: Typesetter, title: string, box: Box): string[] {
   return [text(x, y, words, { size: size.axisTitle, color: color.muted, anchor: "middle", rotation: -90 })];
 }
 
-/** The labels below a plot that go with a scale: as many as stand side by side. */
+/** The labels of a scale below a plot: as many as fit side by side. */
 export function scaleAxis(type: Typesetter, scale: Scale, title: string): { room: number; draw(box: Box): string[] } {
   return {
     room: size.label + 14 + bottomTitleRoom(title),
@@ -95,9 +95,9 @@ export function scaleAxis(type: Typesetter, scale: Scale, title: string): { room
 }
 
 const slope = { degrees: -40, cosine: Math.cos((40 * Math.PI) / 180), sine: Math.sin((40 * Math.PI) / 180) };
-const longestSloped = 190;
+const maxSlopedWidth = 190;
 
-/** Names below a plot: in a line where they fit, on two lines, else sloped; some are left out where lines have too many. */
+/** Names below a plot: on one line if they fit, on two lines, or sloped. Leaves some out when there are too many. */
 export function categoryAxis(
   type: Typesetter,
   labels: readonly string[],
@@ -130,7 +130,7 @@ export function categoryAxis(
   }
   const shown = labels.map((label, index) => {
     const toEdge = (middle(index, box.left) - 6) / slope.cosine;
-    return index % every === 0 ? type.shortened(label, size.label, Math.min(longestSloped, toEdge)) : "";
+    return index % every === 0 ? type.shortened(label, size.label, Math.min(maxSlopedWidth, toEdge)) : "";
   });
   const room = Math.max(...shown.map((label) => type.width(label, size.label))) * slope.sine + size.label + 12;
   return {

@@ -15,14 +15,14 @@ export interface LineChart {
   yTitle: string;
 }
 
-/** A point with where its surface begins. */
+/** A point with the lower edge of its area. */
 interface Layer {
   name: string;
   points: (Point & { from: number })[];
 }
 
 const { margin } = look;
-const mostDots = 40;
+const maxDots = 40;
 
 export function drawLines(type: Typesetter, chart: LineChart): string {
   const { plot, kind, title, xTitle, yTitle } = chart;
@@ -39,7 +39,7 @@ export function drawLines(type: Typesetter, chart: LineChart): string {
     [left + width * across.at(x), box.top + box.height * (1 - scale.at(y))] as const;
   const isNamed = plot.x.kind === "category";
   const parts = layers.map(({ points }, index) => marksOf(kind, points, colorOf(index), place, isNamed));
-  // The first series is named first and drawn last, on top.
+  // The first series comes first in the legend and is drawn last, on top.
   const marks = parts.reverse().flat();
   return picture(look.width, look.height, [...head.parts, ...axis.draw(box), ...across.draw(box), ...marks]);
 }
@@ -57,7 +57,7 @@ function acrossOf(type: Typesetter, { x, series }: Plot, title: string, room: { 
   return { ...scaleAxis(type, scale, title), at: (value: number) => scale.at(value) };
 }
 
-/** So that the first and last points do not lie on the edge. */
+/** Keeps the first and last points away from the edges. */
 function padded(values: readonly number[]): Scale["ticks"][number]["value"][] {
   const [low, high] = extent(values);
   const edge = (high - low) * 0.015;
@@ -84,12 +84,12 @@ function marksOf(
     const upper = run.map(({ x, y }) => place(x, y));
     const surface = [...upper, ...run.map(({ x, from }) => place(x, from)).reverse()];
     const shapes = kind === "area" ? [path(surface, { fill: color, opacity: 0.45 })] : [];
-    const dots = points.length <= mostDots || run.length === 1 ? upper.map(([x, y]) => circle(x, y, 3.8, color)) : [];
+    const dots = points.length <= maxDots || run.length === 1 ? upper.map(([x, y]) => circle(x, y, 3.8, color)) : [];
     return [...shapes, path(upper, { stroke: color }), ...dots];
   });
 }
 
-/** Where a named place has no value the line is broken. */
+/** Breaks the line where a named place has no value. */
 function runsOf(points: Layer["points"], isNamed: boolean): Layer["points"][] {
   if (!isNamed) return [points];
   const runs: Layer["points"][] = [];
@@ -105,7 +105,7 @@ function flat({ name, points }: Series): Layer {
   return { name, points: points.map((point) => ({ ...point, from: 0 })) };
 }
 
-/** Each on those before; a place without a value counts as zero. */
+/** Each layer on top of the previous ones. A place without a value counts as zero. */
 function stacked(series: readonly Series[]): Layer[] {
   const places = [...new Set(series.flatMap(({ points }) => points.map(({ x }) => x)))].sort(
     (one, other) => one - other,

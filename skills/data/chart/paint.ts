@@ -1,4 +1,4 @@
-/** The elements of a picture, and how they look. All lengths are in units of the picture, which is rendered larger. */
+/** SVG elements and their style. All lengths are in units of the picture, which is rendered larger. */
 import { escaped, type Weight } from "./text.ts";
 
 export const look = {
@@ -9,7 +9,7 @@ export const look = {
   color: { text: "#1f2328", muted: "#57606a", grid: "#e4e7eb", axis: "#8c959f", background: "#ffffff" },
 };
 
-/** Ten hues that stay apart for most people with a colour vision deficiency, and two more. */
+/** Ten hues that most people with a colour vision deficiency can tell apart, and two more. */
 const palette = "#4269d0 #efb118 #ff725c #3ca951 #a463f2 #6cc5b0 #ff8ab7 #9c6b4e #97bbf5 #9498a0 #1b7f79 #c2410c".split(
   " ",
 );
@@ -53,7 +53,7 @@ export function circle(x: number, y: number, radius: number, color: string, opac
   return `<circle cx="${place(x)}" cy="${place(y)}" r="${radius}" fill="${color}"${opacity === 1 ? "" : ` fill-opacity="${opacity}"`}/>`;
 }
 
-/** A line through points, or with `fill` the surface they enclose. */
+/** A line through points or, with `fill`, the area they enclose. */
 export function path(
   points: readonly (readonly [number, number])[],
   options: { stroke?: string; fill?: string; opacity?: number },

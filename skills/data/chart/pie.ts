@@ -1,4 +1,4 @@
-/** Pie charts: the slices at the left, their names with values and shares at the right. */
+/** Pie charts: slices on the left, names with values and shares on the right. */
 import { titleAndLegend } from "./frame.ts";
 import { colorOf, look, picture, rectangle, text } from "./paint.ts";
 import { shownNumber } from "./scales.ts";
@@ -10,15 +10,15 @@ export interface Slice {
 }
 
 const { margin, size, color } = look;
-const mostSlices = 10;
+const maxSlices = 10;
 
-/** Largest first; the smallest are joined. All values are positive. */
+/** Largest first; joins the smallest. All values must be positive. */
 export function joinedSlices(slices: readonly Slice[]): Slice[] {
   const sorted = slices.toSorted((one, other) => other.value - one.value);
-  if (sorted.length <= mostSlices) return sorted;
-  const rest = sorted.slice(mostSlices - 1);
+  if (sorted.length <= maxSlices) return sorted;
+  const rest = sorted.slice(maxSlices - 1);
   const sum = rest.reduce((all, { value }) => all + value, 0);
-  return [...sorted.slice(0, mostSlices - 1), { name: `${rest.length} others`, value: sum }];
+  return [...sorted.slice(0, maxSlices - 1), { name: `${rest.length} others`, value: sum }];
 }
 
 export function drawPie(type: Typesetter, title: string, slices: readonly Slice[]): string {
@@ -75,7 +75,7 @@ function legend(
   });
 }
 
-/** From the top, with the clock. A whole circle has no path of its own. */
+/** Clockwise from the top. A full circle needs another element. */
 function sliceShape(
   { x, y }: { x: number; y: number },
   radius: number,

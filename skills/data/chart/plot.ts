@@ -1,6 +1,6 @@
 /**
- * What is to be drawn, from the rows of a query: which columns are meant, of what kind x is, and the series with their points.
- * What can't be drawn as it is meant is refused with what to change in the query.
+ * The content of a chart, from the rows of a query: its columns, the type of x, and the series with their points. Refuses
+ * what can't be drawn, and says what to change in the query.
  */
 
 import { dataProblem } from "../problem.ts";
@@ -21,7 +21,7 @@ export interface Series {
 export interface Plot {
   x: { kind: "category"; labels: string[] } | { kind: "number"; isPlain: boolean } | { kind: "time" };
   xName: string;
-  /** Empty where several columns are shown, each with its own name. */
+  /** Empty with several columns, which have their own names. */
   yName: string;
   series: Series[];
   notes: string[];
@@ -30,7 +30,7 @@ export interface Plot {
 const most = { series: 12, categories: 60, points: 20_000 };
 
 export function plotOf(data: Rows, request: ChartRequest): Plot {
-  if (data.rows.length === 0) throw dataProblem("sql", "gives no rows: there is nothing to draw");
+  if (data.rows.length === 0) throw dataProblem("sql", "returns no rows: there is nothing to draw");
   const { xIndex, yIndexes, seriesIndex } = columnsOf(data, request);
   const raw = rawPoints(data, xIndex, yIndexes, seriesIndex);
   const x = xOf(
@@ -60,22 +60,23 @@ export function plotOf(data: Rows, request: ChartRequest): Plot {
   return { ...named, x, series: all.map(inOrder) };
 }
 
-/** The column of a name, whatever the case of its letters. */
+/** Finds a column by name, ignoring case. */
 export function columnIndex({ columns }: Rows, name: string, option: string): number {
   const exact = columns.indexOf(name);
   const index = exact >= 0 ? exact : columns.findIndex((column) => column.toLowerCase() === name.toLowerCase());
-  if (index < 0) throw dataProblem(option, `"${name}" is no column of the result; there are ${columns.join(", ")}`);
+  if (index < 0)
+    throw dataProblem(option, `"${name}" is not a column of the result; the columns are ${columns.join(", ")}`);
   return index;
 }
 
-/** Undefined for no value; throws for text. */
+/** Undefined for no value. Throws for text. */
 export function numberIn(value: Value, column: string): number | undefined {
   if (value === null) return undefined;
   const number = typeof value === "bigint" ? Number(value) : value;
-  // Beyond these the arithmetic of scales would not stay finite.
+  // Beyond these limits, the arithmetic of scales would overflow.
   if (typeof number === "number" && Math.abs(number) < 1e-300) return 0;
   if (typeof number === "number") return Math.abs(number) < 1e300 ? number : undefined;
-  throw dataProblem(column, "holds text, and numbers are needed: use CAST(… AS REAL) in sql, or another column");
+  throw dataProblem(column, "contains text instead of numbers: use CAST(… AS REAL) in sql, or another column");
 }
 
 function columnsOf(data: Rows, { x, y, series, type }: ChartRequest) {
@@ -92,9 +93,9 @@ function columnsOf(data: Rows, { x, y, series, type }: ChartRequest) {
   const isSingle = type === "pie" || type === "scatter" || seriesIndex !== undefined;
   const yIndexes = y.length > 0 ? y.map((name) => columnIndex(data, name, "y")) : isSingle ? free.slice(0, 1) : free;
   if (xIndex < 0 || yIndexes.length === 0)
-    throw dataProblem("y", `no column with numbers is left for it; there are ${columns.join(", ")}`);
+    throw dataProblem("y", `no column with numbers is left for it; the columns are ${columns.join(", ")}`);
   if (yIndexes.length > 1 && (type === "pie" || seriesIndex !== undefined))
-    throw dataProblem("y", "takes one column here: the values are told apart by their names");
+    throw dataProblem("y", "must be one column here: the values already have names");
   return { xIndex, yIndexes, seriesIndex };
 }
 
@@ -133,7 +134,7 @@ function xOf(
   }
   if (present.every((value) => typeof value === "string" && timeOf(value) !== undefined)) return { kind: "time" };
   if (type === "scatter")
-    throw dataProblem("x", "needs a column of numbers or of dates (2026-11-21) here; for names use a bar chart");
+    throw dataProblem("x", "must be a column of numbers or dates (2026-11-21) here; for names use a bar chart");
   return { kind: "category" };
 }
 
@@ -154,7 +155,7 @@ function placeOf(value: Value, kind: Plot["x"]["kind"], labels: Map<string, numb
   }
 }
 
-/** Dates and times as ISO 8601 has them, also with a blank; without a zone they are UTC. */
+/** ISO 8601 dates and times, also with a blank between. UTC without a zone. */
 export function timeOf(text: string): number | undefined {
   const [, date, clock = "", zone = ""] =
     /^(\d{4}(?:-\d\d(?:-\d\d)?)?)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text.trim()) ?? [];
@@ -174,27 +175,24 @@ function check(series: readonly Series[], categories: number, { type }: ChartReq
   const points = series.reduce((sum, one) => sum + one.points.length, 0);
   if (points === 0) throw dataProblem("y", "has no value in any row: there is nothing to draw");
   if (points > most.points)
-    throw dataProblem("sql", `gives ${points} points, and at most ${most.points} are drawn: group or sample them`);
+    throw dataProblem("sql", `returns ${points} points; the limit is ${most.points}: group or sample them`);
   if (series.length > most.series) {
     throw dataProblem(
       "series",
-      `there would be ${series.length} of them, and at most ${most.series} can be told apart: keep the largest and join the others in sql`,
+      `there would be ${series.length} of them; people can tell at most ${most.series} apart: keep the largest and join the others in sql`,
     );
   }
   if (type === "bar" && categories > most.categories) {
     throw dataProblem(
       "x",
-      `has ${categories} different values, and at most ${most.categories} bars can be read: use LIMIT, group them, or draw a line`,
+      `has ${categories} different values; at most ${most.categories} bars are readable: use LIMIT, group them, or draw a line`,
     );
   }
   if (type === "scatter") return;
   for (const { name, points: own } of series) {
     const places = new Set(own.map(({ x }) => x));
     if (places.size < own.length)
-      throw dataProblem(
-        "sql",
-        `several rows of ${name} have the same x: use GROUP BY, so that there is one value for each`,
-      );
+      throw dataProblem("sql", `several rows of ${name} have the same x: use GROUP BY to get one value for each`);
   }
 }
 

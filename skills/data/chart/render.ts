@@ -1,4 +1,4 @@
-/** SVG to PNG, with the font that comes along and others for what it does not have. */
+/** Renders SVG to PNG, with the bundled font and others for characters that it lacks. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { initWasm, Resvg } from "@resvg/resvg-wasm";
@@ -7,7 +7,7 @@ import { createTypesetter, type Typesetter } from "./text.ts";
 
 export interface Renderer {
   type: Typesetter;
-  /** 1.6 times as large as the SVG says, for screens with small pixels. */
+  /** 1.6 times the size of the SVG, for screens with high resolution. */
   png(svg: string): Uint8Array;
 }
 
@@ -19,12 +19,12 @@ const files = {
   bold: require.resolve("@expo-google-fonts/open-sans/600SemiBold/OpenSans_600SemiBold.ttf"),
 };
 
-/** Once in a process, before the first picture. */
+/** Call once per process before the first picture. */
 export async function startRendering(): Promise<void> {
   await initWasm(bytesOf(files.renderer));
 }
 
-/** `others`: font files, in order. What is no font is passed over. */
+/** `others`: font files, in order. Other files are skipped. */
 export function createRenderer(others: readonly Uint8Array[]): Renderer {
   const regular = bytesOf(files.regular);
   const bold = bytesOf(files.bold);

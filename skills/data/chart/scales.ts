@@ -1,19 +1,19 @@
-/** Scales of a chart's axes: where a value lies, and which values are marked. */
+/** Scales of a chart's axes: the position of a value, and the values with a tick. */
 
 export interface Scale {
-  /** From a value to a place between 0 and 1. */
+  /** Maps a value to a position between 0 and 1. */
   at(value: number): number;
   ticks: { value: number; label: string }[];
 }
 
-/** Round values around all of the data. `hasZero`: bars and areas begin there. */
+/** Round limits around all of the data. `hasZero`: for bars and areas, which start at zero. */
 export function linearScale(
   values: readonly number[],
   options: { ticks: number; hasZero: boolean; isPlain?: boolean },
 ): Scale {
   let [low, high] = extent(values);
   if (options.hasZero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-  // What lies closer than doubles tell apart is one value.
+  // Values that doubles can't separate count as one.
   const isOne = high - low <= Math.max(Math.abs(low), Math.abs(high)) * 1e-12;
   if (isOne) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, high + Math.abs(high) / 2];
   const step = niceStep((high - low) / Math.max(1, options.ticks));
@@ -22,7 +22,7 @@ export function linearScale(
   const marks = Array.from({ length: count + 1 }, (_, index) => from + index * step);
   const format = numberFormat(step, Math.max(Math.abs(from), Math.abs(to)), options.isPlain === true);
   const ticks = marks.map((mark) => {
-    // A step of 0.1 adds up to 0.30000000000000004.
+    // Adding up a step of 0.1 gives 0.30000000000000004.
     const value = Math.abs(mark) < step / 1e6 ? 0 : mark;
     return { value, label: format(value) };
   });
@@ -30,10 +30,10 @@ export function linearScale(
 }
 
 /** Milliseconds since 1970, in UTC. */
-export function timeScale(values: readonly number[], mostTicks: number): Scale {
+export function timeScale(values: readonly number[], maxTicks: number): Scale {
   let [low, high] = extent(values);
   if (low === high) [low, high] = [low - day / 2, high + day / 2];
-  const unit = timeUnits.find(({ ms }) => (high - low) / ms <= mostTicks) ?? timeUnits.at(-1);
+  const unit = timeUnits.find(({ ms }) => (high - low) / ms <= maxTicks) ?? timeUnits.at(-1);
   const ticks: Scale["ticks"] = [];
   if (unit !== undefined) {
     for (let mark = startOf(low, unit); mark <= high; mark = nextOf(mark, unit)) {
@@ -59,7 +59,7 @@ export function niceStep(rough: number): number {
   return factor * power;
 }
 
-/** For ticks that lie `step` apart. `isPlain`: without separators, as years are written. */
+/** For ticks that are `step` apart. `isPlain`: without separators, for years. */
 function numberFormat(step: number, largest: number, isPlain: boolean): (value: number) => string {
   if (largest >= 1e15 || largest < 1e-4) {
     const digits = Math.min(15, Math.max(0, Math.ceil(Math.log10(largest / step))));
@@ -94,7 +94,7 @@ function grouped(value: number, digits: number): string {
   return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 }
 
-/** Decimals that a step needs, so that two ticks never read the same. */
+/** The decimals that a step needs, so that no two ticks look the same. */
 function digitsOf(step: number): number {
   for (let digits = 0; digits < 15; digits += 1) {
     const scaled = step * 10 ** digits;
@@ -142,7 +142,7 @@ function nextOf(time: number, { kind, count, ms }: TimeUnit): number {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** The first tick, and each that begins something larger, says where in time this is. */
+/** The first tick, and each tick that starts a larger unit, names that unit. */
 function timeLabel(time: number, { kind }: TimeUnit, isFirst: boolean): string {
   const date = new Date(time);
   const year = date.getUTCFullYear();

@@ -1,26 +1,26 @@
-/** Texts in a chart: how wide they are, and how they are made to fit. What a chart shows is never cut off at an edge. */
+/** Texts in a chart: measures them and makes them fit. No text is cut off at an edge. */
 import type { Font } from "./font.ts";
 
 export type Weight = "regular" | "bold";
 
 export interface Typesetter {
   width(text: string, size: number, weight?: Weight): number;
-  /** The text, or its beginning with an ellipsis. */
+  /** The text, or its start with an ellipsis. */
   shortened(text: string, size: number, room: number, weight?: Weight): string;
-  /** At most so many lines, the last one with an ellipsis when there is more. */
+  /** At most this many lines, the last one with an ellipsis when there is more. */
   wrap(text: string, size: number, room: number, lines: number, weight?: Weight): string[];
-  /** Characters that no font has, of all texts that were measured. */
+  /** Characters of all measured texts that no font has. */
   missing(): string[];
 }
 
 export interface Fonts {
   regular: Font;
   bold: Font;
-  /** For what the others do not have, in order. */
+  /** Fallback fonts, in order. */
   others: Font[];
 }
 
-/** Kerning is not looked at, so that a text may be a little wider than measured. */
+/** Kerning is ignored, so a text may be a little wider than measured. */
 const reserve = 1.01;
 const fallbackWidth = 1;
 
@@ -71,7 +71,7 @@ export function createTypesetter({ regular, bold, others }: Fonts): Typesetter {
   };
 }
 
-/** What XML can hold, with its own signs escaped. */
+/** Only what XML permits, with its special characters escaped. */
 export function escaped(text: string): string {
   return text
     .toWellFormed()

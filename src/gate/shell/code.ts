@@ -1,19 +1,16 @@
 /**
- * Commands that run code: shells, `source`, and the interpreters of other languages. Where the code comes from decides
- * whether it can be judged: a text in the command is read like the command itself; what comes from elsewhere is a fact
- * that only a tag can express.
+ * Commands that run code: shells, `source`, and interpreters of other languages. Code in the command's own text is
+ * judged like a command. Code from anywhere else can't be read; a tag reports it.
  */
 import { baseName } from "./flags.ts";
 import type { ShellWord } from "./words.ts";
 
 export type CodeSource =
-  /** A shell script in an argument. */
   | { type: "script"; text: string; isDynamic: boolean }
   /** A shell that reads its script from standard input. */
   | { type: "stdin"; isShell: boolean }
-  /** Code of another language in an argument. */
   | { type: "inline" }
-  /** A script that is made while the command runs, such as `bash <(…)`. */
+  /** A script that exists only while the command runs, such as `bash <(…)`. */
   | { type: "made" };
 
 interface Interpreter {
@@ -24,7 +21,7 @@ interface Interpreter {
 }
 
 const shells = /^(?:ba|z|da|k|mk|a|fi|c|tc|r|rba)?sh$/;
-/** Options that carry code, and options whose value is the next word, by interpreter. */
+/** For each interpreter, the options that carry code and the options with a separate value. */
 const interpreters: Interpreter[] = [
   { name: /^(?:python|pypy)[\d.]*$/i, code: /^-[A-Za-z]*c/, withValue: /^-[WX]$/, hasModules: true },
   { name: /^(?:perl|ruby|jruby)[\d.]*$/i, code: /^-[A-Za-z0-9]*[eE]/, withValue: /^-[IrM]$/ },
@@ -38,10 +35,10 @@ const interpreters: Interpreter[] = [
   { name: /^(?:lua|luajit|tclsh|osascript|Rscript)[\d.]*$/i, code: /^-e/ },
   { name: /^(?:pwsh|powershell)$/i, code: /^-(?:c|command|e|encodedcommand)$/i },
 ];
-// Not `-v`: in some it only adds words to what it runs.
+// Not `-v`: for some interpreters it only adds output.
 const tellsAboutItself = /^(?:--version|--help|-V|-h)$/;
 
-/** Where the code comes from that this command runs; undefined when it runs none, or a file. */
+/** Where the command takes its code from. Undefined when it runs no code, or a file. */
 export function codeSourceOf(words: readonly ShellWord[]): CodeSource | undefined {
   const name = baseName(words[0]?.value ?? "");
   const rest = words.slice(1);
@@ -93,7 +90,7 @@ function interpreterSource(
   return { type: "stdin", isShell: false };
 }
 
-/** GNU sed runs what it matched with the command `e` and the flag `e` of `s`. */
+/** GNU sed executes what it matched with the command `e` and with the flag `e` of `s`. */
 function runsMatches(script: string): boolean {
   if (/^\d*\s*e(?:\s|$)/.test(script)) return true;
   const flags = script.slice(script.lastIndexOf(script.charAt(1)) + 1);

@@ -1,6 +1,6 @@
 /**
- * One simple command of a parsed script: its words as the program gets them, its redirects and its literal input; the
- * commands it wraps, layer by layer; and the forms that patterns are tried on.
+ * One simple command of a parsed script: its words as the program gets them, its redirects and literal input, the
+ * commands that it wraps, layer by layer, and the texts to match patterns against.
  */
 import type { Assignment, Command, Redirection, Word } from "unbash";
 import { baseName, evenPath, spellingsOf } from "./flags.ts";
@@ -8,10 +8,10 @@ import type { ShellRedirect, SimpleCommand } from "./reading.ts";
 import { literalWord, readWord, type ShellWord, type Variables } from "./words.ts";
 import { type Wrapped, wrappedIn } from "./wrappers.ts";
 
-/** Layers deeper than this are not peeled. */
-export const deepestNesting = 6;
+/** Deeper layers are not unwrapped. */
+export const maxNesting = 6;
 
-/** A command or one that it wraps; `outer` are the names it is wrapped in. */
+/** A command or one that it wraps; `outer` names the wrappers. */
 export interface Layer {
   words: ShellWord[];
   outer: string[];
@@ -20,7 +20,7 @@ export interface Layer {
 
 const declares = /^(?:export|declare|typeset|local|readonly)$/;
 
-/** Sets the variables that the command gives plain text to. */
+/** Also records the variables that the command sets to plain text. */
 export function readCommand(node: Command, variables: Variables): SimpleCommand {
   const parts = node.name === undefined ? node.args : [node.name, ...node.args];
   const words = parts.flatMap((part) => (part.type === "Word" ? readWord(part, variables) : [assignmentWord(part)]));
@@ -53,7 +53,7 @@ export function readRedirections(
   for (const redirection of redirections) {
     if (redirection.type === "HereDoc") {
       const { text, parts } = redirection.body;
-      // Where it ends must be beyond doubt: what stands behind is commands again.
+      // The end must be unambiguous, because commands follow it.
       const isClear =
         redirection.closing !== undefined && /^(?:\w+|'\w+'|"\w+")$/.test(redirection.delimiter?.text ?? "");
       input = { text, isDynamic: !isClear || (parts?.some(({ type }) => type !== "Literal") ?? false) };
@@ -77,12 +77,12 @@ function operatorOf(written: string, target: Word): ShellRedirect["operator"] | 
   return written.endsWith(">>") ? ">>" : ">";
 }
 
-/** The command, what it wraps, what that wraps, and so on; undefined when it is nested too deep. */
+/** The command, what it wraps, what that wraps, and so on. Undefined when the nesting is too deep. */
 export function layersOf(words: ShellWord[]): Layer[] | undefined {
   const layers: Layer[] = [];
   const open: Pick<Layer, "words" | "outer">[] = [{ words, outer: [] }];
   for (let next = open.shift(); next !== undefined; next = open.shift()) {
-    if (next.outer.length > deepestNesting) return undefined;
+    if (next.outer.length > maxNesting) return undefined;
     const wrapped = wrappedIn(next.words);
     layers.push({ ...next, scripts: wrapped.filter((one) => one.type === "script") });
     const outer = [...next.outer, baseName(next.words[0]?.value ?? "")];
@@ -91,8 +91,8 @@ export function layersOf(words: ShellWord[]): Layer[] | undefined {
   return layers;
 }
 
-/** The texts of one layer: with its redirects, and behind each name that it is wrapped in. */
-export function formsOfLayer({ words, outer }: Layer, redirects: readonly ShellRedirect[]): string[] {
+/** The texts of one layer, with its redirects, and once after each name that wraps it. */
+export function layerVariants({ words, outer }: Layer, redirects: readonly ShellRedirect[]): string[] {
   const spellings = spellingsOf(words.map(({ value }) => value));
   const written = redirects.map(({ operator, target }) => `${operator} ${target.value}`);
   const even = redirects.map(({ operator, target }) => `${operator} ${evenPath(target.value)}`);

@@ -1,7 +1,7 @@
 /**
- * Canonical spellings of a simple command, so that one pattern finds them all: `rm / -r --force` is also tried as
- * `rm -rf /` and as `rm --recursive --force /`. Which letters belong to which long options is known for the commands that
- * danger patterns speak of; others keep their flags, and only `--` and odd spellings of absolute paths are evened out.
+ * Canonical spellings of a simple command, so that one pattern finds them all: `rm / -r --force` also becomes `rm -rf /`
+ * and `rm --recursive --force /`. The table knows letters and long options of the commands in danger patterns. Other
+ * commands keep their flags; only `--` and odd spellings of absolute paths are normalised.
  */
 import { posix } from "node:path";
 
@@ -10,7 +10,7 @@ type Letters = ReadonlyMap<string, string>;
 interface Options {
   /** Long option to letter. */
   letters: Letters;
-  /** Options in front of the subcommand that take a value; present: the command has subcommands. */
+  /** Options before the subcommand that take a value. Present: the command has subcommands. */
   globalsWithValue?: string[];
 }
 
@@ -62,7 +62,7 @@ export function baseName(name: string): string {
   return name.slice(name.lastIndexOf("/") + 1);
 }
 
-/** The words as they are, and canonical orders of their flags where the command is known; texts without redirects. */
+/** The words as written, and canonical orders of the flags of known commands. Without redirects. */
 export function spellingsOf(words: readonly string[]): string[] {
   const [first, ...rest] = words;
   if (first === undefined) return [];
@@ -79,7 +79,7 @@ export function spellingsOf(words: readonly string[]): string[] {
   return [...new Set([plain, short, long])];
 }
 
-/** Behind the global options; undefined for a command without subcommands. */
+/** The position after the global options. Undefined for a command without subcommands. */
 function subcommandAt(rest: string[], globalsWithValue: string[] | undefined): number | undefined {
   if (globalsWithValue === undefined) return undefined;
   let index = 0;
@@ -97,7 +97,7 @@ function splitFlags(words: string[]): { flags: string[]; operands: string[] } {
   };
 }
 
-/** One cluster of letters, `r` and `f` first, then the options that have no letter. */
+/** One cluster of letters, `r` and `f` first, then the options without a letter. */
 function asLetters(flags: string[], letters: Letters): string[] {
   const cluster = new Set<string>();
   const others: string[] = [];
@@ -122,14 +122,14 @@ function asLongOptions(flags: string[], letters: Letters): string[] {
   return [...new Set(long)];
 }
 
-/** GNU commands take any unambiguous beginning of a long option. */
+/** GNU commands accept any unambiguous prefix of a long option. */
 function longName(written: string, letters: Letters): string {
   if (written === "" || letters.has(written)) return written;
   const meant = [...letters.keys()].filter((long) => long.startsWith(written));
   return meant.length === 1 ? (meant[0] ?? written) : written;
 }
 
-/** `//etc/./x/../passwd` and `/proc/self/root/etc/passwd` → `/etc/passwd`; anything that is no absolute path stays. */
+/** `//etc/./x/../passwd` and `/proc/self/root/etc/passwd` → `/etc/passwd`. Other words stay as they are. */
 export function evenPath(word: string): string {
   if (!word.startsWith("/")) return word;
   return posix.normalize(word).replace(/^\/proc\/(?:self|thread-self|\d+)\/root(?=\/|$)/, "") || "/";

@@ -1,6 +1,6 @@
 /**
- * What flows from one command into another: `curl … | sudo bash`, `bash <(curl …)`, `eval "$(curl …)"` all get the form
- * `curl … | bash`, so that one pattern finds them; and a tag says that what will run can't be read from the text.
+ * Code that flows from one command into another. `curl … | sudo bash`, `bash <(curl …)` and `eval "$(curl …)"` all become
+ * `curl … | bash`, so that one pattern finds them. A tag reports that the code can't be read from the text.
  */
 import { type Command, forEachChild, type Pipeline, type Function as ShellFunction, type SyntaxNode } from "unbash";
 import { codeSourceOf } from "./code.ts";
@@ -9,8 +9,8 @@ import { baseName } from "./flags.ts";
 import { addForm, type SimpleCommand, type Walk } from "./reading.ts";
 import type { Variables } from "./words.ts";
 
-/** Commands of one stage, and stages of one pipeline, that are paired with others. */
-const mostPaired = 12;
+/** Limit for commands of one stage and for stages of one pipeline. */
+const maxPaired = 12;
 
 interface Stage {
   commands: SimpleCommand[];
@@ -19,8 +19,8 @@ interface Stage {
 
 export function readPipeline(node: Pipeline, walk: Walk, readScript: (text: string, walk: Walk) => void): void {
   const { reading, variables } = walk;
-  // A variable of a stage is set when its commands are visited; here they are only looked at.
-  const stages = node.commands.slice(0, mostPaired).map((stage) => stageOf(stage, new Map(variables)));
+  // A stage's variables are set when the walk visits its commands; this only looks ahead.
+  const stages = node.commands.slice(0, maxPaired).map((stage) => stageOf(stage, new Map(variables)));
   addForm(reading, stages.map(({ commands }) => lineOf(commands[0]?.words ?? [])).join(" | "));
   for (const [index, stage] of stages.entries()) {
     const reader = index === 0 ? undefined : readerIn(stage);
@@ -32,7 +32,7 @@ export function readPipeline(node: Pipeline, walk: Walk, readScript: (text: stri
     const written = textWrittenBy(stages[index - 1]);
     if (reader.isShell && written !== undefined) readScript(written, { ...walk, depth: walk.depth + 1 });
   }
-  if (node.commands.length > mostPaired) reading.tags.add("#shell:parse-error");
+  if (node.commands.length > maxPaired) reading.tags.add("#shell:parse-error");
 }
 
 function stageOf(node: SyntaxNode, variables: Variables): Stage {
@@ -40,7 +40,7 @@ function stageOf(node: SyntaxNode, variables: Variables): Stage {
   return { commands, layers: commands.flatMap(({ words }) => layersOf(words) ?? []) };
 }
 
-/** The interpreter of a stage that takes its code from standard input. */
+/** The interpreter in a stage that reads its code from standard input. */
 function readerIn({ commands, layers }: Stage): { name: string; isShell: boolean } | undefined {
   for (const { words } of layers) {
     const code = codeSourceOf(words);
@@ -56,7 +56,7 @@ function isInput({ operator }: { operator: string }): boolean {
   return operator === "<";
 }
 
-/** The text that a stage writes, where the command says it: `echo 'rm x'`, `cat <<EOF`. */
+/** The text that a stage prints, where the command contains it: `echo 'rm x'`, `cat <<EOF`. */
 function textWrittenBy(stage: Stage | undefined): string | undefined {
   const [command, ...more] = stage?.commands ?? [];
   if (command === undefined || more.length > 0) return undefined;
@@ -66,7 +66,7 @@ function textWrittenBy(stage: Stage | undefined): string | undefined {
   return words.filter((word) => !/^-[neE]+$/.test(word)).join(" ");
 }
 
-/** The forms of a command that runs what a substitution in its words writes. */
+/** The texts of a command that runs the output of a substitution in its words. */
 export function substitutedInto(node: Command, command: SimpleCommand, variables: Variables): string[] {
   if (!command.words.some(({ hasExpansion }) => hasExpansion) && command.redirects.length === 0) return [];
   const runner = (layersOf(command.words) ?? []).find(({ words, scripts }) => {
@@ -81,7 +81,7 @@ export function substitutedInto(node: Command, command: SimpleCommand, variables
     .map(({ words }) => `${lineOf(words)} | ${shown}`);
 }
 
-/** A function that pipes itself into itself, whatever it is called. */
+/** A function that pipes itself into itself, whatever its name. */
 export function isForkBomb(node: ShellFunction): boolean {
   const name = node.name.value;
   let isFound = false;
@@ -100,7 +100,7 @@ function commandsIn(node: SyntaxNode): Command[] {
   const found: Command[] = [];
   const look = (inner: SyntaxNode) => {
     if (inner.type === "Command") found.push(inner);
-    if (found.length < mostPaired) forEachChild(inner, look);
+    if (found.length < maxPaired) forEachChild(inner, look);
   };
   look(node);
   return found;

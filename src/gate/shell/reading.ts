@@ -1,6 +1,5 @@
-/**
- * What was found while a shell command was read: forms for the patterns, and tags. Adding is bounded; what goes beyond the bound is said by a tag, never left out silently.
- */
+/** The result of reading a shell command: texts to match, and tags. Its size is bounded; a tag reports what exceeds the bound. */
+
 import type { ShellWord, Variables } from "./words.ts";
 
 type ShellTag =
@@ -14,7 +13,7 @@ type ShellTag =
   | "#shell:parse-error";
 
 export interface ShellRedirect {
-  /** `>`, `>>` or `<`; those that duplicate a descriptor are left out. */
+  /** Redirects that duplicate a descriptor are left out. */
   operator: ">" | ">>" | "<";
   target: ShellWord;
 }
@@ -34,15 +33,14 @@ export interface ShellReading {
   left: { commands: number; characters: number };
 }
 
-/** What the walk carries along. */
 export interface Walk {
   reading: ShellReading;
   variables: Variables;
-  /** How many scripts and substitutions it is inside of. */
+  /** Number of enclosing scripts and substitutions. */
   depth: number;
 }
 
-/** Of commands in one call, and of characters in all their forms together. */
+/** Limits for one call: commands, and characters of all texts together. */
 const most = { commands: 500, characters: 131_072 };
 
 export function createReading(): ShellReading {
@@ -56,7 +54,7 @@ export function addForm(reading: ShellReading, form: string): void {
   else reading.forms.add(form);
 }
 
-/** False when there were too many; then the reading says so by its tag. */
+/** Returns false when there are too many, and tags the reading. */
 export function countCommand(reading: ShellReading): boolean {
   reading.left.commands -= 1;
   if (reading.left.commands >= 0) return true;

@@ -2,47 +2,47 @@
  * Reads a shell command for the gate:
  *
  *   1. parse it, and walk every statement, substitution and function body
- *   2. of each simple command: its forms, what it wraps, and the scripts that it runs, recursively
- *   3. of each pipeline: the forms that join its stages, and whether code flows into an interpreter (pipes.ts)
+ *   2. for each simple command, collect its texts, what it wraps, and the scripts that it runs, recursively
+ *   3. for each pipeline, join its stages, and check whether code flows into an interpreter (pipes.ts)
  *
- * The reading is total: what can't be parsed, is nested deeper than 6 or is larger than the bounds is tagged
- * `#shell:parse-error`, and what was read until then stays.
+ * Must never fail. The tag `#shell:parse-error` marks a command that can't be parsed, is nested deeper than 6 or exceeds
+ * a limit. What was read before stays.
  */
 import { type Command, forEachChild, parse, type SyntaxNode } from "unbash";
 import type { Deadline } from "../deadline.ts";
 import { foldCharacters } from "../fold.ts";
 import { runWithin } from "../time-limit.ts";
 import { codeSourceOf } from "./code.ts";
-import { deepestNesting, formsOfLayer, layersOf, readCommand, readRedirections } from "./command.ts";
+import { layersOf, layerVariants, maxNesting, readCommand, readRedirections } from "./command.ts";
 import { baseName } from "./flags.ts";
 import { isForkBomb, readPipeline, substitutedInto } from "./pipes.ts";
 import { addForm, countCommand, createReading, type ShellReading, type SimpleCommand, type Walk } from "./reading.ts";
 import { wordsOf } from "./wrappers.ts";
 
 /** Characters of a command that are parsed. */
-const largestScript = 65_536;
-/** Characters that are read quickly whatever they are; beyond, the reading is timed. */
+const maxScriptCharacters = 65_536;
+/** Any text of this length is read quickly. Longer ones run under a time limit. */
 const maxUntimedScript = 512;
-/** Milliseconds for one command, if the deadline does not come before. */
+/** Milliseconds for one command, within the deadline. */
 const readingLimitMs = 40;
 const deleters = /^(?:rm|unlink|shred|rmdir)$/i;
 
-/** `value` is the text of a command, or an argument vector. Anything else can't be read. */
+/** `value` is a command's text or an argument vector. Anything else is tagged as unreadable. */
 export function readShell(value: unknown, deadline: Deadline): ShellReading {
   const reading = createReading();
   const isVector = Array.isArray(value) && value.every((element) => typeof element === "string");
   const text = isVector ? value.join(" ") : value;
   try {
-    if (typeof text !== "string" || text.length > largestScript) reading.tags.add("#shell:parse-error");
+    if (typeof text !== "string" || text.length > maxScriptCharacters) reading.tags.add("#shell:parse-error");
     else readInTime(text, isVector ? value : undefined, reading, deadline);
   } catch {
-    // Whatever a hostile text does to the parser, the call is asked for.
+    // Whatever a hostile text does to the parser, a person is asked.
     reading.tags.add("#shell:parse-error");
   }
   return reading;
 }
 
-/** Nested constructs make a parser read the same text again and again; a long one is read under a time limit. */
+/** Nested constructs make the parser read a text repeatedly, so a long text runs under a time limit. */
 function readInTime(text: string, vector: string[] | undefined, reading: ShellReading, deadline: Deadline): void {
   const read = () => {
     readText(text, reading, deadline);
@@ -61,14 +61,13 @@ function readText(text: string, reading: ShellReading, deadline: Deadline): void
   else if (folded !== text) readScript(folded, { reading, variables: new Map(), depth: 0 });
 }
 
-/** A tool may start the words as they are or hand them to a shell in one line: both are read. */
+/** A tool may start the words as they are, or join them for a shell. Reads both ways. */
 function readVector(values: string[], reading: ShellReading): void {
   judge({ words: wordsOf(values), redirects: [] }, { reading, variables: new Map(), depth: 0 });
 }
 
-/** Reads the text of a script that a command runs. */
 function readScript(text: string, walk: Walk): void {
-  if (walk.depth > deepestNesting || text.length > largestScript) walk.reading.tags.add("#shell:parse-error");
+  if (walk.depth > maxNesting || text.length > maxScriptCharacters) walk.reading.tags.add("#shell:parse-error");
   else visit(parse(text), walk);
 }
 
@@ -99,7 +98,7 @@ function visit(node: SyntaxNode, walk: Walk): void {
       break;
     case "CommandExpansion":
     case "ProcessSubstitution":
-      if (walk.depth < deepestNesting) visitChildren({ ...walk, depth: walk.depth + 1 });
+      if (walk.depth < maxNesting) visitChildren({ ...walk, depth: walk.depth + 1 });
       else reading.tags.add("#shell:parse-error");
       return;
   }
@@ -112,13 +111,13 @@ function visitCommand(node: Command, walk: Walk): void {
   for (const form of substitutedInto(node, command, walk.variables)) addForm(walk.reading, form);
 }
 
-/** Forms and tags of a command, of all that it wraps, and of the scripts that they run. */
+/** Collects texts and tags of a command, of all that it wraps, and of the scripts that they run. */
 function judge(command: SimpleCommand, walk: Walk): void {
   const { reading } = walk;
   const layers = layersOf(command.words);
   if (layers === undefined) reading.tags.add("#shell:parse-error");
   for (const layer of layers ?? []) {
-    for (const form of formsOfLayer(layer, command.redirects)) addForm(reading, form);
+    for (const form of layerVariants(layer, command.redirects)) addForm(reading, form);
     const [name] = layer.words;
     if (name?.hasExpansion === true) reading.tags.add("#shell:dynamic-command");
     if (name?.hasGlob === true && name.value !== "[") reading.tags.add("#shell:glob-command");

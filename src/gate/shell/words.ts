@@ -1,26 +1,26 @@
 /**
- * Words of a shell command as the shell would hand them to a program: quotes resolved, braces expanded, and what can be
- * known of expansions put in (`$IFS`, variables that the same script sets to plain text, `$(echo rm)`). The rest stays as
- * it is written. A word remembers whether its value may be a guess.
+ * Words of a shell command as a program would get them: quotes resolved, braces expanded, and known expansions replaced
+ * (`$IFS`, variables that the script sets to plain text, `$(echo rm)`). Other expansions stay as written. A word
+ * remembers whether its value may be a guess.
  */
 import type { DoubleQuotedChild, ParameterExpansionPart, ParsedScript, Word, WordPart } from "unbash";
 
 export interface ShellWord {
   value: string;
-  /** It contains `$…`, a substitution, or braces with more than plain text: its value may be a guess. */
+  /** It contains `$…`, a substitution, or braces with more than plain text, so its value may be a guess. */
   hasExpansion: boolean;
-  /** An unquoted pattern that the shell replaces by names of files. */
+  /** An unquoted pattern that the shell replaces by file names. */
   hasGlob: boolean;
 }
 
 /** Variables that the script has set to plain text so far. */
 export type Variables = Map<string, string>;
 
-/** More alternatives of one word are not expanded. */
-const mostAlternatives = 64;
-/** Characters of a substitution that is looked into for its words; they nest, so that longer ones would add up. */
-const longestEcho = 200;
-/** Marks where an unquoted expansion splits a word. No argument of a program can contain it. */
+/** A word with more alternatives is not expanded. */
+const maxAlternatives = 64;
+/** Characters of a substitution that is resolved. Substitutions nest, so longer ones would add up. */
+const maxEchoCharacters = 200;
+/** Marks where an unquoted expansion splits a word. No program argument can contain it. */
 const split = "\0";
 
 interface Reading {
@@ -33,7 +33,7 @@ export function literalWord(value: string): ShellWord {
   return { value, hasExpansion: false, hasGlob: false };
 }
 
-/** One word as written may become none, one or several. */
+/** One written word may become none, one or several. */
 export function readWord(word: Word, variables: Variables): ShellWord[] {
   if (word.parts === undefined) return [literalWord(word.value)];
   const reading: Reading = { alternatives: [""], hasExpansion: false, hasGlob: false };
@@ -83,17 +83,18 @@ function readQuoted(part: DoubleQuotedChild, reading: Reading, variables: Variab
 }
 
 function append(reading: Reading, endings: string[]): void {
-  const isTooMany = reading.alternatives.length * endings.length > mostAlternatives;
+  const isTooMany = reading.alternatives.length * endings.length > maxAlternatives;
   if (isTooMany) reading.hasExpansion = true;
   const used = isTooMany ? endings.slice(0, 1) : endings;
   reading.alternatives = reading.alternatives.flatMap((start) => used.map((end) => start + end));
 }
 
-/** What an expansion stands for, where the script itself says it. */
+/** The value of an expansion, where the script itself contains it. */
 function knownValue(part: WordPart | DoubleQuotedChild, variables: Variables): string | undefined {
   if (part.type === "SimpleExpansion") return variableValue(part.text.slice(1), variables);
   if (part.type === "ParameterExpansion") return parameterValue(part, variables);
-  if (part.type === "CommandExpansion" && part.text.length <= longestEcho) return echoedValue(part.script, variables);
+  if (part.type === "CommandExpansion" && part.text.length <= maxEchoCharacters)
+    return echoedValue(part.script, variables);
   return undefined;
 }
 
@@ -112,7 +113,7 @@ function parameterValue(part: ParameterExpansionPart, variables: Variables): str
   return undefined;
 }
 
-/** `$(echo rm)`, `$(printf rm)` and `$(which rm)` are their words. */
+/** `$(echo rm)`, `$(printf rm)` and `$(which rm)` stand for their words. */
 function echoedValue(script: ParsedScript | undefined, variables: Variables): string | undefined {
   const [statement, ...more] = script?.commands ?? [];
   const command = statement?.command;
@@ -125,7 +126,7 @@ function echoedValue(script: ParsedScript | undefined, variables: Variables): st
     .join(" ");
 }
 
-/** `{a,b{c,d}}` as its alternatives; undefined when it is a range or has too many. */
+/** The alternatives of `{a,b{c,d}}`. Undefined for a range, or for too many. */
 function expandBraces(text: string): string[] | undefined {
   const inner = text.slice(1, -1);
   const choices: string[] = [];
@@ -141,11 +142,11 @@ function expandBraces(text: string): string[] | undefined {
       start = index + 1;
     }
   }
-  if (choices.length < 2 || choices.length > mostAlternatives) return undefined;
+  if (choices.length < 2 || choices.length > maxAlternatives) return undefined;
   const expanded = choices.flatMap((choice) => {
     const nested = /^([^{}]*)(\{.*\})([^{}]*)$/s.exec(choice);
     const middle = nested?.[2] === undefined ? undefined : expandBraces(nested[2]);
     return middle?.map((text) => `${nested?.[1] ?? ""}${text}${nested?.[3] ?? ""}`) ?? [choice];
   });
-  return expanded.length > mostAlternatives ? undefined : expanded.map((choice) => choice.replace(/["'\\]/g, ""));
+  return expanded.length > maxAlternatives ? undefined : expanded.map((choice) => choice.replace(/["'\\]/g, ""));
 }

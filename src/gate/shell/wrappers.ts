@@ -1,15 +1,15 @@
 /**
  * Commands that run another command: what they run, as words or as the text of a script.
  *
- * `sudo -u ann env A=1 rm x` holds `env A=1 rm x`, which holds `rm x`. What is wrapped is judged like a command of its
- * own; the outer form stays in force beside it.
+ * `sudo -u ann env A=1 rm x` contains `env A=1 rm x`, which contains `rm x`. The gate judges each wrapped command like a
+ * command of its own, in addition to the outer one.
  */
 import { baseName } from "./flags.ts";
 import { literalWord, type ShellWord } from "./words.ts";
 
 export type Wrapped =
   | { type: "command"; words: ShellWord[] }
-  /** `isDynamic`: the text contains expansions, so that it is not all that will run. */
+  /** `isDynamic`: the text contains expansions, so more than this text may run. */
   | { type: "script"; text: string; isDynamic: boolean };
 
 interface Wrapper {
@@ -18,9 +18,9 @@ interface Wrapper {
   longWithValue?: string[];
   /** Operands between the options and the command: `timeout 5 CMD`, `ssh HOST CMD`. */
   operands?: number;
-  /** The words are joined to the text of a script, as `ssh` and `watch` do. */
+  /** The words are joined to a script, as `ssh` and `watch` do. */
   isScript?: boolean;
-  /** With one of these options nothing is run. */
+  /** With one of these options the command runs nothing. */
   asks?: string[];
 }
 
@@ -149,7 +149,7 @@ function executedInContainer(name: string, rest: readonly ShellWord[]): Wrapped[
   return unwrap(rest.slice(start + 1), { ...options, operands: 1 });
 }
 
-/** An argument vector as the shell would never see it: each element is one word. */
+/** An argument vector for which no shell is involved: each element is one word. */
 export function wordsOf(values: readonly string[]): ShellWord[] {
   return values.map(literalWord);
 }

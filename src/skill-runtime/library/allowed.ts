@@ -1,18 +1,18 @@
-/** Which skills a conversation may use. What is not allowed there is neither offered, nor listed by `load_skill`, nor run. */
+/** Which skills a conversation may use. Other skills are not offered, not listed by `load_skill`, and do not run. */
 import type { Skill } from "../../ports/skill.ts";
 
-/** Names of skills. `deny` goes before `allow`; without `allow` every skill is allowed. */
+/** Names of skills. `deny` overrides `allow`. Without `allow`, every skill is allowed. */
 interface SkillFilter {
   allow?: string[];
   deny?: string[];
 }
 
 export interface SkillAccess extends SkillFilter {
-  /** By conversation, or by the beginning of its id up to a colon (`slack:T1:C1` is that channel with all its threads). */
+  /** By conversation, or by a prefix of its id up to a colon (`slack:T1:C1` is that channel with all its threads). */
   conversations?: { [conversation: string]: SkillFilter };
 }
 
-/** A skill must pass the filter for everyone and every filter that fits the conversation. */
+/** A skill must pass the general filter and every filter that matches the conversation. */
 export function createSkillAccess(access: SkillAccess): (skill: Skill, conversationId: string) => boolean {
   const conversations = Object.entries(access.conversations ?? {});
   return (skill, conversationId) => {

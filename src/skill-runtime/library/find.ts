@@ -1,11 +1,11 @@
 /**
  * Finds the SKILL.md files below a root, level by level and in path order:
  *
- *   1. a folder with a SKILL.md is a skill, the root itself too; what lies below it belongs to the skill
- *   2. links are followed only where they stay inside the root
- *   3. the search ends four levels down, and after 2,000 folders that held no skill
+ *   1. a folder with a SKILL.md is a skill, even the root; everything below belongs to the skill
+ *   2. links are followed only inside the root
+ *   3. the search stops four levels down, and after 2,000 folders without a skill
  *
- * Hidden folders and `node_modules` hold no skills. Everything else that is passed over is reported.
+ * Hidden folders and `node_modules` contain no skills. Everything else that is skipped is reported.
  */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
@@ -18,17 +18,17 @@ import { createDiagnostics } from "../parse/diagnostics.ts";
 export interface SkillFile {
   /** Absolute path of the SKILL.md. */
   path: string;
-  /** With every link resolved: the same file found twice is one skill. */
+  /** With links resolved, so that a file found twice is one skill. */
   realPath: string;
-  /** Absolute path of its code, if there is any. */
+  /** Absolute path of the plugin, if any. */
   plugin: string | null;
-  /** About the file's place and name; of severity `error`: it must not be read. */
+  /** About the file's place and name. With severity `error`, the file must not be read. */
   diagnostics: SkillDiagnostic[];
 }
 
 export interface FoundSkills {
   files: SkillFile[];
-  /** About folders, not about any one SKILL.md. */
+  /** About folders, not about a single SKILL.md. */
   diagnostics: SkillDiagnostic[];
 }
 
@@ -37,7 +37,6 @@ const maxFolders = 2_000;
 const maxOpenFolders = 32;
 const pluginNames = ["plugin.ts", "plugin.js", "plugin.mjs", "plugin/index.ts", "plugin/index.js", "plugin/index.mjs"];
 
-/** What one folder turned out to be. */
 type Look =
   | { type: "skill"; file: SkillFile }
   | { type: "folders"; below: string[] }
@@ -50,7 +49,7 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   if (realRoot === undefined) {
     if (isConventional(top)) return found;
     const notes = createDiagnostics(top);
-    notes.warn(0, "no-folder", "there is no such folder of skills: create it, or take it out of the settings");
+    notes.warn(0, "no-folder", "this folder of skills does not exist: create it, or remove it from the settings");
     return { files: [], diagnostics: notes.list };
   }
   const queue = new PQueue({ concurrency: maxOpenFolders });
@@ -76,7 +75,7 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   return found;
 }
 
-/** `.agents/skills`, where other programs keep skills too: it is looked for in places that need not have one. */
+/** `.agents/skills` is shared with other programs and may be missing. */
 function isConventional(root: string): boolean {
   return root.endsWith(join(sep, ".agents", "skills"));
 }
@@ -89,10 +88,16 @@ function note(found: FoundSkills, folder: string, code: string, message: string)
 
 function limitReached(depth: number, searched: number): { code: string; message: string } | undefined {
   if (depth >= maxDepth) {
-    return { code: "too-deep", message: "this folder was not searched: skills may lie four folders below their root" };
+    return {
+      code: "too-deep",
+      message: "this folder was not searched: skills may be at most four folders below their root",
+    };
   }
   if (searched <= maxFolders) return undefined;
-  return { code: "too-many-folders", message: "this folder was not searched: 2,000 folders before it held no skill" };
+  return {
+    code: "too-many-folders",
+    message: "this folder was not searched: 2,000 folders before it contained no skill",
+  };
 }
 
 async function lookAt(folder: string, realRoot: string, seen: Set<string>): Promise<Look> {
@@ -102,10 +107,10 @@ async function lookAt(folder: string, realRoot: string, seen: Set<string>): Prom
       return {
         type: "passed-over",
         code: "link-out",
-        message: "this link leads out of the folder of skills and was not followed",
+        message: "this link leads out of the folder of skills, so it was not followed",
       };
     }
-    // A link to a folder that is found anyway; also what ends a circle of links.
+    // A link to a folder that is found anyway. This also ends cycles of links.
     if (seen.has(real)) return { type: "folders", below: [] };
     seen.add(real);
     const entries = await readdir(real, { withFileTypes: true });
@@ -146,13 +151,13 @@ async function skillFile(
   const notes = createDiagnostics(path);
   const realPath = await realpath(join(real, name)).catch(() => undefined);
   if (realPath === undefined || !isInside(realPath, realRoot)) {
-    notes.error(0, "link-out", "this link leads out of the folder of skills, or nowhere, and was not followed");
+    notes.error(0, "link-out", "this link leads out of the folder of skills, or nowhere, so it was not followed");
   }
   if (name !== "SKILL.md")
-    notes.warn(0, "file-name", "the file should be called SKILL.md, in capitals: other programs do not find it");
+    notes.warn(0, "file-name", "the file should be called SKILL.md, in capitals: other programs won't find it");
   const plugin = await pluginIn(folder, real, names, realRoot);
   if (plugin === "outside")
-    notes.warn(0, "link-out", "its plugin is a link out of the folder of skills and is not loaded");
+    notes.warn(0, "link-out", "its plugin is a link out of the folder of skills, so it is not loaded");
   const isThere = plugin !== undefined && plugin !== "outside";
   return { path, realPath: realPath ?? path, plugin: isThere ? plugin : null, diagnostics: notes.list };
 }
@@ -167,7 +172,7 @@ async function pluginIn(folder: string, real: string, names: string[], realRoot:
   return undefined;
 }
 
-/** A pipe would be waited for without end. */
+/** Opening a pipe would wait forever. */
 async function isFile(path: string): Promise<boolean> {
   return await stat(path).then(
     (found) => found.isFile(),
@@ -175,7 +180,7 @@ async function isFile(path: string): Promise<boolean> {
   );
 }
 
-/** Both with links resolved. */
+/** Both paths must have their links resolved. */
 export function isInside(path: string, root: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }

@@ -1,6 +1,6 @@
 /**
- * The first call of a skill whose plugin declares that it uses anything asks, and the card says what. Whoever approves it
- * accepts the declaration: it is asked about again when the version or the declaration has changed.
+ * The first call of a skill asks if its plugin declares permissions, and the card lists them. An approval accepts the
+ * declaration until the version or the declaration changes.
  */
 import { hash } from "node:crypto";
 import type { GateRule } from "../../ports/gate.ts";
@@ -9,15 +9,15 @@ import type { Store } from "../../ports/store.ts";
 import { describePermissions } from "../parse/permissions.ts";
 
 export interface FirstUse {
-  /** Rules for the gate: confirm patterns for the tools of skills that were never used. */
+  /** Confirm patterns for the tools of skills that were never used. */
   rules(set: SkillSet): GateRule[];
-  /** A call of the skill runs, so that a person has approved it. True when it was the first. */
+  /** Call when a call of the skill runs, so a person has approved it. True for the first one. */
   accept(skill: Skill): Promise<boolean>;
-  /** Reads what was accepted, also by other processes. True when there is news. */
+  /** Reads what this and other processes accepted. True when something is new. */
   refresh(set: SkillSet): Promise<boolean>;
 }
 
-/** `isIsolated`: the skill's plugin runs in a process of its own. */
+/** `isIsolated`: the skill's plugin runs in its own process. */
 export function createFirstUse(store: Store, isIsolated: (skill: Skill) => boolean): FirstUse {
   const accepted = new Set<string>();
   const mustAsk = (skill: Skill) =>

@@ -1,12 +1,12 @@
 /**
- * The skills in force, kept true to the files:
+ * The skills in force, kept in step with their files:
  *
- *   1. `reload` builds a whole new set aside and swaps it in; if that fails the old set stays
+ *   1. `reload` builds a new set and then swaps it in; if that fails, the old set stays
  *   2. `watch` reloads shortly after a file below a root has changed
- *   3. what plugins offer while they run becomes part of the set as if their files had said so
- *   4. what is new in a set is said once: in the log, as an event, and to the listeners
+ *   3. tools that plugins offer at run time become part of the set as if their files had declared them
+ *   4. news is announced once: in the log, as an event, and to the listeners
  *
- * A file that a change has broken keeps what it said before, with a diagnostic; a file that is gone is gone.
+ * A broken file keeps its previous content, with a diagnostic. A deleted file is gone.
  */
 import { realpath } from "node:fs/promises";
 import { type FSWatcher, watch } from "chokidar";
@@ -22,38 +22,38 @@ import { createDynamicTools, type ValidOffer } from "../plugins/dynamic-tools.ts
 import { loadSkills, type RememberedFile } from "./load.ts";
 
 export interface SkillLibraryOptions {
-  /** Later ones go before earlier ones. */
+  /** Later roots override earlier ones. */
   roots: string[];
   log: Log;
   events: Events;
 }
 
 export interface SkillLibrary {
-  /** Empty until the first `reload` has resolved. Never changed in place: a new set is a new object. */
+  /** Empty until the first `reload` resolves. Never changed in place: a new set is a new object. */
   current(): SkillSet;
-  /** Resolves with the set that was read after the call, also while another reload is under way. Never rejects. */
+  /** Resolves with a set that was read after the call, even during another reload. Never rejects. */
   reload(): Promise<SkillSet>;
-  /** Resolves when changes from now on are seen. */
+  /** Resolves when later changes will be noticed. */
   watch(): Promise<void>;
-  /** From now on, as tools of the skill whose SKILL.md is at `path`. Kept for a skill that comes later. */
+  /** Adds tools to the skill whose SKILL.md is at `path`. Kept for a skill that appears later. */
   offer(path: string, source: string, offer: Partial<ValidOffer>): void;
-  /** Hears every new set; returns the way to stop hearing. */
+  /** Calls the listener with every new set. Returns the function that removes it. */
   onChange(listener: (set: SkillSet) => void): () => void;
   close(): Promise<void>;
 }
 
-/** Editors write a file in several steps; a reload waits until it has been quiet for this long. */
+/** Editors write a file in several steps, so a reload waits until nothing has changed for this long. */
 const quietMs = 100;
 /** Below the roots: four levels of folders, the skill's own, and its plugin folder. */
-const watchedDepth = 6;
+const maxWatchedDepth = 6;
 
 export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions): SkillLibrary {
   const memory = new Map<string, RememberedFile>();
   const listeners = new Set<(set: SkillSet) => void>();
   const offers = createDynamicTools();
-  /** What the files say. */
+  /** From the files. */
   let files: SkillSet = { skills: [], diagnostics: [] };
-  /** The same with what plugins offer. */
+  /** The same with offered tools. */
   let current = files;
   let loading: Promise<unknown> = Promise.resolve();
   let watcher: FSWatcher | undefined;
@@ -70,7 +70,7 @@ export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions):
     try {
       putInForce(await loadSkills(roots, { memory }));
     } catch (thrown) {
-      log.error({ error: messageOf(thrown) }, "the skills could not be read again; the old ones stay in force");
+      log.error({ error: messageOf(thrown) }, "could not reload the skills; the old ones stay in force");
     }
     return current;
   };
@@ -106,33 +106,33 @@ export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions):
   };
 }
 
-/** What a listener does with a set is its own affair: the set is in force and the others hear it. */
+/** A failing listener affects neither the set nor the other listeners. */
 function tell(listener: (set: SkillSet) => void, set: SkillSet, log: Log): void {
   try {
     listener(set);
   } catch (thrown) {
-    log.error({ error: messageOf(thrown) }, "a part of the program could not take over the new skills");
+    log.error({ error: messageOf(thrown) }, "a listener failed on the new skills");
   }
 }
 
 async function startWatching(roots: string[], onChange: () => void, log: Log): Promise<FSWatcher> {
-  // Links are not followed by the watcher (one may lead to /), so that a root which is a link has to be resolved first.
+  // The watcher does not follow links (one may lead to /), so resolve a root that is a link first.
   const folders = await Promise.all(roots.map((root) => realpath(root).catch(() => root)));
   const watcher = watch(folders, {
     ignoreInitial: true,
     followSymlinks: false,
-    depth: watchedDepth,
+    depth: maxWatchedDepth,
     ignored: /[/\\](?:node_modules|\.git)(?:[/\\]|$)/,
   });
   watcher.on("all", onChange);
   watcher.on("error", (thrown) => {
-    log.warn({ error: messageOf(thrown) }, "a folder of skills can't be watched: changes there count after a restart");
+    log.warn({ error: messageOf(thrown) }, "can't watch a folder of skills: changes there take effect after a restart");
   });
   await new Promise<void>((resolve) => watcher.once("ready", () => resolve()));
   return watcher;
 }
 
-/** Says what is new, so that a reload of a thousand skills with one change says one thing. */
+/** Announces only what is new: one line for one change among a thousand skills. */
 function announce(
   before: SkillSet,
   next: SkillSet,
@@ -150,20 +150,20 @@ function announce(
   }
   const paths = new Set(next.skills.map(({ path }) => path));
   const gone = before.skills.filter(({ path }) => !paths.has(path)).map(({ name }) => name);
-  // The first set is no change; whoever starts it is told how many there are.
+  // The first set is no change. The caller reports how many there are.
   if (fresh.length + gone.length === 0 || before.skills.length === 0) return;
   log.info({ skills: next.skills.length, changed: fresh.length, gone }, "the skills in force have changed");
 }
 
 /**
- * What the gate is built from. Patterns of every skill in force count for every tool; one with `{offered_tool}` becomes one
- * for each tool that its skill's plugin offers or has offered, so that a grant for one of them is for none of the others.
+ * The rules for the gate. Patterns of every skill in force apply to every tool. A pattern with `{offered_tool}` becomes one
+ * for each tool that the skill's plugin offers or has offered, so that a grant for one of them does not cover the others.
  */
 export function gateRules({ skills }: SkillSet): GateRules {
   const shellParameters = new Map<string, readonly string[]>();
   for (const tool of skills.flatMap((skill) => skill.tools)) {
     if (tool.shellParameters.length === 0) continue;
-    // Of two tools with one name either may be in force in some conversation, so that both lists count.
+    // Of two tools with one name, either may be in force in some conversation. So both lists apply.
     const others = shellParameters.get(tool.name) ?? [];
     shellParameters.set(tool.name, [...new Set([...others, ...tool.shellParameters])]);
   }
@@ -179,7 +179,7 @@ export function gateRules({ skills }: SkillSet): GateRules {
 function inForce(rule: GateRule, { providesTools, offered }: Skill): GateRule[] {
   if (!providesTools || !rule.pattern.includes(offeredToolMark)) return [rule];
   const names = (rule.kind === "danger" ? offered?.ever : offered?.asking) ?? [];
-  // Names are of letters, digits, _ and -, which mean themselves in a pattern.
+  // Names consist of letters, digits, _ and -, which are literal in a pattern.
   return names.map((name) => {
     const pattern = rule.pattern.replaceAll(offeredToolMark, name);
     const reason = rule.reason?.replaceAll(offeredToolMark, name);
@@ -187,7 +187,7 @@ function inForce(rule: GateRule, { providesTools, offered }: Skill): GateRule[] 
   });
 }
 
-/** A pattern that names a tool of the file by a name providers refuse must also hold for the name it has here. */
+/** A pattern that contains a tool name that providers refuse must also match the tool's new name. */
 function rulesForRenamed({ rules, renamedTools, offered }: Skill): GateRule[] {
   const ofFile = Object.entries(renamedTools).filter(([name]) => offered?.current.includes(name) !== true);
   return ofFile.flatMap(([name, written]) =>
@@ -199,7 +199,7 @@ function rulesForRenamed({ rules, renamedTools, offered }: Skill): GateRule[] {
   );
 }
 
-/** What the context shows of each skill. */
+/** The parts of each skill that the context shows. */
 export function briefs({ skills }: SkillSet): SkillBrief[] {
   return skills.map(({ name, description, triggers, tools, providesTools, body }) => {
     return { name, description, triggers, isCapability: tools.length > 0 || providesTools, body };
@@ -207,8 +207,8 @@ export function briefs({ skills }: SkillSet): SkillBrief[] {
 }
 
 /**
- * Changes when the skill that owns the tool does: an approval given under other rules does not count any more. Of an offered
- * tool only its own description counts, because the others come and go with their servers.
+ * Changes with the skill that owns the tool, so that an approval under other rules becomes invalid. For an offered tool
+ * only its own description counts, because the others come and go with their servers.
  */
 export function contentOf({ skills }: SkillSet, tool: string): string | undefined {
   const owner = skills.findLast((skill) => skill.tools.some((spec) => spec.name === tool));
@@ -220,7 +220,7 @@ export function contentOf({ skills }: SkillSet, tool: string): string | undefine
     : JSON.stringify([path, version, tools.filter(({ name }) => !isOffered(name)), rules]);
 }
 
-/** How many skills are in force, and how many files have something wrong with them. */
+/** The number of skills in force, and of files with problems. */
 export function countSkills({ skills, diagnostics }: SkillSet): { loaded: number; withProblems: number } {
   return { loaded: skills.length, withProblems: new Set(diagnostics.map(({ path }) => path)).size };
 }

@@ -1,6 +1,6 @@
 /**
- * The built-in tool `load_skill`: the second and third level of a skill.
- * A name is looked up in the loaded index and never joined to a path; a bundled file must lie, with all links resolved, in the skill's folder.
+ * The built-in tool `load_skill` reads a skill's instructions and bundled files. A name is looked up in the index and never
+ * joined to a path. A bundled file must be in the skill's folder after resolving all links.
  */
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
@@ -17,14 +17,14 @@ import { byAnyName } from "./precedence.ts";
 export const loadSkillSpec: ToolSpec = {
   name: loadSkillName,
   description:
-    "Reads the instructions of a skill listed under ## Available skills, or with `file` one of the files that belong to it. Load a skill before you follow it.",
+    "Reads the instructions of a skill listed under ## Available skills, or with `file` one of its bundled files. Load a skill before you follow it.",
   parameters: {
     type: "object",
     properties: {
-      name: { type: "string", description: "Name of the skill, as it is listed" },
+      name: { type: "string", description: "Name of the skill, as listed" },
       file: {
         type: "string",
-        description: "Path of a bundled file, as the skill's own text or its list of files gives it",
+        description: "Path of a bundled file, as in the skill's text or in its list of files",
       },
     },
     required: ["name"],
@@ -48,9 +48,7 @@ export async function runLoadSkill(input: JsonObject, skills: Skill[]): Promise<
   const { name, file } = input;
   const skill = typeof name === "string" ? byAnyName(skills).get(name.trim()) : undefined;
   if (skill === undefined) {
-    return refused(
-      `There is no skill called ${JSON.stringify(name ?? "")}. The names are listed under "## Available skills".`,
-    );
+    return refused(`There is no skill called ${JSON.stringify(name ?? "")}. "## Available skills" lists the names.`);
   }
   return typeof file === "string" && file !== "" ? readBundled(skill, file) : readInstructions(skill);
 }
@@ -76,7 +74,7 @@ async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {
     const buffer = Buffer.alloc(maxBodyBytes + 1);
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
     const bytes = buffer.subarray(0, bytesRead);
-    if (bytes.includes(0)) return refused(`${file} of the skill ${skill.name} is no text file; its path is ${path}`);
+    if (bytes.includes(0)) return refused(`${file} of the skill ${skill.name} is not a text file; its path is ${path}`);
     const { text, isCut } = cut(bytes);
     return succeeded(isCut ? `${text}\n\n(Cut here: the file is longer than 100 KB. Its path is ${path})` : text);
   } catch (thrown) {
@@ -86,12 +84,12 @@ async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {
   }
 }
 
-/** Neither listed nor given: settings with keys, what git keeps. */
+/** Never listed or returned: settings with keys, and git's files. */
 function isHidden(path: string): boolean {
   return path.split(sep).some((part) => part.startsWith("."));
 }
 
-/** At most 100 KB, never ending inside a character. */
+/** At most 100 KB. Never ends inside a character. */
 function cut(bytes: Buffer): { text: string; isCut: boolean } {
   if (bytes.length <= maxBodyBytes) return { text: bytes.toString(), isCut: false };
   const text = new TextDecoder().decode(bytes.subarray(0, maxBodyBytes), { stream: true });

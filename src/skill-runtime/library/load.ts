@@ -1,6 +1,6 @@
 /**
- * Loads every skill below the given roots: found (find.ts), read (parse-skill.ts), chosen (precedence.ts).
- * Nothing is thrown for what is in the files: whatever is wrong is a diagnostic, and the others load.
+ * Loads every skill below the given roots: find (find.ts), parse (parse-skill.ts), choose (precedence.ts).
+ * The content of a file never causes an exception: a problem becomes a diagnostic, and the other skills load.
  */
 import { readFile, stat } from "node:fs/promises";
 import PQueue from "p-queue";
@@ -11,7 +11,7 @@ import { type ParsedSkill, parseSkill } from "../parse/parse-skill.ts";
 import { findSkills, type SkillFile } from "./find.ts";
 import { type Candidate, chooseSkills } from "./precedence.ts";
 
-/** What earlier loads know about a file: a file that did not change is not read again, and a broken one keeps what it said. */
+/** A file's state from earlier loads: an unchanged file is not read again, a broken one keeps its previous content. */
 export interface RememberedFile {
   stamp: string;
   parsed: ParsedSkill;
@@ -19,24 +19,24 @@ export interface RememberedFile {
 }
 
 export interface LoadOptions {
-  /** By path of the SKILL.md; kept by the caller from load to load, and cleared of files that are gone. */
+  /** By path of the SKILL.md. The caller keeps it between loads; files that are gone are removed. */
   memory?: Map<string, RememberedFile>;
 }
 
 /** One SKILL.md as `remora skills check --json` prints it. */
 export interface SkillReport {
   path: string;
-  /** Null where the file has none that can be read. */
+  /** Null when the file has no readable name. */
   name: string | null;
-  /** Of the file: `skip` when it can't be read as a skill. */
+  /** `skip` when the file can't be read as a skill. */
   verdict: SkillVerdict;
-  /** In force: false for a skipped file, and for a good one whose name is taken or whose `requires` are not met. */
+  /** In force. False for a skipped file, and for a valid one whose name is taken or whose `requires` are not met. */
   loaded: boolean;
   description: string;
   version: string | null;
   triggers: string[];
   tools: string[];
-  /** How many patterns. */
+  /** Number of patterns. */
   danger: number;
   confirm: number;
   diagnostics: SkillDiagnostic[];
@@ -51,7 +51,7 @@ interface ReadFile {
 const maxFileBytes = 1024 * 1024;
 const maxOpenFiles = 32;
 
-/** A root is a folder of skill folders, or one skill folder. Later roots go before earlier ones. */
+/** A root is a folder of skill folders, or one skill folder. Later roots override earlier ones. */
 export async function loadSkills(roots: string[], options: LoadOptions = {}): Promise<SkillSet> {
   const { files, diagnostics } = await readSkills(roots, options);
   const chosen = chooseSkills(candidatesOf(files));
@@ -61,7 +61,7 @@ export async function loadSkills(roots: string[], options: LoadOptions = {}): Pr
   };
 }
 
-/** Every SKILL.md below the roots, also those that do not load, in path order of each root; then the folders that were passed over. */
+/** Every SKILL.md below the roots, loaded or not, in path order of each root; then the skipped folders. */
 export async function checkSkills(roots: string[]): Promise<SkillReport[]> {
   const { files, diagnostics } = await readSkills(roots, {});
   const chosen = chooseSkills(candidatesOf(files));
@@ -107,7 +107,7 @@ async function read(file: SkillFile, memory: LoadOptions["memory"]): Promise<Par
   notes.warn(
     0,
     "last-good-kept",
-    "since its last change the file can't be read as a skill: what it said before stays in force until it can",
+    "since its last change the file can't be read as a skill: its previous content stays in force until you fix it",
   );
   return { skill: lastGood, diagnostics: [...fresh.parsed.diagnostics, ...notes.list] };
 }
@@ -133,8 +133,9 @@ async function readFresh(
 async function readSized(file: SkillFile, isFile: boolean, bytes: number): Promise<ParsedSkill> {
   if (isFile && bytes <= maxFileBytes) return parseSkill(await readFile(file.path), file.path, file.plugin);
   const notes = createDiagnostics(file.path);
-  if (isFile) notes.error(0, "file-too-large", "the file is over 1 MiB: move parts of it to files beside it");
-  else notes.error(0, "no-file", "SKILL.md is no ordinary file");
+  if (isFile)
+    notes.error(0, "file-too-large", "the file is over 1 MiB: move parts of it into other files of the skill");
+  else notes.error(0, "no-file", "SKILL.md is not a regular file");
   return { diagnostics: notes.list };
 }
 

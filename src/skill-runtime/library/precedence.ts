@@ -1,8 +1,8 @@
 /**
- * Which of several skills is in force:
+ * Chooses among several skills:
  *
  *   1. of one name: the later root, then the higher version, then the first in path order; the others are reported
- *   2. of those: only skills whose `requires` are there too, without a circle
+ *   2. of those: only skills whose `requires` are there too, without a cycle
  *   3. of one tool name: the later skill; a warning names both
  */
 import type { Skill, SkillDiagnostic } from "../../ports/skill.ts";
@@ -11,7 +11,7 @@ import { createDiagnostics } from "../parse/diagnostics.ts";
 
 export interface Candidate {
   skill: Skill;
-  /** Index of the root it was found in. */
+  /** Index of the root that contains it. */
   root: number;
 }
 
@@ -20,7 +20,7 @@ export interface Chosen {
   diagnostics: SkillDiagnostic[];
 }
 
-/** `candidates` come by root, then by path. */
+/** `candidates` are ordered by root, then by path. */
 export function chooseSkills(candidates: Candidate[]): Chosen {
   const named = oneOfEachName(candidates);
   const complete = withRequirements(named.skills);
@@ -39,7 +39,7 @@ function oneOfEachName(candidates: Candidate[]): Chosen {
     if (other === undefined) continue;
     const [winner, loser] = wins ? [candidate.skill, other.skill] : [other.skill, candidate.skill];
     const notes = createDiagnostics(loser.path);
-    notes.warn(0, "name-taken", `not in force: another skill is called ${name} too and goes before it, ${winner.path}`);
+    notes.warn(0, "name-taken", `not in force: another skill named ${name} takes precedence, ${winner.path}`);
     diagnostics.push(...notes.list);
   }
   return {
@@ -53,7 +53,7 @@ function beats(later: Candidate, earlier: Candidate): boolean {
   return compareVersions(later.skill.version, earlier.skill.version) > 0;
 }
 
-/** By semantic versioning, as far as the texts follow it; no version is lower than any. */
+/** By semantic versioning, as far as the texts follow it. No version is lower than any version. */
 export function compareVersions(one: string | null, other: string | null): number {
   const [left, right] = [versionParts(one), versionParts(other)];
   for (let index = 0; index < Math.max(left.numbers.length, right.numbers.length); index += 1) {
@@ -71,7 +71,7 @@ function versionParts(version: string | null): { numbers: number[]; preview: str
   return { numbers: numbers === "" ? [-1] : numbers.split(".").map(Number), preview };
 }
 
-/** Leaves out skills that need what is not there, until nothing is left to leave out; then those that need themselves. */
+/** Removes skills with missing requirements until none is left to remove; then those that require themselves. */
 function withRequirements(skills: Skill[]): Chosen {
   const diagnostics: SkillDiagnostic[] = [];
   const refuse = (skill: Skill, code: string, message: string) => {
@@ -86,7 +86,7 @@ function withRequirements(skills: Skill[]): Chosen {
     kept = kept.filter((skill) => {
       const missing = skill.requires.filter((name) => !present.has(name));
       if (missing.length > 0)
-        refuse(skill, "requires-missing", `not loaded: it requires ${missing.join(", ")}, which is not there`);
+        refuse(skill, "requires-missing", `not loaded: it requires ${missing.join(", ")}, which is not loaded`);
       return missing.length === 0;
     });
     const index = byAnyName(kept);
@@ -95,7 +95,7 @@ function withRequirements(skills: Skill[]): Chosen {
       refuse(
         skill,
         "requires-circular",
-        `not loaded: what it requires (${skill.requires.join(", ")}) requires it in turn`,
+        `not loaded: what it requires (${skill.requires.join(", ")}) also requires it`,
       );
     }
     kept = kept.filter((skill) => !circular.has(skill));
@@ -118,7 +118,7 @@ function reaches(from: Skill, target: Skill, index: ReadonlyMap<string, Skill>):
   return false;
 }
 
-/** Skills under every name they are found by; a skill's own name goes before another's alias. */
+/** Skills by name and alias. A skill's own name wins over another's alias. */
 export function byAnyName(skills: Skill[]): Map<string, Skill> {
   const aliases = skills.flatMap((skill) => skill.aliases.map((alias) => [alias, skill] as const));
   return new Map([...aliases, ...skills.map((skill) => [skill.name, skill] as const)]);
@@ -132,7 +132,7 @@ function repeatedTools(skills: Skill[]): SkillDiagnostic[] {
       owners.set(tool.name, skill);
       if (earlier === undefined) return [];
       const notes = createDiagnostics(earlier.path);
-      const message = `its tool ${tool.name} is not in force: the skill ${skill.name} (${skill.path}) has one of that name and comes later than ${earlier.name}`;
+      const message = `its tool ${tool.name} is not in force: the skill ${skill.name} (${skill.path}) has a tool with that name and comes after ${earlier.name}`;
       notes.warn(0, "tool-taken", message);
       return notes.list;
     }),

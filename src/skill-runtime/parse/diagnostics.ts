@@ -1,11 +1,11 @@
-/** What is found wrong while a skill is read: collected as data, so that one bad line never costs the rest. */
+/** Problems found while a skill is read. They are collected as data, so that one bad line never costs the rest. */
 import type { SkillDiagnostic } from "../../ports/skill.ts";
 
 export interface Notes {
   readonly list: SkillDiagnostic[];
-  /** The skill loads all the same. */
+  /** The skill still loads. */
   warn(line: number, code: string, message: string): void;
-  /** The skill, or the part of it that the message names, is not loaded. */
+  /** The skill, or the part that the message names, is not loaded. */
   error(line: number, code: string, message: string): void;
 }
 
@@ -19,7 +19,7 @@ export function createDiagnostics(path: string): Notes {
   const add = (severity: SkillDiagnostic["severity"]) => (line: number, code: string, message: string) => {
     if (severity === "error" || list.length < maxWarnings) push(line, severity, code, message);
     else if (list.length === maxWarnings)
-      push(0, "warning", "more-findings", "there is more to report than is listed here");
+      push(0, "warning", "more-findings", "there are more problems than listed here");
   };
   return { list, warn: add("warning"), error: add("error") };
 }

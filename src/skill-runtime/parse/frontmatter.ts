@@ -1,9 +1,9 @@
 /**
- * Cuts a SKILL.md into frontmatter and body, and nothing is ever evaluated:
+ * Splits a SKILL.md into frontmatter and body. Never evaluates anything.
  *
- *   1. bytes to text: BOM off, bytes that are not UTF-8 replaced and reported
- *   2. the opening `---`, after blank lines at most; `---js` and `+++` are other languages and refused
- *   3. the closing `---` or `...` at the start of a line
+ *   1. decode: drop a BOM; replace and report bytes that are not UTF-8
+ *   2. find the opening `---`, after blank lines at most; `---js` and `+++` are other languages and refused
+ *   3. find the closing `---` or `...` at the start of a line
  */
 import type { Notes } from "./diagnostics.ts";
 
@@ -12,12 +12,12 @@ const maxFrontmatterBytes = 64 * 1024;
 export interface Frontmatter {
   /** Line ends are `\n`. */
   yaml: string;
-  /** How many lines of the file stand above the first line of `yaml`. */
+  /** Lines of the file above the first line of `yaml`. */
   linesAbove: number;
   body: string;
 }
 
-/** Undefined when there is no frontmatter to read; `notes` says why. */
+/** Undefined when there is no readable frontmatter; `notes` says why. */
 export function splitFrontmatter(bytes: Uint8Array, notes: Notes): Frontmatter | undefined {
   const text = decode(bytes, notes);
   const lines = text.split("\n");
@@ -57,7 +57,7 @@ export function splitFrontmatter(bytes: Uint8Array, notes: Notes): Frontmatter |
 
 function decode(bytes: Uint8Array, notes: Notes): string {
   const text = new TextDecoder().decode(bytes);
-  // A replacement character that is in the file itself is valid UTF-8; only a failed decoding is worth a word.
+  // The file itself may contain a replacement character. Report only a failed decoding.
   if (text.includes("\ufffd") && !isUtf8(bytes)) {
     notes.warn(0, "invalid-utf8", "the file is not valid UTF-8: save it as UTF-8; unreadable bytes were replaced");
   }
@@ -76,11 +76,7 @@ function isUtf8(bytes: Uint8Array): boolean {
 function refuseOpening(first: string, line: number, notes: Notes): void {
   if (/^(?:---\s*\w|\+\+\+)/.test(first)) {
     const shown = first.slice(0, 20).trim();
-    notes.error(
-      line,
-      "foreign-frontmatter",
-      `the frontmatter starts with ${shown}: only YAML between two lines --- is read`,
-    );
+    notes.error(line, "foreign-frontmatter", `the frontmatter starts with ${shown}: use YAML between two --- lines`);
   } else {
     notes.error(
       Math.max(line, 1),

@@ -1,5 +1,5 @@
 /**
- * `gate_tests` of a SKILL.md: calls with the verdict that the author wants. Two spellings:
+ * `gate_tests` of a SKILL.md: calls with the verdict that the author expects. There are two spellings:
  *
  *   - { tool: shell_exec, args: { command: "rm -rf /" }, want: block }
  *
@@ -22,7 +22,11 @@ export function readGateTests(fields: Fields, notes: Notes): GateTest[] {
   if (isSeq(node)) return node.items.flatMap((item) => readTest(item as Node, undefined, fields, notes));
   const groups = isMap(node) ? node.items : [];
   if (!isMap(node))
-    notes.warn(fields.lineOf(node), "gate-test", "gate_tests is neither a list nor block, confirm, safe: ignored");
+    notes.warn(
+      fields.lineOf(node),
+      "gate-test",
+      "gate_tests was ignored: use a list, or lists below block, confirm and safe",
+    );
   return groups.flatMap(({ key, value }) => {
     const want = asWant(scalarText(key as Node));
     if (want === undefined || !isSeq(value)) {
@@ -43,7 +47,7 @@ function readTest(node: Node, group: Want | undefined, fields: Fields, notes: No
   const test = typeof written === "string" ? fromText(written) : isJsonObject(written) ? fromMap(written) : undefined;
   const want = group ?? (isJsonObject(written) ? asWant(written.want) : undefined);
   if (test !== undefined && want !== undefined) return [{ ...test, want, line }];
-  notes.warn(line, "gate-test", "a gate test was left out: it needs tool, args and want (block, confirm or safe)");
+  notes.warn(line, "gate-test", "a gate test was ignored: it needs tool, args and want (block, confirm or safe)");
   return [];
 }
 

@@ -1,6 +1,6 @@
 /**
- * One SKILL.md from its bytes: frontmatter, the fields every skill has, then those of a capability.
- * Total: any bytes give a skill, or an error that says why there is none. Touches no disk and runs no code.
+ * Parses one SKILL.md: frontmatter, the common fields, then those of a skill with tools.
+ * Accepts any bytes: returns a skill, or an error that says why there is none. Reads no files and runs no code.
  */
 import { basename, dirname } from "node:path";
 import { isScalar, isSeq } from "yaml";
@@ -18,25 +18,25 @@ import { textOf, textsOf } from "./values.ts";
 import { type Fields, readFields } from "./yaml-fields.ts";
 
 export interface ParsedSkill {
-  /** Absent exactly when one of the diagnostics is why. */
+  /** Absent exactly when a diagnostic explains why. */
   skill?: Skill;
   diagnostics: SkillDiagnostic[];
 }
 
-/** More than this is never returned to the model at once. */
+/** The model never gets more than this at once. */
 export const maxBodyBytes = 100_000;
 const maxDescription = 300;
 const maxFormatDescription = 1024;
 const maxName = 64;
 
-/** `path` is the SKILL.md's; `plugin` the skill's code, if it has any. */
+/** `path` is that of the SKILL.md; `plugin` is the skill's code, if any. */
 export function parseSkill(bytes: Uint8Array, path: string, plugin: string | null): ParsedSkill {
   const notes = createDiagnostics(path);
   try {
     const skill = readSkill(bytes, path, plugin, notes);
     return skill === undefined ? { diagnostics: notes.list } : { skill, diagnostics: notes.list };
   } catch {
-    // The parsers are other people's code; a defect in one of them must not cost the other skills.
+    // The parsers are third-party code; a defect in one must not affect other skills.
     notes.error(0, "unreadable", "the file can't be read as a skill: check its frontmatter");
     return { diagnostics: notes.list };
   }
@@ -78,7 +78,7 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
   };
 }
 
-/** What the plugin may reach says more than what its author says of a tool. */
+/** The plugin's permissions override what its author says about a tool. */
 function withReach(tool: ToolSpec, { network, services }: SkillPermissions): ToolSpec {
   const hasNetwork = network.length > 0;
   return {
@@ -97,19 +97,19 @@ function readName(fields: Fields, folderName: string, notes: Notes): string | un
     return undefined;
   }
   if (hasUnseen(written))
-    notes.warn(field.line, "unseen-characters", "the name held invisible characters, which were taken out");
+    notes.warn(field.line, "unseen-characters", "the name contained invisible characters, which were removed");
   if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name) || name.length > maxName) {
     notes.warn(
       field.line,
       "name-format",
-      "a name is up to 64 of a-z 0-9, with single hyphens between: other programs refuse this one",
+      "a name is at most 64 of a-z 0-9, with single hyphens between them: other programs refuse this one",
     );
   } else if (name !== folderName && !folderName.startsWith(`${name}-`)) {
-    // A folder such as `name-1.2.0` or `name-main` is what downloads unpack to.
+    // Downloads unpack into folders such as `name-1.2.0` or `name-main`.
     notes.warn(
       field.line,
       "name-differs",
-      `the name is not that of its folder ${folderName}: the skill is found under both`,
+      `the name differs from its folder ${folderName}: the skill can be used under both`,
     );
   }
   return name;
@@ -134,10 +134,10 @@ function readDescription(fields: Fields, notes: Notes): string | undefined {
     notes.warn(
       field.line,
       "unseen-characters",
-      "the description held control or invisible characters, which were taken out",
+      "the description contained control or invisible characters, which were removed",
     );
   }
-  if (hasMarkup(written)) notes.warn(field.line, "markup", "the description held markup, which was taken out");
+  if (hasMarkup(written)) notes.warn(field.line, "markup", "the description contained markup, which was removed");
   return description;
 }
 
@@ -157,23 +157,23 @@ function readTriggers(fields: Fields, isCapability: boolean, notes: Notes): stri
   return ["*"];
 }
 
-/** Its tools are not known yet, so that what has to be said about rules for them is said here. */
+/** Its tools are not known yet, so this checks the rules for them. */
 function readProvidesTools(fields: Fields, rules: GateRule[], plugin: string | null, notes: Notes): boolean {
   const field = fields.first("provides_tools");
   const value = isScalar(field?.node) ? field.node.value : undefined;
   const line = field?.line ?? 0;
   if (field !== undefined && typeof value !== "boolean")
-    notes.warn(line, "provides-tools", "provides_tools must be true or false, and counts as false");
+    notes.warn(line, "provides-tools", "provides_tools must be true or false; read as false");
   const isAsked = rules.some(({ kind, pattern }) => kind === "confirm" && pattern.includes(offeredToolMark));
   if (value !== true) {
     const marked = rules.find(({ pattern }) => pattern.includes(offeredToolMark));
     if (marked !== undefined)
-      notes.warn(marked.line, "provides-tools", `${offeredToolMark} means nothing without provides_tools: true`);
+      notes.warn(marked.line, "provides-tools", `${offeredToolMark} has no effect without provides_tools: true`);
     return false;
   }
-  if (plugin === null) notes.warn(line, "provides-tools", "provides_tools does nothing: the skill has no plugin");
+  if (plugin === null) notes.warn(line, "provides-tools", "provides_tools has no effect: the skill has no plugin");
   if (!isAsked) {
-    const message = `nothing asks about the tools that its plugin will offer: add the confirm pattern '^${offeredToolMark} '`;
+    const message = `calls of the tools that its plugin offers run without asking: add the confirm pattern '^${offeredToolMark} '`;
     notes.warn(line, "provides-tools", message);
   }
   return true;
@@ -183,18 +183,18 @@ function readRequires(fields: Fields, notes: Notes): string[] {
   const field = fields.first("requires");
   if (field === undefined || field.node === null) return [];
   if (isSeq(field.node)) return [...new Set(textsOf(field, "requires", fields, notes))];
-  notes.warn(field.line, "requires-ignored", "requires was ignored: here it is a list of other skills' names");
+  notes.warn(field.line, "requires-ignored", "requires was ignored: it must be a list of other skills' names");
   return [];
 }
 
 function checkBody(body: string, notes: Notes): void {
   if (body.trim() === "")
-    notes.warn(0, "empty-body", "there is nothing below the frontmatter: write down how the skill is used");
+    notes.warn(0, "empty-body", "there is no text below the frontmatter: describe how to use the skill");
   if (Buffer.byteLength(body) > maxBodyBytes) {
     notes.warn(
       0,
       "huge-body",
-      "the body is over 100 KB: the model sees its beginning only; move parts to files beside it",
+      "the body is over 100 KB: the model sees only its start; move parts into other files of the skill",
     );
   }
 }

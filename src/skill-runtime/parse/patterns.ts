@@ -1,8 +1,8 @@
 /**
- * The patterns of a SKILL.md, each with its line: a string, one string instead of a list, or `{ pattern, reason, level }`.
+ * The patterns of a SKILL.md, each with its line: a list of strings, one string, or `{ pattern, reason, level }`.
  *
- * No pattern is ever dropped but an empty one (it would match every call), and that is said. What is no regular expression
- * stays as it is written, and the gate matches it as literal text; what YAML read as a map is taken as the line's text.
+ * Only an empty pattern, which would match every call, is dropped and reported. The gate matches an invalid regular
+ * expression as literal text. Where YAML read a map, the text of the line is the pattern.
  */
 import { RE2JS } from "re2js";
 import { isAlias, isMap, isSeq, type Node } from "yaml";
@@ -10,10 +10,10 @@ import type { GateRule } from "../../ports/gate.ts";
 import type { Notes } from "./diagnostics.ts";
 import { type FieldName, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
-/** In the patterns of a skill with `provides_tools: true`, and in their reasons: each tool that its plugin offers. */
+/** In patterns and reasons of a skill with `provides_tools: true`: stands for each tool that its plugin offers. */
 export const offeredToolMark = "{offered_tool}";
 
-/** A block (`|` or `>`) ends with a line end, which no call has: the author means what stands before it. */
+/** A block (`|` or `>`) ends with a line end, which no call has. The author means the text before it. */
 const endOfBlock = /\n+$/;
 
 interface Pattern {
@@ -35,7 +35,7 @@ function readPatterns(fields: Fields, name: FieldName, notes: Notes): Pattern[] 
     if (isSeq(value)) {
       return value.items.flatMap((item) => readPattern(resolved(item, fields), field.line, name, fields, notes));
     }
-    notes.warn(field.line, "not-a-list", `${name} should be a list: its value was taken as one pattern`);
+    notes.warn(field.line, "not-a-list", `${name} should be a list: its value was read as one pattern`);
     return readPattern(value, field.line, name, fields, notes);
   });
 }
@@ -45,7 +45,7 @@ function readPattern(node: Node | null, near: number, name: FieldName, fields: F
   const source = written ?? node;
   const line = source === null ? near : fields.lineOf(source);
   if (source !== null && !isPlainString(source) && scalarText(source) !== undefined) {
-    notes.warn(line, "not-a-string", `a pattern of ${name} is no text: put it in quotes`);
+    notes.warn(line, "not-a-string", `a pattern of ${name} is not a text: put it in quotes`);
   }
   const text = (scalarText(source) ?? textOfLine(source, line, name, fields, notes)).replace(endOfBlock, "");
   if (text.trim() === "") {
@@ -53,21 +53,21 @@ function readPattern(node: Node | null, near: number, name: FieldName, fields: F
     return [];
   }
   if (!isRegularExpression(text)) {
-    notes.warn(line, "invalid-pattern", `no regular expression, so it is matched as literal text: ${text}`);
+    notes.warn(line, "invalid-pattern", `not a valid regular expression, so it is matched as literal text: ${text}`);
   }
   const reason = isMap(node) ? scalarText(node.get("reason", true) as Node | null) : undefined;
   return [{ pattern: text, ...(reason === undefined ? {} : { reason }), line }];
 }
 
-/** An alias stands for what it names: its rules must hold here too. */
+/** An alias stands for its anchor, so its rules apply here too. */
 function resolved(node: unknown, fields: Fields): Node | null {
   return (isAlias(node) ? (node.resolve(fields.document) ?? node) : (node ?? null)) as Node | null;
 }
 
-/** An entry such as `- rm: -rf` is a map to YAML; its author meant the line. */
+/** An entry such as `- rm: -rf` is a map in YAML, but its author meant the line. */
 function textOfLine(node: Node | null, line: number, name: FieldName, fields: Fields, notes: Notes): string {
   if (node === null || (!isMap(node) && fields.sourceOf(node) === "")) return "";
-  notes.warn(line, "not-a-string", `YAML reads a pattern of ${name} as something else than text: put it in quotes`);
+  notes.warn(line, "not-a-string", `YAML does not read a pattern of ${name} as text: put it in quotes`);
   return fields.sourceOf(node);
 }
 
@@ -77,7 +77,7 @@ function isRegularExpression(pattern: string): boolean {
     new RegExp(pattern, "i");
     return true;
   } catch {
-    // RE2 knows a few words that JavaScript does not, such as `(?i)` in front.
+    // RE2 accepts some syntax that JavaScript does not, such as a leading `(?i)`.
   }
   try {
     RE2JS.compile(pattern);

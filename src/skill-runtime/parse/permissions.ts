@@ -1,4 +1,4 @@
-/** What the plugin of a skill may use: `permissions` in SKILL.md. What is not declared is not there. */
+/** What the plugin of a skill may use: `permissions` in SKILL.md. Nothing else is available to it. */
 
 import type { SkillPermissions } from "../../ports/skill.ts";
 import type { Notes } from "./diagnostics.ts";
@@ -23,11 +23,11 @@ export function readPermissions(fields: Fields, notes: Notes): SkillPermissions 
   const written = toJson(field.node, fields.document);
   if (written === null) return noPermissions;
   if (!isJsonObject(written)) {
-    warn("permissions is a map of files, network, env, commands, memory, chat and schedules, and was ignored");
+    warn("permissions was ignored: it must be a map of files, network, env, commands, memory, chat and schedules");
     return noPermissions;
   }
   for (const key of Object.keys(written)) {
-    if (!knownKeys.includes(key)) warn(`permissions has no ${key}: there are ${knownKeys.join(", ")}`);
+    if (!knownKeys.includes(key)) warn(`permissions has no ${key}: known keys are ${knownKeys.join(", ")}`);
   }
   const flag = (key: string) => {
     if (written[key] !== undefined && typeof written[key] !== "boolean")
@@ -39,12 +39,12 @@ export function readPermissions(fields: Fields, notes: Notes): SkillPermissions 
     if (value === undefined) return [];
     const list = Array.isArray(value) ? value : [value];
     const valid = list.filter((entry): entry is string => typeof entry === "string" && pattern.test(entry));
-    if (valid.length < list.length) warn(`permissions: ${key} is a list of names; what is none was left out`);
+    if (valid.length < list.length) warn(`permissions: ${key} must be a list of names; other entries were ignored`);
     return [...new Set(valid)];
   };
   const { files } = written;
   if (files !== undefined && files !== "none" && files !== "read" && files !== "write")
-    warn("permissions: files must be none, read or write, and counts as none");
+    warn("permissions: files must be none, read or write; read as none");
   return {
     files: files === "read" || files === "write" ? files : "none",
     network: names("network", /^[^\s]{1,300}$/),
@@ -54,12 +54,12 @@ export function readPermissions(fields: Fields, notes: Notes): SkillPermissions 
   };
 }
 
-/** Programs that the plugin starts work in the folder. */
+/** Programs that the plugin starts run in the folder. */
 export function usesFolder({ files, commands }: SkillPermissions): boolean {
   return files !== "none" || commands;
 }
 
-/** A line each, for people; empty when it may do nothing but compute. */
+/** One line each, for people. Empty when it may only compute. */
 export function describePermissions({ files, network, env, commands, services: used }: SkillPermissions): string[] {
   return [
     ...(files === "read" ? ["reads files of the working folder"] : []),

@@ -2,11 +2,11 @@
  * The parameters of a tool, in every form that skills use, as a JSON Schema of an object:
  *
  *   nothing, or `{}`                              an object without properties
- *   `{ type: object, properties, required }`      taken as it is
+ *   `{ type: object, properties, required }`      used as it is
  *   `arg: { type, description, required }`        a flat map; an argument is required unless it says otherwise or has a default
  *   `- { name, type, description, required }`     the same as a list
  *
- * The flat map's own arguments may be called `type` or `properties`: what decides is what stands below those words.
+ * Arguments of a flat map may be called `type` or `properties`; the values of those keys decide which form it is.
  */
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";
@@ -14,9 +14,9 @@ import { isJsonObject } from "./values.ts";
 
 export interface ToolParameters {
   schema: JsonSchema;
-  /** Arguments marked `format: shell`. The mark is ours and is not part of the schema that goes out. */
+  /** Arguments marked `format: shell`. The mark is ours and not part of the schema for models. */
   shellParameters: string[];
-  /** What had to be guessed; empty for a form that is meant to be. */
+  /** What had to be guessed. Empty for a proper form. */
   problems: string[];
 }
 
@@ -51,7 +51,7 @@ function toSchema(written: Json | undefined, problems: string[]): JsonObject {
   if (written === undefined || written === null) return emptySchema();
   if (Array.isArray(written)) return fromList(written, problems);
   if (!isJsonObject(written)) {
-    problems.push("its parameters are no map: it is offered without any");
+    problems.push("its parameters are not a map: it is offered without parameters");
     return emptySchema();
   }
   if (isJsonSchema(written)) return { ...written, type: "object", properties: written.properties ?? {} };
@@ -94,12 +94,12 @@ function toProperty(name: string, written: Json, problems: string[]): { isRequir
   if (!isJsonObject(written)) return { isRequired: true, property: fromShorthand(written) };
   const { required, optional, ...rest } = written;
   const isRequired = typeof required === "boolean" ? required : optional !== true && !("default" in rest);
-  // In a flat map a nested object keeps its own list of required properties.
+  // In a flat map, a nested object keeps its own list of required properties.
   if (Array.isArray(required)) return { isRequired: true, property: { ...rest, required } };
   const { type } = rest;
   if (typeof type !== "string" || typeNames.has(type)) return { isRequired, property: rest };
   const known = Object.hasOwn(otherTypeNames, type.toLowerCase()) ? otherTypeNames[type.toLowerCase()] : undefined;
-  problems.push(`the type ${type} of ${name} is not one of JSON Schema: it was read as ${known ?? "string"}`);
+  problems.push(`the type ${type} of ${name} is not a JSON Schema type: it was read as ${known ?? "string"}`);
   return { isRequired, property: { ...rest, type: known ?? "string" } };
 }
 

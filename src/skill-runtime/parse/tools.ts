@@ -1,6 +1,6 @@
 /**
- * The tools of a SKILL.md as specs that every provider takes: a valid name, one description, a JSON Schema of an object.
- * A name that providers refuse is repaired and reported; the plugin is still called by the name its author wrote.
+ * The tools of a SKILL.md as specs that every provider accepts: a valid name, one description, a JSON Schema of an object.
+ * An invalid name is repaired and reported; the plugin still gets the name that its author wrote.
  */
 import { isMap, isSeq } from "yaml";
 import type { Json, JsonObject } from "../../ports/message.ts";
@@ -17,7 +17,7 @@ export interface SkillTools {
   renamedTools: { [name: string]: string };
 }
 
-/** The toolbox's own tool; no skill can take its name. */
+/** The toolbox's own tool. No skill can use its name. */
 export const loadSkillName = "load_skill";
 
 export const defaultTimeoutMs = 120_000;
@@ -31,11 +31,15 @@ export function readTools(fields: Fields, skill: string, notes: Notes): SkillToo
   for (const { written, line } of entriesOf(fields, notes)) {
     const writtenName = typeof written.name === "string" ? written.name.trim() : "";
     if (writtenName === "") {
-      notes.warn(line, "tool-without-name", "a tool without a name was left out: give it one");
+      notes.warn(line, "tool-without-name", "a tool without a name was ignored: add a name");
       continue;
     }
     if (writtenName === loadSkillName) {
-      notes.warn(line, "tool-reserved", `the tool ${loadSkillName} was left out: it is built in; choose another name`);
+      notes.warn(
+        line,
+        "tool-reserved",
+        `the tool ${loadSkillName} was ignored: the name is built in; choose another one`,
+      );
       continue;
     }
     const name = nameOf(writtenName);
@@ -43,7 +47,7 @@ export function readTools(fields: Fields, skill: string, notes: Notes): SkillToo
       notes.warn(
         line,
         "tool-renamed",
-        `the tool ${writtenName} is called ${name} here: names are 1 to 64 of A-Z a-z 0-9 _ -, and each is given once`,
+        `the tool ${writtenName} is called ${name} here: a name is 1 to 64 of A-Z a-z 0-9 _ - and must be unique`,
       );
       renamed.push([name, writtenName]);
     }
@@ -61,12 +65,12 @@ function entriesOf(fields: Fields, notes: Notes): { written: JsonObject; line: n
     notes.warn(
       line,
       "tools-as-map",
-      "tools should be a list of { name, description, parameters }: the keys were taken as names",
+      "tools should be a list of { name, description, parameters }: the keys were used as names",
     );
     return tools.map(([name, written]) => ({ written: { ...(isJsonObject(written) ? written : {}), name }, line }));
   }
   if (!isSeq(node)) {
-    notes.warn(line, "tools-ignored", "tools is no list of { name, description, parameters } and was ignored");
+    notes.warn(line, "tools-ignored", "tools was ignored: it must be a list of { name, description, parameters }");
     return [];
   }
   return node.items.flatMap((item) => {
@@ -75,7 +79,7 @@ function entriesOf(fields: Fields, notes: Notes): { written: JsonObject; line: n
     notes.warn(
       line,
       "tools-ignored",
-      `an entry of tools is no { name, description, parameters } and was ignored: ${JSON.stringify(written)}`,
+      `an entry of tools was ignored because it is not { name, description, parameters }: ${JSON.stringify(written)}`,
     );
     return [];
   });
@@ -99,15 +103,15 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
   };
 }
 
-/** A value that is not known counts as the one that works on a draft. */
+/** An unknown value is read as the one that works on a draft. */
 function folderUse(written: Json | undefined, name: string, line: number, notes: Notes): FolderUse {
   if (written === undefined) return "none";
   if (written === "none" || written === "read" || written === "write") return written;
-  notes.warn(line, "tool-folder", `tool ${name}: folder must be none, read or write, and counts as write`);
+  notes.warn(line, "tool-folder", `tool ${name}: folder must be none, read or write; read as write`);
   return "write";
 }
 
-/** A value that is neither counts as the careful one. */
+/** Another value is read as the cautious one. */
 function flagOf(
   written: JsonObject,
   key: "readOnly" | "idempotent" | "untrusted" | "outward",
@@ -118,7 +122,7 @@ function flagOf(
   const value = written[key] ?? (key === "readOnly" ? written.read_only : undefined);
   if (value !== undefined && typeof value !== "boolean") {
     const isCautious = key === "untrusted" || key === "outward";
-    notes.warn(line, "tool-flag", `tool ${name}: ${key} must be true or false, and counts as ${isCautious}`);
+    notes.warn(line, "tool-flag", `tool ${name}: ${key} must be true or false; read as ${isCautious}`);
     return isCautious;
   }
   return value === true;
@@ -130,12 +134,12 @@ function timeoutOf(written: Json | undefined, name: string, line: number, notes:
   notes.warn(
     line,
     "tool-timeout",
-    `tool ${name}: timeout must be a number of seconds up to 86400; the default of 120 is in force`,
+    `tool ${name}: timeout must be a number of seconds up to 86400; the default of 120 applies`,
   );
   return defaultTimeoutMs;
 }
 
-/** Makes names that providers take, each given once; what is taken already gets a number. */
+/** Makes unique names that providers accept. A taken name gets a number. */
 export function createNames(isTaken: (name: string) => boolean): (written: string) => string {
   const given = new Set<string>();
   const counts = new Map<string, number>();

@@ -1,13 +1,13 @@
-/** YAML nodes as plain JSON, and as the texts that fields are made of. */
+/** Converts YAML nodes to plain JSON and to texts. */
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node } from "yaml";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { Notes } from "./diagnostics.ts";
 import { type Field, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
-/** Deeper than this is no schema and no test that a person wrote. */
+/** No schema or test that a person wrote is deeper. */
 const maxDepth = 64;
 
-/** Null for what JSON has no word for. Of two equal keys the first counts; `__proto__` is a key like any other. */
+/** Null for values that JSON lacks. Of two equal keys the first counts. `__proto__` is an ordinary key. */
 export function toJson(node: unknown, document: Document, depth = 0): Json {
   if (depth > maxDepth) return null;
   if (isAlias(node)) return toJson(node.resolve(document), document, depth + 1);
@@ -30,17 +30,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The text of a field; where YAML reads something else than a string, the text of the line. Undefined when absent or blank. */
+/** The text of a field. Where YAML does not read a string, the text of the line. Undefined when absent or blank. */
 export function textOf(field: Field | undefined, name: string, notes: Notes): string | undefined {
   if (field === undefined || field.node === null) return undefined;
   const { node, line, source } = field;
   if (isPlainString(node)) return blankToUndefined(scalarText(node));
   if (isScalar(node) && node.value === null) return undefined;
-  notes.warn(line, "not-a-string", `YAML reads the value of ${name} as something else than text: put it in quotes`);
+  notes.warn(line, "not-a-string", `YAML does not read the value of ${name} as text: put it in quotes`);
   return blankToUndefined(source);
 }
 
-/** Keywords or names: a list, or one string with commas between them. */
+/** Keywords or names: a list, or one string with commas. */
 export function textsOf(field: Field | undefined, name: string, fields: Fields, notes: Notes): string[] {
   if (field === undefined || field.node === null) return [];
   if (!isSeq(field.node)) {
@@ -52,7 +52,7 @@ export function textsOf(field: Field | undefined, name: string, fields: Fields, 
   return field.node.items.flatMap((item) => {
     const text = isScalar(item) && item.value === null ? undefined : (scalarText(item) ?? fields.sourceOf(item));
     if (!isPlainString(item)) {
-      notes.warn(fields.lineOf(item), "not-a-string", `an entry of ${name} is no text: put it in quotes`);
+      notes.warn(fields.lineOf(item), "not-a-string", `an entry of ${name} is not a text: put it in quotes`);
     }
     return blankToUndefined(text) ?? [];
   });

@@ -1,12 +1,12 @@
 /**
  * The fields of a frontmatter, each with its YAML node, its line and its source text:
  *
- *   1. parsed as YAML; aliases are capped, none may stand inside of what it names, and nothing is merged or instantiated
- *   2. a YAML error in a file that has tools or patterns ends here: a safety rule must never be guessed
- *   3. otherwise tabs become spaces and plain top-level values are quoted, and it is parsed again
- *   4. and if that fails too, the lines that start with `name:` and `description:` are taken as they stand
+ *   1. parse as YAML; aliases are limited, must not contain themselves, and nothing is merged or instantiated
+ *   2. a YAML error in a file with tools or patterns is final, because a safety rule must never be guessed
+ *   3. otherwise replace tabs by spaces, quote plain top-level values, and parse again
+ *   4. if that fails too, use the lines that start with `name:` and `description:` as written
  *
- * Known fields are found in any spelling of case, hyphens and underscores; the first of two with the same name counts.
+ * Known fields match in any spelling of case, hyphens and underscores. Of two with the same name the first counts.
  */
 import { type Document, isMap, isScalar, LineCounter, type Node, type ParsedNode, parseDocument, visit } from "yaml";
 import type { Notes } from "./diagnostics.ts";
@@ -14,14 +14,14 @@ import type { Notes } from "./diagnostics.ts";
 export interface Field {
   /** 1-based, in the file. */
   line: number;
-  /** Null: the field has no value, or the value could not be parsed and only `source` counts. */
+  /** Null when the field has no value, or when the value could not be parsed and only `source` counts. */
   node: ParsedNode | null;
-  /** The value as it is written after the colon. */
+  /** The text after the colon. */
   source: string;
 }
 
 export interface Fields {
-  /** All fields of that name, in the file's order; several only where the file repeats it. */
+  /** All fields of that name, in the file's order. More than one only if the file repeats it. */
   all(name: FieldName): Field[];
   first(name: FieldName): Field | undefined;
   /** 1-based line of a node in the file. */
@@ -45,17 +45,14 @@ export const fieldNames = [
 ] as const;
 export type FieldName = (typeof fieldNames)[number];
 
-/** Fields that meant something once, by their plain spelling, and what to tell their author. */
+/** Fields without a meaning today, by their plain spelling, and the advice for their author. */
 const retiredFields = new Map([
-  [
-    "readonly",
-    "read_only has no effect any more: commands run on a draft, and people approve what they changed; remove it",
-  ],
+  ["readonly", "read_only no longer has an effect: commands run on a draft, and people approve the changes; remove it"],
 ]);
 
 const maxAliases = 100;
 const bySpelling = new Map<string, FieldName>(fieldNames.map((name) => [plainSpelling(name), name]));
-/** Rather found once too often: in doubt the file has them. */
+/** Errs on the safe side: in doubt, the file has safety fields. */
 const safetyField =
   /(?:danger|confirm)[_-]?patterns|^[ \t{,?"']*(?:tools|provides[_-]?tools|gate[_-]?tests)["']?[ \t]*:/im;
 
@@ -63,7 +60,7 @@ const safetyField =
 export function readFields(yaml: string, linesAbove: number, notes: Notes): Fields | undefined {
   const parsed = parse(yaml);
   if (typeof parsed === "string") {
-    notes.error(linesAbove + 1, "yaml-refused", `the frontmatter is not read: ${parsed}`);
+    notes.error(linesAbove + 1, "yaml-refused", `the frontmatter can't be used: ${parsed}`);
     return undefined;
   }
   const [error] = parsed.document.errors;
@@ -71,11 +68,11 @@ export function readFields(yaml: string, linesAbove: number, notes: Notes): Fiel
   const line = linesAbove + parsed.lines.linePos(error.pos[0]).line;
   const what = error.message.split("\n")[0]?.replace(/ at line \d+, column \d+:?$/, "") ?? "";
   if (parsed.document.errors.some((other) => other.code === "RESOURCE_EXHAUSTION")) {
-    notes.error(line, "yaml-refused", `the frontmatter is not read: ${what}`);
+    notes.error(line, "yaml-refused", `the frontmatter can't be used: ${what}`);
     return undefined;
   }
   if (safetyField.test(yaml)) {
-    const why = "the file has tools or patterns, and those are never guessed";
+    const why = "the file has tools or patterns, and Remora never guesses those";
     notes.error(line, "yaml-error", `YAML error: ${what}. The skill is not loaded, because ${why}: quote the value`);
     return undefined;
   }
@@ -94,26 +91,26 @@ interface Parsed {
   lines: LineCounter;
 }
 
-/** A string says why the text is refused as a whole. */
+/** Returns a string with the reason when the whole text is refused. */
 function parse(yaml: string): Parsed | string {
   const lines = new LineCounter();
   try {
     const document = parseDocument(yaml, { uniqueKeys: false, logLevel: "silent", lineCounter: lines });
-    // Only to count: expanding is what makes a small file with aliases huge.
+    // Only to count: expanding aliases is what makes a small file huge.
     if (document.errors.length === 0 && yaml.includes("*")) {
-      if (hasCircle(document)) return "an alias stands inside of what it names, so that it has no end";
+      if (hasCircle(document)) return "an alias contains itself";
       document.toJS({ maxAliasCount: maxAliases });
     }
     return { document, lines };
   } catch (thrown) {
     if (thrown instanceof ReferenceError && /alias/i.test(thrown.message)) {
-      return /excessive/i.test(thrown.message) ? "its aliases unfold into too much data" : thrown.message;
+      return /excessive/i.test(thrown.message) ? "its aliases expand to too much data" : thrown.message;
     }
     return "it can't be parsed as YAML";
   }
 }
 
-/** What is in a circle is not too much to the count of aliases, and unfolds for ever. */
+/** The alias count does not notice a cycle, which expands forever. */
 function hasCircle(document: Document): boolean {
   const anchored = new Map<string, unknown>();
   let isCircular = false;
@@ -143,9 +140,9 @@ function collect({ document, lines }: Parsed, yaml: string, linesAbove: number, 
     const name = bySpelling.get(plainSpelling(spelled));
     if (name === undefined) continue;
     if (spelled !== name)
-      notes.warn(line, "field-spelling", `the field ${spelled} was read as ${name}: write it like that`);
+      notes.warn(line, "field-spelling", `the field ${spelled} was read as ${name}: use that spelling`);
     const others = found.get(name) ?? [];
-    if (others.length > 0) notes.warn(line, "repeated-field", `${name} is given a second time${whatCounts(name)}`);
+    if (others.length > 0) notes.warn(line, "repeated-field", `${name} is repeated${whatCounts(name)}`);
     const node = pair.value as ParsedNode | null;
     found.set(name, [...others, { line, node, source: lineSource(yaml, pair.key.range?.[1] ?? 0, node) }]);
   }
@@ -154,7 +151,7 @@ function collect({ document, lines }: Parsed, yaml: string, linesAbove: number, 
   return { all, first: (name) => all(name)[0], lineOf, sourceOf, document };
 }
 
-/** Below the top: there a field given twice may add something, and what is unknown is left alone. */
+/** Below the top level. There a repeated field may add something, and unknown fields are ignored. */
 function noteRepeatedKeys(document: Document, lineOf: Fields["lineOf"], notes: Notes): void {
   visit(document, {
     Map(_key, { items }, path) {
@@ -164,7 +161,7 @@ function noteRepeatedKeys(document: Document, lineOf: Fields["lineOf"], notes: N
         const name = scalarText(key as Node | null);
         if (name === undefined) continue;
         if (seen.has(name))
-          notes.warn(lineOf(key as Node), "repeated-key", `${name} is given a second time: the first one counts`);
+          notes.warn(lineOf(key as Node), "repeated-key", `${name} is repeated: the first one counts`);
         seen.add(name);
       }
     },
@@ -172,12 +169,10 @@ function noteRepeatedKeys(document: Document, lineOf: Fields["lineOf"], notes: N
 }
 
 function whatCounts(name: FieldName): string {
-  return name.endsWith("_patterns")
-    ? ": the patterns of both count; join the lists"
-    : ": the first one counts; remove one";
+  return name.endsWith("_patterns") ? ": both lists count; join them" : ": the first one counts; remove one";
 }
 
-/** What stands after the colon up to the value's end, with tags and anchors that the node leaves out. */
+/** The text after the colon up to the end of the value, including tags and anchors, which the node omits. */
 function lineSource(yaml: string, keyEnd: number, node: ParsedNode | null): string {
   const end = Math.max(node?.range?.[1] ?? keyEnd, keyEnd);
   return yaml
@@ -190,7 +185,7 @@ function plainSpelling(name: string): string {
   return name.toLowerCase().replace(/[_-]/g, "");
 }
 
-/** Quotes every top-level value that is plain text or no YAML by itself; the number of lines stays the same. */
+/** Quotes every top-level value that is plain text or invalid YAML. Keeps the number of lines. */
 function quotePlainValues(yaml: string): string {
   const lines = yaml.split("\n").map((line) => line.replace(/^[\t ]+/, (indent) => indent.replaceAll("\t", "  ")));
   const result: string[] = [];
@@ -215,7 +210,7 @@ function needsQuotes(value: string): boolean {
   return typeof alone === "string" || alone.document.errors.length > 0;
 }
 
-/** Only `name` and `description`, each as what follows its first colon; the number of lines stays the same. */
+/** Keeps only `name` and `description`, each with the text after its first colon. Keeps the number of lines. */
 function bareLines(yaml: string): string {
   const bare = yaml.split("\n").map((line) => {
     const [, key, value = ""] = /^(name|description)[ \t]*:(.*)$/i.exec(line) ?? [];
@@ -224,13 +219,13 @@ function bareLines(yaml: string): string {
   return bare.join("\n");
 }
 
-/** The text that a person reads in a scalar: its value if it is a string, its source text if it is a number, boolean or date. */
+/** The text of a scalar as people read it: a string's value; the source of a number, boolean or date. */
 export function scalarText(node: Node | null | undefined): string | undefined {
   if (!isScalar(node) || node.value === null) return undefined;
   return typeof node.value === "string" ? node.value : String(node.source ?? node.value);
 }
 
-/** Nothing but a string, as it is written: no alias, tag or anchor that YAML makes something else of. */
+/** True for a string as written: no alias, tag or anchor. */
 export function isPlainString(node: Node | null | undefined): boolean {
   return isScalar(node) && typeof node.value === "string" && node.tag === undefined && node.anchor === undefined;
 }

@@ -1,12 +1,12 @@
 /**
- * The parameters of an offered tool, as a schema that every provider takes and that nobody can do harm with. One bad schema
- * would make a provider refuse the whole request, and with it every answer. So:
+ * Turns the parameters of an offered tool into a harmless schema that every provider accepts. One bad schema would make a
+ * provider refuse the whole request, and with it every answer. So:
  *
- *   1. only known parts are kept: no dialects, ids and regular expressions (a pattern may hang whoever tries it)
- *   2. the top is a plain object, without alternatives; its arguments have names that providers take, or there is no schema
- *   3. it must compile, and be short; else it is simplified to names, types and descriptions
+ *   1. keep only known keywords: no dialects, ids or regular expressions (a pattern may hang its engine)
+ *   2. the top must be a plain object without alternatives, and argument names must be valid; otherwise there is no schema
+ *   3. it must compile and be short; otherwise reduce it to names, types and descriptions
  *
- * The tool's own program checks its arguments as well, so that a simpler schema only costs the model a second try.
+ * The tool's own program checks its arguments too, so a simpler schema at worst costs the model a second attempt.
  */
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";
@@ -19,11 +19,11 @@ const maxBytes = 24_000;
 const maxArguments = 100;
 const maxDepth = 16;
 const maxText = 1_000;
-/** What model providers take as the name of an argument. */
+/** Providers accept these as the name of an argument. */
 const argumentName = /^[A-Za-z0-9_.-]{1,64}$/;
 const typeNames = new Set(["string", "number", "integer", "boolean", "array", "object", "null"]);
 
-/** Keywords whose value is kept as it is, is one schema or a list of them, or is a map of schemas. */
+/** Keywords whose value is kept, contains schemas, or maps names to schemas. */
 const plainWords = new Set([
   ...["type", "enum", "const", "default", "examples", "required", "format", "title", "deprecated", "readOnly", "$ref"],
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"],
@@ -34,10 +34,10 @@ const schemaWords = new Set([
   ...["anyOf", "oneOf", "allOf", "not", "if", "then", "else"],
 ]);
 const mapWords = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
-/** At the top they are refused by one provider or another. */
+/** Some provider refuses these at the top level. */
 const notAtTheTop = new Set(["anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref"]);
 
-/** Whether a schema can be compiled; made once for many, because making it is the slow part. */
+/** Tests whether a schema compiles. Creating the test is slow, so it serves many schemas. */
 export type SchemaProbe = (schema: JsonSchema) => string | undefined;
 
 export async function createSchemaProbe(): Promise<SchemaProbe> {
@@ -53,21 +53,19 @@ export async function createSchemaProbe(): Promise<SchemaProbe> {
   };
 }
 
-/** Total: for anything whatever. */
+/** Accepts anything. */
 export function fitSchema(written: unknown, probe: SchemaProbe): FitSchema {
   const given = asJson(written);
   if (given === undefined)
-    return { schema: emptySchema(), problem: "its parameters are no JSON: it is offered without" };
+    return { schema: emptySchema(), problem: "its parameters are not JSON: it is offered without parameters" };
   const top = Object.entries(given).filter(([word]) => !notAtTheTop.has(word));
   const cleaned = cleanSchema(Object.fromEntries(top), 0);
   const properties = isJsonObject(cleaned.properties) ? cleaned.properties : {};
   const schema: JsonObject = { ...cleaned, type: "object", properties };
   const names = Object.keys(properties);
   const odd = names.find((name) => !argumentName.test(name));
-  if (odd !== undefined)
-    return { refused: `its argument ${JSON.stringify(odd)} has a name that models can't be given` };
-  if (names.length > maxArguments)
-    return { refused: `it has ${names.length} arguments, and at most ${maxArguments} are` };
+  if (odd !== undefined) return { refused: `its argument ${JSON.stringify(odd)} has a name that models don't accept` };
+  if (names.length > maxArguments) return { refused: `it has ${names.length} arguments; the limit is ${maxArguments}` };
   const problem = sizeProblem(schema) ?? probe(schema);
   if (problem === undefined) return { schema };
   const simple = simplified(schema);
@@ -92,7 +90,7 @@ function emptySchema(): JsonObject {
 
 function sizeProblem(schema: JsonObject): string | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(schema));
-  return bytes <= maxBytes ? undefined : `they are ${bytes} bytes long, and at most ${maxBytes} are shown`;
+  return bytes <= maxBytes ? undefined : `they have ${bytes} bytes; the limit is ${maxBytes}`;
 }
 
 function cleanSchema(schema: JsonObject, depth: number): JsonObject {

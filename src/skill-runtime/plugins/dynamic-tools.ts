@@ -1,19 +1,19 @@
 /**
- * Tools that plugins offer while they run, as part of their skills:
+ * Tools that plugins offer at run time, as part of their skills:
  *
- *   1. what a source offers is made fit (validate-tools.ts) and stands in place of what it offered before
- *   2. `merge` gives every offered tool a name that no tool of a file has, and puts it among its skill's tools
- *   3. a name goes on meaning the same tool, and rules for it go on holding, as long as the process lives: a tool that was
- *      away for a moment must not come back as another, or unasked
+ *   1. a source's new offer is validated (validate-tools.ts) and replaces its previous one
+ *   2. `merge` gives every offered tool a name that no file's tool has, and adds it to its skill's tools
+ *   3. a name keeps its tool, and rules keep applying, for the life of the process: a tool that was away for a moment must
+ *      not come back as another one, or without its rules
  */
 import type { OfferedNames, Skill, SkillSet } from "../../ports/skill.ts";
 import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";
 import { createDiagnostics } from "../parse/diagnostics.ts";
 import { createNames, defaultTimeoutMs, loadSkillName } from "../parse/tools.ts";
 
-/** An offered tool that can be shown as it is. */
+/** A validated offer of one tool. */
 export interface ValidTool {
-  /** As its plugin knows it. */
+  /** The plugin's name for it. */
   written: string;
   description: string;
   parameters: JsonSchema;
@@ -27,25 +27,25 @@ export interface ValidOffer {
 }
 
 export interface DynamicTools {
-  /** Without tools those that the source offered before stay. False when that changes nothing. */
+  /** An offer without tools keeps the source's previous ones. False when nothing changes. */
   set(skillPath: string, source: string, offer: Partial<ValidOffer>): boolean;
-  /** The set with all that is offered; the same object when nothing is. */
+  /** The set with all offered tools. The same object when there are none. */
   merge(set: SkillSet): SkillSet;
 }
 
-/** Some providers refuse requests with more than 128 tools, and a model that has to choose among so many chooses badly. */
+/** Some providers refuse requests with more than 128 tools, and models choose badly among so many. */
 const maxTools = 100;
-/** Names are kept for good, so that there must be an end to them. */
+/** Names are never freed, so they need a limit. */
 const maxNames = 2_000;
 
-/** All that is known about one skill's offers. */
+/** Everything known about one skill's offers. */
 interface Known {
   sources: Map<string, ValidOffer>;
-  /** By the tool as its plugin knows it. */
+  /** By the plugin's name for the tool. */
   names: Map<string, string>;
   ever: Set<string>;
   asking: Set<string>;
-  /** Made of this skill, these offers and these names of others: nothing to do again. */
+  /** The last result, reused while skill, offers and other names are unchanged. */
   last?: { skill: Skill; madeOf: string; merged: Skill; problems: string[] };
   changes: number;
 }
@@ -84,7 +84,7 @@ export function createDynamicTools(): DynamicTools {
   };
 }
 
-/** For checks, which run no code: in place of what its plugin will offer each skill that provides tools has `offered_tool`. */
+/** For checks that run no code: each skill that provides tools gets a stand-in `offered_tool`. */
 export function withStandIns(set: SkillSet): SkillSet {
   const name = "offered_tool";
   const names: OfferedNames = { current: [name], ever: [name], asking: [name] };
@@ -110,11 +110,12 @@ function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: s
   for (const tool of chosen) {
     const name = nameFor(tool.written, known, isTaken);
     if (name === undefined) {
-      problems.push(`the tool ${tool.written} is left out: its sources have had more names than can be kept apart`);
+      problems.push(`the tool ${tool.written} is left out: its sources have used too many names`);
       continue;
     }
     const usual = createNames(() => false)(tool.written);
-    if (name !== usual) problems.push(`the tool ${tool.written} is called ${name}: another tool has the name ${usual}`);
+    if (name !== usual)
+      problems.push(`the tool ${tool.written} is called ${name} because another tool is called ${usual}`);
     known.ever.add(name);
     if (!tool.isTrusted) known.asking.add(name);
     current.push(toSpec(tool, name, skill.name));
@@ -131,7 +132,7 @@ function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: s
   return known.last;
 }
 
-/** Tools of all sources, each once, in turns, so that a source with hundreds does not push out the others. */
+/** Tools of all sources, each once, in turns, so that a source with hundreds does not displace the others. */
 function choose({ sources }: Known): { chosen: ValidTool[]; problems: string[] } {
   const inOrder = [...sources].sort(([one], [other]) => (one < other ? -1 : 1));
   const problems = inOrder.flatMap(([, offer]) => offer.problems);
@@ -150,14 +151,14 @@ function choose({ sources }: Known): { chosen: ValidTool[]; problems: string[] }
     const missing = new Set(tools.map(({ written }) => written)).size - taken;
     if (missing <= 0) continue;
     problems.push(
-      `${source} offers ${tools.length} tools, and ${taken} of them are in force: at most ${maxTools} are, of all sources together. Name the ones that are needed in the settings`,
+      `${source} offers ${tools.length} tools, of which ${taken} are in force: the limit for all sources together is ${maxTools}. List the tools that you need in the settings`,
     );
   }
   const byName = [...chosen.values()].sort((one, other) => (one.written < other.written ? -1 : 1));
   return { chosen: byName, problems };
 }
 
-/** The name it had before, unless a file has taken it since; undefined when there are too many. */
+/** Its previous name, unless a file uses it now. Undefined when there are too many. */
 function nameFor(written: string, { names, ever }: Known, isTaken: (name: string) => boolean): string | undefined {
   const before = names.get(written);
   if (before !== undefined && !isTaken(before)) return before;
@@ -167,7 +168,7 @@ function nameFor(written: string, { names, ever }: Known, isTaken: (name: string
   return name;
 }
 
-/** Whatever its source says of it, it may change things, and may read and send anything. */
+/** Whatever its source says, it may change things, and may read and send anything. */
 function toSpec({ written, description, parameters, timeoutMs }: ValidTool, name: string, skill: string): ToolSpec {
   return {
     name,

@@ -1,13 +1,13 @@
-/** What a plugin threw, as a failed attempt: what the model reads, and whether another attempt may go better. */
+/** Turns a plugin's exception into a failed attempt: the text for the model, and whether a retry may help. */
 import { codeOf, isAbort, messageOf, RemoraError } from "../../lib/errors.ts";
 import { isTransientCode } from "../../lib/transient-errors.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
 
 const maxCauses = 8;
-/** Node's own message names a flag of the command line, which nobody can set here. */
-const undeclared = "The skill's SKILL.md does not declare this under `permissions`; tell the operator.";
+/** Node's own message names a command line flag that nobody can set here. */
+const undeclared = "The skill's SKILL.md does not declare this under `permissions`. Tell the operator.";
 
-/** Total: whatever was thrown, also `undefined` or something whose properties throw. */
+/** Accepts whatever was thrown, even `undefined` or an object with throwing properties. */
 export function attemptOf(thrown: unknown, place: string): ToolAttempt {
   try {
     const retryAfterMs = retryAfterOf(thrown);
@@ -27,7 +27,7 @@ export function failed(text: string, isRetryable = false): ToolAttempt {
   return { isOk: false, text, files: [], isRetryable };
 }
 
-/** An answer that stays the same however often it is asked for. */
+/** For a refusal that a retry does not change. */
 export function refused(text: string): ToolAttempt {
   return { ...failed(text), isAnswer: true };
 }

@@ -1,12 +1,12 @@
 /**
- * Keeps what plugins do to the process from being done to the bot:
+ * Protects the bot from what plugins do to the process:
  *
- *   - `process.exit` of a plugin, or another way to end the process, throws in the plugin instead, also as an import of its own
- *   - what it writes to standard output goes to the log, because standard output belongs to the commands
- *   - what it throws outside of its call (in a timer, in a promise nobody waits for) is logged
+ *   - `process.exit` and other ways to end the process throw in the plugin, even when imported
+ *   - standard output goes to the log, because it belongs to the commands
+ *   - exceptions outside of a call (in a timer, in a promise that nobody awaits) are logged
  *
- * Whose code is running is known from the asynchronous context, so that all other code is left alone.
- * What a plugin does without ever giving way, an endless loop, can't be stopped from inside the process.
+ * The asynchronous context tells whose code is running, so other code is not affected.
+ * An endless loop in a plugin can't be stopped from inside the process.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { syncBuiltinESMExports } from "node:module";
@@ -15,11 +15,11 @@ import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 
 export interface PluginGuard {
-  /** Runs code of a skill. The process is guarded from the first time on. */
+  /** Runs code of a skill. The first use installs the guard. */
   run<T>(skill: string, code: () => T): T;
-  /** The log as it may be handed to a plugin: what it writes is never taken for the plugin's own output. */
+  /** A log for a plugin. Its lines are not mistaken for the plugin's standard output. */
   logFor(skill: string): Log;
-  /** The process is as it was. */
+  /** Removes the guard. */
   close(): void;
 }
 
@@ -73,7 +73,7 @@ function guardProcess(running: AsyncLocalStorage<string | undefined>, log: Log):
   };
 }
 
-/** The ways to end the process that code comes upon by accident; returns the way to put them back. */
+/** Covers the ways to end the process that code may use by accident. Returns the function that restores them. */
 function guardExits(running: AsyncLocalStorage<string | undefined>): () => void {
   const { exit, abort, kill } = process;
   const refuseToPlugins = () => {
@@ -82,7 +82,7 @@ function guardExits(running: AsyncLocalStorage<string | undefined>): () => void 
     throw new RemoraError({
       code: "skill.exit",
       place: `skill ${skill}`,
-      message: "its plugin tried to end the process, which is not for a plugin to do: throw an error instead",
+      message: "its plugin tried to end the process, which plugins must not do: throw an error instead",
     });
   };
   const guarded = {
@@ -94,7 +94,7 @@ function guardExits(running: AsyncLocalStorage<string | undefined>): () => void 
       refuseToPlugins();
       return abort.call(process);
     }) satisfies typeof abort as typeof abort,
-    // Signal 0 only asks whether a process is there; SIGKILL to oneself is no accident, and how the bot is made to die in tests.
+    // Signal 0 only checks whether a process exists. SIGKILL to oneself is no accident, and tests kill the bot with it.
     kill: ((pid, signal) => {
       const isOwn = [process.pid, -process.pid, 0, -1].includes(pid);
       if (isOwn && signal !== 0 && signal !== "SIGKILL") refuseToPlugins();
@@ -102,7 +102,7 @@ function guardExits(running: AsyncLocalStorage<string | undefined>): () => void 
     }) satisfies typeof kill,
   };
   Object.assign(process, guarded);
-  // `import { exit } from "node:process"` has the function as it was when somebody first imported from there.
+  // Without this, `import { exit } from "node:process"` returns the function from the time of the first import.
   syncBuiltinESMExports();
   return () => {
     if (process.exit === guarded.exit) process.exit = exit;
@@ -112,7 +112,7 @@ function guardExits(running: AsyncLocalStorage<string | undefined>): () => void 
   };
 }
 
-/** What Node does with an uncaught exception when nobody captures it. */
+/** What Node does with an uncaught exception. */
 function crash(thrown: unknown, exit: typeof process.exit): void {
   if (process.listenerCount("uncaughtException") > 0) {
     (process as NodeJS.EventEmitter).emit("uncaughtException", thrown, "uncaughtException");

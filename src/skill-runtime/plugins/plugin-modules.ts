@@ -1,11 +1,11 @@
 /**
- * The modules that plugins are made of. Node keeps a module for good under its address, and one of the older kind under its path.
- * So for each version of a plugin
+ * The modules of plugins. Node caches a module forever, an ES module by its URL and a CommonJS module by its path. So for
+ * each version of a plugin
  *
- *   1. its file has an address of its own, and so has every file of its skill that is imported from there
- *   2. modules of the older kind are taken out of Node's cache
+ *   1. its file, and every file of its skill that it imports, gets a unique URL
+ *   2. CommonJS modules are removed from Node's cache
  *
- * and when one of these files changes, the plugin has a new version. What lies elsewhere, in `node_modules` too, is loaded once.
+ * When one of these files changes, the plugin has a new version. Other files, such as `node_modules`, are loaded once.
  */
 import { hash } from "node:crypto";
 import { statSync } from "node:fs";
@@ -16,24 +16,23 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { isInside } from "../library/find.ts";
 
 export interface PluginModules {
-  /** Another one when the file, or one of its skill that it has imported, has changed. Rejects when the file is not there. */
+  /** Changes when the file, or a file of its skill that it imported, changes. Rejects when the file does not exist. */
   versionOf(path: string): Promise<string>;
-  /** Runs the plugin's file, and what it imports, once for each version; resolves with what it exports. */
+  /** Runs the plugin's file and its imports once per version. Resolves with its exports. */
   load(path: string, folder: string, version: string): Promise<{ default?: unknown }>;
   close(): void;
 }
 
-/** One version of a plugin. */
 interface Version {
-  /** Of the skill, with links resolved. */
+  /** The skill's folder, with links resolved. */
   folder: string;
-  /** By path, with links resolved: when the file was changed last before it was imported. */
+  /** By path with links resolved: the modification time before the import. */
   imported: Map<string, number>;
 }
 
 interface Known {
   version: Version | undefined;
-  /** How often the file's own date has not told that something is new. */
+  /** Counts changes that the file's own modification time does not show. */
   changes: number;
 }
 
@@ -49,7 +48,7 @@ export function createPluginModules(): PluginModules {
     const key = URL.parse(address)?.searchParams.get(parameter) ?? undefined;
     if (key !== undefined) return { key, ...optional(byKey.get(key)) };
     const path = fileURLToPath(address);
-    // What is required has no address with a key, and always belongs to the newest version.
+    // A required module has no URL with a key and always belongs to the newest version.
     const known = [...byPath.values()].find(({ version }) => version !== undefined && isOfSkill(path, version.folder));
     return optional(known?.version);
   };
@@ -61,7 +60,7 @@ export function createPluginModules(): PluginModules {
         if (version === undefined || !resolved.url.startsWith("file:")) return resolved;
         const path = fileURLToPath(resolved.url);
         if (!isOfSkill(path, version.folder)) return resolved;
-        // A later import of the same file gives what the first one gave.
+        // A later import of the same file returns the first result.
         if (!version.imported.has(path)) version.imported.set(path, changedAt(path));
         if (key === undefined || !context.conditions.includes("import")) return resolved;
         return { ...resolved, url: withKey(resolved.url, key) };
@@ -92,7 +91,7 @@ export function createPluginModules(): PluginModules {
       try {
         return await import(/* @vite-ignore */ withKey(pathToFileURL(path).href, key));
       } catch (thrown) {
-        // Node keeps what could not be loaded as well, also when it was for a file that is there by the next time.
+        // Node caches a failed load too, even if the missing file exists the next time.
         known.changes += 1;
         throw thrown;
       }
@@ -114,7 +113,7 @@ function isOfSkill(path: string, folder: string): boolean {
   return isInside(path, folder) && !relative(folder, path).split(/[/\\]/).includes("node_modules");
 }
 
-/** Not a number for a file that is gone, so that it never equals what it was. */
+/** NaN for a file that is gone, so that it equals nothing. */
 function changedAt(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.NaN;
 }

@@ -1,4 +1,4 @@
-/** What a plugin returned, as an attempt: total, because plugins are other people's code and return what they like. */
+/** Turns a plugin's return value into an attempt. Accepts anything, because plugins are foreign code. */
 import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
@@ -11,16 +11,16 @@ import type { ToolAttempt, ToolFile } from "../../ports/tool.ts";
 import { isInside } from "../library/find.ts";
 import { failed } from "./failure.ts";
 
-/** Files are shown to people, so that they may only come from where the call may write. */
+/** People see these files, so they may come only from where the call may write. */
 export interface FilePlaces {
   workingFolder: string;
   dataFolder: string;
-  /** The call's own folder for copies of files that go out; made when there is one. */
+  /** The call's own folder for copies of outgoing files. Created when needed. */
   outbox: string;
 }
 
 const maxPreview = 500;
-/** No chat service takes more. */
+/** No chat service accepts more. */
 const maxFileBytes = 100 * 1024 * 1024;
 const unabridged = { depth: 10, maxArrayLength: 10_000, maxStringLength: 100_000 };
 
@@ -30,14 +30,14 @@ export async function readResult(returned: unknown, place: string, places: FileP
   if (typeof returned !== "object" || !("success" in returned) || typeof returned.success !== "boolean") {
     const preview = toText(returned).slice(0, maxPreview);
     return failed(
-      `${place} returned neither text nor { success, output }; whether it did its work is unknown. It returned: ${preview}`,
+      `${place} returned neither text nor { success, output }. It may or may not have taken effect. It returned: ${preview}`,
     );
   }
   const output = "output" in returned ? toText(returned.output) : "";
   if (!returned.success) {
     const error = "error" in returned ? toText(returned.error) : "";
     const isRetryable = "retryable" in returned && returned.retryable === true;
-    const text = [error, output].filter((part) => part !== "").join("\n\n") || `${place} failed and did not say why.`;
+    const text = [error, output].filter((part) => part !== "").join("\n\n") || `${place} failed without a reason.`;
     return { ...failed(text, isRetryable), isAnswer: !isRetryable };
   }
   const { files, problems } = await readFiles("files" in returned ? returned.files : undefined, places);
@@ -54,14 +54,14 @@ function toText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // What JSON has no word for, such as a circle or a bigint; shown without running anything of it.
+    // A value that JSON lacks, such as a cycle or a bigint. Shown without running any of its code.
     return inspect(value, { ...unabridged, customInspect: false, getters: false });
   }
 }
 
 /**
- * Files are opened once, inside their folder, and copied while the call runs: what people get is what the tool made, whatever
- * becomes of the path later.
+ * Opens files once, inside their folder, and copies them during the call. So people get what the tool made, whatever
+ * happens to the path later.
  */
 async function readFiles(listed: unknown, places: FilePlaces): Promise<{ files: ToolFile[]; problems: string[] }> {
   const files: ToolFile[] = [];
@@ -95,7 +95,7 @@ async function copyOut(
     await using from = await openForReading(place, "file");
     const { size } = await from.stat();
     if (size > maxFileBytes)
-      throw fileProblem(place.shown, `has ${formatBytes(size)}, and at most ${formatBytes(maxFileBytes)} can be sent`);
+      throw fileProblem(place.shown, `is ${formatBytes(size)}; the limit for sending is ${formatBytes(maxFileBytes)}`);
     await mkdir(outbox, { recursive: true });
     await pipeline(from.createReadStream({ autoClose: false }), createWriteStream(to, { flags: "w", mode: 0o600 }));
   });

@@ -1,6 +1,6 @@
 /**
- * What a tool call may use of Remora, bound to the conversation and the person it is run for: no argument of a tool can
- * name another one. The turn's record in the ledger says where the call belongs, in whatever process it runs.
+ * The services for a tool call, bound to its conversation and requester. No argument of a tool can name others. The turn's
+ * record in the ledger says where the call belongs, in whatever process it runs.
  */
 
 import { RemoraError } from "../../lib/errors.ts";
@@ -26,7 +26,7 @@ export interface BoundCall {
   id: string;
   tool: string;
   scope: ToolScope;
-  /** Hears where the texts come from that the call is given. */
+  /** Receives the origins of texts that the call reads. */
   onRead(origins: readonly Origin[]): void;
 }
 
@@ -36,7 +36,7 @@ export function createPluginServices(options: PluginServicesOptions) {
   async function turnOf({ scope: { turnId } }: BoundCall): Promise<TurnRecord> {
     const entry = await ledger.get("turn", turnId);
     if (entry !== undefined) return entry.body;
-    throw new RemoraError({ code: "turn.missing", place: `turn ${turnId}`, message: "is not in the ledger any more" });
+    throw new RemoraError({ code: "turn.missing", place: `turn ${turnId}`, message: "is no longer in the ledger" });
   }
 
   async function chatOf(turn: TurnRecord) {

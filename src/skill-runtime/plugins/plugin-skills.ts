@@ -1,10 +1,10 @@
-/** What the tools of a skill may know about skills: those in force, and what the loader makes of a new text. */
+/** What tools may know about skills: those in force, and the diagnostics for a new text. */
 import { dirname } from "node:path";
 import type { PluginSkills } from "../../ports/plugin.ts";
 import type { SkillLibrary } from "../library/library.ts";
 import { parseSkill } from "../parse/parse-skill.ts";
 
-/** About a call: what its conversation may use, and what its requester may do. */
+/** For a call: what its conversation may use, and what its requester may do. */
 type Bounds = Pick<PluginSkills, "list" | "mayWrite">;
 
 export function createPluginSkills(library: SkillLibrary, bounds: Bounds): PluginSkills {

@@ -1,10 +1,10 @@
 /**
- * Skills whose plugins offer tools while they run:
+ * Skills whose plugins offer tools at run time:
  *
- *   1. what a skill offered when the process last ran is in force at once, as long as its settings are the same: prompts stay
- *      the same bytes over a restart, and an approval that waits for one of its tools can still be redeemed
- *   2. its plugin is started in the background, and again when it changes; nothing ever waits for it
- *   3. what it offers is made fit, put in force and kept for the next start, offers of one skill one after the other
+ *   1. the offers of the last run are in force at once while the settings are the same, so that prompts keep their bytes over
+ *      a restart and a pending approval for such a tool stays valid
+ *   2. plugins start in the background, and again when they change; nothing ever waits for them
+ *   3. an offer is validated, put in force and stored for the next start; offers of one skill run in order
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -18,27 +18,27 @@ import type { ToolOffer } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
 import type { SkillLibrary } from "../library/library.ts";
 import type { ValidTool } from "./dynamic-tools.ts";
-import { folderNameOf } from "./plugin-host.ts";
+import { dataFolderName } from "./loaded-plugin.ts";
 import { validateTools } from "./validate-tools.ts";
 
 export interface ProvidersOptions {
   library: SkillLibrary;
-  /** What skills offered before is kept in `.offered` below it. */
+  /** Earlier offers are in `.offered` below it. */
   dataFolder: string;
-  /** By name of the skill. */
+  /** By skill name. */
   settings: { [skill: string]: JsonObject };
   /** A skill that no conversation may use is not started. */
   isAllowed(skill: Skill): boolean;
-  /** Rejects with why it can't be; false when that was said before. */
+  /** Rejects with the reason for a failure. False when that reason was already reported. */
   start(skill: Skill): Promise<boolean>;
   log: Log;
 }
 
 export interface Providers {
   onOffer(skill: Skill, source: string, offer: ToolOffer): void;
-  /** Sees to all skills that provide tools, as they are now. */
+  /** Starts all skills that provide tools, as they are now. */
   startAll(): void;
-  /** Resolves when what was offered so far is kept. */
+  /** Resolves when all offers so far are stored. */
   close(): Promise<void>;
 }
 
@@ -58,18 +58,18 @@ const keptSchema = z.object({
   ),
 });
 
-/** The source of what is said about a plugin itself. */
+/** The source for problems of a plugin itself. */
 const aboutPlugin = "";
 
 export function createProviders(options: ProvidersOptions): Providers {
   const { library, log } = options;
   const writer = createFileWriter();
-  /** What each skill offers, by its path, as it is kept. */
+  /** The stored offers of each skill, by its path. */
   const kept = new Map<string, Map<string, ValidTool[]>>();
   const working = new Map<string, Promise<void>>();
   let isClosed = false;
 
-  const fileOf = (skill: Skill) => join(options.dataFolder, ".offered", `${folderNameOf(skill)}.json`);
+  const fileOf = (skill: Skill) => join(options.dataFolder, ".offered", `${dataFolderName(skill)}.json`);
   const settingsOf = (skill: Skill) => fingerprint(options.settings[skill.name] ?? {});
 
   function recall(skill: Skill): void {
@@ -95,8 +95,8 @@ export function createProviders(options: ProvidersOptions): Providers {
       const isRunning = await options.start(skill);
       if (isRunning && !isClosed) library.offer(skill.path, aboutPlugin, { problems: [] });
     } catch (thrown) {
-      log.warn({ skill: skill.name, error: messageOf(thrown) }, "a plugin that provides tools could not be started");
-      const problem = `its plugin could not be started, so that it has no tools: ${messageOf(thrown)}`;
+      log.warn({ skill: skill.name, error: messageOf(thrown) }, "could not start a plugin that provides tools");
+      const problem = `its plugin could not be started, so it has no tools: ${messageOf(thrown)}`;
       if (!isClosed) library.offer(skill.path, aboutPlugin, { problems: [problem] });
     }
   }
@@ -109,7 +109,7 @@ export function createProviders(options: ProvidersOptions): Providers {
         .catch((thrown) => {
           log.warn(
             { skill: skill.name, source, error: messageOf(thrown) },
-            "what a plugin offers could not be taken over",
+            "could not use the tools that a plugin offers",
           );
         });
       working.set(skill.path, now);
@@ -129,7 +129,7 @@ export function createProviders(options: ProvidersOptions): Providers {
   };
 }
 
-/** What is kept belongs to settings; they may hold secrets, so that only their hash is. */
+/** Offers belong to settings, which may contain secrets. So only their hash is stored. */
 function fingerprint(settings: JsonObject): string {
   return createHash("sha256")
     .update(JSON.stringify(sorted(settings)))
@@ -143,14 +143,14 @@ function sorted(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
-/** Synchronous: the tools and their rules must be there before the first call is judged. */
+/** Synchronous, because tools and rules must exist before the first call is judged. */
 function read(file: string, settings: string, log: Log): { [source: string]: ValidTool[] } {
   try {
     const content = keptSchema.parse(JSON.parse(readFileSync(file, "utf8")));
     return content.settings === settings ? content.sources : {};
   } catch (thrown) {
     if (codeOf(thrown) !== "ENOENT")
-      log.warn({ file, error: messageOf(thrown) }, "what a skill offered before can't be read and is found out anew");
+      log.warn({ file, error: messageOf(thrown) }, "can't read a skill's earlier offer; waiting for a new one");
     return {};
   }
 }

@@ -1,4 +1,4 @@
-/** What a plugin offers, checked and made fit to be shown: total, because plugins hand on what others have written. */
+/** Validates what a plugin offers. Accepts anything, because plugins pass on what others have written. */
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { ToolOffer } from "../../ports/plugin.ts";
 import { cleanLine, withoutUnseen } from "../parse/text.ts";
@@ -6,20 +6,20 @@ import { defaultTimeoutMs, maxTimeoutMs } from "../parse/tools.ts";
 import { createSchemaProbe, fitSchema, type SchemaProbe } from "./dynamic-tool-schema.ts";
 import type { ValidOffer, ValidTool } from "./dynamic-tools.ts";
 
-/** More of one source are not even looked at. */
-const maxLookedAt = 1_000;
+/** More tools of one source are ignored. */
+const maxOfferedTools = 1_000;
 const maxName = 200;
 const maxDescription = 1_500;
 const maxProblems = 10;
 
-/** Compiling hundreds of schemas takes a moment, so that everything else is let in between. */
+/** Compiling hundreds of schemas takes a moment, so it yields to other work in between. */
 export async function validateTools(source: string, offer: ToolOffer): Promise<Partial<ValidOffer>> {
   const said = (Array.isArray(offer.problems) ? offer.problems : []).map((problem) => cleanLine(String(problem), 500));
   if (!Array.isArray(offer.tools)) return { problems: shortened(said) };
   const probe = offer.tools.length === 0 ? () => undefined : await createSchemaProbe();
   const problems = [...said];
   const tools = new Map<string, ValidTool>();
-  for (const written of offer.tools.slice(0, maxLookedAt) as unknown[]) {
+  for (const written of offer.tools.slice(0, maxOfferedTools) as unknown[]) {
     const fit = fitTool(written, probe);
     if (typeof fit === "string") problems.push(`${source}: ${fit}`);
     else if (tools.has(fit.tool.written)) problems.push(`${source}: the tool ${fit.tool.written} is offered twice`);
@@ -29,17 +29,17 @@ export async function validateTools(source: string, offer: ToolOffer): Promise<P
     }
     await nextRound();
   }
-  if (offer.tools.length > maxLookedAt) {
-    problems.push(`${source} offers ${offer.tools.length} tools, and only the first ${maxLookedAt} were looked at`);
+  if (offer.tools.length > maxOfferedTools) {
+    problems.push(`${source} offers ${offer.tools.length} tools; only the first ${maxOfferedTools} were checked`);
   }
   return { tools: [...tools.values()], problems: shortened(problems) };
 }
 
 function fitTool(written: unknown, probe: SchemaProbe): { tool: ValidTool; problem?: string } | string {
-  if (typeof written !== "object" || written === null) return "something that is no tool was left out";
+  if (typeof written !== "object" || written === null) return "an entry that is not a tool was left out";
   const { name, description, parameters, timeoutMs, isTrusted } = written as { [key: string]: unknown };
   const clean = typeof name === "string" ? cleanLine(name, maxName) : "";
-  if (clean === "" || clean !== name) return `a tool with the name ${shown(name)} was left out: it can't be written`;
+  if (clean === "" || clean !== name) return `a tool with the name ${shown(name)} was left out: the name is not valid`;
   const fit = fitSchema(parameters, probe);
   if ("refused" in fit) return `the tool ${clean} was left out: ${fit.refused}`;
   const isTime = typeof timeoutMs === "number" && timeoutMs > 0 && timeoutMs <= maxTimeoutMs;

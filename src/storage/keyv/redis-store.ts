@@ -1,77 +1,74 @@
 /**
- * The store on Keyv and its Redis adapter, which brings a client of its own (node-redis). It behaves as everything else
- * here: connects again for ever, waits while Redis is away, up to a bound, and rejects with what to do.
+ * The store on Keyv and Redis. A small Keyv adapter sends its commands over the shared ioredis connection, which waits
+ * while Redis is away and rejects with what to do.
+ *
+ * Layout: the string key `{remora}:store::KEY` holds `{"value":…,"expires":…}`; Redis deletes it when it expires.
  */
-import { setTimeout as pause } from "node:timers/promises";
-import KeyvRedis from "@keyv/redis";
-import { Keyv } from "keyv";
+import { Keyv, keyvStorageCapability } from "keyv";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Json } from "../../ports/message.ts";
 import type { Store } from "../../ports/store.ts";
 import type { RedisConnection } from "../redis/connection.ts";
-import { isRefusal } from "../redis/errors.ts";
 import { checkPrefix, defaultPrefix } from "../redis/script.ts";
-import { closedError, type Line, patiently } from "../redis/wait.ts";
-import { openStoreClient, type StoreClient } from "./redis-store-client.ts";
+import { closedError } from "../redis/wait.ts";
 
 export interface RedisStoreOptions {
-  /** Of which only the address and the bound are used. */
   connection: RedisConnection;
-  /** Of all keys, with a part in braces; default `{remora}:`. */
+  /** Prefix of all keys. Needs a part in braces. Default `{remora}:`. */
   prefix?: string;
-  /** How long a call waits while Redis is away, in milliseconds; default the connection's. */
+  /** How long a call waits while Redis is away, in milliseconds. Default: that of the connection. */
   waitMs?: number;
 }
 
-const betweenTriesMs = 500;
+export function createRedisStore(options: RedisStoreOptions): Store {
+  const place = `store ${options.connection.address.name}`;
+  // Nobody listens for Keyv's `error` event, so Keyv throws a failed command to its caller.
+  const keyv = new Keyv({ store: createRedisAdapter(options) });
+  let isClosed = false;
 
-/** Connects with the first call. */
-export function createRedisStore({ connection, prefix = defaultPrefix, waitMs }: RedisStoreOptions): Store {
-  const options = { place: `store ${connection.address.name}`, waitMs: waitMs ?? connection.waitMs };
-  const namespace = `${checkPrefix(prefix)}store`;
-  const line = createLine(connection.address.type !== "single", connection.hurried);
-  let opened: { keyv: Keyv; adapter: KeyvRedis<unknown> } | undefined;
-
-  function open() {
-    const client = openStoreClient(connection.address);
-    line.follow(client);
-    const adapter = new KeyvRedis(client, { namespace, throwOnErrors: true });
-    // It would connect a client that is not open: also one that was closed while a call was on its way to it.
-    adapter.getClient = async () => client;
-    const keyv = new Keyv({ store: adapter });
-    // The adapter hands every trouble of the connection on to Keyv, which throws an error that nobody listens for: into
-    // nowhere then. Without that Keyv hears of a failed call alone, and throws it to whoever made the call.
-    adapter.removeAllListeners("error");
-    return { keyv, adapter };
-  }
-
-  async function guarded<T>(work: (keyv: Keyv) => Promise<T>): Promise<T> {
-    if (line.isClosed()) throw closedError(options.place);
-    opened ??= open();
-    const { keyv } = opened;
+  async function guarded<T>(work: () => Promise<T>): Promise<T> {
+    if (isClosed) throw closedError(place);
     try {
-      return await patiently(line, options, () => work(keyv));
+      return await work();
     } catch (thrown) {
-      throw thrown instanceof SyntaxError ? corrupt(options.place, thrown) : thrown;
+      throw thrown instanceof SyntaxError ? corrupt(place, thrown) : thrown;
     }
   }
 
   return {
-    get: (key) => guarded((keyv) => keyv.get<Json>(key)),
+    get: (key) => guarded(() => keyv.get<Json>(key)),
     set: (key, value, ttlMs) =>
-      guarded(async (keyv) => {
+      guarded(async () => {
         await keyv.set(key, value, ttlMs);
       }),
     delete: (key) =>
-      guarded(async (keyv) => {
+      guarded(async () => {
         await keyv.delete(key);
       }),
     async close() {
-      if (line.isClosed()) return;
-      line.close();
-      await opened?.adapter.disconnect(true);
+      isClosed = true;
     },
   };
+}
+
+/** The commands that Keyv sends for one key. The store offers no others. */
+function createRedisAdapter({ connection, prefix = defaultPrefix, waitMs }: RedisStoreOptions) {
+  const runOptions = { place: "store", ...(waitMs === undefined ? {} : { waitMs }) };
+  const namespace = `${checkPrefix(prefix)}store`;
+  const redisKey = (key: string) => `${namespace}::${key}`;
+  const commands = {
+    get: (key: string) => connection.run(runOptions, async (client) => (await client.get(redisKey(key))) ?? undefined),
+    /** `expires` is in milliseconds since 1970. */
+    set: (key: string, value: string, expires?: number) =>
+      connection.run(runOptions, async (client) => {
+        if (expires === undefined) await client.set(redisKey(key), value);
+        else await client.set(redisKey(key), value, "PX", Math.max(1, expires - Date.now()));
+        return true;
+      }),
+    delete: (key: string) => connection.run(runOptions, async (client) => (await client.unlink(redisKey(key))) > 0),
+  };
+  // Without this mark Keyv would wrap the adapter and pass a time to live instead of `expires`.
+  return { ...commands, capabilities: keyvStorageCapability(commands) };
 }
 
 function corrupt(place: string, cause: SyntaxError): RemoraError {
@@ -79,63 +76,7 @@ function corrupt(place: string, cause: SyntaxError): RemoraError {
     code: "storage.corrupt",
     place,
     message:
-      "has a value that can't be read. Somebody else writes below Remora's prefix; delete that key, or put a backup back.",
+      "has a value that can't be read. Another program writes keys with Remora's prefix. Delete that key, or restore a backup.",
     cause,
   });
-}
-
-/** Follows a client: connects it until that succeeds once (from then on it does so itself), and knows what is wrong. */
-function createLine(
-  isReadOnlyPassing: boolean,
-  hurried: AbortSignal,
-): Line & { follow(client: StoreClient): void; close(): void } {
-  const listeners = new Set<() => void>();
-  let client: StoreClient | undefined;
-  let isConnected = false;
-  let isClosed = false;
-  let lastError: Error | undefined;
-
-  const note = (error?: Error) => {
-    lastError = error;
-    for (const listener of [...listeners]) listener();
-  };
-  hurried.addEventListener("abort", () => note(lastError), { once: true });
-
-  async function connect(to: StoreClient): Promise<void> {
-    while (!isClosed) {
-      try {
-        await to.connect();
-        isConnected = true;
-        return note();
-      } catch (thrown) {
-        // What its connections said on the way tells more than that no node would do.
-        note(lastError ?? (thrown instanceof Error ? thrown : undefined));
-        await pause(betweenTriesMs, undefined, { ref: false });
-      }
-    }
-  }
-
-  return {
-    // A cluster's nodes come and go one by one, so it has no such flag, and is up once it has found them.
-    isUp: () => isConnected && client !== undefined && (!("isReady" in client) || client.isReady),
-    isClosed: () => isClosed,
-    refusal: () => (isRefusal(lastError) ? lastError : undefined),
-    trouble: () => lastError?.message ?? "",
-    isReadOnlyPassing,
-    isHurried: () => hurried.aborted,
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    follow(opened) {
-      client = opened;
-      opened.on("error", note);
-      opened.on("ready", () => note());
-      void connect(opened);
-    },
-    close() {
-      isClosed = true;
-      note();
-    },
-  };
 }

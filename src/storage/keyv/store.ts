@@ -1,5 +1,5 @@
 /**
- * The store on Keyv and one SQLite file. A failure rejects: Keyv alone would answer `undefined` for a file it can't read.
+ * The store on Keyv and one SQLite file. A failure rejects; Keyv alone would return `undefined` for an unreadable file.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -11,13 +11,13 @@ import type { Store } from "../../ports/store.ts";
 import { asStorageError } from "../sqlite/database.ts";
 
 export interface KeyvStoreOptions {
-  /** A file, made with its folder when missing; or `:memory:`. */
+  /** A file, created with its folder if missing, or `:memory:`. */
   path: string;
 }
 
 const hourMs = 3_600_000;
 
-/** Opens lazily; the first call rejects with a RemoraError when the file can't be used. */
+/** Opens on first use. The first call rejects with a RemoraError when the file can't be used. */
 export function createKeyvStore({ path }: KeyvStoreOptions): Store {
   const place = `store ${path}`;
   const isFile = path !== ":memory:";
@@ -27,11 +27,11 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
 
   async function open() {
     if (isFile) mkdirSync(dirname(path), { recursive: true });
-    // The driver is named because the automatic choice may load better-sqlite3, which is not built here.
+    // The automatic choice of a driver may load better-sqlite3, which is not installed.
     const adapter = new KeyvSqlite({ uri: `sqlite://${path}`, driver: "node:sqlite", wal: isFile, busyTimeout: 5_000 });
     await adapter.ready;
     await adapter.query("PRAGMA synchronous = NORMAL");
-    // Nobody listens for `error`: then Keyv throws it where it happens instead of answering as if nothing were there.
+    // Nobody listens for Keyv's `error` event, so Keyv throws a failure to its caller.
     return { keyv: new Keyv({ store: adapter }), adapter };
   }
 
@@ -39,7 +39,7 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
     if (isClosed) throw new RemoraError({ code: "storage.closed", place, message: "is already closed." });
     try {
       opened ??= open().catch((thrown) => {
-        // The next call tries again: the file may be free, or its folder writable, by then.
+        // The next call tries again. By then the file may be free, or its folder writable.
         opened = undefined;
         throw thrown;
       });
@@ -54,7 +54,7 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
     set: (key, value, ttlMs) =>
       guarded(async ({ keyv, adapter }) => {
         await keyv.set(key, value, ttlMs);
-        // What has expired goes when it is read; what is never read again goes here. No timer: its failure would end the process.
+        // Reading removes an expired value; this removes those that nobody reads. A failing timer would end the process.
         if (ttlMs === undefined || Date.now() - sweptAt < hourMs) return;
         sweptAt = Date.now();
         await adapter.clearExpired();

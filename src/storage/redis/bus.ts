@@ -1,6 +1,6 @@
 /**
- * The bus between processes: one Redis channel. A message is heard in its own process in the same tick, and in the others
- * when Redis brings it; what can't be sent now is dropped, because whoever listens also sweeps.
+ * The bus between processes: one Redis channel. Its own process gets a message in the same tick, others when Redis delivers
+ * it. A message that can't be sent now is dropped, because listeners also sweep.
  */
 import { randomBytes } from "node:crypto";
 import { Cluster } from "ioredis";
@@ -16,14 +16,14 @@ import { checkPrefix, defaultPrefix } from "./script.ts";
 export interface RedisBusOptions {
   connection: RedisConnection;
   log: Log;
-  /** Of the channel; default `{remora}:`. */
+  /** Prefix of the channel. Default `{remora}:`. */
   prefix?: string;
 }
 
-/** On their way at once; more than that is a Redis that does not answer, and then they are dropped. */
-const mostUnderWay = 1_000;
-/** The subscription itself is silent; a ping shows when its connection was cut without a word. */
-const pingEveryMs = 10_000;
+/** Messages without an answer yet. More mean that Redis does not answer, and are dropped. */
+const maxUnanswered = 1_000;
+/** The subscription itself is silent. A ping reveals a connection that was cut silently. */
+const pingIntervalMs = 10_000;
 
 const cause = z.enum(["stopped", "interrupted", "shutdown"]);
 const messageSchema = z.discriminatedUnion("type", [
@@ -43,7 +43,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
   let underWay = 0;
   let isClosed = false;
 
-  /** Always the same node of a cluster, so that messages arrive in the order in which they were published. */
+  /** Always the same node of a cluster, so that messages keep their order. */
   function sender(): RedisClient {
     const client = connection.client();
     return client instanceof Cluster ? (client.nodes("master")[0] ?? client) : client;
@@ -52,30 +52,30 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
   function hear(from: string, text: string): void {
     if (from !== channel) return;
     const envelope = envelopeOf(text);
-    if (envelope === undefined) log.warn({ channel }, "something that is no message of the bus came over its channel");
+    if (envelope === undefined) log.warn({ channel }, "ignored an invalid message on the bus channel");
     else if (envelope.from !== self) here.publish(envelope.message);
   }
 
   subscriber.on("message", hear);
   subscriber.subscribe(channel).catch((thrown: unknown) => {
     if (!isClosed)
-      log.error({ channel, error: messageOf(thrown) }, "the bus can't subscribe; others are heard by sweeps only");
+      log.error({ channel, error: messageOf(thrown) }, "the bus can't subscribe; only sweeps notice other processes");
   });
   const pings = setInterval(() => {
-    // Else it would wait in the client for as long as Redis is away, and the next one behind it.
+    // Otherwise pings would pile up in the client while Redis is away.
     if (subscriber.status === "ready") subscriber.ping().catch(() => undefined);
-  }, pingEveryMs);
+  }, pingIntervalMs);
   pings.unref();
 
   return {
     publish(message) {
       if (isClosed) return;
       here.publish(message);
-      if (underWay >= mostUnderWay || connection.client().status !== "ready") return;
+      if (underWay >= maxUnanswered || connection.client().status !== "ready") return;
       underWay += 1;
       sender()
         .publish(channel, JSON.stringify({ from: self, message }))
-        .catch((thrown: unknown) => log.debug({ error: messageOf(thrown) }, "a message on the bus is lost"))
+        .catch((thrown: unknown) => log.debug({ error: messageOf(thrown) }, "lost a message on the bus"))
         .finally(() => {
           underWay -= 1;
         });
@@ -87,7 +87,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
       clearInterval(pings);
       await here.close();
       subscriber.off("message", hear);
-      // Not awaited: while Redis is away that would never end.
+      // Not awaited, because it would never settle while Redis is away.
       if (subscriber.listenerCount("message") === 0) subscriber.unsubscribe(channel).catch(() => undefined);
     },
   };

@@ -1,6 +1,6 @@
 /**
- * ioredis clients by what they are for. All of them connect again for ever, at most 2 s apart; they differ in what becomes
- * of a command while Redis is away.
+ * ioredis clients by purpose. All reconnect forever, at most 2 s apart. They differ in how they treat a command while
+ * Redis is away.
  */
 import { Cluster, type CommonRedisOptions, Redis } from "ioredis";
 import type { RedisAddress } from "./url.ts";
@@ -8,25 +8,24 @@ import type { RedisAddress } from "./url.ts";
 export type RedisClient = Redis | Cluster;
 
 /**
- * - `commands`: nothing waits inside the client. What can't be sent, or was under way when the connection was cut, is
- *   rejected at once; whoever sent it decides (wait.ts).
+ * - `commands`: never queues. Rejects at once what can't be sent or was cut off; the sender decides (wait.ts).
  * - `subscriber`: subscribes again by itself.
  * - `queue`: adds jobs; rejects at once while Redis is away.
- * - `worker`: waits for jobs with commands that block, for as long as it takes.
+ * - `worker`: waits for jobs with blocking commands, without a limit.
  */
 export type RedisRole = "commands" | "subscriber" | "queue" | "worker";
 
 type Options = Omit<CommonRedisOptions, "replyMapping">;
 
-const longestDelayMs = 2_000;
+const maxReconnectDelayMs = 2_000;
 const connectTimeoutMs = 5_000;
 const keepAliveMs = 10_000;
-/** A replica in a primary's place: look again where the primary is, but not with every refused write. */
-const lookAgainMs = 2_000;
+/** After a primary became a replica: minimum time between two searches for the new primary. */
+const minSearchIntervalMs = 2_000;
 
 /**
- * Connects at once. The caller listens for `error`. A connection that was cut without a word shows by a command that is
- * not answered for `silenceMs`.
+ * Connects at once. The caller listens for `error`. A command without an answer for `silenceMs` reveals a connection that
+ * was cut silently.
  */
 export function openRedisClient(address: RedisAddress, role: RedisRole, silenceMs: number): RedisClient {
   const options = { connectionName: `remora-${role}`, ...commonOf(address), ...patienceOf(role, silenceMs) };
@@ -54,7 +53,7 @@ export function openRedisClient(address: RedisAddress, role: RedisRole, silenceM
         redisOptions: { ...redisOptions, ...tls },
         clusterRetryStrategy: delayBefore,
         slotsRefreshTimeout: connectTimeoutMs,
-        // A certificate is made out to a name, so with TLS the name stays.
+        // A certificate names a host, so keep the host name with TLS.
         ...(address.isTls ? { dnsLookup: (name, done) => done(null, name) } : {}),
       });
     }
@@ -64,8 +63,8 @@ export function openRedisClient(address: RedisAddress, role: RedisRole, silenceM
 }
 
 /**
- * Each node of a cluster hears what is published on any of them, so one connection will do; after a cut it goes to the
- * next node. A `Cluster` would do the same, but tries again without any pause while no node is there.
+ * Every node of a cluster receives all published messages, so one connection suffices. After a cut it moves to the next
+ * node. A `Cluster` would do the same, but without a pause while no node is there.
  */
 function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, options: Options): Redis {
   let current = 0;
@@ -81,7 +80,7 @@ function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, op
   return client;
 }
 
-/** A plain connection to the first of several nodes or sentinels that tries once. The caller listens for `error`. */
+/** A plain connection to the first node or sentinel that tries once. The caller listens for `error`. */
 export function openProbe(address: RedisAddress & { type: "cluster" | "sentinel" }): Redis {
   const { username, password, ...options } = commonOf(address);
   const tls = address.isTls ? { tls: {} } : {};
@@ -120,9 +119,9 @@ function commonOf({ username, password }: RedisAddress): Options {
     ...(password === undefined ? {} : { password }),
     connectTimeout: connectTimeoutMs,
     keepAlive: keepAliveMs,
-    maxLoadingRetryTime: longestDelayMs,
+    maxLoadingRetryTime: maxReconnectDelayMs,
     reconnectOnError(error) {
-      if (!error.message.includes("READONLY") || performance.now() - lookedAt < lookAgainMs) return false;
+      if (!error.message.includes("READONLY") || performance.now() - lookedAt < minSearchIntervalMs) return false;
       lookedAt = performance.now();
       return true;
     },
@@ -130,5 +129,5 @@ function commonOf({ username, password }: RedisAddress): Options {
 }
 
 function delayBefore(attempt: number): number {
-  return Math.min(50 * 2 ** Math.min(attempt - 1, 10), longestDelayMs);
+  return Math.min(50 * 2 ** Math.min(attempt - 1, 10), maxReconnectDelayMs);
 }

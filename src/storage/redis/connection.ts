@@ -1,64 +1,62 @@
 /**
- * The connection to Redis that everything in this folder shares: it reads the address, opens clients by what they are for,
- * says in the log when Redis goes away and comes back, and never gives up.
+ * The shared connection to Redis. It parses the address, opens clients by purpose, logs when Redis goes away and comes
+ * back, and never gives up.
  *
- * A command goes through `run`, which waits while Redis is away, up to a bound (wait.ts).
+ * `run` sends a command and waits while Redis is away, up to a limit (wait.ts).
  */
 import type { Log } from "../../lib/log.ts";
 import { warningsOf } from "./checks.ts";
 import { openRedisClient, type RedisClient, type RedisRole } from "./clients.ts";
 import { asRedisError, isNoDatabase, isRefusal } from "./errors.ts";
-import { followSeveral, noteOutages } from "./outages.ts";
+import { logOutages, watchNodes } from "./outages.ts";
 import { parseRedisUrl, type RedisAddress } from "./url.ts";
-import { closedError, type Line, patiently } from "./wait.ts";
+import { closedError, type RedisLink, retryWhileAway } from "./wait.ts";
 
 export interface RedisHealth {
   isConnected: boolean;
-  /** The address without its password, and what is wrong with it. */
+  /** The address without its password, and the problem, if any. */
   detail: string;
 }
 
 export interface RunOptions {
-  /** What messages begin with: `ledger`. The address is put behind it. */
+  /** Start of error messages, such as `ledger`. The address follows. */
   place: string;
-  /** How long it waits while Redis is away; default the connection's. */
+  /** How long it waits while Redis is away. Default: that of the connection. */
   waitMs?: number;
 }
 
 export interface RedisConnection {
   address: RedisAddress;
-  /** Never to be shown: the password, or nothing. */
+  /** Must never be shown: the password, or nothing. */
   secrets: string[];
-  /** How long a command waits while Redis is away, in milliseconds. */
+  /** How long a command waits while Redis is away. */
   waitMs: number;
-  /** The shared one. What can't be sent at once is rejected at once; `run` waits. */
+  /** The shared client. It rejects at once what can't be sent; `run` waits. */
   client(): RedisClient;
   /**
-   * Sends a command that may be repeated: it is sent again when the connection was cut before the answer. Rejects with a
-   * RemoraError: `storage.unreachable` after the bound, and what Redis's error answers mean.
+   * Sends a command that may be repeated. If the connection is cut before the answer, sends it again. Rejects with a
+   * RemoraError: `storage.unreachable` after the limit, or the meaning of Redis's error.
    */
   run<T>(options: RunOptions, send: (client: RedisClient) => Promise<T>): Promise<T>;
-  /** The shared one for `subscribe`; subscribes again after each cut. */
+  /** The shared client for `subscribe`. Subscribes again after each cut. */
   subscriber(): RedisClient;
-  /** A new one each time, for BullMQ: `queue` to add jobs, `worker` for workers and events. Closed with the connection. */
+  /** A new client for BullMQ: `queue` to add jobs, `worker` for workers and events. Closed with the connection. */
   forBullMq(role: "queue" | "worker"): RedisClient;
   health(): RedisHealth;
-  /** What should be changed about the server, in sentences; empty when all is well. */
+  /** What to change about the server, in sentences. Empty when all is well. */
   checks(): Promise<string[]>;
-  /** Waits while Redis is away, and says so. Rejects when it refuses the password, and with the signal's reason. */
+  /** Waits while Redis is away. Rejects when Redis refuses the password, and with the signal's reason. */
   whenReady(signal: AbortSignal): Promise<void>;
-  /** From now on nothing waits for long while Redis is away, for the process is to end. */
+  /** The process is about to end: from now on nothing waits long for Redis. */
   hurry(): void;
-  /** Aborts at that. */
-  hurried: AbortSignal;
   close(): Promise<void>;
 }
 
 export interface RedisConnectionOptions {
   waitMs?: number;
-  /** How often the log says that Redis is still away. */
+  /** Interval of log lines while Redis is away. */
   reminderMs?: number;
-  /** How long a command may stay unanswered before its connection counts as cut. */
+  /** A command without an answer for this long means that the connection is cut. */
   silenceMs?: number;
 }
 
@@ -66,7 +64,7 @@ const defaultWaitMs = 20_000;
 const defaultReminderMs = 30_000;
 const defaultSilenceMs = 10_000;
 
-/** Connects at once, and goes on trying. Throws a RemoraError when the address can't be read. */
+/** Connects at once and keeps trying. Throws a RemoraError when the address can't be read. */
 export function createRedisConnection(url: string, log: Log, options: RedisConnectionOptions = {}): RedisConnection {
   const address = parseRedisUrl(url);
   const waitMs = options.waitMs ?? defaultWaitMs;
@@ -74,15 +72,15 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
   const listeners = new Set<() => void>();
   const place = `Redis ${address.name}`;
   let isClosed = false;
-  const hurrying = new AbortController();
+  let isHurried = false;
   let lastError: Error | undefined;
   let subscriber: RedisClient | undefined;
 
   function open(role: RedisRole): RedisClient {
     if (isClosed) throw closedError(place);
     const client = openRedisClient(address, role, options.silenceMs ?? defaultSilenceMs);
-    // Each error is either followed by another try to connect or given to whoever sent the command.
-    client.on("error", (error: Error) => log.debug({ role, error: error.message }, "a Redis connection has trouble"));
+    // After each error the client reconnects, or the sender of the command gets the error.
+    client.on("error", (error: Error) => log.debug({ role, error: error.message }, "a Redis connection failed"));
     opened.push(client);
     client.once("end", () => opened.splice(opened.indexOf(client), 1));
     return client;
@@ -97,28 +95,30 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     changed();
   };
   if (address.type === "single") client.on("error", trouble).on("close", changed);
-  else followSeveral(client, address, { isClosed: () => isClosed, trouble });
+  else watchNodes(client, address, { isClosed: () => isClosed, trouble });
   client.on("ready", () => {
     if (!isNoDatabase(lastError)) lastError = undefined;
     changed();
   });
 
-  const line: Line = {
+  const link: RedisLink = {
     isUp: () => client.status === "ready" && !isNoDatabase(lastError),
     isClosed: () => isClosed,
     refusal: () => (isRefusal(lastError) ? lastError : undefined),
     trouble: () => lastError?.message ?? "",
     isReadOnlyPassing: address.type !== "single",
-    isHurried: () => hurrying.signal.aborted,
+    isHurried: () => isHurried,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
   };
-  const stopNoting = noteOutages(line, place, log, options.reminderMs ?? defaultReminderMs);
+  const stopNoting = logOutages(link, place, log, options.reminderMs ?? defaultReminderMs);
 
   const run: RedisConnection["run"] = (wanted, send) =>
-    patiently(line, { place: `${wanted.place} ${address.name}`, waitMs: wanted.waitMs ?? waitMs }, () => send(client));
+    retryWhileAway(link, { place: `${wanted.place} ${address.name}`, waitMs: wanted.waitMs ?? waitMs }, () =>
+      send(client),
+    );
 
   return {
     address,
@@ -129,16 +129,15 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
     subscriber: () => (subscriber ??= open("subscriber")),
     forBullMq: (role) => open(role),
     health: () => ({
-      isConnected: line.isUp(),
-      detail: line.isUp() ? address.name : `${address.name} can't be reached: ${lastError?.message || "not connected"}`,
+      isConnected: link.isUp(),
+      detail: link.isUp() ? address.name : `${address.name} can't be reached: ${lastError?.message || "not connected"}`,
     }),
     checks: () => warningsOf((send) => run({ place: "Redis" }, send)),
-    whenReady: (signal) => untilReady(line, place, signal),
+    whenReady: (signal) => untilReady(link, place, signal),
     hurry() {
-      hurrying.abort();
+      isHurried = true;
       changed();
     },
-    hurried: hurrying.signal,
     async close() {
       if (isClosed) return;
       isClosed = true;
@@ -149,7 +148,7 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
   };
 }
 
-function untilReady(line: Line, place: string, signal: AbortSignal): Promise<void> {
+function untilReady(link: RedisLink, place: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
       stop();
@@ -157,13 +156,13 @@ function untilReady(line: Line, place: string, signal: AbortSignal): Promise<voi
       finish();
     };
     const look = () => {
-      const refusal = line.refusal();
+      const refusal = link.refusal();
       if (signal.aborted) settle(() => reject(signal.reason));
-      else if (line.isClosed()) settle(() => reject(closedError(place)));
-      else if (line.isUp()) settle(resolve);
+      else if (link.isClosed()) settle(() => reject(closedError(place)));
+      else if (link.isUp()) settle(resolve);
       else if (refusal !== undefined) settle(() => reject(asRedisError(refusal, place)));
     };
-    const stop = line.onChange(look);
+    const stop = link.onChange(look);
     signal.addEventListener("abort", look);
     look();
   });

@@ -1,16 +1,16 @@
 /**
- * Entries as this process saw them last, by key: the likely state of what it works on. Whoever writes on that ground lets the
- * ledger check it. Bounded in number and in size; what was not seen for longest goes first.
+ * The entries that this process saw last, by key: their likely state. The ledger checks every write that is based on them.
+ * Bounded in number and size; the entry that was seen longest ago goes first.
  */
 export interface EntryCache<T> {
   get(key: string): T | undefined;
-  /** `characters`: of its text. */
+  /** `characters`: the size of the entry's text. */
   set(key: string, entry: T, characters: number): void;
   drop(key: string): void;
 }
 
-const mostEntries = 500;
-const mostCharacters = 50_000;
+const maxEntries = 500;
+const maxCharacters = 50_000;
 
 export function createEntryCache<T>(): EntryCache<T> {
   const entries = new Map<string, T>();
@@ -18,10 +18,10 @@ export function createEntryCache<T>(): EntryCache<T> {
     get: (key) => entries.get(key),
     set(key, entry, characters) {
       entries.delete(key);
-      if (characters > mostCharacters) return;
+      if (characters > maxCharacters) return;
       entries.set(key, entry);
       const [oldest] = entries.keys();
-      if (entries.size > mostEntries && oldest !== undefined) entries.delete(oldest);
+      if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
     },
     drop: (key) => void entries.delete(key),
   };

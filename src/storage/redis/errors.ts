@@ -1,8 +1,8 @@
 /**
- * What goes wrong with Redis, in words that say what to do.
+ * Errors of Redis, with what to do.
  *
- * The clients' errors carry the command with its arguments (messages, passwords), so they never become a `cause`: only
- * their text goes on.
+ * The clients' errors contain the command with its arguments (messages, passwords). So they never become a `cause`; only
+ * their message is used.
  */
 import { RemoraError } from "../../lib/errors.ts";
 
@@ -12,47 +12,47 @@ interface Meaning {
   isRetryable: boolean;
 }
 
-/** By the first word of an error answer. https://github.com/redis/redis/blob/7.0/src/server.c (shared objects) */
+/** By the first word of an error. https://github.com/redis/redis/blob/7.0/src/server.c (shared objects) */
 const meanings: Record<string, Meaning> = {
   OOM: {
     code: "storage.full",
-    what: "has no memory left for writing. Raise its maxmemory, or give it a machine with more; nothing half-written was kept",
+    what: "has no memory left for writing. Raise its maxmemory, or use a larger machine. Nothing was written in part",
     isRetryable: true,
   },
   READONLY: {
     code: "storage.read-only",
-    what: "is a replica and takes no writes. Point REDIS_URL to the primary; during a failover this passes",
+    what: "is a read-only replica. Point REDIS_URL to the primary. During a failover, just wait",
     isRetryable: true,
   },
   MISCONF: {
     code: "storage.cannot-save",
-    what: "can't save to its disk and so takes no writes. Look at its log; most often the disk is full or its folder is not writable",
+    what: "can't save to its disk and so refuses writes. Check its log; usually the disk is full or its folder is not writable",
     isRetryable: true,
   },
   NOREPLICAS: {
     code: "storage.no-replicas",
-    what: "has fewer replicas than its min-replicas-to-write asks for, and so takes no writes. Bring the replicas back",
+    what: "has fewer replicas than its min-replicas-to-write requires, and so refuses writes. Restore the replicas",
     isRetryable: true,
   },
-  LOADING: { code: "storage.loading", what: "is still reading its data after a start. Try again", isRetryable: true },
+  LOADING: { code: "storage.loading", what: "is still loading its data. Try again", isRetryable: true },
   BUSY: { code: "storage.busy", what: "is busy with a long script. Try again", isRetryable: true },
   MOVED: {
     code: "storage.cluster",
-    what: "is one node of a cluster. Write redis+cluster:// instead of redis:// in REDIS_URL",
+    what: "is one node of a cluster. In REDIS_URL, write redis+cluster:// instead of redis://",
     isRetryable: false,
   },
   NOAUTH: refused(),
   WRONGPASS: refused(),
   NOPERM: {
     code: "storage.denied",
-    what: "does not allow this user what Remora needs. Give it all commands on the keys and channels that start with the prefix",
+    what: "does not give this user enough rights. Allow all commands on the keys and channels that start with the prefix",
     isRetryable: false,
   },
 };
 
 const noDatabase: Meaning = {
   code: "storage.no-database",
-  what: "has no database of that number. Correct the number at the end of REDIS_URL, or leave it out",
+  what: "has no database with that number. Correct the number at the end of REDIS_URL, or remove it",
   isRetryable: false,
 };
 
@@ -64,17 +64,17 @@ function refused(): Meaning {
   };
 }
 
-/** Passes by itself within seconds, so a command waits for it like for a connection. */
+/** These pass within seconds, so a command waits as it does for a connection. */
 const passing = ["LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN"];
 
-/** Redis has answered, with an error: of ioredis `ReplyError`, of node-redis `SimpleError` and the like. */
+/** Redis has answered with an error. */
 export function isAnswer(thrown: unknown): thrown is Error {
-  return thrown instanceof Error && /^(?:ReplyError|ErrorReply|SimpleError|BlobError)$/.test(nameOf(thrown));
+  return thrown instanceof Error && thrown.name === "ReplyError";
 }
 
 /**
- * The command may or may not have happened, or could not happen yet, and trying again is right. Bugs are not: whatever
- * JavaScript itself throws, and what Redis answers about the command.
+ * True when the command may or may not have run and a retry is right. False for bugs: exceptions of JavaScript itself, and
+ * Redis's errors about the command.
  */
 export function isWorthWaiting(thrown: unknown): boolean {
   const bugs = [RemoraError, TypeError, RangeError, ReferenceError, SyntaxError];
@@ -82,12 +82,12 @@ export function isWorthWaiting(thrown: unknown): boolean {
   return thrown instanceof Error && (!isAnswer(thrown) || passing.includes(firstWord(thrown)));
 }
 
-/** Redis won't let us in, and waiting does not help. */
+/** Redis refuses access, and waiting does not help. */
 export function isRefusal(thrown: unknown): boolean {
   return isNoDatabase(thrown) || (isAnswer(thrown) && ["NOAUTH", "WRONGPASS", "NOPERM"].includes(firstWord(thrown)));
 }
 
-/** The address names a database that the server does not have. The client is connected all the same, to database 0. */
+/** The address names a missing database. The client is then connected to database 0. */
 export function isNoDatabase(thrown: unknown): boolean {
   return isAnswer(thrown) && thrown.message.includes("DB index is out of range");
 }
@@ -97,28 +97,28 @@ export function isReadOnly(thrown: unknown): boolean {
   return isAnswer(thrown) && firstWord(thrown) === "READONLY";
 }
 
-/** An error answer as a RemoraError; everything else as it is. */
+/** Turns Redis's error into a RemoraError. Returns everything else unchanged. */
 export function asRedisError(thrown: unknown, place: string): unknown {
   if (!isAnswer(thrown)) return thrown;
   if (firstWord(thrown) === "LAYOUT") return otherLayout(thrown, place);
   const meaning = isNoDatabase(thrown) ? noDatabase : meanings[firstWord(thrown)];
   const { code, what, isRetryable } = meaning ?? {
     code: "storage.failed",
-    what: "refused a command. This is a bug in Remora, or what answers is no Redis",
+    what: "refused a command. This is a bug in Remora, or the server is not Redis",
     isRetryable: passing.includes(firstWord(thrown)),
   };
   return new RemoraError({ code, place, message: `${what} (${thrown.message}).`, isRetryable });
 }
 
-/** Our scripts say `LAYOUT found known`. */
+/** Our scripts answer `LAYOUT found known`. */
 function otherLayout({ message }: Error, place: string): RemoraError {
   const [, found = "unknown", known = "unknown"] = /LAYOUT (\S+) (\S+)/.exec(message) ?? [];
   return new RemoraError({
     code: "storage.newer",
     place,
     message:
-      `has schema version ${found}, and this Remora knows versions up to ${known}, so it was left untouched. ` +
-      "Start the newer Remora that wrote it, or give this one a Redis database of its own.",
+      `has schema version ${found}, but this Remora knows only versions up to ${known}. Nothing was changed. ` +
+      "Start the newer Remora that wrote it, or give this one its own Redis database.",
   });
 }
 
@@ -128,20 +128,15 @@ export function unreachable(place: string, waitMs: number, detail: string): Remo
     code: "storage.unreachable",
     place,
     message:
-      `gave no answer for ${Math.round(waitMs / 100) / 10} s${detail === "" ? "" : ` (${detail})`}. See that Redis runs and that REDIS_URL ` +
-      "reaches it from here. What was under way may have happened or not",
+      `gave no answer for ${Math.round(waitMs / 100) / 10} s${detail === "" ? "" : ` (${detail})`}. Check that Redis is running and that REDIS_URL ` +
+      "reaches it from here. Commands in progress may or may not have run",
     isRetryable: true,
   });
 }
 
-/** `OOM` of "OOM command not allowed …". Redis before 7 puts "ERR Error running script …: -" in front when it was in a script. */
+/** `OOM` of "OOM command not allowed …". In a script, Redis before 7 adds "ERR Error running script …: -" in front. */
 function firstWord(error: Error): string {
   const [, inScript, first = ""] =
     /^(?:ERR Error running script.*?-([A-Z]{3,})\b|([A-Z]{3,})\b)/.exec(error.message) ?? [];
   return inScript ?? first;
-}
-
-/** Of the class: node-redis gives its errors no name of their own. */
-function nameOf(error: Error): string {
-  return error.name === "Error" ? error.constructor.name : error.name;
 }

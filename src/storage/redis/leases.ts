@@ -1,10 +1,10 @@
 /**
- * Leases in Redis: a key with a random token and a time to live.
+ * Leases in Redis: a key with a random token and an expiry time.
  *
- *   acquire   sets the key when nobody has it
- *   renew     one script for all leases of this process, three times within the time to live; after a failure, more often
- *   lose      when the key is somebody else's, or when the time to live has passed since the last renewal was *sent*: then
- *             Redis may have let go of it. That is decided by this process's own clocks, also while Redis is away
+ *   acquire   sets the key if nobody has it
+ *   renew     extends all leases of this process with one script, three times per lifetime; more often after a failure
+ *   lose      when another process has the key, or when the lifetime has passed since the last renewal was *sent*, because
+ *             Redis may have expired the key; local clocks decide that, even while Redis is away
  *   release   removes the key if it is still ours
  */
 import { randomBytes } from "node:crypto";
@@ -16,15 +16,15 @@ import { closedError } from "./wait.ts";
 
 export interface RedisLeasesOptions {
   connection: RedisConnection;
-  /** Of all keys, with a part in braces; default `{remora}:`. */
+  /** Prefix of all keys. Needs a part in braces. Default `{remora}:`. */
   prefix?: string;
-  /** How long a lease outlives its process, in milliseconds; default 10,000. */
+  /** Lease expiry after its owner died, in milliseconds. Default 10,000. */
   lockMs?: number;
-  /** How long `acquire` waits while Redis is away, in milliseconds; default half of `lockMs`. */
+  /** How long `acquire` waits while Redis is away, in milliseconds. Default: half of `lockMs`. */
   waitMs?: number;
 }
 
-/** KEYS: lease. ARGV: token, time to live. Asked again by the one who has it already, it says yes again. */
+/** KEYS: lease. ARGV: token, lifetime. Repeated by its owner, it answers yes again. */
 const acquireScript = createScript(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -32,7 +32,7 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 `);
 
-/** KEYS: leases. ARGV: time to live, then a token each. Answers 1 for each that is still held. */
+/** KEYS: leases. ARGV: lifetime, then one token each. Answers 1 for each lease still held. */
 const renewScript = createScript(`
 local answer = {}
 for index, key in ipairs(KEYS) do
@@ -42,7 +42,7 @@ end
 return answer
 `);
 
-/** KEYS: leases. ARGV: a token each. */
+/** KEYS: leases. ARGV: one token each. */
 const releaseScript = createScript(`
 for index, key in ipairs(KEYS) do
   if redis.call('GET', key) == ARGV[index] then redis.call('DEL', key) end
@@ -57,7 +57,7 @@ interface Held {
   name: string;
   token: string;
   lost: AbortController;
-  /** When what gave it to us, or renewed it last, was sent. */
+  /** When the command that acquired or last renewed it was sent. */
   since: Instant;
   expiry: NodeJS.Timeout | undefined;
 }
@@ -73,17 +73,17 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
   let isClosed = false;
   let renewal: NodeJS.Timeout | undefined;
 
-  /** Without those that Redis has not given us yet. */
+  /** Without those that Redis has not confirmed yet. */
   const owned = () => [...held.values()].filter(({ expiry }) => expiry !== undefined);
 
   function lose(lease: Held): void {
     clearTimeout(lease.expiry);
     if (held.get(lease.name) === lease) held.delete(lease.name);
-    // As for a shutdown: what is under way stays in the ledger, and whoever holds the name next goes on with it.
+    // As for a shutdown: the ledger keeps the state, and the next owner of the name continues.
     lease.lost.abort(new TurnAbort("shutdown"));
   }
 
-  /** Loses it at once when its time is over, else when it will be. */
+  /** Loses the lease when its lifetime is over, now or with a timer. */
   function watch(lease: Held): void {
     clearTimeout(lease.expiry);
     const left = lockMs - elapsedSince(lease.since);
@@ -98,7 +98,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     const keys = batch.map(({ name }) => prefix + name);
     const values = [lockMs, ...batch.map(({ token }) => token)];
     const sent = runScript(connection.client(), renewScript, keys, values);
-    // A later answer counts no more: the next try is sent meanwhile.
+    // A later answer is ignored, because the next attempt has been sent by then.
     const answer = await within(lockMs / 3, sent);
     for (const [index, lease] of batch.entries()) {
       if (held.get(lease.name) !== lease) continue;
@@ -110,7 +110,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
   }
 
   async function renewAll(): Promise<void> {
-    // After the event loop was blocked this may run before the timers that are due as well.
+    // After the event loop was blocked, this may run before timers that are due.
     for (const lease of owned()) watch(lease);
     const leases = owned();
     const batches = Array.from({ length: Math.ceil(leases.length / batchSize) }, (_, index) =>
@@ -145,7 +145,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     let released: Promise<void> | undefined;
     return {
       get signal() {
-        // Whoever looks now knows, though the timer has had no chance to run.
+        // Callers must learn about a loss even if the timer could not run yet.
         if (held.get(lease.name) === lease && elapsedSince(lease.since) >= lockMs) watch(lease);
         return lease.lost.signal;
       },
@@ -165,7 +165,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
         since: instant(),
         expiry: undefined,
       };
-      // Before the answer, so that a second call in this process does not come in between.
+      // Before the answer, so that a second call in this process does not interfere.
       held.set(name, lease);
       try {
         const answer = await connection.run({ place: "leases", waitMs }, (client) => {
@@ -196,7 +196,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
   };
 }
 
-/** By two clocks: one that nobody sets, and one that goes on while the machine sleeps. */
+/** Two clocks: a monotonic one, and one that continues while the machine sleeps. */
 interface Instant {
   steady: number;
   wall: number;
@@ -206,7 +206,7 @@ function instant(): Instant {
   return { steady: performance.now(), wall: Date.now() };
 }
 
-/** By whichever clock says more: too early is safe, too late is not. */
+/** Uses the clock with the longer time: losing too early is safe, too late is not. */
 function elapsedSince({ steady, wall }: Instant): number {
   return Math.max(performance.now() - steady, Date.now() - wall);
 }

@@ -1,21 +1,21 @@
 /**
- * The ledger's steps as Lua: each runs in Redis without anything coming between.
+ * The ledger's steps as Lua scripts. Redis runs each one atomically.
  *
- * Below the prefix (all keys share its hash tag, so that they are in one slot of a cluster):
+ * Keys below the prefix (they share its hash tag, and so one slot of a cluster):
  *
  *   version                       of this layout
- *   sequence                      the last one given; never reset
+ *   sequence                      the last one assigned; never reset
  *   entry:KIND:ID                 hash: state, body, group, sequence, version, created, updated, creator
- *   states:KIND                   set of the states that were ever used
+ *   states:KIND                   set of all states ever used
  *   state:KIND:STATE              sorted set: ids by sequence
  *   group:KIND:STATE:GROUP        the same, by group
- *   done:TOKEN                    what became of a step, for as long as its sender may ask again
+ *   done:TOKEN                    the outcome of a step, while its sender may repeat it
  *
- * A sender that lost its answer asks again with the same token, and gets the same answer: a creator is known by
- * `creator`, a step by `done:TOKEN`. A step that was refused on a second asking leaves an empty `done:TOKEN`, so that
- * the first asking, should it still be on its way, changes nothing any more.
+ * A sender that lost its answer repeats the step with the same token and gets the same answer: `creator` identifies the
+ * creator, `done:TOKEN` a step. A repeated step that was refused leaves an empty `done:TOKEN`, so that its first copy, if
+ * it arrives later, changes nothing.
  *
- * Every script writes first what may be refused for lack of memory: Redis refuses only the first write of a script.
+ * Every script writes first what Redis may refuse for lack of memory: Redis refuses only the first write of a script.
  */
 import { createScript } from "./script.ts";
 
@@ -62,12 +62,12 @@ local function move(id, entry, to, token, keep)
 end
 `;
 
-/** Answers nothing when the layout is known or there is none yet. */
+/** Answers nothing when the layout is known or does not exist yet. */
 export const checkScript = createScript(`${opening}
 return false
 `);
 
-/** KEYS: entry. ARGV: id, state, group, body, token. Answers its sequence and time to the creator, 0 to everybody else. */
+/** KEYS: entry. ARGV: id, state, group, body, token. Answers its sequence and time to the creator, 0 to others. */
 export const createEntryScript = createScript(`${opening}${writing}
 local id, state, group, body, token = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local creator = redis.call('HGET', KEYS[1], 'creator')
@@ -87,8 +87,8 @@ return entry[1] and entry
 `);
 
 /**
- * KEYS: entry. ARGV: id, to, token, how long to keep it, 1 when asked again, then the states to come from.
- * Answers the entry's fields as they are after the step, or nothing.
+ * KEYS: entry. ARGV: id, to, token, lifetime of the token, 1 for a repetition, then the allowed states.
+ * Answers the entry's fields after the step, or nothing.
  */
 export const moveEntryScript = createScript(`${opening}${writing}
 local id, to, token, keep, again = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -110,8 +110,8 @@ return entry
 `);
 
 /**
- * KEYS: entry. ARGV: id, to, token, how long to keep it, the version and the sequence that the body was made from, the body.
- * Answers the time of the step; or the fields of an entry that has others; or nothing when there is none.
+ * KEYS: entry. ARGV: id, to, token, lifetime of the token, the version and sequence that the body is based on, the body.
+ * Answers the time of the step; the current fields if the entry has changed; nothing if it does not exist.
  */
 export const changeEntryScript = createScript(`${opening}${writing}
 local id, to, token, keep, version, sequence, body = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
@@ -126,8 +126,8 @@ return updated
 `);
 
 /**
- * KEYS: version. ARGV: oldest or newest, the sequence to go on behind ('' from the start), how many, 1 when of a group,
- * the group, 1 when of all states, then the states. Answers a list of an id, its sequence and its fields each.
+ * KEYS: version. ARGV: oldest or newest, the sequence to continue after ('' for the start), count, 1 for one group, the
+ * group, 1 for all states, then the states. Answers a list of id, sequence and fields.
  */
 export const listEntriesScript = createScript(`${opening}
 local order, after, count, group = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6] == '1' and ARGV[7]
@@ -159,10 +159,10 @@ return answer
 `);
 
 /**
- * KEYS: version. ARGV: state, before, the sequence to go on behind ('' from the start), how many to look at, token, how
- * long to keep it. Answers how many were removed, and the sequence to go on behind ('' at the end).
+ * KEYS: version. ARGV: state, before, the sequence to continue after ('' for the start), how many to check, token,
+ * lifetime of the token. Answers the number of removed entries, and the sequence to continue after ('' at the end).
  *
- * Goes through a state from its oldest entry on, and ends at one that was made after \`before\`: it was changed after it too.
+ * Goes through a state from its oldest entry, and ends at one created after \`before\`: it was changed even later.
  */
 export const pruneEntriesScript = createScript(`${opening}${writing}
 local state, before, after, count, token, keep = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7], ARGV[8]

@@ -1,18 +1,19 @@
 /**
  * The ledger in Redis, for any number of processes on any number of machines.
  *
- * Every step is one Lua script (ledger-scripts.ts), so that of several callers exactly one moves an entry from a
- * state. A step with a change of the body is optimistic: change here what was seen last, and write if nobody else has written
- * since; else again with what they wrote. That nothing is to be changed is said only of what was just read. A resolved promise means that Redis has done it; what Redis keeps over its own restart
- * is its setting (`appendonly`).
+ * Every step is one Lua script (ledger-scripts.ts), so that exactly one of several callers moves an entry from a state. A
+ * change of the body is optimistic: apply it to the body seen last, and write if nobody else has written since; otherwise
+ * repeat with the new body. "Nothing to change" is answered only from a fresh read.
  *
- * A step whose answer was lost is sent again with the same token and is answered as if nothing had happened.
+ * A resolved promise means that Redis has executed the step. Redis's own setting (`appendonly`) decides what survives its
+ * restart. A step whose answer was lost is sent again with the same token and gets the same answer.
  */
 import { randomBytes } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
 import type { RedisConnection } from "./connection.ts";
 import { createEntryCache } from "./entry-cache.ts";
+import { entryOf, type Fields, fieldsOf, rowsOf } from "./ledger-entries.ts";
 import {
   changeEntryScript,
   checkScript,
@@ -27,28 +28,25 @@ import { closedError } from "./wait.ts";
 
 export interface RedisLedgerOptions {
   connection: RedisConnection;
-  /** Of all keys, with a part in braces; default `{remora}:`. */
+  /** Prefix of all keys. Needs a part in braces. Default `{remora}:`. */
   prefix?: string;
-  /** How long a step waits while Redis is away, in milliseconds; default the connection's. */
+  /** How long a step waits while Redis is away, in milliseconds. Default: that of the connection. */
   waitMs?: number;
 }
 
-/** Entries in one answer, so that no answer keeps Redis from others for long. */
+/** Entries per answer, so that no answer blocks Redis for long. */
 const pageSize = 200;
-/** A race is lost because somebody else has won it, so only an entry that everybody hammers on comes near this. */
-const mostRaces = 1_000;
+/** Each lost race means that another caller succeeded, so only extreme contention on one entry comes near this. */
+const maxRaces = 1_000;
 
-/** As a script gives them: state, body, group, sequence, version, created, updated. */
-type Fields = [string, string, string, string, string, string, string];
-
-/** Rejects with a RemoraError when Redis is away, or holds the ledger of a newer Remora. */
+/** Rejects with a RemoraError when Redis is away, or when a newer Remora wrote the ledger. */
 export async function createRedisLedger(options: RedisLedgerOptions): Promise<Ledger> {
   const { connection } = options;
   const prefix = `${checkPrefix(options.prefix ?? defaultPrefix)}ledger:`;
   const place = `ledger ${connection.address.name}`;
   const bound = options.waitMs ?? connection.waitMs;
-  /** Longer than anybody asks again. */
-  const keepMs = bound + 10_000;
+  /** Longer than any sender repeats a step. */
+  const tokenLifetimeMs = bound + 10_000;
   const self = randomBytes(9).toString("base64url");
   let steps = 0;
   let isClosed = false;
@@ -61,7 +59,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
     return `${self}:${steps}`;
   };
 
-  /** `values` are made again for each sending; it is told which one it is, from 0 on. */
+  /** `values` is called for each sending, with its number from 0. */
   function step(
     script: RedisScript,
     kind: LedgerKind,
@@ -100,7 +98,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
     let found = seen.get(key);
     let isNew = found === undefined;
     if (isNew) found = await get(kind, id);
-    for (let race = 0; race < mostRaces; race += 1) {
+    for (let race = 0; race < maxRaces; race += 1) {
       const changedBody =
         found === undefined || !from.includes(found[0]) ? undefined : change(entryOf<K>(kind, id, found, place).body);
       if (found === undefined || changedBody === undefined) {
@@ -111,7 +109,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
       }
       const body = JSON.stringify(changedBody);
       const [, , group, sequence, version, created] = found;
-      const values = [id, to, token, keepMs, version, sequence, body];
+      const values = [id, to, token, tokenLifetimeMs, version, sequence, body];
       const left = until - performance.now();
       if (left <= 0) break;
       const answer = await step(changeEntryScript, kind, key, () => values, left);
@@ -154,7 +152,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
       const token = newToken();
       const key = entryKey(kind, id);
       const answer = await step(moveEntryScript, kind, key, (sending) => [
-        ...[id, to, token, keepMs, sending === 0 ? 0 : 1],
+        ...[id, to, token, tokenLifetimeMs, sending === 0 ? 0 : 1],
         ...from,
       ]);
       const found = fieldsOf(answer);
@@ -183,7 +181,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
       for (const state of new Set(states)) {
         let after = "";
         do {
-          const values = [state, before, after, pageSize, newToken(), keepMs];
+          const values = [state, before, after, pageSize, newToken(), tokenLifetimeMs];
           const answer = await step(pruneEntriesScript, kind, `${prefix}version`, () => values);
           const [count, last] = Array.isArray(answer) ? answer : [];
           removed += Number(count ?? 0);
@@ -198,55 +196,11 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
   };
 }
 
-function entryOf<K extends LedgerKind>(kind: K, id: string, fields: Fields, place: string): LedgerEntry<K> {
-  const [state, body, group, sequence, , created, updated] = fields;
-  return {
-    id,
-    // Entries are written by this file alone, from values of these very types.
-    state: state as LedgerKinds[K]["state"],
-    body: parseBody(kind, id, body, place) as LedgerKinds[K]["body"],
-    group,
-    sequence: Number(sequence),
-    createdAt: Number(created),
-    updatedAt: Number(updated),
-  };
-}
-
-function parseBody(kind: string, id: string, body: string, place: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (cause) {
-    throw new RemoraError({
-      code: "storage.corrupt",
-      place,
-      message: `has an entry that can't be read (${kind} ${id}). Somebody else writes below Remora's prefix; put a backup back, or delete that key.`,
-      cause,
-    });
-  }
-}
-
-/** Undefined for an entry that is not there. */
-function fieldsOf(answer: ScriptAnswer | undefined): Fields | undefined {
-  if (!Array.isArray(answer) || answer.length !== 7 || !answer.every((field) => typeof field === "string"))
-    return undefined;
-  return answer as Fields;
-}
-
-/** An id without fields is one whose entry somebody else has removed. */
-function rowsOf(answer: ScriptAnswer): { id: string; sequence: string; fields: Fields | undefined }[] {
-  if (!Array.isArray(answer)) return [];
-  return answer.flatMap((row) => {
-    if (!Array.isArray(row)) return [];
-    const [id, sequence, ...fields] = row;
-    return [{ id: String(id), sequence: String(sequence), fields: fieldsOf(fields) }];
-  });
-}
-
 function contended(place: string, kind: string, id: string): RemoraError {
   return new RemoraError({
     code: "storage.contended",
     place,
-    message: `could not change ${kind} ${id}: others changed it first, each time. Try again.`,
+    message: `could not change ${kind} ${id}: other processes kept changing it. Try again.`,
     isRetryable: true,
   });
 }

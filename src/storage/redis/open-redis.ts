@@ -1,4 +1,4 @@
-/** Durable state in Redis, shared by any number of processes. Loaded only where there is Redis. */
+/** Durable state in Redis, shared by any number of processes. Loaded only when Redis is configured. */
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -12,7 +12,6 @@ import { createRedisConnection, type RedisConnection } from "./connection.ts";
 import { createRedisLeases } from "./leases.ts";
 import { createRedisLedger } from "./ledger.ts";
 
-/** The ledger alone. */
 export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<Ledger> {
   const connection = createRedisConnection(redis.url, log, { waitMs: Math.min(redis.waitMs, 5_000) });
   try {
@@ -30,8 +29,8 @@ export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<
   }
 }
 
-/** Redis may be started after us. */
-const patienceMs = 500;
+/** Redis may start later than Remora. */
+const startPatienceMs = 500;
 
 export async function openShared(
   data: string,
@@ -75,7 +74,7 @@ export async function openShared(
 
 async function readyOrTold(connection: RedisConnection, onWaiting: OnWaiting, signal: AbortSignal): Promise<void> {
   const ready = connection.whenReady(signal);
-  const timeUp = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), patienceMs).unref());
+  const timeUp = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), startPatienceMs).unref());
   if ((await Promise.race([ready, timeUp])) !== "late") return;
   const settled = await onWaiting(() => `waiting for Redis: ${connection.health().detail}`);
   try {
@@ -85,7 +84,7 @@ async function readyOrTold(connection: RedisConnection, onWaiting: OnWaiting, si
   }
 }
 
-/** The first that no other process of this machine has. */
+/** The first subfolder that no other process of this machine uses. */
 function ownFolderBelow(data: string): { folder: string; lock: DataLock } {
   for (let number = 0; ; number++) {
     const folder = join(data, `process-${number}`);
@@ -97,7 +96,7 @@ function ownFolderBelow(data: string): { folder: string; lock: DataLock } {
   }
 }
 
-/** In braces, so that on a cluster all keys are in one place and a script may touch several. */
+/** In braces, so that all keys are in one slot of a cluster and a script may use several. */
 function keyPrefix({ prefix }: RedisSettings): string {
   return `{${prefix}}:`;
 }

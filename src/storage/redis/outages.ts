@@ -1,29 +1,29 @@
-/** What is said about a Redis that is away: in the log, and to whoever waits for it. */
+/** Reports an unavailable Redis, in the log and to callers that wait. */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { openProbe, type RedisClient } from "./clients.ts";
 import { asRedisError } from "./errors.ts";
 import type { RedisAddress } from "./url.ts";
-import type { Line } from "./wait.ts";
+import type { RedisLink } from "./wait.ts";
 
-/** One line when Redis goes away or can't be reached at the start, one every so often while that lasts, one when it is back. */
-export function noteOutages(line: Line, place: string, log: Log, reminderMs: number): () => void {
+/** Logs one line when Redis is away, reminders while that lasts, and one line when it is back. */
+export function logOutages(link: RedisLink, place: string, log: Log, reminderMs: number): () => void {
   let reminder: NodeJS.Timeout | undefined;
   const say = () => {
-    const error = line.trouble();
-    const refusal = line.refusal();
+    const error = link.trouble();
+    const refusal = link.refusal();
     if (refusal !== undefined) log.error({ error }, messageOf(asRedisError(refusal, place)));
-    else log.warn({ error }, `[${place}] can't be reached. Remora waits for it, and tries again all the time`);
+    else log.warn({ error }, `[${place}] can't be reached. Remora keeps trying`);
   };
   const end = () => {
     clearInterval(reminder);
     reminder = undefined;
   };
-  const stop = line.onChange(() => {
-    if (line.isUp()) {
-      if (reminder !== undefined) log.info({}, `[${place}] is reached now`);
+  const stop = link.onChange(() => {
+    if (link.isUp()) {
+      if (reminder !== undefined) log.info({}, `[${place}] is reachable again`);
       end();
-    } else if (reminder === undefined && !line.isClosed()) {
+    } else if (reminder === undefined && !link.isClosed()) {
       say();
       reminder = setInterval(say, reminderMs);
       reminder.unref();
@@ -36,10 +36,10 @@ export function noteOutages(line: Line, place: string, log: Log, reminderMs: num
 }
 
 /**
- * Hands on why a cluster or what is behind sentinels can't be reached, with each try that fails. ioredis keeps that to
- * itself, or says no more than that a connection was closed; then a plain connection is asked, once for each outage.
+ * Reports why a cluster, or a server behind sentinels, can't be reached, for each failed attempt. ioredis hides the reason
+ * or only says that a connection was closed. Then a plain connection finds it out, once per outage.
  */
-export function followSeveral(
+export function watchNodes(
   client: RedisClient,
   address: RedisAddress & { type: "cluster" | "sentinel" },
   { isClosed, trouble }: { isClosed(): boolean; trouble(error?: Error): void },
@@ -57,7 +57,7 @@ export function followSeveral(
       asked = "yes";
       trouble(error);
     };
-    const partial = address.type === "sentinel" ? undefined : new Error("nodes answer, but the cluster is not whole");
+    const partial = address.type === "sentinel" ? undefined : new Error("nodes answer, but the cluster is incomplete");
     probe.on("error", settle).once("ready", () => settle(partial));
   }
 

@@ -1,4 +1,4 @@
-/** Lua scripts by their hash: the text travels only when a server does not know it yet. */
+/** Lua scripts by hash. The text is sent only when a server does not know it. */
 import { createHash } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { RedisClient } from "./clients.ts";
@@ -9,14 +9,14 @@ export interface RedisScript {
   hash: string;
 }
 
-/** What a script answers, as ioredis gives it. */
+/** A script's answer, as ioredis returns it. */
 export type ScriptAnswer = string | number | null | ScriptAnswer[];
 
 export function createScript(lua: string): RedisScript {
   return { lua, hash: createHash("sha1").update(lua).digest("hex") };
 }
 
-/** All keys must be in one slot of a cluster; the first one says in which. */
+/** All keys must be in one slot of a cluster. The first key determines it. */
 export async function runScript(
   client: RedisClient,
   { lua, hash }: RedisScript,
@@ -32,15 +32,15 @@ export async function runScript(
   }
 }
 
-/** In front of every key; what stands in braces keeps all keys in one slot of a cluster. */
+/** The prefix of every key. The part in braces keeps all keys in one slot of a cluster. */
 export const defaultPrefix = "{remora}:";
 
-/** Throws a RemoraError for a prefix that would scatter the keys over a cluster. */
+/** Throws a RemoraError for a prefix that would spread the keys over a cluster. */
 export function checkPrefix(prefix: string): string {
   if (/^[^{]*\{[^}]+\}/.test(prefix)) return prefix;
   throw new RemoraError({
     code: "config.redis-prefix",
     place: "Redis prefix",
-    message: `${JSON.stringify(prefix)} has no part in braces, and so a cluster would scatter what belongs together. Write it like {remora}:`,
+    message: `${JSON.stringify(prefix)} has no part in braces, so a cluster would spread the keys over its nodes. Write it like {remora}:`,
   });
 }

@@ -1,11 +1,11 @@
 /**
- * Reading REDIS_URL. Four ways to reach Redis, each also with TLS (`rediss`):
+ * Parses REDIS_URL. There are three forms, each also with TLS (`rediss`):
  *
  *   redis://[[user]:password@]host[:port][/database]
  *   redis+sentinel://[[user]:password@]host[:port],host[:port]/master-name[/database]
  *   redis+cluster://[[user]:password@]host[:port],host[:port]
  *
- * What is wrong is said without a piece of the address: any piece may be part of a password.
+ * Error messages never quote a part of the address, because it may belong to a password.
  */
 import { RemoraError } from "../../lib/errors.ts";
 
@@ -18,7 +18,7 @@ interface Reach {
   isTls: boolean;
   username?: string;
   password?: string;
-  /** Without user and password, for people. */
+  /** For people: without user and password. */
   name: string;
 }
 
@@ -34,10 +34,10 @@ const forms =
   "Write redis://:PASSWORD@HOST:6379, rediss:// for TLS, redis+sentinel://:PASSWORD@HOST:26379,HOST:26379/MASTER-NAME " +
   "or redis+cluster://:PASSWORD@HOST:6379,HOST:6379";
 
-/** Throws a RemoraError that names REDIS_URL and what to write instead. */
+/** Throws a RemoraError that names REDIS_URL and the correct form. */
 export function parseRedisUrl(url: string): RedisAddress {
   const [, scheme, kind, rest = ""] = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(.*)$/is.exec(url.trim()) ?? [];
-  if (scheme === undefined) throw wrong(`is no address of Redis. ${forms}`);
+  if (scheme === undefined) throw wrong(`is not a valid Redis address. ${forms}`);
   const { hosts, path, ...login } = split(rest);
   const isTls = scheme.toLowerCase() === "rediss";
   const nameOf = (nodes: RedisNode[], end = "") =>
@@ -46,7 +46,7 @@ export function parseRedisUrl(url: string): RedisAddress {
     case undefined: {
       const [node, ...others] = nodesOf(hosts, defaultPort);
       if (node === undefined || others.length > 0) {
-        throw wrong("names several hosts. Write redis+sentinel:// or redis+cluster:// in front of them");
+        throw wrong("names several hosts. Put redis+sentinel:// or redis+cluster:// before them");
       }
       const database = databaseOf(path);
       return { type: "single", node, database, isTls, ...login, name: nameOf([node], `/${database}`) };
@@ -55,30 +55,30 @@ export function parseRedisUrl(url: string): RedisAddress {
       const sentinels = nodesOf(hosts, defaultSentinelPort);
       const [, name = "", last = ""] = /^\/([^/]*)(.*)$/s.exec(path) ?? [];
       const masterName = decoded(name);
-      if (masterName === "") throw wrong("names no master. Write its name behind the sentinels: …:26379/mymaster");
+      if (masterName === "") throw wrong("names no master. Write its name after the sentinels: …:26379/mymaster");
       const database = databaseOf(last);
       const common = { isTls, ...login, name: `${nameOf(sentinels)}/${masterName}/${database}` };
       return { type: "sentinel", sentinels, masterName, database, ...common };
     }
     default: {
       const nodes = nodesOf(hosts, defaultPort);
-      if (databaseOf(path) !== 0) throw wrong("asks for another database than 0, and Redis Cluster has no other");
+      if (databaseOf(path) !== 0) throw wrong("asks for a database other than 0, but Redis Cluster has no other");
       return { type: "cluster", nodes, isTls, ...login, name: nameOf(nodes) };
     }
   }
 }
 
-/** `user:password@`, hosts and path. Reserved characters in a password are percent-encoded, so each part has its place. */
+/** `user:password@`, hosts and path. Reserved characters in a password are percent-encoded, so the parts are unambiguous. */
 function split(rest: string): { username?: string; password?: string; hosts: string; path: string } {
   if (/[?#\s]/.test(rest)) {
-    throw wrong("has a ? or # or a space in it. In a password write %3F, %23 or %20; settings behind a ? are not read");
+    throw wrong("contains ?, # or a space. In a password, write %3F, %23 or %20. Settings after a ? are not supported");
   }
   const [, login, hosts = "", path = ""] = /^(?:(.*)@)?([^/]*)(.*)$/s.exec(rest) ?? [];
   if (login === undefined || login === "" || login === ":") return { hosts, path };
   if (/[@/]/.test(login)) throw wrong("has an @ or / in its user or password. Write %40 or %2F instead");
   const [, username = "", password = ""] = /^([^:]*)(?::(.*))?$/s.exec(login) ?? [];
   if (password === "")
-    throw wrong("has a user and no password. Write redis://user:PASSWORD@…, or :PASSWORD@ without a user");
+    throw wrong("has a user but no password. Write redis://user:PASSWORD@…, or :PASSWORD@ without a user");
   return {
     ...(username === "" ? {} : { username: decoded(username) }),
     password: decoded(password),
@@ -92,7 +92,7 @@ function nodesOf(hosts: string, port: number): RedisNode[] {
     const [, ip6, name = ip6, digits] = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+))(?::(\d+))?$/i.exec(host) ?? [];
     const node = { host: name ?? "", port: digits === undefined ? port : Number(digits) };
     if (node.host === "" || node.port < 1 || node.port > 65_535) {
-      throw wrong(`has a host that can't be read: each is a name and a port from 1 to 65535. ${forms}`);
+      throw wrong(`has an invalid host. A host is a name and a port from 1 to 65535. ${forms}`);
     }
     return node;
   });
@@ -101,7 +101,7 @@ function nodesOf(hosts: string, port: number): RedisNode[] {
 function databaseOf(path: string): number {
   if (path === "" || path === "/") return 0;
   const [, digits] = /^\/(\d{1,5})$/.exec(path) ?? [];
-  if (digits === undefined) throw wrong("ends with something that is no database number. Write /0, or nothing");
+  if (digits === undefined) throw wrong("ends with something that is not a database number. Write /0, or nothing");
   return Number(digits);
 }
 
@@ -109,7 +109,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong("has a % that stands for no character. Write %25 for a percent sign");
+    throw wrong("has an invalid % sequence. Write %25 for a percent sign");
   }
 }
 

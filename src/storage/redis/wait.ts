@@ -1,69 +1,69 @@
 /**
- * Sending a command that may find Redis away:
+ * Sends a command while Redis may be away:
  *
- *   1. wait until the connection is up, within the bound
- *   2. send it, and wait for the answer within the bound
- *   3. when the connection was cut in between, it may have happened or not: send it again, within the bound. So every
- *      command that is sent this way must be one that may be repeated; the ledger's carry a token for that
+ *   1. wait until the connection is up, within the limit
+ *   2. send the command and wait for the answer, within the limit
+ *   3. if the connection was cut before the answer, send it again, within the limit; it may have run already, so every
+ *      command sent this way must be repeatable (the ledger's commands carry a token for that)
  *
- * After the bound nothing is sent any more.
+ * Sends nothing after the limit.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { RemoraError } from "../../lib/errors.ts";
 import { asRedisError, isAnswer, isReadOnly, isWorthWaiting, unreachable } from "./errors.ts";
 
-/** A connection as whoever waits for it sees it. */
-export interface Line {
+/** The state of a connection, for callers that wait for it. */
+export interface RedisLink {
   isUp(): boolean;
   isClosed(): boolean;
-  /** Redis won't let us in, so waiting is in vain. */
+  /** Redis refuses access, so waiting is pointless. */
   refusal(): Error | undefined;
-  /** Why it is not up, for people; empty when that is not known. */
+  /** Why it is not up, for people. Empty when unknown. */
   trouble(): string;
-  /** A refused write may be a failover that is under way. */
+  /** A refused write may be part of a failover. */
   isReadOnlyPassing: boolean;
-  /** The process is to end, so nothing waits for long any more. */
+  /** The process is about to end, so nothing waits long. */
   isHurried(): boolean;
-  /** Called when anything of the above may have changed. Returns the way to stop hearing. */
+  /** Called when anything above may have changed. Returns the function that removes the listener. */
   onChange(listener: () => void): () => void;
 }
 
 export interface WaitOptions {
-  /** What the messages begin with: `ledger redis://…`. */
+  /** Start of error messages: `ledger redis://…`. */
   place: string;
-  /** How long a command waits, in milliseconds, from its first try on. */
+  /** How long a command may take from its first attempt. */
   waitMs: number;
 }
 
-/** How long anything still waits once the line is hurried, in milliseconds. */
-const hurriedMs = 1_000;
+/** Remaining wait once the process is about to end. */
+const maxHurriedMs = 1_000;
 
-/** After the first cut, and twice as long after each further one, up to half a second. */
+/** After the first cut. Doubles with each further one, up to half a second. */
 const pauseAfter = (tries: number) => Math.min(50 * 2 ** (tries - 1), 500);
 
-/** Rejects with a RemoraError when Redis is away for longer than the bound, or answers with an error. */
-export async function patiently<T>(line: Line, options: WaitOptions, send: () => Promise<T>): Promise<T> {
+/** Rejects with a RemoraError when Redis is away for longer than the limit, or answers with an error. */
+export async function retryWhileAway<T>(link: RedisLink, options: WaitOptions, send: () => Promise<T>): Promise<T> {
   const { place, waitMs } = options;
-  const until = performance.now() + (line.isHurried() ? Math.min(waitMs, hurriedMs) : waitMs);
+  const until = performance.now() + (link.isHurried() ? Math.min(waitMs, maxHurriedMs) : waitMs);
   for (let tries = 1; ; tries += 1) {
-    await untilUp(line, options, until);
-    if (line.isClosed()) throw closedError(place);
+    await untilUp(link, options, until);
+    if (link.isClosed()) throw closedError(place);
     try {
-      return await answered(line, options, until, send());
+      return await answered(link, options, until, send());
     } catch (thrown) {
-      const isPassing = isWorthWaiting(thrown) || (line.isReadOnlyPassing && isReadOnly(thrown));
+      const isPassing = isWorthWaiting(thrown) || (link.isReadOnlyPassing && isReadOnly(thrown));
       if (!isPassing) throw asRedisError(thrown, place);
       if (performance.now() + pauseAfter(tries) >= until) {
-        throw isAnswer(thrown) ? asRedisError(thrown, place) : unreachable(place, waitMs, line.trouble());
+        throw isAnswer(thrown) ? asRedisError(thrown, place) : unreachable(place, waitMs, link.trouble());
       }
       await pause(pauseAfter(tries));
     }
   }
 }
 
-/** Resolves when the connection is up; rejects when it is refused or closed, or after `until`. */
-function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Promise<void> {
-  if (line.isUp()) return Promise.resolve();
+/** Resolves when the connection is up. Rejects when it is refused or closed, or after `until`. */
+function untilUp(link: RedisLink, { place, waitMs }: WaitOptions, until: number): Promise<void> {
+  if (link.isUp()) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
       timer.stop();
@@ -71,30 +71,30 @@ function untilUp(line: Line, { place, waitMs }: WaitOptions, until: number): Pro
       finish();
     };
     const look = () => {
-      const refusal = line.refusal();
-      if (line.isHurried()) timer.hurry();
-      if (line.isClosed()) settle(() => reject(closedError(place)));
-      else if (line.isUp()) settle(resolve);
+      const refusal = link.refusal();
+      if (link.isHurried()) timer.hurry();
+      if (link.isClosed()) settle(() => reject(closedError(place)));
+      else if (link.isUp()) settle(resolve);
       else if (refusal !== undefined) settle(() => reject(asRedisError(refusal, place)));
     };
-    const timer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, line.trouble()))));
-    const stop = line.onChange(look);
+    const timer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, link.trouble()))));
+    const stop = link.onChange(look);
     look();
   });
 }
 
-/** Clients may forget a command that is under way when they are closed, so that is looked for as well. */
-function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
+/** Watches for a close too, because a closed client may forget its pending commands. */
+function answered<T>(link: RedisLink, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
       timer.stop();
       stop();
       finish();
     };
-    const timer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, line.trouble()))));
-    const stop = line.onChange(() => {
-      if (line.isHurried()) timer.hurry();
-      if (line.isClosed()) settle(() => reject(closedError(place)));
+    const timer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, link.trouble()))));
+    const stop = link.onChange(() => {
+      if (link.isHurried()) timer.hurry();
+      if (link.isClosed()) settle(() => reject(closedError(place)));
     });
     answer.then(
       (value) => settle(() => resolve(value)),
@@ -104,13 +104,13 @@ function answered<T>(line: Line, { place, waitMs }: WaitOptions, until: number, 
 }
 
 /**
- * Calls `onLate` after `until`. While the loop stood still nobody could hear an answer, and its timers are the first to run
- * after that: so long, and up to the bound once more, it waits on.
+ * Calls `onLate` after `until`. A blocked event loop could not receive answers, and its timers run first after that. So the
+ * timer waits on for as long as the loop was blocked, at most for the limit.
  */
 function startTimer(until: number, waitMs: number, onLate: () => void): { stop(): void; hurry(): void } {
   let timer = setTimeout(
     () => {
-      timer = setTimeout(onLate, Math.min(performance.now() - until, waitMs));
+      timer = setTimeout(onLate, Math.max(0, Math.min(performance.now() - until, waitMs)));
     },
     Math.max(0, until - performance.now()),
   );
@@ -118,10 +118,10 @@ function startTimer(until: number, waitMs: number, onLate: () => void): { stop()
   return {
     stop: () => clearTimeout(timer),
     hurry() {
-      if (isHurried || until - performance.now() < hurriedMs) return;
+      if (isHurried || until - performance.now() < maxHurriedMs) return;
       isHurried = true;
       clearTimeout(timer);
-      timer = setTimeout(onLate, hurriedMs);
+      timer = setTimeout(onLate, maxHurriedMs);
     },
   };
 }

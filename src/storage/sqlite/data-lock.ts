@@ -1,10 +1,10 @@
 /**
- * One process at a time on a data folder: what is under way in the ledger belongs to the process that runs, and a second
- * one would take it for left behind and go on with it.
+ * Allows one process at a time on a data folder. The ledger's running turns belong to that process; a second one would
+ * mistake them for orphans and resume them.
  *
- *   1. a write transaction on `process.db` is begun and never ended: the operating system lets go of it with the process,
- *      however that ends, so nothing stale is left behind
- *   2. `process.pid` beside it says who holds it, for the message; it decides nothing
+ *   1. start a write transaction on `process.db` and never end it; the operating system releases it with the process,
+ *      however that ends, so no stale lock remains
+ *   2. `process.pid` beside it names the owner for the error message only
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,12 +12,12 @@ import { DatabaseSync } from "node:sqlite";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
 import { asStorageError } from "./database.ts";
 
-/** Held for as long as this object is kept: a database handle that nobody keeps is closed by the garbage collector. */
+/** Keep this object for as long as the lock is needed: an unreferenced database handle is closed by the garbage collector. */
 export interface DataLock {
   release(): void;
 }
 
-/** Throws a RemoraError when another process, or another holder in this one, has the folder. */
+/** Throws a RemoraError when another process, or another owner in this one, has the folder. */
 export function lockData(folder: string): DataLock {
   const pidFile = join(folder, "process.pid");
   let database: DatabaseSync | undefined;
@@ -45,8 +45,8 @@ function inUse(folder: string, pidFile: string, cause: unknown): RemoraError {
     code: "start.data-in-use",
     place: `data ${folder}`,
     message:
-      `another Remora${who === undefined ? "" : ` (process ${who})`} is running on it, and two would answer the same messages. ` +
-      "Stop that one, or give this one folders of its own: REMORA_DATA and REMORA_WORKSPACE",
+      `another Remora${who === undefined ? "" : ` (process ${who})`} is already using it, and two would answer the same messages. ` +
+      "Stop that one, or give this one its own folders with REMORA_DATA and REMORA_WORKSPACE",
     cause,
   });
 }

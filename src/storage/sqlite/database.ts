@@ -1,11 +1,11 @@
 /**
- * Opening a SQLite file that several processes may share:
+ * Opens a SQLite file that several processes may share:
  *
- *   1. open it with a busy timeout, in WAL mode: readers don't wait for the writer
+ *   1. open it with a busy timeout, in WAL mode, so that readers don't wait for the writer
  *   2. check that it is ours and not newer than this program
- *   3. bring its schema up to date, one version after the other, each in its own transaction
+ *   3. migrate its schema version by version, each in its own transaction
  *
- * Nothing is ever deleted or repaired here: a file that can't be used is named, with what to do.
+ * Must never delete or repair a file. An error names an unusable file and says what to do.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -29,13 +29,13 @@ const sqliteCode = {
 const busyTimeoutMs = 5_000;
 
 export interface DatabaseOptions {
-  /** A file, or `:memory:`. Its folder is made. */
+  /** A file, or `:memory:`. Creates its folder. */
   path: string;
-  /** What the file is, in messages: `ledger`. */
+  /** The name of the file in messages: `ledger`. */
   name: string;
-  /** SQLite's application id: tells our file from somebody else's. */
+  /** SQLite's application id, which distinguishes our file from others. */
   applicationId: number;
-  /** SQL by version: the first one makes version 1. Never changed once released, only added to. */
+  /** SQL by version; the first one creates version 1. Never change a released one, only add. */
   migrations: readonly string[];
 }
 
@@ -56,27 +56,27 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
   }
 }
 
-/** `ledger data/ledger.db`, as it stands in front of every message. */
+/** `ledger data/ledger.db`: the start of every message. */
 export function placeOf({ name, path }: Pick<DatabaseOptions, "name" | "path">): string {
   return `${name} ${path}`;
 }
 
-/** Runs `work` as one write that no other process can come between; rolled back when it throws. */
+/** Runs `work` in one write transaction. Rolls back when it throws. */
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
-  // IMMEDIATE: takes the write lock before reading, so that what is read can't change until it is written.
+  // IMMEDIATE takes the write lock before reading, so that no other process can change what is read.
   database.exec("BEGIN IMMEDIATE");
   try {
     const result = work();
     database.exec("COMMIT");
     return result;
   } catch (thrown) {
-    // Some errors (a full disk) have rolled back already.
+    // Some errors (a full disk) have already rolled back.
     if (database.isTransaction) database.exec("ROLLBACK");
     throw thrown;
   }
 }
 
-/** SQLite's errors in words that say what to do; everything else as it is. */
+/** Turns SQLite's errors into messages that say what to do. Returns everything else unchanged. */
 export function asStorageError(thrown: unknown, place: string): unknown {
   if (thrown instanceof RemoraError) return thrown;
   const code = resultCodeOf(thrown);
@@ -101,11 +101,11 @@ export function asStorageError(thrown: unknown, place: string): unknown {
 }
 
 const corrupt =
-  "is damaged or is no SQLite database, so it was left untouched. Stop Remora, move the file and its -wal and -shm " +
-  "neighbours away (or put a backup in their place) and start again; without a backup, what was running or waiting is lost";
-const busy = `is locked by another process for more than ${busyTimeoutMs / 1000} s. See what else has it open, and try again`;
-const full = "can't be written because the disk is full. Free some space; nothing half-written was kept";
-const unreachable = "can't be opened or written. Check that the folder exists and that this user may write it";
+  "is damaged or is not a SQLite database. Nothing was changed. Stop Remora, move the file and its -wal and -shm " +
+  "files away (or put a backup in their place) and start again. Without a backup, running and waiting work is lost";
+const busy = `has been locked by another process for more than ${busyTimeoutMs / 1000} s. Find out what else has it open, and try again`;
+const full = "can't be written because the disk is full. Free some space. Nothing was written in part";
+const unreachable = "can't be opened or written. Check that the folder exists and that this user may write to it";
 
 function failure(code: string, what: string, cause: unknown, place: string, isRetryable = false): RemoraError {
   return new RemoraError({ code, place, message: `${what} (${messageOf(cause)}).`, isRetryable, cause });
@@ -123,7 +123,7 @@ function isFileError(thrown: unknown): boolean {
 function migrate(database: DatabaseSync, options: DatabaseOptions): void {
   if (versionOf(database, options) === options.migrations.length) return;
   inTransaction(database, () => {
-    // Read again: another process may have migrated while this one waited for the lock.
+    // Read the version again: another process may have migrated while this one waited for the lock.
     for (const sql of options.migrations.slice(versionOf(database, options))) database.exec(sql);
     database.exec(`PRAGMA application_id = ${options.applicationId}`);
     database.exec(`PRAGMA user_version = ${options.migrations.length}`);
@@ -138,14 +138,14 @@ function versionOf(database: DatabaseSync, options: DatabaseOptions): number {
     throw new RemoraError({
       code: "storage.foreign",
       place: placeOf(options),
-      message: `is a database of another program, so it was left untouched. Give Remora another path for its ${options.name}.`,
+      message: `is another program's database. Nothing was changed. Give Remora another path for its ${options.name}.`,
     });
   }
   if (version > known) {
     throw new RemoraError({
       code: "storage.newer",
       place: placeOf(options),
-      message: `has schema version ${version}, and this Remora knows versions up to ${known}, so it was left untouched. Start the newer Remora that wrote it, or put back a backup from before the update.`,
+      message: `has schema version ${version}, but this Remora knows only versions up to ${known}. Nothing was changed. Start the newer Remora that wrote it, or restore a backup from before the update.`,
     });
   }
   return version;

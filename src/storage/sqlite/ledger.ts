@@ -1,8 +1,8 @@
 /**
- * The ledger on one SQLite file, for one machine: any number of processes may have it open.
+ * The ledger in one SQLite file, for one machine. Any number of processes may have it open.
  *
- * Every change is one statement or one `BEGIN IMMEDIATE` transaction, so that of several callers, in this process or
- * another, exactly one moves an entry from a state. A resolved promise means that it is committed.
+ * Every change is one statement or one `BEGIN IMMEDIATE` transaction, so that exactly one of several callers, in any
+ * process, moves an entry from a state. A resolved promise means that the change is committed.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { RemoraError } from "../../lib/errors.ts";
@@ -10,11 +10,11 @@ import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "
 import { asStorageError, inTransaction, openDatabase, placeOf } from "./database.ts";
 
 export interface SqliteLedgerOptions {
-  /** A file, made with its folder when missing; or `:memory:`. */
+  /** A file, created with its folder if missing, or `:memory:`. */
   path: string;
 }
 
-/** AUTOINCREMENT: a pruned entry's sequence is never given again. */
+/** AUTOINCREMENT never reuses the sequence of a pruned entry. */
 const migrations = [
   `CREATE TABLE entry (
      sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -45,14 +45,14 @@ interface Row {
   updated_at: number;
 }
 
-/** Opens the file at once; throws a RemoraError when it can't be used (damaged, newer, foreign, not writable). */
+/** Opens the file at once. Throws a RemoraError when it can't be used (damaged, newer, foreign, not writable). */
 export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
   const options = { path, name: "ledger", applicationId, migrations };
   const place = placeOf(options);
   const database = openDatabase(options);
   const statements = prepare(database);
 
-  /** Every way in: a rejection, never a throw, in words that say what to do. */
+  /** Wraps every call: rejects instead of throwing, with a message that says what to do. */
   async function guarded<T>(work: () => T): Promise<T> {
     if (!database.isOpen) throw new RemoraError({ code: "storage.closed", place, message: "is already closed." });
     try {
@@ -64,7 +64,7 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
 
   function entryOf<K extends LedgerKind>(row: Row): LedgerEntry<K> {
     const { id, group, sequence } = row;
-    // Rows are written by this file alone, from values of these very types.
+    // Only this file writes rows, with values of these types.
     const state = row.state as LedgerKinds[K]["state"];
     const body = parseBody(row, place) as LedgerKinds[K]["body"];
     return { id, state, body, group, sequence, createdAt: row.created_at, updatedAt: row.updated_at };
@@ -140,7 +140,7 @@ function prepare(database: DatabaseSync) {
     prune: database.prepare(
       "DELETE FROM entry WHERE kind = ? AND state IN (SELECT value FROM json_each(?)) AND updated_at < ?",
     ),
-    /** One statement for each combination of filters, prepared when it is first asked for. */
+    /** One statement for each combination of filters, prepared on first use. */
     list<K extends LedgerKind>(kind: K, { states, group, order, limit }: ListOptions<K>) {
       const values: SQLInputValue[] = [kind];
       let sql = "SELECT * FROM entry WHERE kind = ?";
@@ -149,7 +149,7 @@ function prepare(database: DatabaseSync) {
         values.push(group);
       }
       if (states !== undefined) {
-        // The `+` keeps the state index out of it when there is a group, which is always the smaller set.
+        // The `+` disables the state index when there is a group, which is always the smaller set.
         sql += ` AND ${group === undefined ? "" : "+"}state IN (SELECT value FROM json_each(?))`;
         values.push(JSON.stringify(states));
       }
@@ -173,7 +173,7 @@ function parseBody(row: Row, place: string): unknown {
     throw new RemoraError({
       code: "storage.corrupt",
       place,
-      message: `has an entry that can't be read (${row.kind} ${row.id}). Stop Remora and put a backup of the file in its place, or delete that row.`,
+      message: `has an entry that can't be read (${row.kind} ${row.id}). Stop Remora and restore a backup of the file, or delete that row.`,
       cause,
     });
   }

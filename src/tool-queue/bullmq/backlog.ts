@@ -1,20 +1,20 @@
-/** The side of the queue that puts jobs into BullMQ. Everything here may be done again without harm: one id is one job. */
+/** Puts jobs into BullMQ. Every step may be repeated: one id is one job. */
 import { Queue } from "bullmq";
 import type { ToolJob } from "../../ports/tool.ts";
 import type { CallRecordEntry } from "../calls/call-store.ts";
 import type { QueueConnection } from "./connections.ts";
 import { bullIdOf, optionsOf, queueName } from "./jobs.ts";
-import { isRedisAway, patiently } from "./redis-retry.ts";
+import { isRedisAway, retryPatiently } from "./redis-retry.ts";
 
 export interface Backlog {
-  /** Waits while Redis is away; rejects when Redis refuses it, or after the signal's abort. */
+  /** Waits while Redis is away. Rejects when Redis refuses the job, and when the signal aborts. */
   add(job: ToolJob, signal: AbortSignal): Promise<void>;
   /**
-   * Sees to it that a call that has not ended comes to a worker: Redis may have lost the job, or ended it without us, or it
-   * waits although it is due. Rejects when Redis is away.
+   * Makes sure that a call that has not ended reaches a worker. Redis may have lost the job, BullMQ may have ended it, or it
+   * still waits although it is due. Rejects when Redis is away.
    */
   ensure(job: ToolJob, entry: CallRecordEntry): Promise<void>;
-  /** For a call that has ended without a worker. What can't be removed comes to one, and that finds it ended. */
+  /** For a call that ended without a worker. If removal fails, a worker gets the job and finds the call ended. */
   remove(job: ToolJob): void;
   close(): Promise<void>;
 }
@@ -26,10 +26,10 @@ export interface BacklogOptions {
 }
 
 /** Entries of BullMQ's event stream, which nothing here reads. */
-const keptEvents = 1_000;
+const maxStreamEvents = 1_000;
 
 export function createBacklog({ connection, prefix, onError }: BacklogOptions): Backlog {
-  const queue = new Queue(queueName, { connection, prefix, streams: { events: { maxLen: keptEvents } } });
+  const queue = new Queue(queueName, { connection, prefix, streams: { events: { maxLen: maxStreamEvents } } });
   queue.on("error", onError);
 
   async function addNow(job: ToolJob): Promise<void> {
@@ -38,7 +38,7 @@ export function createBacklog({ connection, prefix, onError }: BacklogOptions): 
 
   return {
     add: (job, signal) =>
-      patiently(
+      retryPatiently(
         () => addNow(job),
         isRedisAway,
         () => signal.aborted,

@@ -1,19 +1,19 @@
-/** The connections of one queue: all of them are known here, BullMQ's own copies too, so that all of them can be ended. */
+/** Tracks all connections of one queue, including BullMQ's own copies, so that all of them can be closed. */
 import type { Cluster, Redis } from "ioredis";
 import { pause } from "../../lib/backoff.ts";
 
 export type QueueConnection = Redis | Cluster;
 
 /**
- * Opens a connection of its own each time; the queue ends it.
- * - `queue`: adds jobs. It should reject while Redis is away: the queue tries again.
- * - `worker`: waits for Redis, however long it is away, as BullMQ asks for: `maxRetriesPerRequest: null`.
+ * Opens a new connection each time; the queue closes it.
+ * - `queue`: adds jobs. It should reject while Redis is away, because the queue retries.
+ * - `worker`: waits for Redis without a limit. BullMQ requires `maxRetriesPerRequest: null`.
  */
 export type Connect = (role: "queue" | "worker") => QueueConnection;
 
 export interface Connections {
   open(role: "queue" | "worker"): QueueConnection;
-  /** What waits for an answer is rejected. Resolves when they have ended, or would not say so. */
+  /** Rejects pending commands. Resolves when all connections are closed or failed to report it. */
   end(): Promise<void>;
 }
 
@@ -39,16 +39,16 @@ export function createConnections(connect: Connect, onError: (thrown: unknown) =
   };
 }
 
-const longestEndMs = 1_000;
+const maxEndMs = 1_000;
 
-/** A connection that is ended twice, the second time while it still ends, keeps the process alive for its time-out. */
+/** Closing a connection a second time while it closes would keep the process alive until its timeout. */
 async function ended(connection: QueueConnection): Promise<void> {
   if (connection.status === "end") return;
   const late = new AbortController();
   const end = new Promise<void>((resolve) => connection.once("end", () => resolve()));
-  // Between two tries to connect a client can't be ended: it would never say so, and BullMQ would wait for that for ever.
+  // Between two connection attempts a client never reports that it closed, and BullMQ would wait forever.
   if (connection.status === "reconnecting") connection.connect().catch(() => undefined);
   connection.disconnect();
-  await Promise.race([end, pause(longestEndMs, late.signal)]);
+  await Promise.race([end, pause(maxEndMs, late.signal)]);
   late.abort();
 }

@@ -1,11 +1,11 @@
 /**
- * The course of one job that BullMQ has given to this process. BullMQ gives a job out at least once: again when its worker
- * was killed, when an event loop stood still for longer than the lock, or when Redis was away. So the ledger decides:
+ * The lifecycle of one job that BullMQ gave to this process. BullMQ delivers a job at least once: again when its worker was
+ * killed, when an event loop blocked for longer than the lock, or when Redis was away. So the ledger decides:
  *
- *   1. compare-and-set to `started`; whoever makes that step runs the tool, and nobody else
- *   2. found ended: nothing is left to do. Found waiting: not before it is due
- *   3. found `started` by another process: as long as that lives it is left alone, and looked at again later. Else the tool
- *      runs again if it may run twice, and if not the call ends with an unknown outcome
+ *   1. compare-and-set to `started`; only the winner runs the tool
+ *   2. if the call has ended, nothing is left to do; if it waits for a retry, it waits until it is due
+ *   3. if another process has `started` it and lives, check again later; otherwise the tool runs again if it may run twice,
+ *      and if not, the call ends with an unknown outcome
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { pause } from "../../lib/backoff.ts";
@@ -17,11 +17,11 @@ import { type CallRecord, type CallRecordEntry, runnerOf, type SeenCall } from "
 import type { Takeover } from "./takeover.ts";
 
 /**
- * - `ended`: now, or before. - `retry`: it is due again at the entry's time.
- * - `later`: nothing was done; not before `at`, milliseconds since the epoch.
- * - `back`: let go of as by a shutdown; for another process, or the next start. - `gone`: it has no record, so it is not run.
+ * - `ended`: now or earlier. - `retry`: due again at the entry's time.
+ * - `later`: nothing was done; try again at `at`, milliseconds since 1970.
+ * - `back`: released as on shutdown, for another process or the next start. - `gone`: no record, so it does not run.
  */
-export type Course =
+export type JobOutcome =
   | { type: "ended"; entry: CallRecordEntry }
   | { type: "retry"; entry: CallRecordEntry }
   | { type: "later"; at: number }
@@ -34,25 +34,25 @@ export interface JobLifecycleOptions {
   record: CallRecord;
   steps: CallExecutor;
   takeover: Takeover;
-  /** This process. */
+  /** The id of this process. */
   runner: string;
-  /** How long until an attempt that another process makes is looked at again. */
+  /** Pause before the next check of an attempt in another process. */
   lookAgainMs: number;
-  /** True from when this process takes nothing new. */
+  /** True once this process takes no more jobs. */
   isStopping: () => boolean;
   log: Log;
 }
 
-/** Shorter waits are not worth a way through Redis. */
-const shortWaitMs = 50;
+/** A shorter wait is not worth a round trip through Redis. */
+const minWaitMs = 50;
 /** A job may arrive before its record, because both are written at the same time. */
 const recordWaitsMs = [5, 20, 100, 400, 1_500];
 
-/** Rejects when the ledger refuses; the tool has not run then. */
-export type TakeCourse = (job: ToolJob, signal: AbortSignal, begun: () => void) => Promise<Course>;
+/** Rejects when the ledger refuses; then the tool has not run. */
+export type RunJob = (job: ToolJob, signal: AbortSignal, begun: () => void) => Promise<JobOutcome>;
 
-export function createJobLifecycle({ record, steps, takeover, runner, ...options }: JobLifecycleOptions): TakeCourse {
-  /** The record, after the first attempt if this process gets it. */
+export function createJobLifecycle({ record, steps, takeover, runner, ...options }: JobLifecycleOptions): RunJob {
+  /** The record, after the first attempt if this process wins it. */
   async function firstLook(
     job: ToolJob,
     attempt: (seen: SeenCall) => Promise<CallRecordEntry>,
@@ -60,7 +60,7 @@ export function createJobLifecycle({ record, steps, takeover, runner, ...options
   ): Promise<CallRecordEntry | undefined> {
     for (const waitMs of [...recordWaitsMs, undefined]) {
       try {
-        // As good as always it has just been planned, and this is the only step that the ledger is asked for before it runs.
+        // Almost always the call was just planned, so this is the only ledger step before the tool runs.
         if (!signal.aborted && !options.isStopping()) {
           return await attempt({ id: job.id, state: "planned", body: { attempts: 0 } });
         }
@@ -78,13 +78,17 @@ export function createJobLifecycle({ record, steps, takeover, runner, ...options
     return options.isStopping() || (signal.aborted && abortCauseOf(signal) === "shutdown");
   }
 
-  async function beforeAttempt(job: ToolJob, entry: CallRecordEntry, signal: AbortSignal): Promise<Course | NextStep> {
+  async function beforeAttempt(
+    job: ToolJob,
+    entry: CallRecordEntry,
+    signal: AbortSignal,
+  ): Promise<JobOutcome | NextStep> {
     const { state, body } = entry;
     if (state === "done" || state === "unknown") return { type: "ended", entry };
     if (isOver(signal)) return { type: "back" };
     if (state === "started") {
       if (await takeover.isRunElsewhere(job, entry, signal)) {
-        options.log.info({ jobId: job.id }, "a tool call is left to the worker that runs it and does not answer");
+        options.log.info({ jobId: job.id }, "a tool call stays with its worker, which does not answer");
         return later();
       }
       if (isOver(signal)) return { type: "back" };
@@ -94,23 +98,23 @@ export function createJobLifecycle({ record, steps, takeover, runner, ...options
     if (signal.aborted || body.stop !== undefined) return { type: "give-up" };
     const waitMs = state === "waiting" ? (body.retryAt ?? 0) - Date.now() : 0;
     if (waitMs <= 0) return { type: "attempt" };
-    if (waitMs > shortWaitMs) return { type: "later", at: Date.now() + waitMs };
+    if (waitMs > minWaitMs) return { type: "later", at: Date.now() + waitMs };
     await pause(waitMs, signal);
     return await beforeAttempt(job, entry, signal);
   }
 
-  /** What has become of an attempt that this process has made. */
-  async function afterAttempt(entry: CallRecordEntry): Promise<Course> {
+  /** What follows from an attempt that this process made. */
+  async function afterAttempt(entry: CallRecordEntry): Promise<JobOutcome> {
     const { state } = entry;
     if (state === "done" || state === "unknown") return { type: "ended", entry };
     if (state === "waiting") return { type: "retry", entry };
-    // Another process took it over meanwhile and is at it.
+    // Another process took over and runs it.
     if (runnerOf(entry) !== runner) return later();
     const released = await record.release(entry).catch(() => entry);
     return { type: "back", entry: released };
   }
 
-  const later = (): Course => ({ type: "later", at: Date.now() + options.lookAgainMs });
+  const later = (): JobOutcome => ({ type: "later", at: Date.now() + options.lookAgainMs });
 
   return async (job, signal, begun) => {
     let hasBegun = false;

@@ -1,7 +1,7 @@
 /**
- * Waiting for one job's end: it is planned and added, and then its entry is looked at each time somebody tells that it has
- * changed. A stop ends it at once where no attempt is under way; else whoever makes the attempt is told, and asked again
- * until it has ended or has had time enough.
+ * Waits for the end of one job: plans and adds it, then checks its entry on every notification of a change. If no attempt
+ * is running, a stop ends the job at once. Otherwise the waiter tells the process that runs it, repeatedly, until the job
+ * ends or the time is up.
  */
 import { type AbortCause, abortCauseOf, TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -18,10 +18,10 @@ export interface JobWaiterOptions {
   record: CallRecord;
   steps: CallExecutor;
   backlog: Backlog;
-  /** Of this process, if it has one. */
+  /** The runner of this process, if it has one. */
   runner: Runner | undefined;
   bus: Bus;
-  /** How long an attempt in another process has to end after a stop, in milliseconds. */
+  /** Time for an attempt in another process to end after a stop. */
   stopPatienceMs: number;
   isClosing: () => boolean;
   onError: (thrown: unknown) => void;
@@ -29,18 +29,18 @@ export interface JobWaiterOptions {
 
 export interface JobWaiter {
   job: ToolJob;
-  /** As it was last seen. */
+  /** The entry as last seen. */
   entry: CallRecordEntry | undefined;
-  /** It may have changed. */
+  /** Call it when the entry may have changed. */
   tell(entry: CallRecordEntry): void;
-  /** It will not be run. */
+  /** Call it when the job will not run. */
   refuse(thrown: unknown): void;
   /** Call it once. Rejects when the ledger refuses, and when the job was refused. */
   follow(): Promise<ToolResult>;
 }
 
-/** How often a process that makes an attempt is told again that it is to end. */
-const tellAgainMs = 1_000;
+/** Pause before telling the process that runs the attempt again. */
+const repeatStopMs = 1_000;
 
 export function createJobWaiter({ job, controller }: ActiveJob, options: JobWaiterOptions): JobWaiter {
   const { record, steps, backlog, runner, bus } = options;
@@ -57,12 +57,12 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
   }
 
   function abort(): void {
-    // At once: an attempt that is just being begun here is still to be had back.
+    // Immediately, because an attempt that is just starting here can still be taken back.
     runner?.cancel(job.id, abortCauseOf(signal));
     rouse();
   }
 
-  /** Resolves when something was told since the last time, or after `ms`. */
+  /** Resolves when a notification has arrived since the last time, or after `ms`. */
   async function news(ms?: number): Promise<void> {
     if (!isTold) {
       const told = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
     return runner?.isRunning(job.id) === true;
   }
 
-  /** A person's stop. One step towards the end. */
+  /** Takes one step towards the end after a person's stop. */
   async function stop(entry: CallRecordEntry, cause: AbortCause): Promise<void> {
     abortedAt ??= Date.now();
     if (entry.state !== "started") {
@@ -92,10 +92,10 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
     }
     bus.publish({ type: "cancel-job", jobId: job.id, cause });
     if (entry.body.stop === undefined) follower.entry = await record.requestStop(entry, cause);
-    await news(Math.min(tellAgainMs, options.stopPatienceMs));
+    await news(Math.min(repeatStopMs, options.stopPatienceMs));
   }
 
-  /** Redis does not take the job, so no worker gets it. */
+  /** Redis does not accept the job, so no worker gets it. */
   async function endUnqueued(entry: CallRecordEntry, thrown: unknown): Promise<void> {
     unqueued = undefined;
     if (entry.state === "started") return;
@@ -132,7 +132,7 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
     }
     if (!signal.aborted && unqueued === undefined) return void (await news());
     const seen = entry ?? (await record.look(job.id));
-    if (seen === undefined) return void (await news(tellAgainMs));
+    if (seen === undefined) return void (await news(repeatStopMs));
     if (signal.aborted) await stop(seen, abortCauseOf(signal));
     else if (unqueued !== undefined) await endUnqueued(seen, unqueued.thrown);
     return undefined;

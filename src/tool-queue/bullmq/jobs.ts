@@ -1,4 +1,4 @@
-/** What BullMQ's side of the queue is called, and what stands in a job there. */
+/** Names on BullMQ's side of the queue, and the data of a job. */
 import type { JobsOptions, KeepJobs } from "bullmq";
 import { z } from "zod";
 import { fileNameOf } from "../../lib/file-name.ts";
@@ -8,37 +8,37 @@ import type { ToolJob } from "../../ports/tool.ts";
 export const queueName = "tools";
 
 /**
- * A finished job is only of use to people who look into Redis: its result is in the ledger. Age in seconds; both bounds are
- * applied when the next job finishes.
+ * Finished jobs serve only people who look into Redis; results are in the ledger. Age in seconds. Both limits apply when
+ * the next job finishes.
  */
 const retained = { age: 600, count: 100 } satisfies KeepJobs;
 
-/** BullMQ takes no `:` and no integers for ids of ours, and makes up one for an empty id; call ids come from the model. */
+/** BullMQ refuses `:` and integers in ids, and replaces an empty id. Call ids come from the model. */
 export function bullIdOf(jobId: string): string {
   const name = fileNameOf(jobId);
   return /^(?:-?\d*$|job-)/.test(name) ? `job-${name}` : name;
 }
 
-/** The strategy's name in the options of a job; the worker says what it is. */
+/** The name of the backoff strategy in a job's options. The worker implements it. */
 export const backoffType = "remora";
 
 export function optionsOf(job: ToolJob): JobsOptions {
   return {
     jobId: bullIdOf(job.id),
-    // The ledger counts attempts. BullMQ's count leaves out those that were cut off, and must never end a job.
+    // The ledger counts attempts. BullMQ's count omits interrupted ones and must never end a job.
     attempts: Number.MAX_SAFE_INTEGER,
     backoff: { type: backoffType },
     removeOnComplete: retained,
     removeOnFail: retained,
-    // Stacks say what tools did, and with what.
+    // Stack traces would show what tools did, and with which data.
     stackTraceLimit: 0,
   };
 }
 
 /**
- * The data of a job is the `ToolJob`, whole: a worker in another process has nothing else to run it by. The arguments stand
- * in Redis in clear, with whatever secrets a person or a model put into them, because a redacted argument would be another
- * call. So Redis is to be guarded like the ledger, and finished jobs don't stay (`retained`). Results are never in it.
+ * A job's data is the whole `ToolJob`, because a worker in another process has nothing else. The arguments are in Redis in
+ * clear text, with any secrets that a person or a model put there: a redacted argument would be another call. So protect
+ * Redis like the ledger. Finished jobs expire (`retained`). Results are never in the data.
  */
 const toolJobSchema = z.looseObject({
   id: z.string(),
@@ -54,7 +54,7 @@ const toolJobSchema = z.looseObject({
   timeoutMs: z.number(),
 });
 
-/** Undefined when somebody else has put it into the queue, or another version of Remora. */
+/** Undefined for data of another program or of another version of Remora. */
 export function toolJobOf(data: unknown): ToolJob | undefined {
   return toolJobSchema.safeParse(data).data;
 }

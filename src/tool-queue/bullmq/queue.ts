@@ -1,16 +1,15 @@
 /**
- * The tool queue of several processes: each call is a job in BullMQ, run by whichever worker takes it, and what must happen
- * once is decided by the ledger (call-store.ts), because BullMQ gives a job out at least once.
+ * The tool queue for several processes. Each call is a job in BullMQ, and any worker may run it. BullMQ delivers a job at
+ * least once, so the ledger (call-store.ts) decides what must happen only once.
  *
- *   1. plan it in the ledger and add it to BullMQ, side by side: a job without its record is not run
+ *   1. plan the call in the ledger and add it to BullMQ at the same time; a job without its record does not run
  *   2. a worker, here or elsewhere, takes it (runner.ts)
- *   3. the result is in the ledger. Whoever waits is told by the worker when it is in the same process, else over the bus;
- *      and looks into the ledger every so often, because a message may get lost. Then the job is also added again if Redis
- *      has lost it
+ *   3. the result goes into the ledger. A worker in the same process notifies the waiter directly, others use the bus.
+ *      Messages may get lost, so the waiter also checks the ledger, and adds the job again if Redis has lost it
  *
- * While Redis or the ledger is away everything waits, as long as the job's signal lets it. A stop by a person reaches the
- * worker over the bus, again and again until the call has ended, and stands in the ledger for workers that take it later. An
- * abort as `shutdown` leaves the job as it is, for other processes or the next start.
+ * While Redis or the ledger is away, everything waits as long as the job's signal permits. A person's stop goes to the
+ * worker over the bus, repeatedly until the call has ended, and into the ledger for later workers. An abort as `shutdown`
+ * leaves the job for other processes or the next start.
  */
 import { randomUUID } from "node:crypto";
 import { abortCauseOf } from "../../lib/abort.ts";
@@ -32,29 +31,29 @@ import { createRunner } from "./runner.ts";
 export interface BullQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
   connect: Connect;
-  /** Of all keys, with a part in braces, without which BullMQ's scripts can't work on a cluster; default `{remora}:`. */
+  /** Prefix of all keys. Needs a part in braces for BullMQ's scripts on a cluster. Default `{remora}:`. */
   prefix?: string;
   bus: Bus;
-  /** Whether tools run in this process; else it only asks for them. */
+  /** Whether tools run in this process. If not, it only requests calls. */
   runs: boolean;
-  /** Attempts that run at once in this process. A job that waits for its next attempt takes no place. */
+  /** Attempts that run in this process at the same time. A job that waits for a retry does not count. */
   concurrency: number;
   timing?: Partial<BullTiming>;
 }
 
 /** In milliseconds. */
 export interface BullTiming {
-  /** A worker that has not renewed its hold on a job for so long may have lost it. */
+  /** A worker that has not renewed its lock on a job for this long may have lost it. */
   lockMs: number;
-  /** Between looks for such jobs. */
+  /** Interval of the search for such jobs. */
   stalledMs: number;
-  /** How long a worker may be without a connection before it counts as ended. */
+  /** A worker without a connection for this long counts as ended. */
   graceMs: number;
-  /** Between looks at a job whose worker lives and does not answer. */
+  /** Interval of checks of a job whose worker lives but does not answer. */
   lookAgainMs: number;
-  /** Between looks into the ledger for what somebody waits for. */
+  /** Interval of checks of the ledger for jobs that have waiters. */
   sweepMs: number;
-  /** How long an attempt elsewhere has to end after a stop. */
+  /** Time for an attempt in another process to end after a stop. */
   stopPatienceMs: number;
   /** How long `close` waits for a Redis that does not answer. */
   closePatienceMs: number;
@@ -106,7 +105,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
   function onChange(entry: CallRecordEntry): void {
     followers.get(entry.id)?.tell(entry);
     const hasEnded = entry.state === "done" || entry.state === "unknown";
-    // After whoever waits for it here.
+    // After the waiters in this process.
     if (hasEnded) setImmediate(() => bus.publish({ type: "changed", kind: "call", id: entry.id }));
   }
 
@@ -131,7 +130,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     return await Promise.race([ended, outOfReach(job, ended, controller.signal)]);
   }
 
-  /** After a stop nobody waits for long for a ledger that is away. What is under way goes on until the queue is closed. */
+  /** After a stop, waiting for an unavailable ledger is short. Running attempts continue until the queue closes. */
   function outOfReach(job: ToolJob, ended: Promise<unknown>, signal: AbortSignal): Promise<ToolResult> {
     return new Promise((resolve) => {
       let waiting: AbortController | undefined;
@@ -156,7 +155,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     if (entry !== undefined) follower.tell(entry);
   }
 
-  /** What a lost message, or a Redis that has forgotten, left undone. */
+  /** Repairs what a lost message, or a Redis that lost its data, left undone. */
   async function lookAfter(follower: JobWaiter): Promise<void> {
     const { job } = follower;
     if (activeJobs.isClosing() || runner?.isRunning(job.id) === true) return;
@@ -187,7 +186,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     activeJobs.close();
     clearInterval(sweeping);
     patience.end();
-    // Until then a stop still reaches what runs here for others.
+    // Until then a stop still reaches attempts that run here for other processes.
     await runner?.close(timing.closePatienceMs);
     stopListening();
     await Promise.all(activeJobs.values().map((active) => active.result));

@@ -1,21 +1,21 @@
 /**
- * Waiting while Redis, or the ledger, is away. A job is not lost because of that and does not fail because of it: whoever
- * waits for it waits on, until it is stopped or the queue is closed.
+ * Retries while Redis or the ledger is away. An outage neither loses nor fails a job: its waiters wait until it is stopped
+ * or the queue closes.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 
 const firstWaitMs = 50;
-const longestWaitMs = 1_000;
+const maxRetryWaitMs = 1_000;
 
-/** Tries again, at growing distances, as long as it fails for a passing reason and it is not over. */
-export async function patiently<T>(
+/** Retries with growing pauses while the failure is transient and the time is not over. */
+export async function retryPatiently<T>(
   work: () => Promise<T>,
   isPassing: (thrown: unknown) => boolean,
   isOver: () => boolean,
 ): Promise<T> {
-  for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
+  for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, maxRetryWaitMs)) {
     try {
       return await work();
     } catch (thrown) {
@@ -25,9 +25,9 @@ export async function patiently<T>(
   }
 }
 
-/** Without an end until the queue closes; from then on each step has a while. */
+/** Unlimited until the queue closes. After that each step has limited time. */
 export interface Patience {
-  /** For what began at `since` (`performance.now()`). */
+  /** For work that started at `since` (`performance.now()`). */
   isOver(since: number): boolean;
   end(): void;
 }
@@ -43,13 +43,13 @@ export function createPatience(whileMs: number): Patience {
 }
 
 /**
- * The same ledger, which waits while it can't be reached. What is to be begun is refused when the ledger answers that it
- * can't keep it, such as on a full disk; what is known about an attempt's end is held until it can be kept.
+ * The same ledger, but it waits while the ledger can't be reached. A new attempt is refused when the ledger can't store it,
+ * for example because the disk is full. The outcome of an attempt waits until it can be stored.
  */
 export function createPatientLedger(ledger: Ledger, patience: Patience): Ledger {
   const patient = <T>(work: () => Promise<T>, isPassing: (thrown: unknown) => boolean) => {
     const since = performance.now();
-    return patiently(work, isPassing, () => patience.isOver(since));
+    return retryPatiently(work, isPassing, () => patience.isOver(since));
   };
   return {
     ...ledger,
@@ -68,10 +68,10 @@ function isRetryable(thrown: unknown): boolean {
   return thrown instanceof RemoraError && thrown.isRetryable;
 }
 
-/** What a Redis that starts, or that is in the middle of a failover, answers. */
+/** Answers of a Redis that is starting or failing over. */
 const passingAnswers = /\b(?:LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|BUSY)\b/;
 
-/** For commands to Redis itself: anything but an answer, and answers that pass by themselves. */
+/** For commands to Redis itself: true for anything but an answer, and for transient answers. */
 export function isRedisAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || thrown instanceof TypeError || thrown instanceof RangeError) return false;
   return thrown.name !== "ReplyError" || passingAnswers.test(thrown.message);

@@ -1,7 +1,7 @@
 /**
- * The BullMQ worker that runs tools. What happens to a job is decided in job-lifecycle.ts; here it is told to BullMQ: as
- * completed or failed, as delayed for its next attempt, or as put back. A job that comes again while this process still runs
- * it waits for the end of that, which is then the end of both.
+ * The BullMQ worker that runs tools. job-lifecycle.ts decides about a job, and this file reports the decision to BullMQ:
+ * completed, failed, delayed until the next attempt, or put back. A job that arrives again while this process still runs it
+ * waits for that run and shares its end.
  */
 import { setImmediate } from "node:timers/promises";
 import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from "bullmq";
@@ -12,46 +12,46 @@ import type { ToolJob } from "../../ports/tool.ts";
 import type { CallExecutor } from "../calls/call-executor.ts";
 import type { CallRecord, CallRecordEntry } from "../calls/call-store.ts";
 import type { QueueConnection } from "./connections.ts";
-import { type Course, createJobLifecycle } from "./job-lifecycle.ts";
+import { createJobLifecycle, type JobOutcome } from "./job-lifecycle.ts";
 import { backoffType, bullIdOf, queueName, toolJobOf } from "./jobs.ts";
 import { createTakeover } from "./takeover.ts";
 
 export interface RunnerOptions {
   connection: QueueConnection;
   prefix: string;
-  /** This process. */
+  /** The id of this process. */
   runner: string;
   concurrency: number;
   record: CallRecord;
   steps: CallExecutor;
-  /** How long a job is this worker's after it last said so, and how often it is looked for jobs whose time is over. */
+  /** Lifetime of the lock on a job after each renewal, and the interval of the search for expired locks. */
   lockMs: number;
   stalledMs: number;
   graceMs: number;
   lookAgainMs: number;
   log: Log;
   onError: (thrown: unknown) => void;
-  /** The tool is about to run. */
+  /** Called just before the tool runs. */
   onBegun: (jobId: string) => void;
-  /** What has become of a job, also when somebody else made it so. */
+  /** Called with the new state of a job, even if another process changed it. */
   onChange: (entry: CallRecordEntry) => void;
-  /** The job could not be begun, and will not be. */
+  /** Called when the job did not start and will not. */
   onRefused: (jobId: string, thrown: unknown) => void;
 }
 
 export interface Runner {
   isRunning(jobId: string): boolean;
   running(): number;
-  /** True when the tool is running here, and is being told. */
+  /** True when the tool runs here and is told to stop. */
   cancel(jobId: string, cause: AbortCause): boolean;
-  /** Takes nothing new from now on. */
+  /** Takes no more jobs. */
   stop(): void;
-  /** Resolves when no tool runs any more here, and BullMQ has been told; of the latter it waits `patienceMs` at most. */
+  /** Resolves when no tool runs here and BullMQ has been told. Waits for BullMQ at most `patienceMs`. */
   close(patienceMs: number): Promise<void>;
 }
 
-/** After a job was let go of, others come first. */
-const letGoMs = 500;
+/** Other jobs go first after a job was put back. */
+const putBackDelayMs = 500;
 
 interface Running {
   controller: AbortController;
@@ -59,12 +59,12 @@ interface Running {
   ended: Promise<void>;
 }
 
-/** BullMQ's own retry, at the time that stands in the ledger. */
+/** BullMQ's own retry, at the time in the ledger. */
 class RetryLater extends Error {
   readonly waitMs: number;
 
   constructor(waitMs: number) {
-    super("the attempt failed and is made again");
+    super("the attempt failed and will be retried");
     this.waitMs = waitMs;
   }
 }
@@ -78,12 +78,12 @@ export function createRunner(options: RunnerOptions): Runner {
   const worker = new Worker(queueName, work, {
     connection,
     prefix,
-    // Its connection is called by it, which shows the other processes that this one lives (takeover.ts).
+    // The connection has this name, which tells other processes that this one lives (takeover.ts).
     name: runner,
     concurrency,
     lockDuration: options.lockMs,
     stalledInterval: options.stalledMs,
-    // The ledger bounds attempts; a job that BullMQ itself ends would never get a result.
+    // The ledger limits attempts. A job that BullMQ itself ends would never get a result.
     maxStalledCount: Number.MAX_SAFE_INTEGER,
     settings: {
       backoffStrategy: (_attempts, type, thrown) =>
@@ -92,11 +92,11 @@ export function createRunner(options: RunnerOptions): Runner {
   });
   worker.on("error", options.onError);
 
-  // BullMQ gives the signal to functions with three parameters.
+  // BullMQ passes the signal only to functions with three parameters.
   async function work(bullJob: Job, token: string | undefined, signal: AbortSignal | undefined): Promise<string> {
     const job = toolJobOf(bullJob.data);
     if (job === undefined) {
-      log.error({ bullId: bullJob.id }, "a job in the queue is none of this version of Remora, so it is not run");
+      log.error({ bullId: bullJob.id }, "a job in the queue is not from this version of Remora, so it will not run");
       throw new UnrecoverableError("not a tool call of this version of Remora");
     }
     const other = running.get(job.id);
@@ -104,11 +104,11 @@ export function createRunner(options: RunnerOptions): Runner {
     const cancel = () => other.controller.abort(abortOf(signal));
     signal?.addEventListener("abort", cancel, { once: true });
     await other.ended;
-    // BullMQ does not listen to the other one any more. This one says what has become of the job, or brings it on.
+    // BullMQ ignores the first delivery by now. This one reports the outcome, or continues.
     return await work(bullJob, token, signal);
   }
 
-  async function begin(job: ToolJob, signal: AbortSignal | undefined): Promise<Course> {
+  async function begin(job: ToolJob, signal: AbortSignal | undefined): Promise<JobOutcome> {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const own: Running = { controller: new AbortController(), hasBegun: false, ended };
     running.set(job.id, own);
@@ -116,49 +116,49 @@ export function createRunner(options: RunnerOptions): Runner {
     if (signal?.aborted) cancel();
     else signal?.addEventListener("abort", cancel, { once: true });
     try {
-      const course = await takeCourse(job, own.controller.signal, () => {
+      const outcome = await takeCourse(job, own.controller.signal, () => {
         own.hasBegun = true;
         options.onBegun(job.id);
       });
       running.delete(job.id);
-      if ("entry" in course) {
-        options.onChange(course.entry);
-        // Whoever waits for it comes first, then BullMQ's book-keeping.
+      if ("entry" in outcome) {
+        options.onChange(outcome.entry);
+        // The waiters first, then BullMQ's bookkeeping.
         await setImmediate();
       }
-      return course;
+      return outcome;
     } catch (thrown) {
       running.delete(job.id);
       options.onRefused(job.id, thrown);
-      throw new UnrecoverableError("its state could not be kept");
+      throw new UnrecoverableError("its state could not be stored");
     } finally {
       end();
     }
   }
 
-  async function tell(bullJob: Job, token: string | undefined, course: Course): Promise<string> {
-    switch (course.type) {
+  async function tell(bullJob: Job, token: string | undefined, outcome: JobOutcome): Promise<string> {
+    switch (outcome.type) {
       case "ended": {
-        const status = course.entry.body.result?.status ?? "interrupted";
+        const status = outcome.entry.body.result?.status ?? "interrupted";
         if (status === "ok") return status;
         throw new UnrecoverableError(status);
       }
       case "retry":
-        throw new RetryLater(Math.max(0, (course.entry.body.retryAt ?? 0) - Date.now()));
+        throw new RetryLater(Math.max(0, (outcome.entry.body.retryAt ?? 0) - Date.now()));
       case "later":
-        return await putAway(() => bullJob.moveToDelayed(course.at, token), new DelayedError());
+        return await putAway(() => bullJob.moveToDelayed(outcome.at, token), new DelayedError());
       case "back":
         if (isStopping) return await putAway(() => bullJob.moveToWait(token), new WaitingError());
-        return await putAway(() => bullJob.moveToDelayed(Date.now() + letGoMs, token), new DelayedError());
+        return await putAway(() => bullJob.moveToDelayed(Date.now() + putBackDelayMs, token), new DelayedError());
       case "gone":
-        log.warn({ bullId: bullJob.id }, "a job has no record in the ledger, so it is not run");
-        return course.type;
+        log.warn({ bullId: bullJob.id }, "a job has no record in the ledger, so it will not run");
+        return outcome.type;
       default:
-        return course satisfies never;
+        return outcome satisfies never;
     }
   }
 
-  /** The error says to BullMQ that the job has been moved. Where it could not be, it comes again when its lock has expired. */
+  /** The error tells BullMQ that the job was moved. If the move failed, the job returns when its lock expires. */
   async function putAway(move: () => Promise<unknown>, moved: Error): Promise<never> {
     await move().catch(options.onError);
     throw moved;
@@ -169,7 +169,7 @@ export function createRunner(options: RunnerOptions): Runner {
   function stop(): void {
     isStopping = true;
     for (const own of running.values()) if (!own.hasBegun) own.controller.abort(new TurnAbort("shutdown"));
-    // Not closed yet: its connection goes on showing that the process lives while tools run.
+    // Not closed yet: its connection shows that the process lives while tools run.
     void worker.pause(true).catch(options.onError);
   }
 
@@ -194,7 +194,7 @@ export function createRunner(options: RunnerOptions): Runner {
   };
 }
 
-/** BullMQ hands on the cause as a text. */
+/** BullMQ passes the cause as text. */
 function abortOf(signal: AbortSignal | undefined): TurnAbort {
   const cause: unknown = signal?.reason;
   return new TurnAbort(cause === "interrupted" || cause === "shutdown" ? cause : "stopped");

@@ -1,26 +1,26 @@
 /**
- * Whether a process that has begun an attempt still lives. It may not have answered for a while, because its event loop stood
- * still or Redis was away, and yet be about to end the attempt with a result.
+ * Decides whether a process that started an attempt still lives. A process whose event loop blocked, or that lost Redis for
+ * a while, may be silent and still finish the attempt.
  *
- * The evidence is its connection: the system closes it when the process ends, however it ends, and keeps it open as long as
- * there is a process, blocked or not. A process that lost it has some time to come back; one that can't reach Redis for
- * longer counts as ended, because from here it looks the same.
+ * The evidence is its connection: the operating system keeps it open while the process exists, blocked or not, and closes
+ * it however the process ends. A process that lost its connection has some time to come back. One that can't reach Redis
+ * for longer counts as ended, because from here it looks the same.
  */
 import { pause } from "../../lib/backoff.ts";
 import type { ToolJob } from "../../ports/tool.ts";
 import { type CallRecordEntry, runnerOf } from "../calls/call-store.ts";
 
 export interface TakeoverOptions {
-  /** This process. */
+  /** The id of this process. */
   runner: string;
-  /** The names of all connections that Redis has, as text; rejects where Redis does not say. */
+  /** The names of all connections to Redis, as text. Rejects where Redis does not tell. */
   connectionNames: () => Promise<string[]>;
-  /** How long a process may be without a connection, in milliseconds. */
+  /** How long a process may be without a connection. */
   graceMs: number;
 }
 
 export interface Takeover {
-  /** For an attempt that is not run in this process. Never rejects. */
+  /** For an attempt that does not run in this process. Never rejects. */
   isRunElsewhere(job: ToolJob, entry: CallRecordEntry, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -41,10 +41,10 @@ export function createTakeover({ runner, connectionNames, graceMs }: TakeoverOpt
       if (other === undefined || other === runner) return false;
       for (let look = 1; ; look += 1) {
         const isThere = await isConnected(other);
-        // Redis does not tell: by then the attempt has run into its time-out, wherever it runs.
+        // Redis does not tell. After this time the attempt has reached its timeout, wherever it runs.
         if (isThere === undefined) return Date.now() < entry.updatedAt + job.timeoutMs + graceMs;
         if (isThere) return true;
-        // If it lives after all, a second attempt does no harm.
+        // If the process lives after all, a second attempt does no harm.
         if (job.isIdempotent || look > looks || signal.aborted) return false;
         await pause(graceMs / looks, signal);
       }

@@ -1,6 +1,6 @@
 /**
- * The jobs that somebody in this process waits for: one piece of work for each job id, joined by whoever asks for the same
- * job meanwhile. An abort by one of them is an abort of the job, for all of them.
+ * Jobs with waiters in this process. There is one run per job id; later requests for the same job join it. An abort by one
+ * waiter aborts the job for all.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -11,9 +11,9 @@ import { cutOffText, textOf, unstarted } from "./outcome.ts";
 export interface ActiveJob {
   job: ToolJob;
   controller: AbortController;
-  /** An attempt is under way in this process: it is not cut short when the queue closes. */
+  /** An attempt runs in this process, so closing the queue does not cut it short. */
   isRunning: boolean;
-  /** The tool has been run for it by this process. */
+  /** This process has run the tool for it. */
   hasRun: boolean;
   result: Promise<ToolResult>;
 }
@@ -21,9 +21,9 @@ export interface ActiveJob {
 export interface ActiveJobs {
   get(jobId: string): ActiveJob | undefined;
   values(): ActiveJob[];
-  /** Never rejects: what `work` throws becomes a result that says whether the tool may have run. */
+  /** Never rejects: an exception of `work` becomes a result that says whether the tool may have run. */
   run(job: ToolJob, signal: AbortSignal): Promise<ToolResult>;
-  /** From now on nothing is taken; what does not run is let go of, as by a shutdown. */
+  /** Takes no more jobs. Releases those that do not run, as on shutdown. */
   close(): void;
   isClosing(): boolean;
 }
@@ -38,7 +38,7 @@ export function createActiveJobs(work: (active: ActiveJob) => Promise<ToolResult
     activeJobs.set(job.id, active);
     active.result = work(active)
       .catch((thrown) => {
-        log.error({ jobId: job.id, error: messageOf(thrown) }, "the state of a tool call could not be kept");
+        log.error({ jobId: job.id, error: messageOf(thrown) }, "could not store the state of a tool call");
         return active.hasRun
           ? unstarted(job, "interrupted", `${cutOffText(job)} ${messageOf(thrown)}`)
           : unstarted(job, "failed", textOf.unkept(messageOf(thrown)));
@@ -53,7 +53,7 @@ export function createActiveJobs(work: (active: ActiveJob) => Promise<ToolResult
     async run(job, signal) {
       if (isClosing) return unstarted(job, "interrupted", textOf.notRun(true));
       const active = activeJobs.get(job.id) ?? begin(job);
-      // Whoever asks may stop it: a person's stop means the call, not one of those who wait for it.
+      // A person's stop means the call, not one of its waiters.
       const stop = () => active.controller.abort(signal.reason);
       if (signal.aborted) stop();
       else signal.addEventListener("abort", stop, { once: true });

@@ -1,6 +1,6 @@
 /**
- * One attempt at a tool call, with an end: the tool is given a signal that aborts when its time is up or the job is
- * aborted, then a short grace to come to its own end, and is left behind if it does not.
+ * One attempt at a tool call. The tool gets a signal that aborts when its time is up or the job is aborted, then a short
+ * grace period to end, and is abandoned after that.
  */
 
 import { pause } from "../../lib/backoff.ts";
@@ -8,7 +8,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { ToolAttempt, Toolbox, ToolJob } from "../../ports/tool.ts";
 
 /**
- * - `ended`: the tool has ended by itself, or just after it was told to and with success.
+ * - `ended`: the tool ended by itself, or successfully just after the signal.
  * - `timed-out`, `aborted`: nobody knows how far it came. `hasEnded` is false when it may still be running.
  */
 export type AttemptEnd =
@@ -16,7 +16,7 @@ export type AttemptEnd =
   | { type: "timed-out"; hasEnded: boolean }
   | { type: "aborted"; hasEnded: boolean };
 
-/** How long a tool gets to end after it was told to. */
+/** Time for a tool to end after the signal. */
 const graceMs = 500;
 
 /** Never rejects. */
@@ -55,7 +55,7 @@ export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSi
   }
 }
 
-/** The toolbox promises not to throw; one that does must not take the queue's promise with it. */
+/** The toolbox must not throw, but an exception must not break the queue's contract either. */
 async function runSafely(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<ToolAttempt> {
   try {
     return await toolbox.run(job.call, job.scope, signal);

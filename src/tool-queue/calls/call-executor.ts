@@ -1,7 +1,6 @@
 /**
- * What every queue does with a call, whoever waits for it: one attempt with all that follows from its end, and the end of a
- * call that gets no attempt any more. Each step gives back the entry as it is afterwards; what happened is told as events by
- * whoever made it happen, once.
+ * What every queue does with a call: one attempt with all consequences of its end, and the end of a call without further
+ * attempts. Each step returns the entry after it. Events are emitted once, by the caller that made the change.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,29 +25,29 @@ export interface CallExecutorOptions {
   events: Events;
   audit: Audit;
   backoff: Backoff;
-  /** Characters of a tool's output that the model reads; the whole of it is kept in a file. */
+  /** Characters of a tool's output that the model reads. A file keeps all of it. */
   outputLimit: number;
-  /** Where such files are kept, for conversations of this scope. */
+  /** The folder of such files for conversations of this scope. */
   outputsFolder(scope: Scope): string;
-  /** Such a file keeps the origins of the text. */
+  /** Records the origins of the text in such a file. */
   fileOrigins?: Pick<FileOrigins, "mark">;
-  /** Everything a tool says goes through it before it is kept or read. */
+  /** Applied to everything a tool says before it is stored or read. */
   redact: Redact;
   log: Log;
 }
 
 export interface CallExecutor {
   /**
-   * Makes an attempt if it is still to be had; `begun` is called just before the tool runs. Afterwards the call has ended or
-   * waits for its next attempt; after an abort as `shutdown` it is left as `started`.
+   * Makes an attempt if this caller wins it; `begun` is called just before the tool runs. Afterwards the call has ended or
+   * waits for its next attempt. An abort as `shutdown` leaves it as `started`.
    */
   attempt(job: ToolJob, seen: SeenCall, signal: AbortSignal, begun: () => void): Promise<CallRecordEntry>;
-  /** Ends a call without another attempt: as not run, or, when one was under way, with an unknown outcome. */
+  /** Ends a call without another attempt: as not run or, if an attempt had started, with an unknown outcome. */
   giveUp(job: ToolJob, entry: CallRecordEntry): Promise<CallRecordEntry>;
   finish(job: ToolJob, entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallRecordEntry>;
-  /** Whether an attempt that was cut off may be made again. Bounded, because the tool itself may be what ends the process. */
+  /** Whether an interrupted attempt may be repeated. Limited, because the tool itself may be what ends the process. */
   mayRunAgain(job: ToolJob, entry: CallRecordEntry): boolean;
-  /** Tells of an attempt that nobody runs any more. */
+  /** Reports an attempt that no process runs any more. */
   reportStalled(job: ToolJob, entry: CallRecordEntry): void;
 }
 
@@ -64,17 +63,17 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     try {
       const waiting = await record.postpone(entry, Date.now() + waitMs, message);
       if (waiting.isMine) {
-        log.info({ jobId: job.id, attempts: entry.body.attempts, waitMs }, "a tool call failed and is tried again");
+        log.info({ jobId: job.id, attempts: entry.body.attempts, waitMs }, "a tool call failed and will be retried");
         events.emit("tool.retried", { ...fieldsOf(job), attempt: entry.body.attempts + 1, waitMs, message });
       }
       return waiting.entry;
     } catch (thrown) {
-      log.error({ jobId: job.id, error: messageOf(thrown) }, "a retry could not be kept, so there is none");
+      log.error({ jobId: job.id, error: messageOf(thrown) }, "could not store a retry, so there is none");
       return await settle(job, entry, { type: "end", status: "failed", text, files: [] });
     }
   }
 
-  /** Before the tool runs. A sentence when that failed, and then it must not run. */
+  /** Call before the tool runs. Returns a sentence when it failed; then the tool must not run. */
   async function recordStart(job: ToolJob, attempt: number): Promise<string | undefined> {
     const { call, approvalId } = job;
     const fields = { ...fieldsOf(job), input: JSON.stringify(call.input) };
@@ -84,7 +83,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     } catch (thrown) {
       log.error(
         { jobId: job.id, error: messageOf(thrown) },
-        "a tool call was not run, because it could not be recorded",
+        "a tool call did not run because it could not be recorded",
       );
       return textOf.unkept(messageOf(thrown));
     }
@@ -92,10 +91,10 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     return undefined;
   }
 
-  /** Aborted while the ledger was asked: the attempt counts as made, and the tool is known not to have run. */
+  /** For an abort during the ledger step: the attempt counts, and the tool has certainly not run. */
   async function leaveOut(job: ToolJob, entry: CallRecordEntry, signal: AbortSignal): Promise<CallRecordEntry> {
     if (abortCauseOf(signal) === "shutdown") {
-      return (await record.postpone(entry, Date.now(), "it was cut off before it began")).entry;
+      return (await record.postpone(entry, Date.now(), "it was interrupted before it started")).entry;
     }
     return await finish(job, entry, "done", resultOf(job, entry, "interrupted", textOf.notRun(false)));
   }
@@ -113,18 +112,18 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     return await finish(job, entry, status === "interrupted" ? "unknown" : "done", result);
   }
 
-  /** Nobody knows of the file before the result is kept, so that it is marked in time. */
+  /** Nobody knows the file before the result is stored, so this marks it in time. */
   async function markOutput(
     { id, scope, call }: ToolJob,
     folder: string,
     origins: Origin[] | undefined,
   ): Promise<void> {
     const known = origins ?? [originOf("tool", call.name)];
-    // As of files: the call's own arguments may hold what its prompt held, and a command prints them.
+    // As with files: the arguments may contain text from the prompt, and a command may print them.
     const untrusted = untrustedFor([...(scope.untrusted ?? []), ...known], scope.requester.id);
     const place = { root: folder, seen: folder };
     await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {
-      log.error({ jobId: id, error: messageOf(thrown) }, "where an output comes from could not be kept");
+      log.error({ jobId: id, error: messageOf(thrown) }, "could not store the origins of an output");
       await rm(join(folder, outputName(id)), { force: true });
     });
   }
@@ -140,8 +139,8 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
       if (isMine) report(job, result);
       return entry;
     } catch (thrown) {
-      // What is known about the outcome must reach the model, even if nobody can look it up later.
-      log.error({ jobId: job.id, error: messageOf(thrown) }, "the result of a tool call could not be kept");
+      // The model must get a known outcome even if it can't be looked up later.
+      log.error({ jobId: job.id, error: messageOf(thrown) }, "could not store the result of a tool call");
       report(job, result);
       return { ...seen, state, body: { ...seen.body, result } };
     }
@@ -166,7 +165,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
       if (signal.aborted) return await leaveOut(job, entry, signal);
       begun();
       const end = await runAttempt(toolbox, job, signal);
-      // The process goes down: for the next start it must look like what it is, an attempt that was cut off.
+      // The process is shutting down. The next start must find an interrupted attempt.
       if (end.type === "aborted" && abortCauseOf(signal) === "shutdown") return entry;
       const next = afterAttempt(job, end, attempts, options.backoff);
       return next.type === "retry" ? await retryLater(job, entry, next) : await settle(job, entry, next);
@@ -182,8 +181,8 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     finish,
     mayRunAgain,
     reportStalled(job, entry) {
-      const fate = mayRunAgain(job, entry) ? "it runs again" : "its outcome is unknown";
-      const message = `${job.call.name} was under way when its process ended: ${fate}`;
+      const fate = mayRunAgain(job, entry) ? "it will run again" : "its outcome is unknown";
+      const message = `${job.call.name} was running when its process ended: ${fate}`;
       log.warn({ jobId: job.id, attempts: entry.body.attempts }, message);
       events.emit("queue.stalled", { jobId: job.id, message });
     },

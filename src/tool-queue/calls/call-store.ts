@@ -1,67 +1,67 @@
 /**
- * The ledger's side of a tool call: every step that a queue takes with a job is a compare-and-set here, so that of all
- * processes, and after any crash, at most one starts an attempt that may not run twice.
+ * Stores tool calls in the ledger. Every step of a queue is a compare-and-set, so that across all processes, and after any
+ * crash, at most one starts an attempt that may not run twice.
  *
  *   plan → start → finish
  *            ↘ postpone → start …
  *
- * Each step is given the entry it was decided on and returns the entry as it is afterwards; when someone else was
- * faster nothing is changed, and what they made of it comes back.
+ * Each step takes the entry that its caller decided on and returns the entry after it. If another caller was faster, the
+ * step changes nothing and returns their entry.
  */
 import type { AbortCause } from "../../lib/abort.ts";
 import { RemoraError } from "../../lib/errors.ts";
 import type { CallEntry, CallState, Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { ToolJob, ToolResult } from "../../ports/tool.ts";
 
-/** What stands in the entry besides where several processes work on it; in its body, so that it changes with the state. */
+/** The additional fields with several processes. They are in the body, so that they change together with the state. */
 interface CallBody extends CallEntry {
-  /** With `started`: the mark of who makes the attempt. Absent when it has let go of it, or where there is one process. */
+  /** With `started`: the mark of the process that runs the attempt. Absent after release, and with a single process. */
   startedBy?: string;
-  /** Somebody wants the call to end: no further attempt starts. */
+  /** Somebody wants the call to end, so no further attempt starts. */
   stop?: AbortCause;
-  /** With `done` and `unknown`: the mark of who wrote the result. */
+  /** With `done` and `unknown`: the mark of the process that wrote the result. */
   endedBy?: string;
 }
 
 export type CallRecordEntry = LedgerEntry<"call"> & { body: CallBody };
 
-/** As much of an entry as a step needs to have seen. */
+/** The part of an entry that a step compares. */
 export type SeenCall = Pick<CallRecordEntry, "id" | "state"> & { body: Pick<CallBody, "attempts"> };
 
 export interface CallStep {
   entry: CallRecordEntry;
-  /** This caller, and no other, has made the step. */
+  /** True only for the caller that made the step. */
   isMine: boolean;
 }
 
 export interface CallRecord {
-  /** The entry of the job, made as `planned` if there is none. */
+  /** The entry of the job. Creates it as `planned` if there is none. */
   plan(job: ToolJob): Promise<CallRecordEntry>;
-  /** Makes it as `planned`; the entry as it is when there was one already. */
+  /** Creates it as `planned`. Returns the existing entry if there was one. */
   propose(job: ToolJob): Promise<CallRecordEntry | undefined>;
   look(jobId: string): Promise<CallRecordEntry | undefined>;
-  /** To `started`, with one attempt more; refused when the call is to end. `isMine` only for the one caller that may run it now. */
+  /** To `started`, with one more attempt. Refused when the call is to end. `isMine` only for the caller that may run it now. */
   start(seen: SeenCall): Promise<CallStep>;
-  /** From `started` to `waiting`: the attempt is known to have ended, and another one is due later. */
+  /** From `started` to `waiting`: the attempt has certainly ended, and another is due later. */
   postpone(entry: CallRecordEntry, retryAt: number, failure: string): Promise<CallStep>;
-  /** Stays `started`, and nobody runs it any more: whoever finds it need not look for its runner. */
+  /** Keeps `started`, but no process runs it: nobody need look for its runner. */
   release(entry: CallRecordEntry): Promise<CallRecordEntry>;
-  /** Stays `started`; no further attempt will. */
+  /** Keeps `started`, but no further attempt will start. */
   requestStop(entry: CallRecordEntry, cause: AbortCause): Promise<CallRecordEntry>;
-  /** To its end. `done` also when somebody else has begun another attempt meanwhile: the first known outcome counts. */
+  /** Ends the call. `done` wins even if another attempt has started: the first known outcome counts. */
   finish(entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallStep>;
 }
 
 const unfinished: CallState[] = ["planned", "started", "waiting"];
 
-/** The process that makes the attempt, as far as the entry knows. */
+/** The process that runs the attempt, as far as the entry knows. */
 export function runnerOf({ body }: CallRecordEntry): string | undefined {
   return body.startedBy?.split("#", 1)[0];
 }
 
 /**
- * `runner` names this process among several. Each of its steps then leaves a mark of its own in the entry, so that a step
- * whose answer got lost on the way, and which the ledger therefore made or was asked for again, is still known as its own.
+ * `runner` names this process among several. Each of its steps then leaves a unique mark in the entry. So a step whose
+ * answer was lost, and which the ledger executed or received twice, is still recognised as its own.
  */
 export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
   let marks = 0;
@@ -76,11 +76,11 @@ export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
     throw new RemoraError({
       code: "queue.record-missing",
       place: `tool call ${id}`,
-      message: "its record has disappeared from the ledger, so it is not run: it may have run before.",
+      message: "its record has disappeared from the ledger. It did not run now, because it may have run before.",
     });
   }
 
-  /** Moves the entry only if it is still the very one that was seen. */
+  /** Moves the entry only if it is unchanged since it was seen. */
   async function move(
     seen: SeenCall,
     to: CallState,
@@ -115,7 +115,7 @@ export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
     async postpone(seen, retryAt, failure) {
       const waiting = await move(seen, "waiting", (body) => ({ ...body, retryAt, failure }));
       const entry = waiting ?? (await read(seen.id));
-      // Only whoever started an attempt ends it like this.
+      // Only the process that started an attempt ends it like this.
       return { entry, isMine: entry.state === "waiting" && entry.body.attempts === seen.body.attempts };
     },
     async release(seen) {

@@ -1,8 +1,8 @@
 /**
- * What an attempt's end means for its job, and every sentence that the model reads from the queue.
+ * What the end of an attempt means for its job, and every sentence that the model reads from the queue.
  *
- * A failure is tried again when it is known to be passing, and any failure of an idempotent tool. The queue's own
- * time-out is not known to be passing: nobody knows what the tool had done by then, so only an idempotent one is tried again.
+ * Retries follow a failure that is known to be transient, and any failure of an idempotent tool. The queue's own timeout
+ * is not known to be transient: the tool may have done anything before it, so only an idempotent one is retried.
  */
 
 import { type Backoff, waitBeforeRetry } from "../../lib/backoff.ts";
@@ -15,32 +15,30 @@ export type AfterAttempt =
   | { type: "retry"; waitMs: number; text: string }
   | { type: "end"; status: ToolStatus; text: string; files: ToolFile[]; origins?: Origin[] | undefined };
 
-/** A person waits for the turn: when the other side asks for longer than this, that is the answer. */
-const longestWaitMs = 120_000;
+/** A person waits for the turn. If a service asks for a longer wait, report that instead. */
+const maxRetryWaitMs = 120_000;
 
 export const textOf = {
   unknown:
-    "Interrupted: this call was started and then cut off, so its outcome is unknown; it may have taken effect, in part or whole. Check before you do it again.",
-  harmless: "Interrupted: this call was stopped before it had ended. It may be made again.",
+    "Interrupted: this call started and was then cut off, so its outcome is unknown. It may have taken effect, fully or in part. Check before you repeat it.",
+  harmless: "Interrupted: this call was stopped before it ended. You may repeat it.",
   notRun(isShutdown: boolean, failure?: string): string {
     const why = isShutdown ? "Remora is shutting down" : "it was stopped first";
-    return failure === undefined
-      ? `Not run: ${why}.`
-      : `Not tried again: ${why}. The last attempt had failed: ${failure}`;
+    return failure === undefined ? `Not run: ${why}.` : `Not retried: ${why}. The last attempt failed: ${failure}`;
   },
-  unkept: (reason: string) => `Not run: the call could not be recorded, and nothing runs unrecorded. ${reason}`,
+  unkept: (reason: string) => `Not run: the call could not be recorded, and unrecorded calls never run. ${reason}`,
   unqueued: (reason: string) => `Not run: the call could not be put into the queue. ${reason}`,
   outOfReach:
-    "Interrupted: it was stopped while the queue was out of reach, so its outcome is unknown; it may have run, or still run. Check before you do it again.",
+    "Interrupted: it was stopped while the queue could not be reached, so its outcome is unknown. It may have run or may still be running. Check before you repeat it.",
   timedOut({ timeoutMs, isIdempotent }: ToolJob, hasEnded: boolean): string {
     const seconds = Number((timeoutMs / 1000).toFixed(1));
-    if (isIdempotent && hasEnded) return `The tool timed out after ${seconds} s and was ended.`;
-    const rest = hasEnded ? "It was ended" : "It was told to end and did not, so it may still be running";
-    return `The tool timed out after ${seconds} s. ${rest}; what it did until then may have taken effect.`;
+    if (isIdempotent && hasEnded) return `The tool timed out after ${seconds} s and was stopped.`;
+    const rest = hasEnded ? "It was stopped" : "It did not stop when told to, so it may still be running";
+    return `The tool timed out after ${seconds} s. ${rest}; what it did before may have taken effect.`;
   },
 };
 
-/** For a call whose end nobody saw. */
+/** For a call whose end no process observed. */
 export function cutOffText({ isIdempotent }: ToolJob): string {
   return isIdempotent ? textOf.harmless : textOf.unknown;
 }
@@ -70,8 +68,8 @@ export function afterAttempt(job: ToolJob, end: AttemptEnd, attempts: number, ba
 
 function afterFailure(failed: ToolAttempt, attempts: number, backoff: Backoff): AfterAttempt {
   const waitMs = failed.isRetryable ? waitBeforeRetry(backoff, attempts, failed.retryAfterMs) : undefined;
-  if (waitMs !== undefined && waitMs <= longestWaitMs) return { type: "retry", waitMs, text: failed.text };
-  const tried = attempts > 1 ? `\n\n(Tried ${attempts} times; this is what the last attempt said.)` : "";
+  if (waitMs !== undefined && waitMs <= maxRetryWaitMs) return { type: "retry", waitMs, text: failed.text };
+  const tried = attempts > 1 ? `\n\n(Tried ${attempts} times; this is the output of the last attempt.)` : "";
   const later = waitMs === undefined ? "" : `\n\n(It may work again in ${Math.ceil(waitMs / 1000)} s.)`;
   const { files, origins } = failed;
   return { type: "end", status: "failed", text: `${failed.text}${tried}${later}`, files, origins };
@@ -98,24 +96,24 @@ export function resultOf(
   };
 }
 
-/** For a process that goes down; the entry stays as it is for the next start. */
+/** For a process that is shutting down. The entry stays for the next start. */
 export function suspended(job: ToolJob, entry: CallRecordEntry): ToolResult {
   const text = entry.state === "started" ? textOf.unknown : textOf.notRun(true, entry.body.failure);
   return resultOf(job, entry, "interrupted", text);
 }
 
-/** The result of a job that never came as far as an entry. */
+/** The result of a job that never got an entry. */
 export function unstarted(job: ToolJob, status: ToolStatus, text: string): ToolResult {
   return { callId: job.call.id, name: job.call.name, status, text, attempts: 0, durationMs: 0, files: [] };
 }
 
-/** What every event of a call carries. */
+/** The fields that all events of a call share. */
 export function fieldsOf({ call, scope }: ToolJob) {
   const { turnId, conversationId, requester } = scope;
   return { turnId, conversationId, userId: requester.id, callId: call.id, tool: call.name };
 }
 
-/** Enough of a text for a log line. */
+/** Short enough for a log line. */
 export function firstLine(text: string): string {
   return (text.trim().split("\n", 1)[0] ?? "").slice(0, 300);
 }

@@ -1,35 +1,35 @@
 /**
- * The output limit: a text that is too long for the model is kept whole in a file that its tools can read, and the model
- * gets its beginning, its end, and where the rest is.
+ * Limits a tool's output. A text that is too long for the model goes into a file that tools can read; the model gets its
+ * start, its end, and the path.
  */
 import { join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { fileNameOf } from "../../lib/file-name.ts";
 
-/** As the file tools and commands see the folder. */
+/** The folder's path for file tools and commands. */
 const outputsPath = "/outputs";
 
 export interface OutputLimit {
-  /** Characters that the model reads at most, the note about the rest included. */
+  /** Maximum for the model, including the note about the rest. */
   characters: number;
-  /** Outside every working folder: it is nothing that a turn changes. */
+  /** Outside of every working folder, because it is not a change by the turn. */
   folder: string;
-  /** Names the file; the same job overwrites its own. */
+  /** Names the file. The same job overwrites its own. */
   jobId: string;
 }
 
-/** Never rejects: where the file can't be written, the text says so. */
+/** Never rejects. If the file can't be written, the text says so. */
 export async function limitOutput(text: string, limit: OutputLimit): Promise<string> {
   if (text.length <= limit.characters) return text;
   const note = await keep(text, limit);
   const room = Math.max(0, limit.characters - note.length);
-  // Commands say what they do first and what went wrong last.
+  // Commands usually say first what they do and last what went wrong.
   const head = Math.ceil(room * 0.7);
   return `${cutBefore(text, head)}${note}${cutAfter(text, text.length - (room - head))}`;
 }
 
-/** Of the file that keeps the whole output of a job. */
+/** The name of the file with a job's whole output. */
 export function outputName(jobId: string): string {
   return `${fileNameOf(jobId)}.txt`;
 }
@@ -39,9 +39,9 @@ async function keep(text: string, { folder, jobId }: OutputLimit): Promise<strin
   const size = `${text.length.toLocaleString("en")} characters`;
   try {
     await writeFileAtomic(join(folder, name), text);
-    return `\n\n[… output shortened: all ${size} of it are in the file ${outputsPath}/${name} …]\n\n`;
+    return `\n\n[… output shortened: the full ${size} are in the file ${outputsPath}/${name} …]\n\n`;
   } catch (thrown) {
-    return `\n\n[… output shortened: it had ${size}, and the rest could not be kept (${messageOf(thrown)}) …]\n\n`;
+    return `\n\n[… output shortened: it had ${size}; the rest could not be saved (${messageOf(thrown)}) …]\n\n`;
   }
 }
 

@@ -1,14 +1,14 @@
 /**
- * The tool queue of one machine: each call is a job that outlives the process, kept in the ledger (call-store.ts).
+ * The tool queue of a single machine. Each call is a job in the ledger (call-store.ts) that outlives the process.
  *
- *   1. the same job asked for again joins the running one, or gets the stored result
- *   2. plan it, wait for a free place, compare-and-set to `started`, and only then run the tool
- *   3. a failure that may pass, or any of an idempotent tool, waits and starts again; everything else ends the job
- *   4. an attempt that was found under way and is nobody's here runs again only if the tool is idempotent,
- *      else the job ends as `interrupted`: the outcome is unknown
+ *   1. a second request for the same job joins the running one, or gets the stored result
+ *   2. plan the job, wait for a free slot, compare-and-set to `started`, and only then run the tool
+ *   3. a transient failure, or any failure of an idempotent tool, waits and starts again; everything else ends the job
+ *   4. a `started` attempt that no process runs starts again only if the tool is idempotent; otherwise the job ends as
+ *      `interrupted`, with an unknown outcome
  *
- * An abort as `shutdown` leaves the entry as it is: the `interrupted` that comes back is for this process only, and the
- * job goes on when it is asked for after the next start.
+ * An abort as `shutdown` leaves the entry unchanged. The `interrupted` result then holds for this process only, and the
+ * job continues when it is requested after the next start.
  * Brain name: motor.
  */
 import PQueue from "p-queue";
@@ -23,7 +23,7 @@ import { cutOffText, resultOf, suspended } from "../calls/outcome.ts";
 
 export interface EmbeddedQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
-  /** Attempts that run at once. A job that waits for its next attempt takes no place. */
+  /** Attempts that run at the same time. A job that waits for a retry does not count. */
   concurrency: number;
 }
 
@@ -53,11 +53,11 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
     }
   }
 
-  /** Waits for a free place and makes one attempt there; gives back the entry unchanged when the job is aborted first. */
+  /** Waits for a free slot and makes one attempt. Returns the entry unchanged when the job is aborted first. */
   async function inPlace(active: ActiveJob, entry: CallRecordEntry): Promise<CallRecordEntry> {
     const { signal } = active.controller;
     if (signal.aborted) return entry;
-    // Only the waiting ends with the job's signal; once it runs, the attempt sees to that itself.
+    // The job's signal ends only the wait; a running attempt handles it itself.
     const queued = new AbortController();
     const leave = () => queued.abort();
     signal.addEventListener("abort", leave, { once: true });

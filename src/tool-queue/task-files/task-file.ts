@@ -1,8 +1,8 @@
 /**
- * Task files: `brain/motor/tasks/TASK-<turn>.md`, one for each turn with tools, for people to read.
+ * Task files for people: `brain/motor/tasks/TASK-<turn>.md`, one for each turn with tools.
  *
- * A file is written whole at every change, to a temporary file that is then renamed, and says what the journal says.
- * A file that still says RUNNING when the process starts is marked as interrupted, unless its turn goes on.
+ * Every change rewrites the file through a temporary file. It says what the journal says. A file that still says RUNNING
+ * at the start of the process is marked as interrupted, unless its turn continues.
  */
 import { open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { callsOf, type TaskFiles } from "../../ports/turn.ts";
 import { markedInterrupted, placeOfTask, renderTask, saysRunning, type TaskPlace } from "./task-text.ts";
 
 export interface TaskFilesOptions {
-  /** Absolute path; the files are in its `brain/motor/tasks/`. */
+  /** Absolute path. The files are in its `brain/motor/tasks/`. */
   workspace: string;
   redact: Redact;
   log: Log;
@@ -23,29 +23,29 @@ export interface TaskFilesOptions {
 
 export interface StoredTaskFiles extends TaskFiles {
   /**
-   * For the start of the process: RUNNING files become INTERRUPTED, but for those of the turns that go on; what a crash left
-   * half-written is removed. Returns how many were marked. Never rejects: a file that can't be read is logged.
+   * Call at the start of the process. RUNNING files become INTERRUPTED, except for turns that continue. Removes temporary
+   * files that a crash left. Returns how many it marked. Never rejects: logs a file that can't be read.
    */
   markInterrupted(turnsGoingOn?: () => Promise<ReadonlySet<string>>): Promise<number>;
-  /** Removes the files of tasks for which this is true, by whom and where they were for; returns how many. */
+  /** Removes the files of tasks for which this is true, by person and conversation. Returns how many. */
   forget(isTheirs: (task: TaskPlace) => boolean): Promise<number>;
 }
 
-/** Status, person and conversation stand in the first lines; no more of a file is read to find them. */
-const headBytes = 4_096;
+/** Status, person and conversation are in the first lines, so only this much of a file is read. */
+const maxHeadBytes = 4_096;
 
 export function createTaskFiles({ workspace, redact, log }: TaskFilesOptions): StoredTaskFiles {
   const folder = join(workspace, "brain", "motor", "tasks");
   const files = createFileWriter();
   const nameOf = (turnId: string) => `TASK-${fileNameOf(turnId)}.md`;
 
-  /** Other processes may be at work: their turns are looked up after the file, and the file once more after that. */
+  /** Other processes may be working: reads the file, looks up their turns, then checks the file again. */
   async function mark(name: string, turnsGoingOn: () => Promise<ReadonlySet<string>>): Promise<boolean> {
     const path = join(folder, name);
     if (!saysRunning(await headOf(path))) return false;
     if ([...(await turnsGoingOn())].some((turnId) => nameOf(turnId) === name)) return false;
     const text = await readFile(path, "utf8");
-    if (!saysRunning(text.slice(0, headBytes))) return false;
+    if (!saysRunning(text.slice(0, maxHeadBytes))) return false;
     await files.write(path, markedInterrupted(text));
     return true;
   }
@@ -60,7 +60,7 @@ export function createTaskFiles({ workspace, redact, log }: TaskFilesOptions): S
         throw new RemoraError({
           code: "tasks.not-written",
           place: path,
-          message: `could not be written (${messageOf(thrown)}). Check that the disk has space and that this user may write the workspace.`,
+          message: `could not be written (${messageOf(thrown)}). Check that the disk has space and that this user may write to the workspace.`,
           cause: thrown,
         });
       }
@@ -72,7 +72,7 @@ export function createTaskFiles({ workspace, redact, log }: TaskFilesOptions): S
           if (/^TASK-.+\.md\.\d+$/.test(name)) await unlink(join(folder, name));
           if (/^TASK-.+\.md$/.test(name) && (await mark(name, turnsGoingOn))) marked += 1;
         } catch (thrown) {
-          log.warn({ file: join(folder, name), error: messageOf(thrown) }, "a task file could not be looked at");
+          log.warn({ file: join(folder, name), error: messageOf(thrown) }, "could not read a task file");
         }
       }
       return marked;
@@ -96,7 +96,7 @@ async function namesIn(folder: string, log: Log): Promise<string[]> {
     return await readdir(folder);
   } catch (thrown) {
     if (codeOf(thrown) !== "ENOENT") {
-      log.warn({ folder, error: messageOf(thrown) }, "the folder of the task files could not be read");
+      log.warn({ folder, error: messageOf(thrown) }, "could not read the folder of task files");
     }
     return [];
   }
@@ -105,7 +105,7 @@ async function namesIn(folder: string, log: Log): Promise<string[]> {
 async function headOf(path: string): Promise<string> {
   const file = await open(path, "r");
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxHeadBytes), 0, maxHeadBytes, 0);
     return buffer.toString("utf8", 0, bytesRead);
   } finally {
     await file.close();

@@ -1,6 +1,6 @@
 /**
- * The text of a task file. What people, the model and tools wrote stands in code fences that are longer than any run of
- * backticks in it, with secrets redacted and invisible characters spelled out, so that none of it can look like ours.
+ * The text of a task file. Everything from people, the model and tools is in code fences that are longer than any run of
+ * backticks in it, with secrets redacted and invisible characters spelled out. So none of it can look like ours.
  */
 
 import type { Redact } from "../../lib/redact.ts";
@@ -20,7 +20,7 @@ const statusWords: Record<TurnState, string> = {
 const statusLine = (word: string) => `**Status:** ${word}`;
 const runningLine = /^\*\*Status:\*\* RUNNING$/m;
 
-/** From the beginning of a file; nothing that others wrote comes before its status. */
+/** Reads the start of a file. No foreign text comes before its status. */
 export function saysRunning(head: string): boolean {
   return runningLine.test(head);
 }
@@ -35,9 +35,9 @@ export interface TaskPlace {
   conversationId: string;
 }
 
-/** Whom and where a task was for, from the beginning of its file; undefined when people have changed those lines. */
+/** The person and conversation of a task, from the start of its file. Undefined when people changed those lines. */
 export function placeOfTask(head: string): TaskPlace | undefined {
-  // The id is the last code span of its line: a name in front of it may hold anything but a line end.
+  // The id is the last code span of its line, because a name before it may contain anything but a line end.
   const [, , requesterId] = /^- \*\*For:\*\* .*\((`+) ?((?:(?!\1).)+?) ?\1\)$/m.exec(head) ?? [];
   const [, , conversationId] = /^- \*\*Conversation:\*\* (`+) ?(.+?) ?\1$/m.exec(head) ?? [];
   return requesterId === undefined || conversationId === undefined ? undefined : { requesterId, conversationId };
@@ -91,7 +91,7 @@ function renderStep(record: CallRecord, number: number, state: TurnState, redact
   return [...lines, "- **Output:**", "", fenced("text", output), ""].join("\n");
 }
 
-/** The heading of a step ends with one of these words. */
+/** One of these words ends the heading of a step. */
 function outcomeOf({ result, approvalId, startedAt }: CallRecord, state: TurnState): string {
   if (result !== undefined) return result.status;
   if (state !== "running" && state !== "parked") return "not run";
@@ -105,7 +105,7 @@ function gateLines({ verdict }: CallRecord, redact: Redact): string[] {
   return [`- **Gate:** ${verdict.class}${reasons.length === 0 ? "" : `, because of ${reasons.join(", ")}`}`];
 }
 
-/** Values are redacted before JSON escapes them, and the whole once more for what stands across values. */
+/** Redacts values before JSON escapes them, and then the whole text for secrets across values. */
 function jsonOf(input: JsonObject, redact: Redact): string {
   const clean = (_key: string, value: unknown) => (typeof value === "string" ? redact(value) : value);
   return redact(JSON.stringify(input, clean, 2));
@@ -123,7 +123,7 @@ function fenced(language: string, text: string): string {
   return `${fence}${language}\n${visible(text)}\n${fence}`;
 }
 
-/** One line of anybody's text, as inline code. */
+/** One line of foreign text, as inline code. */
 function codeSpan(text: string): string {
   const line = visible(text.replace(/\s+/g, " ").trim());
   const ticks = "`".repeat(longestRun(line) + 1);
@@ -136,8 +136,8 @@ function longestRun(text: string): number {
 }
 
 /**
- * Control, format and line-separating characters as `\u{…}`: they hide or reorder what a person reads. The two joiners
- * stay, because emoji and several scripts are written with them.
+ * Control, format and line-separating characters as `\u{…}`, because they hide or reorder text. The two joiners stay:
+ * emoji and several scripts need them.
  */
 function visible(text: string): string {
   return text

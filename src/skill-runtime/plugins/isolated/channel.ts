@@ -1,4 +1,4 @@
-/** The connection to a plugin's process: JSON lines over a socket that only this process is given. */
+/** The connection to a plugin's process: JSON lines over a socket that only this process gets. */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
@@ -7,11 +7,11 @@ import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../../../lib/errors.ts";
 import { type PluginMessage, pluginMessage } from "./messages.ts";
 
-/** Of one message of the process; the longest result is far below it. */
+/** Limit of one message. The longest result is far below it. */
 const maxMessageCharacters = 16 * 1024 * 1024;
-/** Of one that is no result: all of it is looked at on the event loop. */
+/** Limit of a message that is no result. The event loop parses all of it. */
 const maxPlainCharacters = 256 * 1024;
-/** What the process has not read yet. Above it, nothing more is read of what it says. */
+/** Bytes that the process has not read yet. Above this, its messages are not read either. */
 const maxUnreadBytes = 1024 * 1024;
 
 export interface Channel {
@@ -20,9 +20,9 @@ export interface Channel {
 }
 
 export interface Listening {
-  /** In the folder that was given. */
+  /** File name in the given folder. */
   name: string;
-  /** The first connection; nobody else can connect after it. Rejects when `close` comes first. */
+  /** The first connection; later ones are refused. Rejects when `close` comes first. */
   connected: Promise<Socket>;
   close(): void;
 }
@@ -53,7 +53,7 @@ export async function listenIn(folder: string): Promise<Listening> {
   return { name, connected, close };
 }
 
-/** `onEnd` is called once; `problem` where what came was no message. */
+/** Calls `onEnd` once, with `problem` after an invalid message. */
 export function openChannel(
   socket: Socket,
   onMessage: (message: PluginMessage) => void,
@@ -68,14 +68,14 @@ export function openChannel(
     try {
       const said: unknown = JSON.parse(line);
       if (line.length > maxPlainCharacters && !mayBeLong(said))
-        throw new Error(`a message that is no result has more than ${maxPlainCharacters / 1024} KiB`);
+        throw new Error(`a message other than a result has more than ${maxPlainCharacters / 1024} KiB`);
       onMessage(pluginMessage.parse(said));
     } catch (thrown) {
-      problem = `what it says can't be read: ${messageOf(thrown).slice(0, 300)}`;
+      problem = `its message can't be read: ${messageOf(thrown).slice(0, 300)}`;
       socket.destroy();
     }
   };
-  /** After each piece the event loop turns, however much comes. */
+  /** Yields to the event loop after each piece, however much arrives. */
   const rest = () => {
     socket.pause();
     setImmediate(() => {

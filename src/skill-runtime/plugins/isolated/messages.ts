@@ -1,4 +1,4 @@
-/** What a plugin's process may say. Everything in it is the plugin's word, and believed no further than its form. */
+/** Messages of a plugin's process. Their content is untrusted; only their form is checked. */
 import { z } from "zod";
 import type { JsonObject } from "../../../ports/message.ts";
 
@@ -60,7 +60,7 @@ export const pluginMessage = z.discriminatedUnion("type", [
 
 export type PluginMessage = z.infer<typeof pluginMessage>;
 
-/** The error as it was thrown in the process, as far as anything reads it. */
+/** The error that the process threw, with the properties that anything reads. */
 export function thrownBy({ cause, errors, ...described }: PluginError): Error {
   const options = cause === undefined ? undefined : { cause: thrownBy(cause) };
   const thrown =

@@ -1,6 +1,5 @@
 /**
- * One process of a plugin, from its start to its end. When it ends for whatever reason, the calls that ran in it fail, and
- * nothing else does.
+ * One process of a plugin, from start to end. When it ends for any reason, its running calls fail, and nothing else does.
  */
 import { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -12,17 +11,17 @@ import { type Channel, type Listening, openChannel } from "./channel.ts";
 import { type PluginMessage, thrownBy } from "./messages.ts";
 import { answerQuestion, offeredServices, type UsedServices } from "./services.ts";
 
-/** Until the plugin has been loaded and its `init` is done. */
+/** Until the plugin is loaded and its `init` is done. */
 const maxStartMs = 30_000;
 /**
- * After a call was stopped, the plugin may take this long to end it; then nobody waits for it any more. A process that does
- * not even answer within this time is stuck, and ended.
+ * Time for a plugin to end a stopped call; after that nobody waits for it. A process that does not even answer within this
+ * time is stuck and is ended.
  */
 const maxStopMs = 2_000;
 /** For `destroy`. */
 const maxEndMs = 2_000;
 const maxLoggedOutput = 2_000;
-/** Of one process: messages and pieces of output together. */
+/** Per process: messages and pieces of output together. */
 const maxLogsPerSecond = 50;
 
 export interface ProcessParts {
@@ -30,19 +29,19 @@ export interface ProcessParts {
   home: PluginHome;
   listening: Listening;
   running: RunningPlugin;
-  /** The shell that commands of the plugin run in. */
+  /** The shell for commands of the plugin. */
   shell: string;
   log: Log;
 }
 
 export interface PluginProcess {
-  /** Rejects with what the plugin threw, or with code `plugin.ended` when its process ended. */
+  /** Rejects with the plugin's error, or with code `plugin.ended` when its process ended. */
   execute(tool: string, input: JsonObject, context: PluginContext, services: UsedServices): Promise<unknown>;
-  /** Resolves at once, or after a call was stopped as soon as the process has shown that it is not stuck. Rejects when it is. */
+  /** Resolves at once. After a stopped call, resolves when the process has answered, and rejects when it is stuck. */
   responsive(): Promise<void>;
   /** Resolves when nothing of it runs any more. */
   gone: Promise<void>;
-  /** Runs the plugin's `destroy`, for a moment, and ends it. */
+  /** Runs the plugin's `destroy`, for a limited time, and ends the process. */
   end(): Promise<void>;
 }
 
@@ -52,14 +51,14 @@ interface Pending {
   reject(thrown: unknown): void;
 }
 
-/** Rejects when the plugin can't be loaded; nothing of it runs any more then. */
+/** Rejects when the plugin can't be loaded; nothing of it runs then. */
 export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal): Promise<PluginProcess> {
   const { skill, home, listening, running, log } = parts;
   const pending = new Map<number, Pending>();
   let why = "its process ended";
   let lastId = 0;
   let isEnding = false;
-  /** Since a call was stopped, until the process answers. */
+  /** Exists after a call was stopped, until the process answers. */
   let proof: { done: Promise<void>; resolve(): void; reject(thrown: unknown): void } | undefined;
   const start = openPromise();
   const mayLog = createLogLimit(skill, log);
@@ -69,7 +68,7 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
     new RemoraError({
       code: "plugin.ended",
       place: `skill ${skill.name}`,
-      message: `${why} before the call was done; whether it did its work is unknown. The next call starts it again`,
+      message: `${why} before the call was done. It may or may not have taken effect. The next call starts the process again`,
     });
   const failAll = () => {
     isEnding = true;
@@ -206,14 +205,15 @@ function callMessage(context: PluginContext, services: UsedServices, shell: stri
   };
 }
 
-/** Says how many were left out, with the next one that is let through. */
+/** Reports the number of suppressed lines with the next line that passes. */
 function createLogLimit({ name }: Skill, log: Log): () => boolean {
   let [second, count] = [0, 0];
   return () => {
     const now = Math.floor(Date.now() / 1_000);
     if (now !== second) {
       const leftOut = count - maxLogsPerSecond;
-      if (leftOut > 0) log.warn({ skill: name, leftOut }, "a plugin wrote too much to the log; the rest was left out");
+      if (leftOut > 0)
+        log.warn({ skill: name, leftOut }, "a plugin wrote too much to the log; some lines were dropped");
       [second, count] = [now, 0];
     }
     count += 1;

@@ -1,4 +1,4 @@
-/** What a call in a process of its own may use of Remora: what its skill declares, by name, over the connection. */
+/** The services of Remora for an isolated call: those that its skill declares, by name, over the connection. */
 import { codeOf, messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { PluginCommands, PluginJobs } from "../../../ports/draft.ts";
 import type { PluginServices } from "../../../ports/plugin.ts";
@@ -12,7 +12,7 @@ export interface UsedServices extends Omit<PluginServices, "skills"> {
 
 type Question = Extract<PluginMessage, { type: "ask" }>;
 
-/** The methods that exist; nothing else of a service can be called. */
+/** The only methods that exist. Nothing else of a service can be called. */
 const methods = {
   memory: ["remember", "recall", "forget"],
   chat: ["history", "post", "react", "openThread"],
@@ -33,7 +33,7 @@ export function servicesAllowed(all: UsedServices, { services, commands }: Skill
   };
 }
 
-/** For the other side: names of methods; jobs and commands are made there. */
+/** Names of methods for the other side. It creates jobs and commands itself. */
 export function offeredServices({
   memory,
   chat,
@@ -48,7 +48,7 @@ export function offeredServices({
   };
 }
 
-/** Never rejects. `services` undefined: the call has ended. */
+/** Never rejects. `services` is undefined after the call has ended. */
 export async function answerQuestion(services: UsedServices | undefined, question: Question): Promise<object> {
   const { id } = question;
   try {
@@ -70,7 +70,7 @@ async function use(services: UsedServices | undefined, { service, method, args }
     throw new RemoraError({
       code: "plugin.service",
       place: "chat.post",
-      message: "takes no files from a plugin in a process of its own: return them as the tool's result",
+      message: "accepts no files from an isolated plugin: return them as the tool's result",
     });
   }
   const used: unknown = services?.[service];
@@ -84,13 +84,13 @@ async function use(services: UsedServices | undefined, { service, method, args }
     throw new RemoraError({
       code: "plugin.service",
       place: `${service}.${method}`,
-      message: "is not there for this call: it has ended, or SKILL.md does not declare it",
+      message: "is not available to this call: the call has ended, or SKILL.md does not declare it",
     });
   }
   return await Reflect.apply(target, used, args);
 }
 
-/** A path would be opened outside of the process, where more can be read than in it. */
+/** A path would be opened outside of the process, where more files can be read. */
 function namesFiles(message: unknown): boolean {
   if (typeof message !== "object" || message === null || !("files" in message)) return false;
   return !Array.isArray(message.files) || message.files.length > 0;

@@ -1,12 +1,12 @@
 /**
- * The inside of a plugin's process. It needs nothing of Remora but this file, because it can see nothing else.
+ * The inside of a plugin's process. It must not import anything of Remora, because it sees only this file.
  *
- *   1. connects to the socket it is given, and is told which plugin it is
- *   2. loads the plugin, runs its `init`, and says that it is ready
- *   3. runs calls, several at once; what a call uses of Remora goes over the socket and back
- *   4. told to end, it waits for `destroy` and exits
+ *   1. connect to the given socket and receive the plugin's place
+ *   2. load the plugin, run its `init`, and report that it is ready
+ *   3. run calls, several at the same time; a call's use of Remora goes over the socket
+ *   4. when told to end, await `destroy` and exit
  *
- * Messages are JSON, one on a line. Everything that comes from here is checked on the other side (isolated/channel.ts).
+ * Messages are JSON, one per line. The other side checks everything that this side sends (isolated/channel.ts).
  */
 import { spawn } from "node:child_process";
 import { connect } from "node:net";
@@ -35,7 +35,7 @@ function send(message) {
   socket.write(`${JSON.stringify(message)}\n`);
 }
 
-/** Resolves with what the other side answers. `call`: on whose behalf. */
+/** Resolves with the other side's answer. `call`: the call that asks. */
 function ask(call, service, method, args) {
   const id = ++lastId;
   return new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ async function start({ path, providesTools, ...given }) {
   }
 }
 
-/** The two shapes that a plugin may have, as in plugin-host.ts. */
+/** The two shapes of a plugin, as in plugin-shape.ts. */
 function asPlugin(exported, path) {
   const found = hasExecute(exported) ? exported : exported?.default;
   if (!hasExecute(found))
@@ -119,7 +119,7 @@ async function run({ id, tool, input, context, services, jobs, shell }) {
   }
 }
 
-/** Of what a call may use, by the names of their methods; `ask` is a function itself. */
+/** Services by the names of their methods. `ask` is itself a function. */
 function stubsOf(call, services) {
   return Object.fromEntries(
     Object.entries(services).map(([service, methods]) => [
@@ -139,7 +139,7 @@ function jobsOf(call, jobs) {
   };
 }
 
-/** This process is in the sandbox that the commands of the call have. */
+/** This process is already in the sandbox for the call's commands. */
 function commandsOf(call, shell, cwd) {
   return {
     startJob: (text) => ask(call, "commands", "startJob", [text]),
@@ -152,7 +152,7 @@ function commandsOf(call, shell, cwd) {
         try {
           process.kill(-child.pid, "SIGKILL");
         } catch {
-          // It has ended already.
+          // It has already ended.
         }
       };
       signal?.addEventListener("abort", kill, { once: true });
@@ -170,7 +170,7 @@ function commandsOf(call, shell, cwd) {
   };
 }
 
-/** A result as JSON: what JSON has no word for is shown as text, as it would be without a process in between. */
+/** A result as JSON. Values that JSON lacks become text, as without a process in between. */
 function plain(result) {
   if (result === undefined || result === null) return {};
   if (typeof result === "string") return { value: result };
@@ -190,7 +190,7 @@ function toText(value) {
   }
 }
 
-/** What the other side reads of an error to tell a passing one from a final one. Total. */
+/** The properties of an error that tell a transient failure from a final one. Accepts anything. */
 function describeError(thrown, depth) {
   try {
     if (typeof thrown !== "object" || thrown === null) return { name: "Error", message: String(thrown) };
@@ -219,13 +219,13 @@ async function end() {
       type: "log",
       level: "warn",
       fields: { error: String(thrown?.message ?? thrown) },
-      message: "a plugin failed while it was ended",
+      message: "a plugin failed while it was being ended",
     });
   }
   socket.end(() => process.exit(0));
 }
 
-// A call is never ended by what another one left behind.
+// What one call left behind must not end another.
 process.on("uncaughtException", (thrown) => {
   const { message } = describeError(thrown, maxCauses);
   send({ type: "log", level: "error", fields: { error: message }, message: "a plugin threw outside of its call" });
@@ -243,5 +243,5 @@ socket.on("data", (chunk) => {
   for (const line of lines) void receive(JSON.parse(line));
 });
 socket.on("error", () => process.exit(1));
-// Nobody is left to work for.
+// The parent is gone.
 socket.on("close", () => process.exit(0));

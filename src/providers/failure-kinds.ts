@@ -1,0 +1,135 @@
+/** The kinds of provider failures: a permanent code, whether a retry may help, and a message that says what to do. */
+
+/** A provider, and the names of its settings. */
+export interface ProviderPlace {
+  /** `anthropic`, `openai`, `ollama`. */
+  name: string;
+  /** Without the provider's name. */
+  model: string;
+  baseUrl: string;
+  /** For people, e.g. `ANTHROPIC_API_KEY`. */
+  keySetting: string;
+  urlSetting: string;
+  modelSetting: string;
+}
+
+interface Kind {
+  code: string;
+  isRetryable: boolean;
+  say(place: ProviderPlace, said: string): string;
+}
+
+/** One message for each kind of failure. `said` is what the service reported, in brackets, or empty. */
+export const failureKinds = {
+  wrongKey: {
+    code: "provider.wrong-key",
+    isRetryable: false,
+    say: (place) => `the key was refused; set a valid one in ${place.keySetting}`,
+  },
+  forbidden: {
+    code: "provider.forbidden",
+    isRetryable: false,
+    say: (place, said) =>
+      `the key has no access to ${place.model}${said}; use another model (${place.modelSetting}) or another key (${place.keySetting})`,
+  },
+  noCredit: {
+    code: "provider.no-credit",
+    isRetryable: false,
+    say: (place, said) =>
+      `the account has no credit left${said}; add credit, or set another key in ${place.keySetting}`,
+  },
+  unknownModel: {
+    code: "provider.unknown-model",
+    isRetryable: false,
+    say: (place, said) =>
+      `there is no model ${place.model} at ${place.baseUrl}${said}; check ${place.modelSetting} and ${place.urlSetting}`,
+  },
+  tooLong: {
+    code: "provider.too-long",
+    isRetryable: false,
+    say: (place, said) =>
+      `the conversation is too long for ${place.model}${said}; start a new one with /remora new, or lower context.tokens`,
+  },
+  noTools: {
+    code: "provider.no-tools",
+    isRetryable: false,
+    say: (place) => `${place.model} can't use tools; choose another model (${place.modelSetting})`,
+  },
+  badRequest: {
+    code: "provider.bad-request",
+    isRetryable: false,
+    say: (place, said) => `the request was refused${said}; check ${place.modelSetting} and ${place.urlSetting}`,
+  },
+  rateLimited: {
+    code: "provider.rate-limited",
+    isRetryable: true,
+    say: (place, said) => `too many requests for ${place.model}${said}; try again later`,
+  },
+  overloaded: {
+    code: "provider.overloaded",
+    isRetryable: true,
+    say: (_place, said) => `the service is overloaded${said}; try again later`,
+  },
+  serverError: {
+    code: "provider.server-error",
+    isRetryable: true,
+    say: (_place, said) => `the service failed${said}; try again later`,
+  },
+  unreachable: {
+    code: "provider.unreachable",
+    isRetryable: true,
+    say: (place, said) => `${place.baseUrl} can't be reached${said}; check the network and ${place.urlSetting}`,
+  },
+  cut: {
+    code: "provider.cut",
+    isRetryable: true,
+    say: (_place, said) => `the connection broke before the answer was complete${said}; try again`,
+  },
+  malformed: {
+    code: "provider.malformed",
+    isRetryable: true,
+    say: (place, said) =>
+      `the answer was not a valid stream${said}; try again, and if it happens again, check that ${place.urlSetting} is the API's address`,
+  },
+  empty: {
+    code: "provider.empty",
+    isRetryable: true,
+    say: (place) => `${place.model} gave an empty answer; try again, or rephrase the question`,
+  },
+  notAnApi: {
+    code: "provider.not-an-api",
+    isRetryable: false,
+    say: (place) => `${place.baseUrl} answered with a web page, so it is not the API; correct ${place.urlSetting}`,
+  },
+  badUrl: {
+    code: "provider.bad-url",
+    isRetryable: false,
+    say: (place, said) => `${place.baseUrl} is not a valid address${said}; correct ${place.urlSetting}`,
+  },
+  badCertificate: {
+    code: "provider.bad-certificate",
+    isRetryable: false,
+    say: (place, said) =>
+      `the certificate of ${place.baseUrl} is not trusted${said}; correct ${place.urlSetting}, or add the authority to NODE_EXTRA_CA_CERTS`,
+  },
+  connectTimeout: {
+    code: "provider.connect-timeout",
+    isRetryable: true,
+    say: (place, said) => `no connection to ${place.baseUrl}${said}; check the network and ${place.urlSetting}`,
+  },
+  firstTokenTimeout: {
+    code: "provider.first-token-timeout",
+    isRetryable: true,
+    say: (place, said) =>
+      `${place.model} did not start to answer${said}; try again, or raise models.timeouts.firstTokenMs`,
+  },
+  idleTimeout: {
+    code: "provider.idle-timeout",
+    isRetryable: true,
+    say: (place, said) =>
+      `${place.model} stopped in the middle of its answer${said}; try again, or raise models.timeouts.idleMs`,
+  },
+  aborted: { code: "provider.aborted", isRetryable: false, say: () => "the request was stopped" },
+} satisfies Record<string, Kind>;
+
+export type FailureKind = keyof typeof failureKinds;

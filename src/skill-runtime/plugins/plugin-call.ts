@@ -1,0 +1,64 @@
+/** Runs one call in a loaded plugin. */
+import { realpath } from "node:fs/promises";
+import { relative } from "node:path";
+import type { CallFolder } from "../../ports/draft.ts";
+import type { JsonObject } from "../../ports/message.ts";
+import { isFromOutside } from "../../ports/origin.ts";
+import type { PluginContext } from "../../ports/plugin.ts";
+import type { Skill } from "../../ports/skill.ts";
+import { isInside } from "../library/find.ts";
+import type { LoadedPlugin, PluginHostOptions } from "./loaded-plugin.ts";
+import type { BoundCall } from "./plugin-services.ts";
+
+export interface PluginCall extends BoundCall {
+  skill: Skill;
+  input: JsonObject;
+  /** The working folder as this call sees it. */
+  folder: CallFolder;
+}
+
+export async function executeCall(
+  loaded: LoadedPlugin,
+  call: PluginCall,
+  options: PluginHostOptions,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { guard, servicesFor } = options;
+  const plugin = await loaded.ready;
+  signal.throwIfAborted();
+  const { scope, conversationId, turnId, requester, untrusted = [], givenAddresses = [] } = call.scope;
+  const { path: workingFolder, runInside: _runInside, ...ofFolder } = call.folder;
+  const services = { ...servicesFor?.(call, signal), ...ofFolder };
+  const outputsFolder = options.outputsFolder(scope);
+  const isTainted = isFromOutside(untrusted);
+  const at = { workingFolder, outputsFolder, scope, conversationId, turnId, requester, isTainted, givenAddresses };
+  const context: PluginContext = { ...loaded.home, ...at, ...services, signal };
+  if ("start" in plugin) {
+    const realFolder = await realpath(call.scope.workingFolder);
+    const { tool, input, folder } = call;
+    const returned = await plugin.execute({ tool, input, context, services, realFolder, folder });
+    return withPathsInside(returned, realFolder);
+  }
+  return guard.run(call.skill.name, async () => plugin.execute(call.tool, call.input, context));
+}
+
+/** A process sees the real path of the working folder; here it may be a view's. Relative paths hold in both. */
+function withPathsInside(returned: unknown, realFolder: string): unknown {
+  if (typeof returned !== "object" || returned === null || !("files" in returned) || !Array.isArray(returned.files))
+    return returned;
+  const files = (returned.files as unknown[]).map((file) => {
+    if (typeof file !== "object" || file === null || !("path" in file) || typeof file.path !== "string") return file;
+    return isInside(file.path, realFolder) ? { name: file.path, ...file, path: relative(realFolder, file.path) } : file;
+  });
+  return { ...returned, files };
+}
+
+/** The result, or a rejection on abort. Later results of the work are ignored. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
