@@ -175,7 +175,9 @@ test("one member can't remove a channel's memory, but can remove their DM's", as
 }, 60_000);
 
 test("a note is saved, shown, replaced, exported, and removed only after a click", async () => {
-  expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is open."}', dm)).toContain("Saved for this DM or channel");
+  expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is open."}', dm)).toContain(
+    "Saved for this DM or channel",
+  );
   expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is closed."}', dm)).toContain("It is open.");
   expect(await command(ann, "memory", "", dm)).toContain("Notes here: `harbour`");
   expect(await command(ann, "export", "", dm)).toContain("It is closed.");
