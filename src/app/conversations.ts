@@ -57,7 +57,7 @@ export interface ConversationLinks {
 }
 
 const crashText =
-  "⚠️ Something went wrong inside Remora while it worked on this. The log has the details; please ask again.";
+  "⚠️ Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
 
 export function buildConversations(options: AppOptions, state: State, links: ConversationLinks): ConversationParts {
   const { settings, role, log, redact } = options;

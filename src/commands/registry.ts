@@ -26,7 +26,7 @@ export function createCommands(handlers: readonly CommandHandler[], log: Log): C
         return { text: await handler.run(command), isPrivate: true };
       } catch (thrown) {
         log.error({ command: name, error: messageOf(thrown) }, "a command failed");
-        return { text: `That did not work: ${messageOf(thrown)}`, isPrivate: true };
+        return { text: `That didn't work: ${messageOf(thrown)}`, isPrivate: true };
       }
     },
   };
