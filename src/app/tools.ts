@@ -97,6 +97,6 @@ async function createQueue(
     prefix: redis.prefix,
     bus,
     runs: takesTurns(role),
-    timing: { lockMs, stalledMs: lockMs / 2, graceMs: lockMs / 2 },
+    timing: { lockMs },
   });
 }

@@ -9,13 +9,13 @@
  * Clicks on one card run one after the other, so "approve all" and "deny all" never mix.
  */
 import type { AnswerReceipt } from "../ports/message.ts";
+import { alreadySettledText, notYoursText, refused, unknownCard } from "./answer-text.ts";
 import { fits, requesterOf } from "./authority.ts";
 import { type ApprovalRow, groupIdentical } from "./card.ts";
 import { actOnChanges, isChangeAction } from "./change-action.ts";
 import type { Click } from "./click.ts";
 import { type ApprovalsContext, type CardRows, cardRows, expireDue, isExpired, ruleNow } from "./context.ts";
 import { allow, approve, deny, edit, keepChosenFiles, turnIdsOf } from "./decide.ts";
-import { alreadySettledText, notYoursText, refused, unknownCard } from "./receipt.ts";
 
 export async function answerCard(context: ApprovalsContext, click: Click): Promise<AnswerReceipt> {
   const row = await context.ledger.get("approval", click.id);

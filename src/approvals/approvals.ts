@@ -26,8 +26,8 @@ import {
   recordCard,
   settle,
 } from "./context.ts";
+import { createDecisionOutbox } from "./decision-outbox.ts";
 import { createGrants } from "./grants.ts";
-import { createNotices } from "./notices.ts";
 import { openApprovals } from "./open.ts";
 import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
@@ -45,7 +45,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
   const records = createDecisionRecords({ ledger, events, remember });
   const cards = (cardId: string) => cardsOf(context, cardId);
   const record = (cardId: string) => recordCard(context, cardId);
-  const notices = createNotices({ ledger, log, onSettled, wake, cards, record });
+  const notices = createDecisionOutbox({ ledger, log, onSettled, wake, cards, record });
   const grantMs = options.policy.grantMs ?? defaultGrantMs;
   const context: ApprovalsContext = { ...options, now, grants, notices, records, grantMs, serial: createKeyedMutex() };
   let nextPruneAt = 0;

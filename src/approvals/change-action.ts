@@ -1,11 +1,11 @@
 /** What people can do with changes besides deciding: read the whole diff, undo, run again. */
 import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
+import { accepted, alreadySettledText, notYoursText, refused } from "./answer-text.ts";
 import { type ApprovalRow, rowChoices } from "./card.ts";
 import { escapeHiddenLines } from "./card-text.ts";
 import { mayTakeBack } from "./changes.ts";
 import type { Click } from "./click.ts";
 import type { ApprovalsContext } from "./context.ts";
-import { accepted, alreadySettledText, notYoursText, refused } from "./receipt.ts";
 
 export function isChangeAction(choice: AnswerChoice): choice is "diff" | "undo" | "again" {
   return choice === "diff" || choice === "undo" || choice === "again";

@@ -13,9 +13,9 @@ import type { Author, JsonObject, ReplyTarget } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import { type AnswerRule, type ApprovalPolicy, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
+import type { DecisionOutbox } from "./decision-outbox.ts";
 import type { Grants } from "./grants.ts";
 import { hashOf } from "./hash.ts";
-import type { Notices } from "./notices.ts";
 import { type DecisionRecords, decisionsOf, grantDecisionsOf } from "./record.ts";
 
 export interface ApprovalsOptions {
@@ -50,7 +50,7 @@ export interface ApprovalsOptions {
 export interface ApprovalsContext extends ApprovalsOptions {
   now(): number;
   grants: Grants;
-  notices: Notices;
+  notices: DecisionOutbox;
   records: DecisionRecords;
   serial: KeyedMutex;
   grantMs: number;

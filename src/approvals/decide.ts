@@ -4,6 +4,7 @@
  */
 import type { ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { AnswerReceipt, Author } from "../ports/message.ts";
+import { accepted, alreadySettledText, refused } from "./answer-text.ts";
 import { type RecordedAnswer, recordAnswer } from "./audit.ts";
 import { type ApprovalRow, groupIdentical, minutesText, progressText, rowChoices } from "./card.ts";
 import { cleaner } from "./card-text.ts";
@@ -11,7 +12,6 @@ import type { Click } from "./click.ts";
 import { type ApprovalsContext, isExpired, settle } from "./context.ts";
 import { editRows } from "./edit.ts";
 import { grantableRules } from "./grants.ts";
-import { accepted, alreadySettledText, refused } from "./receipt.ts";
 import { granted } from "./record.ts";
 
 export async function approve(

@@ -3,7 +3,7 @@
  * feedback file of its scope, with who decided, when, and after how long.
  *
  *   announce   emits the event at the moment of the decision
- *   record     writes the missing feedback lines of a card, then marks them in the ledger (called by notices.ts)
+ *   record     writes the missing feedback lines of a card, then marks them in the ledger (called by decision-outbox.ts)
  *
  * A decision without a mark comes from another process, or from one that died; `record` then emits its event too. A line
  * carries the decision's id and is never written twice. An event can come twice when the process dies in between.

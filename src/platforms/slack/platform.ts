@@ -38,8 +38,8 @@ import { createAssistantPane } from "./outbound/assistant-pane.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
 import { createEphemeralReplies } from "./outbound/ephemeral-reply.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
+import { createStreaming } from "./outbound/native-stream-policy.ts";
 import { createSlackReply } from "./outbound/reply.ts";
-import { createStreaming } from "./outbound/streaming.ts";
 
 export interface SlackPlatformOptions {
   access: {

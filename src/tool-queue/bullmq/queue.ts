@@ -72,7 +72,9 @@ const defaultTiming: BullTiming = {
 export function createBullQueue(options: BullQueueOptions): ToolQueue {
   const { bus, log } = options;
   const prefix = `${options.prefix ?? "{remora}:"}bull`;
-  const timing = { ...defaultTiming, ...options.timing };
+  const { lockMs } = options.timing ?? {};
+  const ofLock = lockMs === undefined ? {} : { stalledMs: lockMs / 2, graceMs: lockMs / 2 };
+  const timing = { ...defaultTiming, ...ofLock, ...options.timing };
   const name = randomUUID();
   const trouble = createErrorThrottle(log);
   const patience = createPatience(timing.closePatienceMs);

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { mentions, readText } from "../../../src/platforms/slack/inbound/readable-text.ts";
 import { maxMarkdownLength } from "../../../src/platforms/slack/limits.ts";
 import { toMrkdwn } from "../../../src/platforms/slack/outbound/mrkdwn.ts";
+import { settledPart } from "../../../src/platforms/slack/outbound/native-stream.ts";
 import { renderMessage, renderMrkdwn, renderParts, shortText } from "../../../src/platforms/slack/outbound/render.ts";
 import { escapeText, safeMarkdown, unescapeText, wordJoiner } from "../../../src/platforms/slack/outbound/safe-text.ts";
-import { settledPart } from "../../../src/platforms/slack/outbound/stream.ts";
 import { type Effect, effectsOf } from "../../doubles/slack/markup.ts";
 import type { StoredMessage } from "../../doubles/slack/state.ts";
 

@@ -21,10 +21,10 @@ import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
 import type { LatestCards } from "./cards/latest-cards.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
+import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
 import { renderAll, renderFinal, renderPartial, withoutStatus } from "./render.ts";
-import { createSegment, type Segment } from "./segment.ts";
 import { createTyping } from "./typing.ts";
 
 export interface DiscordReplyOptions {
@@ -60,7 +60,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   let isWritten = false;
   /** Message ids of cards and questions, by key. */
   const asked = new Map<string, string>();
-  let segment: Segment | undefined;
+  let segment: LiveMessage | undefined;
   /** Partial updates can't be seen; only the end is worth retrying. */
   let isShut = false;
 
@@ -80,12 +80,12 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     },
   });
 
-  async function begun(): Promise<Segment> {
+  async function begun(): Promise<LiveMessage> {
     if (segment !== undefined) return segment;
     options.onBegin();
     const kept = await posts.all();
     for (const { key, messageId } of kept) if (/^(?:card|question|more):/.test(key)) asked.set(key, messageId);
-    segment ??= createSegment(cardsPosted(asked), sender, kept);
+    segment ??= createLiveMessage(cardsPosted(asked), sender, kept);
     return segment;
   }
 
@@ -115,13 +115,13 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     isWritten = false;
   }
 
-  async function settleText(open: Segment, parts: string[], files: RawFile[] = []): Promise<void> {
+  async function settleText(open: LiveMessage, parts: string[], files: RawFile[] = []): Promise<void> {
     await open.show(parts, "lasting", files);
     await open.cutTo(parts.length);
   }
 
   /** For a text that another process left unfinished. */
-  async function removeStatus(open: Segment): Promise<void> {
+  async function removeStatus(open: LiveMessage): Promise<void> {
     const messageId = open.lastMessageId();
     if (messageId === undefined) return;
     try {
@@ -157,7 +157,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function endWith(open: Segment, parts: string[], [first = [], ...more]: RawFile[][]): Promise<void> {
+  async function endWith(open: LiveMessage, parts: string[], [first = [], ...more]: RawFile[][]): Promise<void> {
     // Files alone need a message without text.
     await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, first);
     for (const [index, files] of more.entries()) {
@@ -176,7 +176,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     await plainerUntilTaken((style) => postCard(card, style));
     const newer = await newerCard(card);
     if (newer !== card) await rewrite(newer);
-    segment = createSegment(cardsPosted(asked), sender, []);
+    segment = createLiveMessage(cardsPosted(asked), sender, []);
   }
 
   /**
@@ -225,7 +225,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
       else asked.set(key, await sender.post(message, { key, patience: "lasting", isCard: true }));
     });
-    if (messageId === undefined) segment = createSegment(cardsPosted(asked), sender, []);
+    if (messageId === undefined) segment = createLiveMessage(cardsPosted(asked), sender, []);
   }
 
   return {

@@ -1,5 +1,5 @@
 /**
- * One reply in Slack. Each segment is one message (segment.ts). A card or question is a message of its own between two
+ * One reply in Slack. Each segment is one message (live-message.ts). A card or question is a message of its own between two
  * segments. Calls run one after the other, so that nothing overtakes an earlier message.
  *
  * Needs only the Web API, so any process can write a reply. The file is over 250 lines because text, cards and
@@ -22,11 +22,11 @@ import { isDirect, parseConversationId, parseMessageId } from "../conversation-i
 import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
+import type { Streaming } from "./native-stream-policy.ts";
 import { questionMessage } from "./question.ts";
 import { renderMessage, renderParts } from "./render.ts";
-import { createSegment, type Segment } from "./segment.ts";
-import type { Streaming } from "./streaming.ts";
 
 export interface ReplyOptions {
   api: SlackApi;
@@ -61,7 +61,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   };
   const oneAtATime = createKeyedMutex();
   let begun: Promise<Begun> | undefined;
-  let segment: Segment | undefined;
+  let segment: LiveMessage | undefined;
   let latestText: string | undefined;
 
   function inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -97,13 +97,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   /** The number of cards and questions above identifies a segment, also after a restart. */
-  function openSegment(sender: MessageSender, at: Destination): Segment {
+  function openSegment(sender: MessageSender, at: Destination): LiveMessage {
     if (segment !== undefined) return segment;
     const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
     const key = `text:${number}`;
     const isResumed = sender.tsOf(key) !== undefined;
     const setStatus = options.streaming.statusFor(at);
-    segment = createSegment({
+    segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
       startStream: async (first) =>
         isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first }),

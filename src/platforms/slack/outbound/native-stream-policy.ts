@@ -16,8 +16,8 @@ import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseMessageId } from "../conversation-id.ts";
 import { maxStreamBytes } from "../limits.ts";
 import type { Destination, MessageSender } from "./message-sender.ts";
+import { createStream, type Stream } from "./native-stream.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
-import { createStream, type Stream } from "./stream.ts";
 
 export interface Streaming {
   /** Undefined: not possible here or now. */

@@ -14,7 +14,7 @@ interface Posted {
   content?: string;
 }
 
-export interface Segment {
+export interface LiveMessage {
   readonly number: number;
   isPosted(): boolean;
   /** Writes the parts. `files` go with the last one. Further messages stay as they are. */
@@ -25,11 +25,11 @@ export interface Segment {
 }
 
 /** `keys`: those of all posts of the reply. */
-export function createSegment(
+export function createLiveMessage(
   number: number,
   sender: MessageSender,
   keys: { key: string; messageId: string }[],
-): Segment {
+): LiveMessage {
   const posted = new Map<number, Posted>();
   const versions = new Map<number, number>();
   for (const { key, messageId } of keys) {

@@ -1,5 +1,5 @@
 /**
- * Notices survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
+ * DecisionOutbox survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
  *
  *   1. write a notice before rows of a card or its grants change
  *   2. change them, and wake the turns that wait for them
@@ -19,7 +19,7 @@ import { createApprovalId } from "./hash.ts";
 /** A message that can't be updated for that long is gone. */
 const maxRetryMs = 24 * 60 * 60 * 1000;
 
-export interface NoticesOptions {
+export interface DecisionOutboxOptions {
   ledger: Ledger;
   log: Log;
   cards(cardId: string): Promise<ApprovalCard[]>;
@@ -30,7 +30,7 @@ export interface NoticesOptions {
   wake(turnId: string): void;
 }
 
-export interface Notices {
+export interface DecisionOutbox {
   /** `work` changes rows of the card and returns the changed ones. `wakes`: wake their turns, which did not cause this. */
   around(cardId: string, turnIds: string[], wakes: boolean, work: () => Promise<ApprovalRow[]>): Promise<ApprovalRow[]>;
   /** For changes that must be recorded but that no card shows. */
@@ -39,11 +39,18 @@ export interface Notices {
   whenIdle(): Promise<void>;
 }
 
-export function createNotices({ ledger, log, cards, record, onSettled, wake }: NoticesOptions): Notices {
+export function createDecisionOutbox({
+  ledger,
+  log,
+  cards,
+  record,
+  onSettled,
+  wake,
+}: DecisionOutboxOptions): DecisionOutbox {
   const inOrder = createKeyedMutex();
-  /** Notices that this process is delivering. */
+  /** DecisionOutbox that this process is delivering. */
   const active = new Set<string>();
-  /** Notices that failed in this process, and whether their card is up to date. */
+  /** DecisionOutbox that failed in this process, and whether their card is up to date. */
   const failed = new Map<string, { isShown: boolean }>();
   const delivering = new Set<Promise<void>>();
 

@@ -13,10 +13,10 @@ import { isSlackError } from "../api/api-problems.ts";
 import type { LimitedCall, RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
 import type { MessageSender } from "./message-sender.ts";
+import { type Stream, settledPart } from "./native-stream.ts";
 import { type Block, type MessageContent, renderMessage, renderMrkdwn, renderParts, shortText } from "./render.ts";
-import { type Stream, settledPart } from "./stream.ts";
 
-export interface SegmentOptions {
+export interface LiveMessageOptions {
   key: string;
   sender: MessageSender;
   rateLimiter: RateLimiter;
@@ -28,7 +28,7 @@ export interface SegmentOptions {
   now: () => number;
 }
 
-export interface Segment {
+export interface LiveMessage {
   /** Resolves when the first words are visible, or at once. Never rejects. */
   show(change: { text?: string; activity?: string }): Promise<void>;
   /**
@@ -45,7 +45,7 @@ const maxHeadLength = maxMarkdownLength - 500;
 const maxFailures = 3;
 const minGapMs: Record<LimitedCall, number> = { append: 600, edit: 1_200, start: 0, status: 500 };
 
-export function createSegment(options: SegmentOptions): Segment {
+export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   const { key, sender, rateLimiter, log, now } = options;
   let wanted = { text: "", activity: "" };
   let shown = { text: "", activity: "" };
