@@ -332,7 +332,7 @@ describe("attacks on approvals", () => {
       /^shell_exec\ncommand: "true a{90000} && echo ran >> tail\.txt"$/,
     );
     const blanks = await asked("tail-blanks.txt", { prefix: `true ${" ".repeat(400)}&& ` });
-    expect(blanks.card.card?.items[0]?.warning).toContain("A long run of blanks");
+    expect(blanks.card.card?.items[0]?.warning).toContain("a long run of blanks");
     for (const one of [call, blanks]) {
       await ann.click(one.card, "deny");
       await endOf(one);
@@ -574,7 +574,7 @@ describe("attacks on approvals, across kill -9", () => {
     });
     await begin(listed);
     for (const call of [record, journal]) {
-      expect((await endOf(call)).text).toContain("no longer what was approved");
+      expect((await endOf(call)).text).toContain("has changed since the approval");
       expect((await settled(call)).card?.items).toMatchObject([{ state: "cancelled", choices: [] }]);
       expect(await written(call.mark)).toBe("");
     }
@@ -669,7 +669,7 @@ describe("skills that change while a call waits", () => {
     await endOf(unchanged);
     await put("marking", { "SKILL.md": marking("as it is now") }, "as it is now");
     await ann.click(call.card, "approve");
-    expect((await endOf(call)).text).toContain("no longer what was approved");
+    expect((await endOf(call)).text).toContain("has changed since the approval");
     expect(await Promise.all([written(unchanged.mark), written(call.mark)])).toEqual(["ran\n", ""]);
   });
 

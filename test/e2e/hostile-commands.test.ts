@@ -50,7 +50,7 @@ async function expectNothingLeft(): Promise<void> {
   expect(inspector.violations()).toEqual([]);
 }
 
-const notKept = "Nothing that it changed was kept";
+const notKept = "None of its changes were kept";
 
 describe("a command that uses up", () => {
   test.each([

@@ -115,7 +115,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const refusal = await slack.until(() =>
       slack.see({ in: slack.general, thread: said.ts, as: slack.ben }).find((message) => message.isEphemeral),
     );
-    expect(refusal.readable).toContain("not yours");
+    expect(refusal.readable).toContain("can answer this");
     await press(card, "Deny");
     await answerIn(said, "enied");
     expect(await filesHere()).not.toContain("denied.txt");
