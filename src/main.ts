@@ -1,7 +1,4 @@
-/**
- * The command line. Loads a command's code only when it is called, so that commands don't slow each other down. Results go to
- * standard output, logs to standard error.
- */
+/** The command line. Loads a command's code only when it is called. Results go to stdout, logs to stderr. */
 import { enableCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";

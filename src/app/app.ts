@@ -1,13 +1,6 @@
 /**
- * The composition root: one builder a stage, each of which hands its parts only what they need. A stage closes what it opened, and
- * stages close in reverse order.
- *
- *   state           ledger, store, leases, bus, events, audit, metrics
- *   platforms       the chat services, and the replies on them
- *   sandbox, skills, models   side by side: views and drafts; skills and their gate; the cascade
- *   tools           plugins and the queue of their calls
- *   conversations   memory, context, approvals, turns
- *   commands, web, housekeeping
+ * The composition root: one builder a stage, each of which hands its parts only what they need. A stage closes what it
+ * opened, and stages close in reverse order.
  */
 import { createAccess } from "../access/access.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
@@ -40,16 +33,13 @@ import { buildWebServer, mountPages } from "./web.ts";
 import { createWrapPort } from "./wrap-port.ts";
 
 export interface App {
-  /** Everything that the person who starts it should know. */
   report(): AppReport;
-  /** Resolves when messages can come in. Rejects with what to do when it can't start. */
   start(): Promise<void>;
   /** Takes nothing new, lets running turns end or suspends them, closes everything. */
   close(): Promise<void>;
 }
 
 export interface AppReport {
-  /** The page's address without its token; null before the start. */
   url: string | null;
   providers: ProviderStatus[];
   platforms: { name: string; isConnected: boolean; detail: string }[];

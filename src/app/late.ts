@@ -1,7 +1,4 @@
-/**
- * Parts that need each other. A message leads from a platform to a turn, and the turn's answer back to the platform, so one of
- * two such parts is built before the other. It gets a `Late` of the other one and reads it when it works.
- */
+/** Parts that need each other: one of two is built first, gets a `Late` of the other, and reads it when it works. */
 export interface Late<Part> {
   /** Throws before the part is built: that is a mistake in the order of the builders. */
   get(): Part;

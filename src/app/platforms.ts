@@ -1,6 +1,5 @@
 /**
- * The platforms that the settings turn on, and the replies that this process writes on them. Their libraries are loaded only
- * then. A worker writes replies and connects no platform.
+ * The platforms that are turned on; only their libraries are loaded. A worker writes replies and connects no platform.
  */
 import { join } from "node:path";
 import type { Hono } from "hono";
@@ -24,10 +23,8 @@ export interface Platforms {
   close(): Promise<void>;
 }
 
-/** What platforms show besides messages. */
 export interface PlatformPages {
   commands(): { usage: string; description: string }[];
-  /** How the agent is, and what it remembers of a person. */
   home(person: Author): Promise<{ status: string[]; memory: string[] }>;
 }
 
@@ -36,7 +33,6 @@ export interface PlatformLinks {
   approvals: Late<ApprovalDesk>;
 }
 
-/** Has HTTP paths of its own. */
 type MountedPlatform = Platform & { mount(app: Hono): void };
 
 export async function buildPlatforms(options: AppOptions, state: State, links: PlatformLinks): Promise<Platforms> {

@@ -34,7 +34,6 @@ export interface SandboxParts {
   report: SandboxReport;
   drafts: Drafts & ChangesActions;
   containment: Containment;
-  /** Starts the processes of plugins. */
   pluginLauncher: PluginLauncher;
   /** The real working folder of a conversation. */
   workingFolder(conversationId: string, scope: Scope): string;

@@ -12,9 +12,7 @@ import type { State } from "./state.ts";
 export interface Skills {
   library: SkillLibrary;
   gate: Gate;
-  /** Compiles the rules before the first call needs them. */
   warmUpGate(): void;
-  /** Its plugin runs in processes of its own. */
   isIsolated(skill: Skill): boolean;
   /** A call of the skill was approved and runs. */
   noteUse(skill: Skill): Promise<void>;

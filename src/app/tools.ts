@@ -18,7 +18,6 @@ export interface Tools {
   toolbox: Toolbox & Pick<SkillToolbox, "skillsFor">;
   queue: ToolQueue;
   taskFiles: StoredTaskFiles;
-  /** An owner asked for the call. */
   isOwnersCall(scope: ToolScope): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -29,7 +28,6 @@ export interface ToolsParts {
   sandbox: SandboxParts;
   skills: Skills;
   toolbox: Late<Toolbox>;
-  /** What a call may use of Remora. */
   services: Late<PluginServicesOfCall>;
   isOwner(platform: string, person: Author): boolean;
 }

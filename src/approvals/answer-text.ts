@@ -16,14 +16,12 @@ export function refused(text: string): AnswerReceipt {
   return { accepted: false, text };
 }
 
-/** Names the outcome that came before this click. */
 export async function alreadySettledText(context: ApprovalsContext, rows: ApprovalRow[]): Promise<string> {
   const now = await Promise.all(rows.map((row) => context.ledger.get("approval", row.id)));
   const outcomes = new Set(now.flatMap((row) => (row === undefined ? [] : outcomeText(row))));
   return cleaner(context.mask)(`Nothing left to answer. ${[...outcomes].join("; ")}.`);
 }
 
-/** Names the people who can answer. */
 export function notYoursText(context: ApprovalsContext, rows: ApprovalRow[], click: Click): string {
   const names = [...new Set(rows.map(({ body }) => approverNames(body, body.requester.name)))].join(" or ");
   const isAsker = rows.some(({ body }) => body.notRequester && body.requester.id === click.by.id);

@@ -18,7 +18,7 @@ export interface RecordedAnswer {
   input?: string;
 }
 
-/** Resolves when the answer is on disk. Resolves to a sentence for people when it must not take effect. */
+/** Resolves when the answer is on disk, or to a sentence for people when it must not take effect. */
 export async function recordAnswer(
   context: ApprovalsContext,
   rows: Pick<ApprovalRow, "body">[],
@@ -53,7 +53,6 @@ function personOf({ id, name }: Author): Pick<Author, "id" | "name"> {
   return { id, name };
 }
 
-/** The row's text on the card at the time of the answer. */
 function shownCard(context: ApprovalsContext, { body }: Pick<ApprovalRow, "body">): ShownCard {
   const text = itemText(openItem(body, context), body);
   return { text, hash: createHash("sha256").update(text).digest("hex") };

@@ -1,8 +1,4 @@
-/**
- * Decides who may answer an approval: the rule for a tool, whether a person fits it, and the rule in words.
- *
- * Ids are compared whole. Bots never fit. An empty list fits nobody.
- */
+/** Decides who may answer an approval. Ids are compared whole. Bots never fit. An empty list fits nobody. */
 import type { ApprovalRecord } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
 
@@ -16,7 +12,6 @@ export interface AnswerRule {
 }
 
 export interface ApprovalPolicy extends Partial<AnswerRule> {
-  /** Exceptions by tool name. */
   tools?: Readonly<Record<string, Partial<AnswerRule>>>;
   /** The only people who may answer for the tools of `ownersOnly`. Entries as in `approvers`. */
   owners?: string[];
@@ -24,16 +19,11 @@ export interface ApprovalPolicy extends Partial<AnswerRule> {
   ownersOnly?(tool: string): boolean;
   /** Lifetime of a card; null: no limit. Default one hour. */
   expiryMs?: number | null;
-  /** Open cards per conversation; further calls are denied. Default 5. */
   maxOpenCards?: number;
-  /** Lifetime of a grant. Default 30 minutes. */
   grantMs?: number;
 }
 
-/**
- * The command line, or the dashboard with its token. Nobody in a chat fits it. A rule names it when an owner is needed
- * and none is configured.
- */
+/** The command line or the dashboard. Nobody in a chat fits it; rules name it when no owner is configured. */
 const atTheMachine = "operator";
 
 /** `isMasked`: people do not see all of the call, so only an owner may approve it. */
@@ -54,10 +44,7 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
     : { ...rule, approvers: named };
 }
 
-/**
- * The rule for changes that several people asked for. The last of them must not decide alone: other approvers decide, or,
- * without any, everyone who asked must approve.
- */
+/** The last of several requesters must not decide alone: other approvers decide, or all who asked must approve. */
 export function ruleForAll(rule: AnswerRule, { platform, by, alsoAsked = [] }: Requester): AnswerRule {
   if (alsoAsked.length === 0 || rule.notRequester || !rule.approvers.includes("requester")) return rule;
   const others = rule.approvers.filter((entry) => entry !== "requester");
@@ -68,7 +55,6 @@ export function ruleForAll(rule: AnswerRule, { platform, by, alsoAsked = [] }: R
 
 const defaultExpiryMs = 60 * 60 * 1000;
 
-/** Milliseconds; null: never. */
 export function expiryMsOf({ expiryMs }: ApprovalPolicy): number | null {
   return expiryMs === undefined ? defaultExpiryMs : expiryMs;
 }
@@ -111,7 +97,6 @@ export function requesterOf(record: ApprovalRecord): Requester {
   return { platform: record.target.platform, by: record.requester, alsoAsked };
 }
 
-/** True when the same people may answer both, so that one card can stand for both. */
 export function hasSameAnswerers(one: ApprovalRecord, rule: AnswerRule, requester: Requester): boolean {
   const isSameRule =
     one.quorum === rule.quorum &&

@@ -1,9 +1,7 @@
 /**
- * Builds approval cards from records alone. A card holds no text from the model, and every text is escaped. Configured
- * secrets are replaced by their names; nothing is masked because it looks like a secret.
- *
- * Identical calls share one row, and the row's id answers for all of them. A row shows the whole call, why it asks, the
- * possible choices and, once settled, the outcome.
+ * Builds approval cards from records alone: a card holds no text from the model, and every text is escaped. Configured
+ * secrets are replaced by their names; nothing is masked because it looks like a secret. Identical calls share one row,
+ * and the row's id answers for all of them.
  */
 import type { Mask } from "../lib/redact.ts";
 import { describePattern, describeRule } from "../lib/text/describe-rule.ts";
@@ -21,7 +19,6 @@ export type ApprovalRow = LedgerEntry<"approval">;
 
 export interface CardView {
   mask: Mask;
-  /** Duration of a grant, in milliseconds. */
   grantMs: number;
 }
 
@@ -111,7 +108,6 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
   };
 }
 
-/** True when the card shows the name of a secret in place of the secret itself. */
 export function hidesSecrets(
   { changes, call, facts = [], isMasked: wasMasked }: Pick<ApprovalRecord, "changes" | "call" | "facts" | "isMasked">,
   mask: Mask,
@@ -140,7 +136,6 @@ export function rowChoices(row: ShownRow, mask: Mask): AnswerChoice[] {
   return choices;
 }
 
-/** A record's row as the card shows it while it is open. */
 export function openItem(body: ApprovalRecord, view: CardView): CardItem {
   return rowItem(body.id, 1, { body, state: "open" }, view);
 }

@@ -16,7 +16,6 @@ export function openChangesChoices(body: ApprovalRecord, changes: ChangesRecord)
   return choices;
 }
 
-/** For changes that were decided, or that the rules kept. */
 export function settledChangesChoices({ undoId, mayRunAgain }: ChangesRecord): AnswerChoice[] {
   return [...(undoId === undefined ? [] : ["undo" as const]), ...(mayRunAgain === true ? ["again" as const] : [])];
 }

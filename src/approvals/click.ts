@@ -6,7 +6,6 @@ export interface Click {
   choice: AnswerChoice;
   by: Author;
   isOperator: boolean;
-  /** Absent for the operator. */
   from?: { platform: string; conversationId: string; messageId?: string };
   reason?: string;
   editedJson?: string;

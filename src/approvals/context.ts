@@ -26,10 +26,7 @@ export interface ApprovalsOptions {
   policy: ApprovalPolicy;
   /** Wakes a parked turn. Not called for what the turn itself settles. */
   wake(turnId: string): void;
-  /**
-   * Shows the card's present state at `card.target`. Called after every change, and again later when it rejects. Absent in
-   * a process without platforms: another process then shows, records and wakes at its next sweep.
-   */
+  /** Called after every change, again later when it rejects. Absent without platforms: another process then shows. */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
   /** Writes one line of preference history. Resolves when it, and the events before it, are on disk. */
   remember(feedback: Feedback): Promise<void>;
@@ -37,11 +34,10 @@ export interface ApprovalsOptions {
   mask: Mask;
   log: Log;
   now?: () => number;
-  /** Looks a person up again, right before a call runs; undefined: they have left. Absent: no look-up. */
+  /** Looks a person up again, right before a call runs; undefined: they have left. */
   authority?(by: Author, target: ReplyTarget): Promise<Author | undefined>;
   /** Checks edited arguments against the tool's schema. Resolves to a sentence when they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
-  /** For cards about changes; absent without drafts. */
   changes?: ChangesActions;
   /** Changes whenever the content of the tool's skill does; undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;
@@ -61,7 +57,6 @@ export function isExpired(record: ApprovalRecord, at: number): boolean {
   return record.expiresAt !== null && at >= record.expiresAt;
 }
 
-/** The rule by the present settings. */
 export function ruleNow({ policy, mask }: ApprovalsContext, record: ApprovalRecord): AnswerRule {
   return ruleForAll(ruleFor(policy, record.call.name, hidesSecrets(record, mask)), requesterOf(record));
 }
@@ -111,13 +106,11 @@ export async function settle(
   return settled;
 }
 
-/** Emits the event of the latest decision. */
 export function announce({ records }: ApprovalsContext, row: ApprovalRow): void {
   const decision = decisionsOf(row).at(-1);
   if (decision !== undefined) records.announce(decision);
 }
 
-/** Records every decision on a card: about its calls, and the grants given with it. */
 export async function recordCard({ ledger, records }: ApprovalsContext, cardId: string): Promise<void> {
   const found = await cardRows(ledger, cardId);
   if (found === undefined) return;
@@ -126,7 +119,6 @@ export async function recordCard({ ledger, records }: ApprovalsContext, cardId: 
   await records.record([...found.rows.flatMap(decisionsOf), ...given.flatMap(grantDecisionsOf)]);
 }
 
-/** Expires the rows that are due, and returns the changed ones. */
 export async function expireDue(context: ApprovalsContext, rows: ApprovalRow[], at: number): Promise<ApprovalRow[]> {
   const changed: ApprovalRow[] = [];
   for (const row of rows) {

@@ -1,6 +1,5 @@
 /**
- * Decisions on the rows that a person may answer: approve, deny, allow, edit, or keep chosen files. Every row changes by
- * a compare-and-set, so of many clicks one decides. `rows` are always open and answerable by this person.
+ * Decisions on rows that are open and answerable by this person. Each is a compare-and-set: of many clicks one decides.
  */
 import type { ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { AnswerReceipt, Author } from "../ports/message.ts";
@@ -42,7 +41,6 @@ function auditAnswer({ choice, by, isOperator }: Click): RecordedAnswer {
   return { choice: choice === "allow" || choice === "part" || choice === "deny" ? choice : "approve", by, isOperator };
 }
 
-/** Keeps the chosen files and discards the others with the draft. */
 export async function keepChosenFiles(
   context: ApprovalsContext,
   cardId: string,

@@ -1,12 +1,7 @@
 /**
- * DecisionOutbox survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
- *
- *   1. write a notice before rows of a card or its grants change
- *   2. change them, and wake the turns that wait for them
- *   3. in the background, record the decisions and update the card; no click waits for this
- *   4. mark the notice as told
- *
- * A sweep delivers the notices that are still due: after a crash, from another process, or after a platform was away.
+ * Notices survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
+ * A notice is written before rows of a card or its grants change, and marked as told once all of that is done. A sweep
+ * delivers the notices that are still due.
  */
 import { messageOf } from "../lib/errors.ts";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
@@ -23,7 +18,6 @@ export interface DecisionOutboxOptions {
   ledger: Ledger;
   log: Log;
   cards(cardId: string): Promise<ApprovalCard[]>;
-  /** Records the decisions of a card that are not recorded yet. */
   record(cardId: string): Promise<void>;
   /** Absent: another process shows the card at its next sweep. */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
@@ -48,9 +42,8 @@ export function createDecisionOutbox({
   wake,
 }: DecisionOutboxOptions): DecisionOutbox {
   const inOrder = createKeyedMutex();
-  /** DecisionOutbox that this process is delivering. */
   const active = new Set<string>();
-  /** DecisionOutbox that failed in this process, and whether their card is up to date. */
+  /** Notices that failed in this process, and whether their card is up to date. */
   const failed = new Map<string, { isShown: boolean }>();
   const delivering = new Set<Promise<void>>();
 

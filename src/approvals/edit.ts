@@ -1,7 +1,4 @@
-/**
- * Edits a call: parses the arguments, checks them against the tool's schema, and judges them by the gate. An accepted edit
- * replaces the call in its records, which keep the original. A refused edit leaves the card open.
- */
+/** Edits a call. An accepted edit replaces the call in its records, which keep the original. */
 import { describePattern } from "../lib/text/describe-rule.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -17,7 +14,6 @@ export type EditResult =
   | { type: "same" }
   | { type: "edited"; input: JsonObject; settle(row: ApprovalRow): Promise<ApprovalRow | undefined> };
 
-/** `rows` are of identical calls. */
 export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], click: Click): Promise<EditResult> {
   const [row] = rows;
   if (row === undefined) return { type: "refused", text: "There is nothing to edit." };

@@ -1,8 +1,7 @@
 /**
- * Grants: one person's approval in advance for what one pattern of one skill asks about, in one conversation, for a while.
- *
- * A grant covers only requests by the person it was given for. The giver's click must count for the call, and grants must
- * cover every pattern that asks. They never cover a question that the gate asks on its own.
+ * Grants: one person's approval in advance for what one pattern of one skill asks about, in one conversation. A grant
+ * covers only requests by the person it was given for, the giver's click must count for the call, and grants must cover
+ * every pattern that asks. They never cover a question that the gate asks on its own.
  */
 import { randomBytes } from "node:crypto";
 import { describeRule } from "../lib/text/describe-rule.ts";
@@ -41,7 +40,6 @@ interface GrantWanted {
 }
 
 export interface Grants {
-  /** Active grants of one person that together cover the call; undefined: people must be asked. */
   covering(wanted: GrantWanted): Promise<GrantRecord[] | undefined>;
   /** Extends the same grant by the same giver for the same person, or creates it. */
   give(

@@ -2,7 +2,6 @@
 import { escapeHidden } from "../approvals/card-text.ts";
 import type { ApprovalCard, CardItem, ShownChanges } from "../ports/card.ts";
 
-/** The format of `approvals list --json`. */
 export function cardJson({ id, target, requesterName, approversText, expiresAt, items }: ApprovalCard) {
   return {
     cardId: id,
@@ -25,7 +24,7 @@ function itemJson(item: CardItem) {
   };
 }
 
-/** The format of `approvals list`. All texts of a card are already escaped for terminals. */
+/** All texts of a card are already escaped for terminals. */
 export function cardsText(cards: ApprovalCard[]): string {
   if (cards.length === 0) return "No approvals waiting.\n";
   const count = cards.reduce((sum, card) => sum + openItems(card).length, 0);

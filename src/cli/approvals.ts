@@ -1,8 +1,6 @@
 /**
- * `remora approvals list|approve|deny|diff`: the operator answers approvals on the command line.
- *
- * Settles the record in the ledger, whether the agent runs or not. A running agent updates the card, records the decision
- * and resumes the turn within seconds; otherwise the next start does. The agent makes all checks before the call runs.
+ * `remora approvals list|approve|deny|diff`. Settles the record in the ledger, whether the agent runs or not; a running
+ * agent shows it within seconds, or the next start does. The agent makes all checks before the call runs.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -65,7 +63,6 @@ export async function approvalsDecideCommand(
   if (!receipt.accepted) process.exitCode = 1;
 }
 
-/** Prints the whole diff of a card, for example for a pager. */
 export async function approvalsDiffCommand(env: Environment, root: string, written: string): Promise<void> {
   const diff = await withDesk(settingsFor(env, root), async (desk) =>
     desk.diffOf(fullId(await desk.listOpen(), written)),

@@ -26,7 +26,6 @@ export async function auditVerifyCommand(env: Environment, root: string, { json 
   process.stdout.write(`${lines} lines in ${chains} chains: ${found}.\n`);
 }
 
-/** Writes JSON lines to standard output. */
 export async function auditExportCommand(env: Environment, root: string, { since }: { since: string }): Promise<void> {
   const at = Date.parse(since);
   if (Number.isNaN(at))

@@ -1,7 +1,4 @@
-/**
- * `remora doctor`: checks the installation and says what to do about each problem. A failed check sets exit code 1; a note is
- * information.
- */
+/** `remora doctor`: says what to do about each problem. A failed check sets exit code 1; a note is information. */
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { providerSettings, redisSettings } from "../config/derive.ts";
@@ -83,7 +80,6 @@ async function checkGivenFolders({ config }: Settings): Promise<Check[]> {
 const platformTimeoutMs = 20_000;
 const modelTimeoutMs = 5_000;
 
-/** Asks each service about its token, and lists what is missing. */
 async function checkPlatforms({ discord, slack }: Settings): Promise<Check[]> {
   const signal = AbortSignal.timeout(platformTimeoutMs);
   const states = { ok: "ok", warning: "note", error: "failed" } as const;

@@ -8,10 +8,7 @@ import { messageOf, RemoraError } from "../lib/errors.ts";
 const marker = "REMORA_ENVIRONMENT";
 const variables = z.record(z.string(), z.string());
 
-/**
- * Must be called at most once: it reads the launcher's file to the end and closes it. Throws with code `start.environment`
- * when the marker is set but the file is missing.
- */
+/** Must be called at most once: it reads the launcher's file to the end and closes it. */
 export function takeEnvironment(): Environment {
   const { [marker]: descriptor, ...shown } = process.env;
   if (descriptor === undefined) return shown;

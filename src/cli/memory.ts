@@ -1,7 +1,4 @@
-/**
- * `remora memory search`: searches one scope and the shared memory on disk. With `--batch`, each JSON line
- * `{query, scope, limit}` on standard input gets one line: an array, or `{error}` for an invalid query.
- */
+/** `remora memory search`. With `--batch`, each JSON line `{query, scope, limit}` gets one: an array, or `{error}`. */
 import { z } from "zod";
 import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
@@ -80,7 +77,6 @@ async function answerLines(memory: Memory): Promise<void> {
   }
 }
 
-/** Finds what the agent would find in a conversation of that scope. */
 async function find(
   memory: Memory,
   { query, scope, limit }: z.infer<typeof querySchema>,

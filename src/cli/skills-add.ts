@@ -1,10 +1,6 @@
 /**
- * `remora skills add SOURCE`: copies other people's skills into the workspace:
- *
- *   1. open the source (skills-source.ts) and read its skills; none of their code ever runs here
- *   2. copy the chosen ones aside (skills-copy.ts), into the workspace but hidden from the loader
- *   3. show what each may do (skills-facts.ts), and ask a person
- *   4. move each copy into place in one step; a replaced skill stays as a backup
+ * `remora skills add SOURCE`: copies other people's skills into the workspace, hidden from the loader until a person
+ * has seen what each may do. None of their code ever runs here. A replaced skill stays as a backup.
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
@@ -30,11 +26,8 @@ export interface AddOptions {
   force?: boolean;
 }
 
-/** A skill whose copy is ready. */
 interface Prepared extends SkillFacts {
-  /** The folder of the copy. */
   aside: string;
-  /** Its final folder. */
   folder: string;
 }
 
@@ -96,7 +89,6 @@ function choose(set: SkillSet, { roots, shown }: SkillSource, options: AddOption
 
 interface Place {
   aside: string;
-  /** The workspace's folder of skills. */
   skills: string;
   roots: string[];
   present: SkillSet;
@@ -127,7 +119,6 @@ async function prepare(wanted: Skill[], { aside, skills, roots, present }: Place
   });
 }
 
-/** The skill's name as a valid folder name. */
 function folderName({ name, folder }: Skill): string {
   const plain = (text: string) =>
     text

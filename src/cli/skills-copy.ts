@@ -1,7 +1,4 @@
-/**
- * Copies a skill's folder file by file. Refuses links out of the folder, special files, and too many or too large files.
- * Links inside the folder become the files that they lead to. Runs nothing.
- */
+/** Copies a skill's folder. Refuses links out of the folder, special files, and too many or too large files. */
 import { chmod, copyFile, lstat, mkdir, readdir, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { RemoraError } from "../lib/errors.ts";

@@ -8,7 +8,6 @@ export interface SkillFacts {
   skill: Skill;
   files: CopiedFile[];
   diagnostics: SkillDiagnostic[];
-  /** What it would replace, in sentences. */
   replaces: string[];
 }
 

@@ -1,7 +1,4 @@
-/**
- * Opens the source of skills: a folder on this machine, or a git repository that is cloned into a temporary folder. The clone
- * has one commit, uses https, ssh or a file address, and runs without hooks, submodules or prompts.
- */
+/** Opens the source of skills. A git clone has one commit, and runs without hooks, submodules or prompts. */
 import { existsSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +8,6 @@ import { execa } from "execa";
 import { RemoraError } from "../lib/errors.ts";
 
 export interface SkillSource {
-  /** Folders that may hold skills. */
   roots: string[];
   /** For people, without a password. */
   shown: string;
@@ -19,7 +15,6 @@ export interface SkillSource {
 }
 
 const cloneTimeoutMs = 300_000;
-/** Hidden folders where repositories keep skills. */
 const hiddenRoots = [join(".agents", "skills"), join(".claude", "skills")];
 
 export async function openSource(written: string): Promise<SkillSource> {
@@ -60,7 +55,6 @@ function gitAddress(written: string): string | undefined {
   return /^[\w.-]+@[\w.-]+:[^\s]+$/.test(written) && !existsSync(written) ? written : undefined;
 }
 
-/** The address of a bare repository on this machine. */
 function bareAddress(written: string): string | undefined {
   const folder = resolve(written);
   const isBare = ["HEAD", "objects", "refs"].every((part) => existsSync(join(folder, part)));

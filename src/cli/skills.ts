@@ -40,7 +40,6 @@ function hintsFor(set: SkillSet, rules: GateRules): { path: string; line: number
   return hints.filter(({ path, line }) => !known.has(`${path}:${line}`));
 }
 
-/** Runs a gate test with the patterns of all given skills. */
 function failedTest(
   gate: Gate,
   path: string,

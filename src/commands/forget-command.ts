@@ -1,10 +1,6 @@
 /**
- * `/remora forget`: removes memory, and says what it removed and what stays.
- *
- *   forget me     a person's DM, and in channels the turns they took part in and the decisions they made
- *   forget here   everything in this place; in a channel for owners only, because it belongs to all members
- *
- * Removes nothing without a `yes` at the end of the command.
+ * `/remora forget`: removes memory, and says what it removed and what stays. `forget here` in a channel is for owners
+ * only, because the channel belongs to all members. Removes nothing without a `yes` at the end of the command.
  */
 import type { CommandHandler } from "../ports/command.ts";
 import type { ConversationRegistry } from "../ports/conversation.ts";
@@ -14,13 +10,11 @@ type Owner = { scope: Scope } | { userId: string };
 
 export interface ForgetOptions {
   conversations: ConversationRegistry;
-  /** Episodes, notes and preference history, with the search index. */
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
   /** Removes a conversation's history; with a person, only their exchanges. */
   history(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   /** Removes the task files for which this is true, and returns their number. */
   tasks(isTheirs: (task: { conversationId: string; requesterId: string }) => boolean): Promise<number>;
-  /** Removes the prompt snapshots of these scopes, and returns their number. */
   snapshots(scopes: ReadonlySet<Scope>): Promise<number>;
   /** Removes call outputs that were too long for the model. */
   outputs(scope: Scope): Promise<void>;

@@ -4,9 +4,7 @@ import type { CommandHandler } from "../ports/command.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
 import type { InboundCommand, MemoryScope } from "../ports/message.ts";
 
-/** The parts of memory that people may see. */
 export interface ReadableMemory extends Pick<Memory, "search"> {
-  /** Number of entries in these scopes. */
   count(scopes: MemoryScope[]): Promise<number>;
   /** Headlines of the newest entries of a scope, newest first; `at` is ISO 8601. */
   newest(scope: MemoryScope, limit: number): Promise<{ at: string; headline: string }[]>;

@@ -1,8 +1,6 @@
 /**
- * `/remora model`: people choose the model of a conversation.
- *
- * A choice in a thread or a DM applies to that conversation. A choice in a channel applies to all conversations there
- * without their own. A choice that the configuration no longer offers is ignored, but kept.
+ * `/remora model`: people choose the model of a conversation, or of all in a channel without their own choice. A choice
+ * that the configuration does not offer is ignored, but kept.
  */
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";

@@ -1,7 +1,4 @@
-/**
- * `/remora skill NAME TEXT`: asks with the instructions of one skill. A message can do the same with `/skill NAME TEXT`.
- * Platforms turn the command into a message; this handler lists it, and answers when name or text is missing.
- */
+/** Platforms turn `/remora skill` into a message; this handler lists it, and answers when name or text is missing. */
 import type { CommandHandler } from "../ports/command.ts";
 
 export const skillCommand: CommandHandler = {

@@ -5,7 +5,6 @@ import type { SkillSet } from "../ports/skill.ts";
 const maxListedSkills = 50;
 const maxListedProblems = 20;
 
-/** `visible`: the skills that a conversation may use, and the problems of all. */
 export function skillsCommand(visible: (conversationId: string) => SkillSet): CommandHandler {
   return {
     usage: "skills [WORDS]",

@@ -45,7 +45,6 @@ export function withEnvironment(raw: unknown, env: Environment, problems: Config
   return merged;
 }
 
-/** The environment variable that set the value at this path, if any. */
 export function overridingVariable(path: readonly PropertyKey[], env: Environment): string | undefined {
   const [name] = environmentKeys.find(([, keys]) => keys.join("\n") === path.join("\n")) ?? [];
   return name === undefined || readVariable(env, name) === undefined ? undefined : name;

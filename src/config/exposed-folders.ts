@@ -4,7 +4,6 @@ import { isAbsolute, relative, sep } from "node:path";
 import type { Config } from "./schema.ts";
 
 export interface ExposedFolder {
-  /** Key path of the setting. */
   path: string[];
   message: string;
 }

@@ -1,11 +1,4 @@
-/**
- * Loads the whole configuration, or reports every problem at once:
- *
- *   1. read the YAML file (read-yaml.ts) and secrets from files (`NAME_FILE`)
- *   2. replace `${NAME}` and `${NAME:-default}` in values by the environment
- *   3. let environment variables override the file (environment.ts)
- *   4. check against the schema; a problem names file, line, key and value, and what to do
- */
+/** Loads the whole configuration, or reports every problem at once. Environment variables override the file. */
 import { resolve } from "node:path";
 import {
   type ConfigProblem,
@@ -59,7 +52,6 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
   return exposed.length > 0 ? { type: "invalid", problems: exposed } : { type: "ok", settings };
 }
 
-/** One line per problem, for people. */
 export function formatProblems(problems: readonly ConfigProblem[]): string {
   const lines = problems.map(({ place, key, message }) => `  [${place}] ${key === "" ? "" : `${key}: `}${message}`);
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;

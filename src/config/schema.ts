@@ -1,8 +1,4 @@
-/**
- * The schema of `config/remora.yaml`: every setting, its default, and the sentence for a wrong value.
- *
- * A test keeps `config/remora.yaml` and this schema the same.
- */
+/** The schema of `config/remora.yaml`. A test keeps the file and the schema the same. */
 import { z } from "zod";
 
 const milliseconds = z.number().int().min(0).max(86_400_000);

@@ -1,7 +1,4 @@
-/**
- * Reads secrets from files, as containers provide them: `NAME_FILE` is the path of a file with the value of `NAME`. Works
- * for every secret variable and every `${NAME}` of the configuration.
- */
+/** Secrets from files, as containers provide them: `NAME_FILE` is the path of a file with the value of `NAME`. */
 import { readFileSync, statSync } from "node:fs";
 import { messageOf } from "../lib/errors.ts";
 
@@ -19,7 +16,6 @@ const secretVariables = [
 const maxSecretBytes = 64 * 1024;
 
 export interface SecretFiles {
-  /** The environment, with the values from files. */
   env: Readonly<Record<string, string | undefined>>;
   problems: { place: string; key: string; message: string }[];
 }
@@ -40,7 +36,6 @@ export function readSecretFiles(env: SecretFiles["env"], source: string): Secret
   return { env: { ...env, ...found }, problems };
 }
 
-/** The secret, or the problem as a sentence. */
 function readSecret(path: string): { secret: string } | string {
   try {
     if (statSync(path).size > maxSecretBytes)

@@ -4,10 +4,7 @@ import type { JsonObject } from "../ports/message.ts";
 
 const secretKey = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|authorization|credential|private[_-]?key/i;
 
-/**
- * Names each secret after its place, `place.web.apiKey`. `Bearer abc` gives the whole text and the last word, because either
- * can appear alone.
- */
+/** Named after the place, `place.web.apiKey`. `Bearer abc` also gives its last word, which can appear alone. */
 export function secretsIn(settings: { [skill: string]: JsonObject }, place: string): NamedSecret[] {
   const found = new Map<string, string>();
   const add = (value: string, name: string) => found.set(value, found.get(value) ?? name);

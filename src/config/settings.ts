@@ -5,7 +5,6 @@ import { type Environment, readVariable } from "./environment.ts";
 import type { Config } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
 
-/** The configuration file combined with the environment. Paths are absolute. */
 export interface Settings {
   config: Config;
   configFile: string;
@@ -16,13 +15,11 @@ export interface Settings {
    * `skills.folders`, REMORA_SKILLS.
    */
   skillRoots: string[];
-  /** Null without a token in the environment. */
   discord: DiscordAccess | null;
   slack: SlackAccess | null;
   redisUrl: string | null;
   /** `provider/model` to try first. */
   preferredModel: string | null;
-  /** The environment, for variables that plugins declare. */
   env: Environment;
   /** Values that must never be shown, each named after its variable or setting. */
   secrets: NamedSecret[];

@@ -4,10 +4,7 @@ import type { InboundMessage, Notice } from "../ports/message.ts";
 
 const maxShownNameCharacters = 64;
 
-/**
- * Returns the message with its skill, or a notice when there is no such skill. Other messages stay unchanged. `resolveSkill`
- * maps any name of a skill to its own name; undefined: no such skill.
- */
+/** A notice when there is no such skill. `resolveSkill` maps any name of a skill to its own; undefined: none. */
 export function withSkill(
   message: InboundMessage,
   resolveSkill: (asked: string, conversationId: string) => string | undefined,

@@ -1,7 +1,4 @@
-/**
- * Runs everything that depends on the clock: sweeps every two seconds (expired approvals, due schedules, orphaned messages)
- * and a clean-up of old records every hour. Nothing in memory waits for it, so a missed round only costs time.
- */
+/** Runs everything that depends on the clock. Nothing in memory waits for it, so a missed round only costs time. */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";

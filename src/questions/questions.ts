@@ -1,11 +1,7 @@
 /**
- * Tools ask questions with buttons. The requester answers once.
- *
- *   ask      writes the record, posts the card, and waits for a click in any process
- *   answer   takes the requester's first click; everyone else learns why theirs does not count
- *
- * The tool's own time-out limits the wait. When the wait ends (time-out, stop, shutdown), the question is withdrawn, its
- * card says so, and clicks change nothing.
+ * Tools ask questions with buttons. The requester's first click answers, in any process. The tool's own time-out limits
+ * the wait. When the wait ends (time-out, stop, shutdown), the question is withdrawn, its card says so, and clicks
+ * change nothing.
  */
 import { randomBytes } from "node:crypto";
 import { messageOf, RemoraError } from "../lib/errors.ts";
@@ -18,7 +14,6 @@ import type { QuestionCard, QuestionRecord, QuestionRequest, Questions } from ".
 export interface QuestionsOptions {
   ledger: Ledger;
   bus: Bus;
-  /** Posts or rewrites the card. */
   show(card: QuestionCard): Promise<void>;
   redact(text: string): string;
   log: Log;
@@ -44,7 +39,6 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     return { id, target, tool, question, options, requesterName: requester.name, ...outcome };
   }
 
-  /** Resolves to the answered question, or to undefined when the signal aborts first. */
   function answered(id: string, signal: AbortSignal): Promise<LedgerEntry<"question"> | undefined> {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -134,7 +128,6 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
   };
 }
 
-/** Limits the question to what every platform can show whole. */
 function validated(
   { target, requester, tool, question, options }: QuestionRequest,
   redact: (text: string) => string,

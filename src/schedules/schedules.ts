@@ -1,12 +1,7 @@
 /**
- * Schedules run a person's request later, once or repeatedly.
- *
- *   add     stores the schedule in the ledger with its next due time
- *   sweep   turns a due schedule into a message by its owner in the same conversation; the turn has the owner's present
- *           rights, and its approvals go to the owner
- *
- * The message's id combines the schedule and its due time, so it runs once, even when several processes sweep or one dies.
- * Runs missed during downtime happen once at the next start.
+ * Runs a person's request later, once or repeatedly, as a message by its owner with their present rights. The message's
+ * id combines the schedule and its due time, so it runs once, even when several processes sweep or one dies. Runs
+ * missed during downtime happen once at the next start.
  */
 import { randomBytes } from "node:crypto";
 import { Cron } from "croner";
@@ -89,7 +84,6 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
   };
 }
 
-/** The first due time after `at`; undefined: none. */
 function nextAfter(time: ScheduleTime, at: number): number | undefined {
   if (time.type === "once") return time.at > at ? time.at : undefined;
   return new Cron(time.expression, { timezone: time.timeZone }).nextRun(new Date(at))?.getTime();

@@ -1,7 +1,4 @@
-/**
- * The dashboard shows turns, approvals, problems and health. The page fetches a snapshot every few seconds. It can change
- * approvals only: whoever has the page's token answers as the operator.
- */
+/** The dashboard. It can change approvals only: whoever has the page's token answers as the operator. */
 import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
@@ -15,10 +12,8 @@ import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 export type StatusState = "ok" | "warning" | "error" | "off";
 
 export interface StatusLine {
-  /** `platform discord`, `model anthropic`, `sandbox`, … */
   name: string;
   state: StatusState;
-  /** One line that people can act on. */
   detail: string;
 }
 
@@ -43,12 +38,9 @@ export interface DashboardData {
     id: string;
     conversationId: string;
     tool: string;
-    /** The whole call, in several lines. */
     call: string;
-    /** One line per reason. */
     reasons: string[];
     warning: string | null;
-    /** Further facts for the decision, one line each. */
     facts: string[];
     /** For changes to a folder: shown instead of `call` and `reasons`. */
     changes: ShownChanges | null;
@@ -85,7 +77,6 @@ const decisionSchema = z
 export interface DashboardOptions {
   snapshot(): Promise<DashboardData>;
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
-  /** The whole diff of a card; undefined: none. */
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
 }
 

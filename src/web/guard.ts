@@ -16,7 +16,6 @@ export interface GuardOptions {
   token: string;
   /** Known only once the server listens. */
   port(): number;
-  /** Paths without a token. */
   openPaths: readonly string[];
   /** Paths that services call with a signature, which their handlers must check. */
   signedPaths: readonly string[];

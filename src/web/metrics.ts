@@ -1,16 +1,10 @@
-/**
- * Metrics for Prometheus, counted from the event bus, so that no other code needs to know about them.
- *
- * Labels are bounded sets, such as outcomes, model names and tool names. They never hold a person, conversation or text.
- */
+/** Metrics for Prometheus, counted from the event bus. Labels are bounded: never a person, conversation or text. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Events, RemoraEvent } from "../ports/events.ts";
 
 export interface Metrics {
-  /** The content type of `text`. */
   contentType: string;
   text(): Promise<string>;
-  /** Stops counting. */
   close(): void;
 }
 

@@ -1,9 +1,6 @@
 /**
- * The process's only web server: health, metrics, and what is mounted on `app` (the local page, the dashboard).
- *
- *   createWebServer   builds the app with security headers, guard (guard.ts), health and metrics
- *   start             listens, and returns the port
- *   close             lets running requests finish, then closes open connections such as event streams
+ * The process's only web server. `close` lets running requests finish, then closes open connections such as event
+ * streams.
  */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
@@ -36,7 +33,6 @@ export interface WebServer {
 const openPaths = ["/healthz", "/readyz", "/metrics"];
 /** The handlers of these paths check signatures. */
 const signedPaths = ["/slack/events"];
-/** Time for running requests when the server closes. */
 const closeGraceMs = 500;
 
 export function createWebServer(options: WebServerOptions): WebServer {

@@ -68,7 +68,6 @@ export function createSnapshot(options: SnapshotOptions): () => Promise<Dashboar
   };
 }
 
-/** Loaded skills with their problems, then files that could not be loaded. */
 function skillRows({ skills, diagnostics }: SkillSet): DashboardData["skills"] {
   const about = (path: string) =>
     diagnostics
@@ -88,7 +87,6 @@ function skillRows({ skills, diagnostics }: SkillSet): DashboardData["skills"] {
   ];
 }
 
-/** One line for each part that can be off or have a problem. */
 export function statusLines(
   platforms: readonly Platform[],
   models: readonly { model: string; isReady: boolean; hint: string }[],

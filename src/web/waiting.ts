@@ -3,7 +3,6 @@ import { createEvents } from "../lib/event-bus.ts";
 import { createMetrics } from "./metrics.ts";
 import { createWebServer, type WebServerOptions } from "./server.ts";
 
-/** Resolves to the function that closes the server, once it listens. */
 export async function serveWhileWaiting(
   options: Pick<WebServerOptions, "host" | "port" | "token" | "log">,
   detail: () => string,

@@ -4,7 +4,6 @@ import type { Bus } from "../../ports/cluster.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { TurnRecord, TurnState } from "../../ports/turn.ts";
 
-/** The turns of one conversation. */
 export async function activeTurns(
   ledger: Ledger,
   conversationId: string,

@@ -1,7 +1,4 @@
-/**
- * Registers conversations with their scope and participants, so that `forget` finds what is stored by conversation. Must be
- * called before anything of a conversation is stored. Holds no message texts.
- */
+/** Registers conversations for `forget`. Must be called before anything of one is stored. Holds no message texts. */
 import type { ConversationRegistry } from "../../ports/conversation.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 

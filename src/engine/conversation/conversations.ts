@@ -1,16 +1,8 @@
 /**
- * Turns accepted messages into turns: one at a time in each conversation, many conversations side by side.
- *
- *   accept    keep the message durably, then schedule its conversation
- *   wake      resume a parked turn after an answer or an expiry
- *   stop      end what runs and waits in a conversation
- *   recover   after a start, resume orphaned turns and start turns from kept messages
- *
- * A parked turn does not block its conversation. A message leaves the queue only as part of a turn, or when its author
- * deletes it.
- *
- * Several processes can share one ledger. The holder of a conversation's lease works on it, and a worker claims each turn,
- * so that a process that has lost its lease can't write into the turn. Bus messages only save waiting for the next sweep.
+ * Turns accepted messages into turns: one at a time in each conversation. A parked turn does not block its
+ * conversation. A message leaves the queue only as part of a turn, or when its author deletes it. The holder of a
+ * conversation's lease works on it, and a worker claims each turn, so that a process that has lost its lease can't
+ * write into the turn. Bus messages only save waiting for the next sweep.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
@@ -23,10 +15,7 @@ import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
 import { createWorker, type WorkerOptions } from "./worker.ts";
 
-/**
- * Where a message goes while a turn of the same person runs: into the next turn, into the running turn's next step, or into
- * a turn that replaces it. Messages of other people always become later turns.
- */
+/** What a message does while its author's turn runs: wait, join its next step, or replace it. Others always wait. */
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
@@ -38,7 +27,6 @@ export interface ConversationsOptions
   /** Interval between searches for orphaned turns, in milliseconds. Each search reads all active turns. */
   resumeOrphansEveryMs: number;
   overlap: Overlap;
-  /** Running turns over all conversations. */
   concurrency: number;
 }
 

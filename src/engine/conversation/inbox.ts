@@ -1,7 +1,4 @@
-/**
- * The inbox holds unanswered messages in the ledger. A message is kept once, taken into a turn, and then answered. Its
- * author can withdraw it while it is queued.
- */
+/** Unanswered messages in the ledger. Each is kept once, taken into a turn, and then answered. */
 import { createHash } from "node:crypto";
 import type { Ledger, MessageState } from "../../ports/ledger.ts";
 import type { InboundMessage } from "../../ports/message.ts";
@@ -14,12 +11,10 @@ export interface Inbox {
   keepAnswered(message: InboundMessage): Promise<boolean>;
   /** Oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;
-  /** Conversations with queued messages. */
   waitingConversations(): Promise<string[]>;
   /** Takes messages out of the queue and returns their present content, without the withdrawn ones. */
   take(messages: readonly InboundMessage[]): Promise<InboundMessage[]>;
   answered(messages: readonly InboundMessage[]): Promise<void>;
-  /** Messages that are part of an active turn. */
   taken(): Promise<InboundMessage[]>;
   /** Changes only a queued message. */
   edit(key: string, text: string): Promise<void>;
@@ -27,22 +22,17 @@ export interface Inbox {
   withdraw(key: string): Promise<InboundMessage | undefined>;
 }
 
-/** The message's ledger id, unique over all platforms. */
 export function messageKey(platform: string, messageId: string): string {
   return `${platform}:${messageId}`;
 }
 
-/**
- * The id of the turn that begins with a message. A message begins at most one turn, so a crash never creates it twice. Sorts
- * by time, and is safe as a file name.
- */
+/** A message begins at most one turn, so a crash never creates it twice. Sorts by time; safe as a file name. */
 export function turnIdFor(first: InboundMessage): string {
   const key = messageKey(first.platform, first.id);
   const time = Math.max(0, Math.floor(first.at)).toString(36).padStart(9, "0");
   return time + createHash("sha256").update(key).digest("hex").slice(0, 10);
 }
 
-/** True when the turn has no other message. */
 export function hasOnlyMessage(turn: TurnRecord, key: string): boolean {
   return turn.messages.every((message) => messageKey(message.platform, message.id) === key);
 }

@@ -1,8 +1,6 @@
 /**
- * The conversation scheduler orders the work in each conversation, and limits how many conversations run at once.
- *
- * A conversation runs one piece of work at a time. After each piece it goes to the back of the queue, so that it starves no
- * other. The scheduler forgets a conversation that has no work.
+ * Orders the work in each conversation, one piece at a time, and limits how many conversations run at once. After each
+ * piece a conversation goes to the back of the queue, so that it starves no other.
  */
 import PQueue from "p-queue";
 import { TurnAbort } from "../../lib/abort.ts";
@@ -18,12 +16,10 @@ export interface ScheduledConversation {
 }
 
 export interface Scheduler {
-  /** Runs the conversation's work soon. */
   schedule(conversationId: string): void;
   /** Resumes a turn before anything new. */
   wake(conversationId: string, turnId: string): void;
   running(conversationId: string): ScheduledConversation["running"];
-  /** True while the conversation is scheduled. */
   isBusy(conversationId: string): boolean;
   whenIdle(): Promise<void>;
   /** Starts nothing new. Aborts what still runs after `graceMs` as `shutdown`. */

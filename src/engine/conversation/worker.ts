@@ -1,9 +1,6 @@
 /**
- * The conversation worker does one piece of work in a conversation:
- *
- *   1. hold the conversation's lease, or leave the work to the process that holds it
- *   2. claim a turn: a woken one, an orphan of a dead process, or a new one from the queued messages
- *   3. run it, and handle its end
+ * Does one piece of work in a conversation. The process holds the conversation's lease, or leaves the work to the
+ * process that does. A woken turn or an orphan comes before a new one.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
@@ -28,13 +25,12 @@ export interface WorkerOptions {
   /** False leaves the conversation to other processes. */
   serves(conversationId: string): Promise<boolean>;
   run(turn: TurnRecord, signal: AbortSignal): Promise<TurnEnd>;
-  /** Keeps or discards the changes of an ended turn after a decision. Does nothing for other turns. */
   settleDecided(turnId: string): Promise<void>;
   /** Called when `run` threw, which is a bug. Must show people that the turn failed. */
   onCrash(turn: TurnRecord, thrown: unknown): Promise<void>;
 }
 
-/** Does one piece of work and resolves to whether there was one. Never throws. */
+/** Resolves to whether there was work. Never throws. */
 export type ConversationWorker = (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>;
 
 export function createWorker(options: WorkerOptions): ConversationWorker {

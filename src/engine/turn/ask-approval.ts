@@ -8,7 +8,6 @@ import type { TurnRun } from "./turn-store.ts";
 
 const maxNamedOrigins = 5;
 
-/** Opens one card for all calls that ask. After a crash it shows the same card. */
 export async function askForApproval(run: TurnRun, step: StepRecord): Promise<void> {
   const { turn, deps, fields } = run;
   const asked = step.calls.filter((record) => record.verdict?.class === "confirm" && record.result === undefined);
@@ -53,7 +52,6 @@ async function callFacts(run: TurnRun, call: ToolCall): Promise<string[]> {
   return await deps.containment.facts(callSpec(run, call.name), call.input, turn.conversationId);
 }
 
-/** Names the text by others that the model had read before the call. */
 function readBefore(untrusted: readonly Origin[]): string[] {
   if (untrusted.length === 0) return [];
   const named = untrusted.slice(0, maxNamedOrigins).map(originText).join(", ");

@@ -15,7 +15,7 @@ import type { Permit } from "../../ports/usage.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
-/** Makes one model call within today's limits. Resolves to a sentence for people when it failed. */
+/** Resolves to a sentence for people when it failed. */
 export async function askModel(run: TurnRun): Promise<string | undefined> {
   const { turn, deps, fields } = run;
   const began = performance.now();

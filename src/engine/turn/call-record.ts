@@ -48,7 +48,6 @@ export async function recordFeedback(
   await deps.memory.recordFeedback({ id, turnId, scope, at: Date.now(), tool: call.name, summary, outcome });
 }
 
-/** Identifies the call and the matched rules in events. */
 export function verdictFields({ turn, deps }: TurnRun, record: CallRecord) {
   const matches = record.verdict?.matches ?? [];
   return {

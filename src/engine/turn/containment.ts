@@ -8,19 +8,15 @@ import { isFromOutside, type Origin } from "../../ports/origin.ts";
 import { networkOf, type ToolSpec } from "../../ports/tool.ts";
 
 export interface ContainmentOptions {
-  /** True when commands run in a sandbox view. */
   sandboxHolds: boolean;
-  /** True when a view over this folder is possible. */
   fits(folder: string): Promise<boolean>;
   /** `safety.shell: ask`: every command asks first. */
   asksForCommands: boolean;
   /** True when the settings let every command reach this host, spelled as in a call. */
   isFreeHost(host: string): boolean;
-  /** Why these hosts can't be requested, in a sentence for the model. */
   problemWithHosts(hosts: readonly string[]): string | undefined;
   /** Lines for people about the hosts, their ports and secrets. */
   describeHosts(hosts: readonly string[]): string[];
-  /** Files that the conversation's draft has changed. */
   changedPaths(conversationId: string): Promise<string[]>;
 }
 

@@ -39,7 +39,6 @@ async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | 
   });
 }
 
-/** Ends a turn without an answer. People see its text so far, and the reason. */
 export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sentence: string): Promise<TurnEnd> {
   run.turn.failure = sentence;
   const mark = state === "failed" ? "⚠️ " : "";
@@ -50,10 +49,7 @@ export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sent
   return await end(run, state);
 }
 
-/**
- * Ends a turn after an internal failure, such as a full disk. Must use this delivery: its pending text would otherwise
- * appear after the failure and hide it. The caller handles another failure in here.
- */
+/** Must use this delivery: its pending text would otherwise appear after the failure and hide it. */
 export async function endBroken(run: TurnRun, thrown: unknown): Promise<TurnEnd> {
   const { turn, deps } = run;
   const stack = thrown instanceof Error ? thrown.stack : "";
@@ -72,7 +68,6 @@ export async function endAborted(run: TurnRun): Promise<TurnEnd> {
   return await endVisibly(run, "stopped", cause === "stopped" ? "Stopped." : "Stopped because of your newer message.");
 }
 
-/** Remembers the turn and ends it. The person sees when remembering fails. */
 async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<TurnEnd> {
   const { turn, deps } = run;
   turn.endedAt ??= Date.now();

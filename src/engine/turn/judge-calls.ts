@@ -54,10 +54,7 @@ function stricter(verdict: Verdict, reasons: GateMatch[]): Verdict {
   return { ...verdict, class: "confirm", matches: [...verdict.matches, ...reasons] };
 }
 
-/**
- * A safe call may have waited for an answer to another call, or for a restart, and the rules may have changed. A call that
- * asks is judged again when its approval is redeemed.
- */
+/** A safe call may have waited, and the rules may have changed. One that asks is judged again when it is redeemed. */
 function needsVerdict({ verdict, startedAt }: CallRecord): boolean {
   return verdict === undefined || (verdict.class === "safe" && startedAt === undefined);
 }

@@ -1,11 +1,6 @@
 /**
- * Runs the tool calls of one step, in the model's order:
- *
- *   1. judge every call; a blocked call gets its refusal as result
- *   2. put all calls that ask on one card, and park the turn until people have answered
- *   3. run the permitted calls; neighbouring read-only calls run side by side
- *
- * The turn store has every step before the next begins, and a crash can repeat every part.
+ * Runs the tool calls of one step, in the model's order. The turn store has every step before the next begins, and a
+ * crash can repeat every part.
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -36,7 +31,6 @@ export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" |
   return "done";
 }
 
-/** The calls to run next: one call, or several neighbouring read-only calls. */
 function nextGroup(run: TurnRun, step: StepRecord): CallRecord[] {
   const open = step.calls.filter((record) => record.result === undefined);
   const [first] = open;
@@ -133,7 +127,6 @@ function toolJob(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
   };
 }
 
-/** Web addresses in the requester's own messages. */
 function givenAddressesIn(turn: TurnRecord): string[] {
   const { id } = requesterOf(turn);
   const said = turn.messages

@@ -1,8 +1,7 @@
 /**
- * The turn store writes the record of a running turn. Only the process that has claimed the turn may write it.
- *
- * `saveTurn` is a compare-and-set on the state `running` and on the claim. It throws `TurnOwnershipLost` when somebody else
- * has ended or claimed the turn; the caller must then stop working on it.
+ * Writes the record of a running turn. Only the process that has claimed the turn may write it: `saveTurn` is a
+ * compare-and-set on the state `running` and on the claim. After `TurnOwnershipLost` the caller must stop working on
+ * the turn.
  */
 import { randomUUID } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
@@ -21,7 +20,6 @@ export class TurnOwnershipLost extends Error {
 /** How a run ended. `suspended` leaves the turn running in the ledger, and the next worker resumes it. */
 export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended";
 
-/** One run of a turn, shared by the parts of `runTurn`. */
 export interface TurnRun {
   turn: TurnRecord;
   deps: TurnDeps;
@@ -50,7 +48,6 @@ export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnStat
   if (kept.body.abort !== undefined) turn.abort = kept.body.abort;
 }
 
-/** True when the ledger is temporarily out of reach. The turn waits in it like everything else. */
 export function isLedgerAway(thrown: unknown): boolean {
   return thrown instanceof RemoraError && thrown.code === "storage.unreachable" && thrown.isRetryable;
 }

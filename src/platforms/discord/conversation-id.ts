@@ -18,7 +18,6 @@ export function formatConversationId(conversation: DiscordConversation): string 
   return `discord:${guild}:${channel}${thread === null ? "" : `:${thread}`}`;
 }
 
-/** Undefined for anything that `formatConversationId` does not make. */
 export function parseConversationId(id: string): DiscordConversation | undefined {
   const [platform, first = "", channel = "", thread, ...rest] = id.split(":");
   if (platform !== "discord" || rest.length > 0 || !isSnowflake(channel)) return undefined;
@@ -27,7 +26,6 @@ export function parseConversationId(id: string): DiscordConversation | undefined
   return { type: "guild", guild: first, channel, thread: thread ?? null };
 }
 
-/** A thread has its channel's scope. */
 export function scopeOf(conversation: DiscordConversation, userId: string): Scope {
   return conversation.type === "dm" ? `dm:${userId}` : `channel:${conversation.channel}`;
 }

@@ -1,7 +1,4 @@
-/**
- * Checks a Discord set-up without connecting: the token, the intents, the servers, and the bot's permissions in their
- * channels. Also prints the invite link. Each problem says where to repair it.
- */
+/** Checks a Discord set-up without connecting. Each problem says where to repair it. */
 import {
   type APIApplication,
   type APIChannel,

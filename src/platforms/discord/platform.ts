@@ -1,10 +1,4 @@
-/**
- * Discord behind the platform port.
- *
- *   connect   registers the commands, opens the gateway, and takes missed and new events (inbound.ts, interactions.ts)
- *   reply     writes by REST alone, in any process (reply.ts)
- *   chat      what tools can do besides (chat-actions.ts)
- */
+/** Discord behind the platform port. `connect` opens the gateway; `reply` writes by REST alone, in any process. */
 import {
   type APIInteraction,
   type Client,
@@ -51,9 +45,7 @@ export interface DiscordPlatformOptions {
   ackReaction: string | null;
   shards: number | "auto";
   store: Store;
-  /** Subcommands of `/remora` besides `ask`. */
   commands(): CommandHelp[];
-  /** Whether to read this bot's messages. */
   isAllowedBot(id: string): boolean;
   events?: Pick<Events, "emit">;
   log: Log;

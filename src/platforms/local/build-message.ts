@@ -78,7 +78,6 @@ function attachmentOf(file: ChatFile, store: ChatStore): Attachment {
   return text.includes("\0") || text.includes("\uFFFD") ? { name, mimeType, bytes } : { name, mimeType, bytes, text };
 }
 
-/** Without what the store computes. */
 export function storableMessage(stored: StoredMessage): ChatMessage {
   const { sequence: _s, revision: _r, replies: _c, lastReplyAt: _l, waitingCards: _w, ...message } = stored;
   return message;

@@ -16,10 +16,7 @@ export interface ChatFile {
   bytes: number;
 }
 
-/**
- * - `message`: written by a person or the agent. - `card`: an approval card. - `question`: a tool's question.
- * - `receipt`: the answer to a command, or why a message gets no answer.
- */
+/** `receipt`: the answer to a command, or why a message gets no answer. */
 export type ChatMessageType = "message" | "card" | "question" | "receipt";
 
 /** `streaming`: more text is coming. `waiting`: a card or question that people can still answer. */
@@ -37,21 +34,17 @@ export interface ChatMessage {
   text: string;
   at: number;
   state: ChatMessageState;
-  /** The message is meant for the agent. */
   isAddressed: boolean;
   isDeleted: boolean;
   editedAt?: number;
-  /** One status line; empty when the agent is not working on it. */
   activity: string;
   card?: ApprovalCard;
   question?: QuestionCard;
-  /** With a receipt: the command as typed. */
   command?: string;
   onlyFor?: string;
   files: ChatFile[];
 }
 
-/** A message with its position in the order of creation and of changes. */
 export interface StoredMessage extends ChatMessage {
   sequence: number;
   /** Order of the last change across all messages. Event streams resume from it. */

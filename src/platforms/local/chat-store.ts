@@ -1,9 +1,7 @@
 /**
- * Keeps the local chat in one SQLite file: people, messages and files.
- *
- * Every change of a message takes the next revision, and only the newest state of a message is stored. A reader of the
- * changes since a revision gets each changed message once. The revision is computed inside the writing statement, so
- * two processes on one file never share one. A finished write survives `kill -9`.
+ * Keeps the local chat in one SQLite file. Every change of a message takes the next revision, computed inside the
+ * writing statement, so that two processes never share one. Only a message's newest state is stored. A finished write
+ * survives `kill -9`.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -18,10 +16,7 @@ export interface ChatStore {
   /** Returns false and changes nothing when the id is taken. */
   addPerson(person: Person): boolean;
   get(id: string): StoredMessage | undefined;
-  /**
-   * Returns false and changes nothing when the id is taken. `isHandedOver` false: the agent has not durably kept it
-   * yet.
-   */
+  /** Returns false when the id is taken. `isHandedOver` false: the agent has not durably kept it yet. */
   insert(message: ChatMessage, isHandedOver: boolean): boolean;
   /** Creates or replaces. A replaced message keeps its position. */
   put(message: ChatMessage): void;
@@ -90,9 +85,7 @@ export function createChatStore(path: string): ChatStore {
     return rows(`SELECT ${columns} FROM messages message ${rest}`, values).map(storedMessage);
   }
 
-  /**
-   * Writes the message and updates its thread in one transaction, so that readers always see a matching reply count.
-   */
+  /** One transaction, so that readers always see a matching reply count. */
   function write(message: ChatMessage, isHandedOver: boolean, conflict: string): boolean {
     database.exec("BEGIN IMMEDIATE");
     try {
@@ -174,7 +167,6 @@ export function createChatStore(path: string): ChatStore {
   };
 }
 
-/** How long to wait while another process writes. */
 const busyTimeoutMs = 5_000;
 
 function open(path: string): DatabaseSync {

@@ -20,7 +20,6 @@ export function formatConversationId(conversation: LocalConversation): string {
   return conversation.thread === null ? channel : `${channel}:${encodeURIComponent(conversation.thread)}`;
 }
 
-/** Undefined for anything that `formatConversationId` does not make. */
 export function parseConversationId(id: string): LocalConversation | undefined {
   const [platform, type, ...encoded] = id.split(":");
   const [name, thread, ...rest] = encoded.map(decoded);
@@ -34,7 +33,6 @@ function madeOf(type: string | undefined, name: string, thread: string | undefin
   return type === "channel" ? { type, channel: name, thread: thread ?? null } : undefined;
 }
 
-/** A thread has its channel's scope. */
 export function scopeOf(conversation: LocalConversation): Scope {
   return conversation.type === "dm" ? `dm:${conversation.person}` : `channel:${conversation.channel}`;
 }

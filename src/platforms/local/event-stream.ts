@@ -1,9 +1,7 @@
 /**
- * Live updates as Server-Sent Events: every changed message that the person may see. The event id is the revision, so a
- * browser that lost its connection resumes from `Last-Event-ID`.
- *
- * There is no queue. The stream reads what changed since the last revision it sent, so a slow reader gets only the
- * newest states. A poll finds what another process wrote into the same chat.
+ * Live updates as Server-Sent Events. The event id is the revision, so a browser resumes from `Last-Event-ID`. There is
+ * no queue: the stream reads what changed since the last revision it sent, so a slow reader gets only the newest
+ * states.
  */
 import type { Context } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
@@ -18,7 +16,6 @@ const maxCatchUpChanges = 500;
 
 const tooMany = `Too many pages are open (${maxEventStreams}). Close some, or try again later.`;
 
-/** Answers 429 above the limit. Pages retry by themselves. */
 export function createEventStreams(store: ChatStore, signal: AbortSignal) {
   let open = 0;
   return (context: Context, person: string, since: number): Response => {
@@ -71,10 +68,7 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
   }
 }
 
-/**
- * Resolves at the next change, after `pollMs`, or when the stream ends. Call it before reading, so that no change is
- * missed.
- */
+/** Call it before reading, so that no change is missed. */
 function nextChange(store: ChatStore, closed: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

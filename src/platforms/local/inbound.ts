@@ -1,11 +1,7 @@
 /**
- * What people do in the local chat, on its way to the agent:
- *
- *   say                             stores the message, hands it over, and resolves when the agent has durably kept it
- *   edit, remove, answer, command   likewise
- *   redeliver                       at connect: hands over messages that an earlier process stored but did not hand over
- *
- * A refusal is thrown as a `Refusal` with an HTTP status and a sentence for the person. Anything else thrown is a bug.
+ * What people do in the local chat, on its way to the agent. `say` resolves when the agent has durably kept the
+ * message. A refusal is thrown as a `Refusal` with an HTTP status and a sentence for the person; anything else thrown
+ * is a bug.
  */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
@@ -66,7 +62,6 @@ export interface ClickedAnswer {
 export interface InboundOptions {
   store: ChatStore;
   channels: readonly string[];
-  /** Undefined until the platform is connected. */
   handlers(): PlatformHandlers | undefined;
   log: Log;
 }
@@ -113,7 +108,6 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
     store.put(receiptFor({ place, thread, text: notice.text, onlyFor: author.id }));
   }
 
-  /** A card or question that this person can see. */
   function clickable(person: string, messageId: string, type: StoredMessage["type"]): StoredMessage {
     const message = store.get(messageId);
     const isSeen = message?.type === type && (message.place.startsWith("channel:") || message.place === `dm:${person}`);

@@ -2,7 +2,6 @@
 
 export const maxPeople = 50;
 export const maxNameLength = 40;
-/** Messages of one page of a place. */
 export const pageSize = 50;
 export const maxThreadMessages = 500;
 /** Of one request. Attachments arrive as Base64, which makes them a third larger. */

@@ -8,7 +8,6 @@ export function hasMention(text: string): boolean {
   return mention.test(text);
 }
 
-/** Removes a leading mention. One in the middle of a sentence stays. */
 export function withoutMention(text: string): string {
   return text.replace(leadingMention, "");
 }

@@ -6,17 +6,10 @@ import { codeOf } from "../../lib/errors.ts";
 import type { Leases } from "../../ports/cluster.ts";
 import type { Store } from "../../ports/store.ts";
 
-/**
- * The chat is a file in the data folder. Only processes with the same folder can answer on it, so only one folder's
- * page is served at a time.
- */
+/** Only processes with the same data folder can answer on its chat, so only one folder's page is served at a time. */
 export interface PageHome {
-  /**
-   * True when this process serves the page from now on. Call it repeatedly: a dead process holds the page until its
-   * lease expires, and a live one may lose its lease.
-   */
+  /** Call it repeatedly: a dead process holds the page until its lease expires, and a live one may lose its lease. */
   claim(): Promise<boolean>;
-  /** Whether people see what this process writes on the page. */
   isHere(): Promise<boolean>;
 }
 
@@ -44,7 +37,6 @@ export function createPageHome(options: { data: string; store: Store; leases: Le
   };
 }
 
-/** Identifies the data folder. The first process creates it. */
 async function idOf(data: string): Promise<string> {
   const file = join(data, "page-home");
   try {

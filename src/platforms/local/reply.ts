@@ -1,9 +1,6 @@
 /**
- * One reply in the local chat. Each segment is one message, edited in place. A card or question is a message of its own
- * between two segments. Ids derive from the turn, segment and card, so a reply resumed after a crash writes the same
- * messages.
- *
- * Streaming text is shown at short intervals. The first words, a card and the end never wait.
+ * One reply in the local chat. Each segment is one message, edited in place; a card or question stands between two. Ids
+ * derive from the turn, segment and card, so a reply resumed after a crash writes the same messages.
  */
 import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
@@ -24,7 +21,6 @@ export interface LocalReplyOptions {
   store: ChatStore;
   target: ReplyTarget;
   posts: Posts;
-  /** Whether the conversation's place exists. */
   isOpen(conversation: LocalConversation): boolean;
   log: Log;
 }
@@ -40,7 +36,6 @@ interface OpenSegment {
 
 export function createLocalReply(options: LocalReplyOptions): Reply {
   const { store, target, posts, log } = options;
-  /** Keys of posted cards and questions. */
   const posted = new Set<string>();
   const segment: OpenSegment = { number: 0, isKept: false, text: "", activity: "" };
   let begun: Promise<void> | undefined;
@@ -118,7 +113,6 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return timer === undefined && (state === "done" || state === "failed");
   }
 
-  /** Closes the open segment and posts below it. Rewrites a message that is already posted. */
   async function postBelow(key: string, messageFor: () => ChatMessage): Promise<void> {
     begun ??= begin();
     await begun;

@@ -1,12 +1,7 @@
 /**
- * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`.
- *
- *   GET             state, messages, events, files/:id
- *   POST            messages (202 once durably kept), answers, picks, commands, people
- *   PATCH, DELETE   messages/:id
- *
- * The server must check token, origin and host before a request gets here. Bodies are size-limited JSON, validated, and
- * refused with a sentence.
+ * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`. The server must
+ * check token, origin and host before a request gets here. Bodies are size-limited JSON, validated, and refused with a
+ * sentence.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -30,9 +25,7 @@ export interface RoutesOptions {
   store: ChatStore;
   inbound: Inbound;
   channels: readonly string[];
-  /** Offered while a person types `/`. */
   commands(): { usage: string; description: string }[];
-  /** Ends open event streams. */
   signal: AbortSignal;
   log: Log;
 }

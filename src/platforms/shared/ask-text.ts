@@ -1,6 +1,5 @@
 /** `/remora ask TEXT` and `/remora skill NAME TEXT` are messages to the agent, unlike all other commands. */
 
-/** The text of that message. Undefined for other commands, and when the text is missing. */
 export function askText(commandName: string, rest: string): string | undefined {
   const text = rest.trim();
   if (commandName === "ask") return text === "" ? undefined : text;

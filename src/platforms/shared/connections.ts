@@ -14,9 +14,8 @@ export interface ConnectionsOptions {
 export interface PlatformConnections {
   /** Connected, or connecting. */
   all(): Platform[];
-  /** Resolves at once. `connected` resolves with all connections, so that other work does not wait for them. */
+  /** `connected` resolves with all connections, so that other work does not wait for them. */
   start(handlers: PlatformHandlers, signal: AbortSignal): Promise<{ connected: Promise<unknown> }>;
-  /** Takes over the page when the process that served it is gone. */
   servePage(handlers: PlatformHandlers, signal: AbortSignal): Promise<void>;
 }
 

@@ -1,17 +1,13 @@
 /**
- * Classifies each line of a Markdown text as far as a cut must know: fences with their bodies, tables, starts of
- * blocks.
- *
- * Fences may be indented in list items, follow list markers, or stand in quotes, as models write them. A quoted fence
- * ends with its quote. An opening line longer than `maxOpeningLength` can't be repeated in every part, so it is plain
- * text.
+ * Classifies each line of a Markdown text as far as a cut must know. Fences may be indented, follow list markers, or
+ * stand in quotes, as models write them; a quoted fence ends with its quote. An opening line longer than
+ * `maxOpeningLength` can't be repeated in every part, so it is plain text.
  */
 
 export interface Fence {
   /** Blanks and quote marks before the fence. A list marker counts as blanks of its width. */
   prefix: string;
   marks: string;
-  /** The info string, with surrounding blanks. */
   info: string;
 }
 
@@ -65,7 +61,6 @@ export function scanLines(text: string, maxOpeningLength: number): Line[] {
   return lines;
 }
 
-/** The fence that this line opens when no other is open. */
 export function openedBy(line: string, maxOpeningLength: number): Fence | undefined {
   const found = opening.exec(line);
   if (found === null || line.length > maxOpeningLength) return undefined;

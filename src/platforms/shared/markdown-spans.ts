@@ -1,7 +1,4 @@
-/**
- * Spans within a line that must not be cut: code spans, links and images, addresses, `<…>` marks such as mentions, and
- * short emphasis. Every pattern is bounded, so that no text is slow to scan.
- */
+/** Spans within a line that must not be cut. Every pattern is bounded, so that no text is slow to scan. */
 
 export interface Span {
   start: number;

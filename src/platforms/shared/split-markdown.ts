@@ -1,25 +1,17 @@
 /**
- * Splits standard Markdown into parts of at most `limit` characters (UTF-16 units):
- *
- *   1. classifies the lines (markdown-lines.ts)
- *   2. fills each part and picks the best cut: between paragraphs and blocks, then lines, then lines of code, then table
- *      rows, then words, then graphemes
- *   3. closes a fence that is open at a cut or at the end, and reopens it after the cut with the same info string
- *
- * Without those added lines, the joined parts are the text, up to blanks at the cuts. A link, code span or table row is
- * cut only when it is longer than a part. A blank text has no parts. The file is over 250 lines because all of its
- * functions share one model of a cut.
+ * Splits standard Markdown into parts of at most `limit` characters (UTF-16 units). A fence that is open at a cut is
+ * closed, and reopened after it. Without those added lines, the joined parts are the text, up to blanks at the cuts. A
+ * link, code span or table row is cut only when it is longer than a part. A blank text has no parts. The file is over
+ * 250 lines because all of its functions share one model of a cut.
  */
 import { closes, type Fence, type Line, openedBy, scanLines } from "./markdown-lines.ts";
 import { type Span, unbreakableSpans } from "./markdown-spans.ts";
 
 export const minPartLength = 100;
 
-/** Where a part ends, and where the next one starts. */
 interface Cut {
   end: number;
   next: number;
-  /** Open at the cut. */
   fence?: Fence;
 }
 
@@ -60,7 +52,6 @@ function closingOf({ prefix, marks }: Fence): string {
   return prefix + marks;
 }
 
-/** The cut at the end of the text, when all of the rest fits. */
 function lastCut({ text, lines }: Source, from: number, room: number): Cut | undefined {
   const last = lines.at(-1);
   const fence = last?.type === "fence-open" || last?.type === "fence-body" ? last.fence : undefined;
@@ -112,7 +103,6 @@ function isWholeInOnePart(line: Line, limit: number): boolean {
   return isOneLine && line.end - line.start <= limit;
 }
 
-/** Cuts between lines that leave at most `room`, and the line in which the room ends. */
 function lineCuts({ text, lines }: Source, from: number, index: number, room: number) {
   const cuts: PossibleCut[] = [];
   let overflowing = lines[index] as Line;
@@ -162,7 +152,6 @@ function rankOf(before: Line, line: Line): number {
   }
 }
 
-/** A cut within the line that does not fit; undefined when there is none. */
 function cutInLine(source: Source, line: Line, from: number, room: number): Cut | undefined {
   if (line.type === "fence-open" || line.type === "fence-close") return undefined;
   const { text } = source;
@@ -226,7 +215,6 @@ function safeCut({ text, limit }: Source, line: Line, start: number, wanted: num
 }
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** The last grapheme boundary at or before `at`. */
 function graphemeStart(text: string, start: number, at: number): number {
   if (at <= start) return start;
   const found = segmenter.segment(text.slice(start, at + 64)).containing(at - start);
@@ -236,7 +224,6 @@ function graphemeStart(text: string, start: number, at: number): number {
   return /[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at;
 }
 
-/** For texts in which nothing can be kept whole. */
 function hardCut({ text }: Source, line: Line, from: number, room: number): Cut {
   const open = openBefore(line);
   const end = Math.max(from + 1, graphemeStart(text, from, from + room - closingLength(open)));

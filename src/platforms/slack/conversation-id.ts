@@ -29,7 +29,6 @@ export function formatConversationId({ team, channel, thread }: SlackConversatio
   return thread === null ? `slack:${team}:${channel}` : `slack:${team}:${channel}:${thread}`;
 }
 
-/** Undefined for anything that `formatConversationId` does not make. */
 export function parseConversationId(id: string): SlackConversation | undefined {
   const [platform, team = "", channel = "", thread = null, ...rest] = id.split(":");
   const isOurs = platform === "slack" && rest.length === 0 && teamPattern.test(team) && channelPattern.test(channel);
@@ -50,14 +49,11 @@ export function isDirect(channel: string): boolean {
   return channel.startsWith("D");
 }
 
-/** A thread has its channel's scope; a DM, its person's. */
 export function scopeOf(channel: string, userId: string): Scope {
   return isDirect(channel) ? `dm:${userId}` : `channel:${channel}`;
 }
 
-/**
- * The thread of a message. A thread's first message carries its own ts once it has replies, but is not in the thread.
- */
+/** A thread's first message carries its own ts once it has replies, but is not in the thread. */
 export function threadOf(ts: string, threadTs: string | undefined): string | null {
   return threadTs === undefined || threadTs === ts ? null : threadTs;
 }

@@ -1,9 +1,6 @@
 /**
- * Slack: receives by Socket Mode or signed HTTP, through Bolt; writes by the Web API.
- *
- *   connect   accepts events and fetches missed messages
- *   reply     writes into a conversation (reply.ts), also in a process that receives nothing
- *   mount     with HTTP: adds `/slack/events` to a web server, which must let Slack's requests through
+ * Slack: receives by Socket Mode or signed HTTP, through Bolt; writes by the Web API, also in a process that receives
+ * nothing. `mount` adds `/slack/events` to a web server, which must let Slack's requests through.
  */
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
@@ -47,15 +44,11 @@ export interface SlackPlatformOptions {
     transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
     apiUrl?: string;
   };
-  /** `native`: Slack's streamed messages, where available. */
   streaming: "native" | "edits";
-  /** The name of an emoji to put on each kept message; null for none. */
   ackReaction: string | null;
-  /** Cursors, threads and forms, shared by all processes. */
   store: Store;
   commands(): { usage: string; description: string }[];
   home(person: Author): Promise<HomePage>;
-  /** Accepts the id of a bot or of its user. */
   isAllowedBot(id: string): boolean;
   log: Log;
   now?: () => number;

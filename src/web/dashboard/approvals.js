@@ -1,15 +1,11 @@
 /**
- * Open approvals: the whole call with its reasons, or the changes to a folder, and buttons. Whoever uses this page answers as
- * the operator.
- *
- * A row stays while its approval is open and unchanged, so that a half-written reason, the focus and the scroll position
- * survive a refresh. The result of an answer appears above the list, and screen readers announce it.
+ * Open approvals. Whoever uses this page answers as the operator. A row stays while its approval is open and unchanged,
+ * so that a half-written reason, the focus and the scroll position survive a refresh.
  */
 import { createChangesView } from "./changes.js";
 import { showDiff } from "./diff.js";
 import { duration, element } from "./elements.js";
 
-/** `onAnswered` runs after every answer, to refresh the list. */
 export function createApprovalsView(root, onAnswered) {
   const [title, count, said, list, none] = ["title", "count", "said", "list", "none"].map((part) =>
     root.querySelector(`#approvals-${part}`),

@@ -14,7 +14,6 @@ export function diffView(text, label) {
   return view;
 }
 
-/** Opens the dialog, or resolves to a sentence when there is no diff. */
 export async function showDiff({ id, changes }) {
   const got = await load(id);
   if (got.diff === undefined) return got.problem;

@@ -1,9 +1,7 @@
 /**
- * Requests to Discord's REST API, with retries.
- *
- * discord.js waits for rate limits. It retries 5xx answers without a pause and broken sockets not at all, so its
- * retries are off. This file retries transient failures with pauses: seconds for what may fail, minutes for what must
- * arrive. A post repeated after a lost answer appears once, because its nonce is the same.
+ * Requests to Discord's REST API. discord.js waits for rate limits; its retries are off, because it retries 5xx answers
+ * without a pause and broken sockets not at all. A post repeated after a lost answer appears once, because its nonce is
+ * the same.
  */
 import {
   DiscordAPIError,
@@ -37,7 +35,6 @@ export interface ApiRequest {
 }
 
 export interface DiscordApi {
-  /** Resolves to the answer's JSON; undefined when there is none. */
   request<T>(request: ApiRequest): Promise<T>;
   close(): void;
 }
@@ -47,7 +44,6 @@ export interface DiscordApiOptions {
   /** Without the version; absent: Discord's own. */
   apiUrl?: string;
   log: Log;
-  /** In milliseconds; for tests. */
   pauses?: Partial<Record<Patience, readonly number[]>>;
 }
 
@@ -121,10 +117,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
   };
 }
 
-/**
- * discord.js never exceeds the 50 requests a second that every bot may send, even for a bot with a higher limit. This
- * raises the limit until Discord answers 429, and then keeps to 50 for a while, because refused requests count too.
- */
+/** Exceeds discord.js's 50 requests a second until Discord answers 429, then keeps to 50: refusals count too. */
 function keepGlobalRate(rest: REST): void {
   let timer: NodeJS.Timeout | undefined;
   rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
@@ -150,7 +143,6 @@ function jittered(ms: number): number {
 /** Discord's host names do not disappear, so ENOTFOUND means a failing resolver. */
 const isTransient = (code: unknown) => isTransientCode(code) || code === "ENOTFOUND";
 
-/** The same request may succeed later: a timeout, a broken connection, a 5xx. */
 export function isPassing(thrown: unknown): boolean {
   if (thrown instanceof DiscordAPIError) return thrown.status >= 500 || thrown.status === 429 || thrown.status === 408;
   if (thrown instanceof HTTPError) return true;
@@ -161,12 +153,10 @@ export function isPassing(thrown: unknown): boolean {
   return thrown.cause !== undefined && isPassing(thrown.cause);
 }
 
-/** A rate limit that ends too late to wait for. */
 export function isLimited(thrown: unknown): boolean {
   return thrown instanceof RateLimitError;
 }
 
-/** Discord's error code, such as 50013 for missing permissions; undefined for anything else. */
 export function codeOfRefusal(thrown: unknown): number | undefined {
   return thrown instanceof DiscordAPIError && typeof thrown.code === "number" ? thrown.code : undefined;
 }

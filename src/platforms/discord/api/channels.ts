@@ -7,7 +7,6 @@ export interface ChannelFacts {
   id: string;
   type: ChannelType;
   name: string;
-  /** Absent in DMs. */
   guildId?: string;
   /** Of a thread: its channel. */
   parentId?: string;
@@ -16,7 +15,6 @@ export interface ChannelFacts {
 }
 
 export interface Channels {
-  /** Undefined when the channel does not exist, or the bot can't see it. */
   get(id: string): Promise<ChannelFacts | undefined>;
 }
 

@@ -4,7 +4,6 @@ import { messageOf, RemoraError } from "../../../lib/errors.ts";
 
 const portal = "discord.com/developers/applications";
 
-/** Reads a close code or a refusal to connect. Undefined for anything that may pass. */
 export function fatalProblem(thrown: unknown): RemoraError | undefined {
   switch (reasonOf(thrown)) {
     case "token":

@@ -7,12 +7,8 @@ import { parseConversationId } from "../conversation-id.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
 
 export interface People {
-  /** Fetches the person from the server; undefined: not a member. */
   member(guildId: string, userId: string): Promise<Author | undefined>;
-  /**
-   * Roles that are at most a minute old. With a server: those in it. Without: those in all servers shared with the bot,
-   * if there are few.
-   */
+  /** At most a minute old. Without a server: in all servers shared with the bot, if there are few. */
   roles(guildId: string | undefined, userId: string): Promise<string[]>;
   lookUp(person: Author, conversationId: string): Promise<Author | undefined>;
 }

@@ -1,7 +1,4 @@
-/**
- * Attachments of a message. Reads texts of up to 200 KB and images of up to 1 MB, and names everything else. A message
- * that is quoted or forwarded becomes a text attachment, because it is not the author's own words.
- */
+/** Attachments of a message. A quoted or forwarded message becomes one too: it is not the author's own words. */
 import type { APIAttachment, APIMessage } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

@@ -22,7 +22,6 @@ export function placesNotShown(client: Client<true>, cursors: Cursors): string[]
     .map(({ id }) => id);
 }
 
-/** The gateway reports the last message of each channel. */
 function hasNews(channel: GuildBasedChannel, cursors: Cursors): boolean {
   if (!channel.isTextBased() || channel.lastMessageId === null) return false;
   const read = cursors.readUpTo(channel.id);

@@ -1,9 +1,7 @@
 /**
- * Remembers the last processed message of each channel, thread and DM, so that nothing is missed or read twice after
- * any absence. A cursor advances only after the message was durably kept.
- *
- * The map is bounded and saved in the store shortly after a change. `since` starts at the first start. Dropping a place
- * moves `since` up to its cursor, so every message before `since` counts as processed.
+ * Remembers the last processed message of each place, so that nothing is missed or read twice after any absence. A
+ * cursor advances only after the message was durably kept. Dropping a place from the bounded map moves `since` up to
+ * its cursor, so every message before `since` counts as processed.
  */
 
 import { z } from "zod";
@@ -107,7 +105,6 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
   };
 }
 
-/** The smallest id that a message of this moment can have. */
 export function snowflakeAt(ms: number): string {
   return String(BigInt(Math.max(0, ms - snowflakeEpochMs)) << 22n);
 }

@@ -1,7 +1,4 @@
-/**
- * Runs work in order within a queue; queues run side by side. Failed work is retried with growing pauses until it
- * succeeds or the signal aborts, and blocks what follows. A full queue refuses work instead of growing without end.
- */
+/** Queues run side by side, each in order. Failed work is retried until it succeeds, and blocks what follows. */
 
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";

@@ -1,10 +1,7 @@
 /**
- * Converts a Discord message to an inbound message: who said what, in which conversation, and whether the bot is
- * addressed. Live and missed messages both come here. Messages from REST lack the author's roles, so those are looked
- * up.
- *
- * Ignores the bot's own messages (except the question that `/remora ask` posts for a person), webhooks, system
- * messages, and bots that are not allowed.
+ * Converts a Discord message to an inbound message. Messages from REST lack the author's roles, so those are looked up.
+ * Ignores the bot's own messages (except the question that `/remora ask` posts), webhooks, system messages, and bots
+ * that are not allowed.
  */
 import { type APIMessage, type GatewayMessageCreateDispatchData, MessageFlags, MessageType } from "discord.js";
 import type { Log } from "../../../lib/log.ts";
@@ -20,7 +17,6 @@ export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "gu
 
 export interface InboundContext {
   botId(): string;
-  /** The bot's own role. People mention it when they mean the bot. */
   botRole(guildId: string): string | undefined;
   roleName(guildId: string, roleId: string): string | undefined;
   channels: Channels;
@@ -34,7 +30,6 @@ export interface InboundContext {
 /** Marks the question that `/remora ask` posts. Everything after it is a quote. */
 export const askMark = ">>> ";
 
-/** Undefined for messages that are ignored. */
 export async function readInbound(raw: RawMessage, context: InboundContext): Promise<InboundMessage | undefined> {
   const speaker = speakerOf(raw, context);
   if (speaker === undefined) return undefined;
@@ -61,7 +56,6 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
   };
 }
 
-/** The text as handed in; also used for edits. */
 export async function messageText(
   raw: RawMessage,
   guildId: string | undefined,
@@ -113,10 +107,7 @@ function conversationOf(
   return { type: "guild", guild, channel, thread: context.replyIn === "thread" ? rootOf(raw, context) : null };
 }
 
-/**
- * A thread has the id of its first message. Where threads can't be made, replies to the bot's answers belong to that
- * message too.
- */
+/** A thread has the id of its first message. Without threads, replies to the bot's answers belong to it too. */
 function rootOf({ id, referenced_message: answered }: RawMessage, { botId }: InboundContext): string {
   const isToBot = answered?.author.id === botId();
   return (isToBot ? answered.message_reference?.message_id : undefined) ?? id;

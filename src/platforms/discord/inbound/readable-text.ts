@@ -1,7 +1,4 @@
-/**
- * Makes Discord's text readable: mentions become names with ids, `@Ann (<@1>)`. A leading mention of the bot is
- * removed.
- */
+/** Makes Discord's mentions readable: names with ids, `@Ann (<@1>)`. */
 import { shorten } from "../../../lib/text/shorten.ts";
 
 export interface Names {

@@ -1,7 +1,4 @@
-/**
- * Registers `/remora` with its subcommands for all servers and DMs. Runs in the background, and only when the commands
- * have changed since the last registration.
- */
+/** Registers `/remora` for all servers and DMs, only when the commands have changed since the last time. */
 import { createHash } from "node:crypto";
 import {
   ApplicationCommandOptionType,
@@ -67,7 +64,6 @@ function usageName({ usage }: CommandHelp): string {
   return usage.split(" ", 1)[0] ?? usage;
 }
 
-/** Resolves when the commands are registered, now or earlier. */
 export async function registerCommands(options: {
   api: DiscordApi;
   store: Store;

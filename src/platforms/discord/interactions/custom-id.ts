@@ -48,7 +48,6 @@ function wordOf(meaning: ButtonMeaning): string {
   }
 }
 
-/** Undefined for anything that `formatButtonId` does not make. */
 export function parseButtonId(text: string): ButtonId | undefined {
   const [word = "", thread = "", firstMessage = "", ...rest] = text.split("|");
   const id = rest.join("|");

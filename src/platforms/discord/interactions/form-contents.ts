@@ -1,7 +1,4 @@
-/**
- * Stores the initial contents of the forms behind Edit… and Choose files…. A form must open within three seconds of a
- * click, also after a restart and in another process, so the contents are kept while the card can be answered.
- */
+/** Keeps the contents of forms: one must open within three seconds of a click, also after a restart. */
 import type { ApprovalCard, CardItem, ShownChange } from "../../../ports/card.ts";
 import type { Json } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -9,7 +6,6 @@ import type { Store } from "../../../ports/store.ts";
 /** One item's files, in the order that `InboundAnswer.parts` counts. */
 export interface FileChoice {
   files: ShownChange[];
-  /** The label of the button that keeps none. */
   denyLabel: string;
 }
 
@@ -17,7 +13,6 @@ export interface FormContents {
   keep(card: ApprovalCard): Promise<void>;
   /** As JSON text; undefined when the call can't be edited, or the contents have expired. */
   arguments(approvalId: string): Promise<string | undefined>;
-  /** Undefined when no files can be chosen, or the contents have expired. */
   files(approvalId: string): Promise<FileChoice | undefined>;
 }
 

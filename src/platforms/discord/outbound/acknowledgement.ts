@@ -7,12 +7,8 @@ import { emojiFor } from "./emoji.ts";
 import { createTyping, type Typing } from "./typing.ts";
 
 export interface Acknowledgements {
-  /**
-   * Call when the message is kept and will be answered. `isPlace`: its conversation is that channel, thread or DM
-   * itself.
-   */
+  /** `isPlace`: the message's conversation is that channel, thread or DM itself. */
   give(channelId: string, messageId: string, isPlace: boolean): void;
-  /** Call when the answer has started. */
   end(messageId: string): void;
   /** A message of the bot appeared, perhaps from another process. `replyTo`: the message that it answers. */
   seen(channelId: string, replyTo: string | undefined): void;
@@ -22,7 +18,6 @@ export interface Acknowledgements {
 /** A turn that waits longer than this for another one is not being worked on. */
 const maxTypingMs = 60_000;
 
-/** `reaction`: null for none. */
 export function createAcknowledgements(api: DiscordApi, reaction: string | null, log: Log): Acknowledgements {
   const typings = new Map<string, Typing>();
   const places = new Map<string, string>();

@@ -1,7 +1,4 @@
-/**
- * Decides which channel a tool may use: the conversation's own, or one in which the requester has the needed
- * permissions on Discord. When a permission can't be determined, access is denied.
- */
+/** Which channel a tool may use: the conversation's own, or one that is open to the requester. In doubt, none. */
 import {
   type APIChannel,
   type APIGuild,

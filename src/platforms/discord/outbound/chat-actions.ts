@@ -98,7 +98,6 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
   };
 }
 
-/** Turns Discord's refusals into sentences. Our own errors already are. */
 async function withExplainedRefusals<T>(deed: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

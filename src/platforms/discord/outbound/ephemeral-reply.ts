@@ -1,7 +1,4 @@
-/**
- * Answers to clicks, forms and commands: the acknowledgement within Discord's three seconds, and the receipt that only
- * the person sees.
- */
+/** Acknowledges clicks, forms and commands within Discord's three seconds. Only the person sees the receipt. */
 import {
   type APIInteraction,
   type APIMessage,
@@ -27,7 +24,7 @@ export interface ShownReceipt extends CommandReceipt {
 export interface EphemeralReplies {
   /** The first answer; undefined when the interaction was already acknowledged. Rejects when Discord accepted none. */
   respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined>;
-  /** Acknowledges, does the work, and shows its receipt. Never rejects. */
+  /** Never rejects. */
   withReceipt(interaction: APIInteraction, work: () => Promise<ShownReceipt>): Promise<void>;
 }
 
@@ -58,7 +55,6 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
     }
   }
 
-  /** False when it was too late. */
   async function acknowledge(interaction: APIInteraction): Promise<boolean> {
     const type = InteractionResponseType.DeferredChannelMessageWithSource;
     return await respond(interaction, { type, data: { flags: MessageFlags.Ephemeral } }).then(

@@ -1,8 +1,6 @@
 /**
- * The open segment of a reply: one text in one or more messages, each posted once and edited in place.
- *
- * Messages posted before a crash are known from the posts, but their text is not, so it is always written again. A
- * message that was deleted or can't be edited is posted again under a new key.
+ * The open segment of a reply: one text in one or more messages, edited in place. After a crash, the messages are known
+ * but not their text, so it is always written again. A message that is gone is posted again under a new key.
  */
 import type { RawFile } from "discord.js";
 import { isRefusal, type Patience } from "../api/api.ts";
@@ -19,12 +17,10 @@ export interface LiveMessage {
   isPosted(): boolean;
   /** Writes the parts. `files` go with the last one. Further messages stay as they are. */
   show(parts: string[], patience: Patience, files?: RawFile[]): Promise<void>;
-  /** Removes the messages after the first `count`. */
   cutTo(count: number): Promise<void>;
   lastMessageId(): string | undefined;
 }
 
-/** `keys`: those of all posts of the reply. */
 export function createLiveMessage(
   number: number,
   sender: MessageSender,

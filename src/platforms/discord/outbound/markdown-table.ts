@@ -50,7 +50,6 @@ function cellsOf(row: string): string[] {
   return inner.split(/(?<!\\)\|/).map((cell) => plainCell(cell.trim()));
 }
 
-/** Removes the marks of emphasis, code and links, which would show literally. */
 export function plainCell(text: string): string {
   return text
     .replace(/\\\|/g, "|")

@@ -30,7 +30,6 @@ import { type DiscordConversation, isSnowflake, parseConversationId } from "../c
 import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
 import { threadNameFor } from "./thread-name.ts";
 
-/** The part of the incoming message that a reply needs. */
 export interface Origin {
   authorId: string;
   authorName: string;
@@ -51,15 +50,11 @@ export interface MessageSenderOptions {
 }
 
 export interface MessageSender {
-  /**
-   * Posts the message and keeps its id. Rejects with `platform.no-route` when no place is left, and with Discord's own
-   * refusal when files or embeds may be the cause.
-   */
+  /** Rejects with `platform.no-route`, or with Discord's refusal when files or embeds may be the cause. */
   post(message: OutgoingMessage, options: { key: string; patience: Patience; isCard?: boolean }): Promise<string>;
   /** False when the message no longer exists. */
   edit(messageId: string, message: OutgoingMessage, patience: Patience): Promise<boolean>;
   remove(messageId: string): Promise<void>;
-  /** Chooses the place, and makes the thread. */
   open(): Promise<string>;
   /** The chosen place; before that, where typing should show. */
   channelId(): string | undefined;
@@ -69,13 +64,11 @@ interface Place {
   type: "thread" | "channel" | "dm" | "author";
   channelId: string;
   replyTo?: string;
-  /** Why this is a fallback. */
   because?: string;
   /** It was already reopened or recreated. */
   isLastTry?: boolean;
 }
 
-/** The channel is gone, not writable, or a forum. */
 const closedDoors = [
   "unknownChannel",
   "missingAccess",
@@ -84,7 +77,6 @@ const closedDoors = [
   "notATextChannel",
 ] as const;
 
-/** The person accepts no DMs from the bot, or shares no server with it. */
 const closedPeople = ["cannotMessageUser", "noMutualGuilds"] as const;
 
 export function createMessageSender(options: MessageSenderOptions): MessageSender {
@@ -158,7 +150,6 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
-  /** The next place to try, or the same one after reopening it; undefined: none. */
   async function nextPlace(at: Place, thrown: unknown, isCard: boolean): Promise<Place | undefined> {
     const where = conversation as DiscordConversation;
     if (at.type === "thread") {

@@ -1,7 +1,4 @@
-/**
- * Posts, edits and removes messages. None pings anybody or unfolds links, and a post repeated after a lost answer
- * appears once.
- */
+/** Posts, edits and removes messages. None pings anybody, and a post repeated after a lost answer appears once. */
 import { createHash } from "node:crypto";
 import {
   type APIEmbed,
@@ -23,7 +20,6 @@ export interface OutgoingMessage {
 }
 
 export interface PostOptions {
-  /** Identifies repeats of the same message. */
   nonce: string;
   replyTo?: string;
   patience: Patience;
@@ -89,7 +85,6 @@ function payload(message: OutgoingMessage, extra: object, nonce?: string): { bod
   return { body, ...(files.length === 0 ? {} : { files }) };
 }
 
-/** Derives a nonce from a message's purpose, such as its turn and key. */
 export function nonceOf(...parts: string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("base64url").slice(0, maxNonceLength);
 }

@@ -22,7 +22,6 @@ export function cutAt(text: string, length: number): number {
   return /[\uDC00-\uDFFF]/.test(text[length] ?? "") ? length - 1 : length;
 }
 
-/** On one line, quoted when its ends are blank. */
 export function visiblePath(path: string): string {
   const line = withoutLineBreaks(path);
   return line === line.trim() && line !== "" ? line : `“${line}”`;

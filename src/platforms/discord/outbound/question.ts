@@ -11,7 +11,6 @@ const maxTitleLength = 100;
 const maxQuestionLength = 1_000;
 const maxPlainDescriptionLength = 1_800;
 
-/** `isPlain`: without an embed. */
 export function questionMessage(card: QuestionCard, thread: string | null, isPlain: boolean): OutgoingMessage {
   const { id, tool, question, options, requesterName, outcome } = card;
   const ending =

@@ -24,7 +24,6 @@ export function attachmentFor(
 /** Leaves room for the receipt's own text, the fences at each cut, and the note. */
 const maxShown = maxMessageLength * (maxAnswerMessages - 1) - 200;
 
-/** As Markdown, with a count of what is left out. */
 export function attachmentText({ text }: ReceiptFile): string {
   const whole = withoutFences(text);
   const shown = whole.slice(0, cutAt(whole, maxShown));

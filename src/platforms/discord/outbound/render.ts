@@ -8,7 +8,6 @@ import { toDiscordMarkdown } from "./markdown.ts";
 /** A longer answer becomes a file and its beginning. */
 export const maxAnswerMessages = 3;
 
-/** The status line below a growing text, in small print. */
 const statusMark = "-# ⏳ ";
 const fileNote = "\n-# The full answer is in the file.";
 
@@ -32,7 +31,6 @@ export function withoutStatus(content: string): string | undefined {
 
 export interface FinalRendering {
   parts: string[];
-  /** The whole original text, when it is too long for a chat. */
   file?: RawFile;
 }
 
@@ -44,7 +42,6 @@ export function renderFinal(text: string): FinalRendering {
   return { parts: [first + fileNote], file: { name: "answer.md", data: text, contentType: "text/markdown" } };
 }
 
-/** The whole text in as many messages as needed, for when no file can be attached. */
 export function renderAll(text: string): string[] {
   return splitMarkdown(toDiscordMarkdown(text), maxMessageLength);
 }

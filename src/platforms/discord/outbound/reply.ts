@@ -1,8 +1,6 @@
 /**
- * One reply on Discord. The text grows in a message that is edited at most once a second. A card or question is a
- * message of its own and closes the text above it. The final text is written at once and retried until it arrives.
- *
- * The file is over 250 lines because text, cards and questions share the open segment.
+ * One reply on Discord. A card or question is a message of its own and closes the text above it. The final text is
+ * retried until it arrives. The file is over 250 lines because text, cards and questions share the open segment.
  */
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -42,7 +40,6 @@ export interface DiscordReplyOptions {
 interface Growing {
   text: string;
   activity: string;
-  /** The first parts of the final text, once it is known. */
   final?: string[];
 }
 
@@ -97,7 +94,6 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     void updates.offer(growing);
   }
 
-  /** Writes the final text above a card. */
   async function closeSegment(): Promise<void> {
     const parts = renderAll(growing.text);
     if (isWritten) growing.final = parts;
@@ -120,7 +116,6 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     await open.cutTo(parts.length);
   }
 
-  /** For a text that another process left unfinished. */
   async function removeStatus(open: LiveMessage): Promise<void> {
     const messageId = open.lastMessageId();
     if (messageId === undefined) return;
@@ -179,10 +174,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     segment = createLiveMessage(cardsPosted(asked), sender, []);
   }
 
-  /**
-   * Settled items never reopen, so the card with fewer open items is newer. On a tie, the noted card wins; otherwise
-   * undone changes could appear as kept.
-   */
+  /** Fewer open items means newer, since none reopens. On a tie, the noted card: undone changes must not look kept. */
   async function newerCard(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);
     return latest !== undefined && openRows(latest) <= openRows(card) ? latest : card;
@@ -199,7 +191,6 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     if (more.length > 0) await writeCard(card, style);
   }
 
-  /** Updates the posted messages, and posts those that are missing. */
   async function writeCard(card: ApprovalCard, style: CardStyle): Promise<void> {
     const firstMessage = asked.get(`card:${card.id}`);
     if (firstMessage === undefined) return;

@@ -25,7 +25,6 @@ export function threadNameFor(text: string, authorName: string): string {
   return shorten(name === "" ? "Conversation" : `Conversation with ${name}`, longest);
 }
 
-/** Cuts at a word unless too little would be left. */
 function shortened(line: string): string {
   if (line.length <= longest) return line;
   const cut = shorten(line, longest);

@@ -1,12 +1,9 @@
-/**
- * Shows "Remora is typing…" while a reply is being worked on. Discord hides it after ten seconds and with each message.
- */
+/** Shows "Remora is typing…". Discord hides it after ten seconds and with each message. */
 import { Routes } from "discord.js";
 import type { DiscordApi } from "../api/api.ts";
 import { typingShownMs } from "../limits.ts";
 
 export interface Typing {
-  /** Starts or extends typing. */
   keep(): void;
   stop(): void;
 }
@@ -16,9 +13,7 @@ const refreshMs = typingShownMs - 2_000;
 const firstAfterMs = 200;
 
 export interface TypingOptions {
-  /** Maximum time since the last `keep`. */
   maxTypingMs: number;
-  /** Called when the maximum time is over. */
   onEnd?(): void;
 }
 

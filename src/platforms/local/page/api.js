@@ -29,8 +29,7 @@ const maxSilenceMs = 40_000;
 const reconnectMs = 1500;
 
 /**
- * Follows the changes that `person` may see. The browser resumes after a lost connection by the last event's id. When
- * it gives up, or nothing arrives, a new stream starts at `since()`. Returns a function that stops.
+ * The browser resumes by the last event's id. When it gives up, or nothing arrives, a new stream starts at `since()`.
  */
 export function follow(person, since, { onMessage, onReset, onConnection }) {
   let source;

@@ -4,7 +4,6 @@ import { byId } from "./dom.js";
 
 const shownMs = 6_000;
 
-/** Shows a failure's sentence in the banner for a while. */
 export async function attempt(work) {
   try {
     await work();

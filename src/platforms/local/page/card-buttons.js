@@ -15,7 +15,6 @@ export const labels = {
 export const looks = { approve: "button primary", deny: "button danger" };
 const order = Object.keys(labels);
 
-/** `send(cardOrApprovalId, choice, more)` submits the answer. */
 export function buttonsView(item, send) {
   const choices = order.filter((choice) => item.choices.includes(choice));
   return (

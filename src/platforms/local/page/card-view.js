@@ -1,8 +1,4 @@
-/**
- * Approval cards. A card about calls shows each full call, why it needs approval, who may answer and until when. A card
- * about changes shows what happened to the folder; once settled, it shrinks to a few lines. A click is answered on the
- * card. The outcome comes from the server to everybody.
- */
+/** Approval cards. A click is answered on the card; the outcome comes from the server to everybody. */
 import { buttonsView, labels, looks } from "./card-buttons.js";
 import { askedChanges, factsView, reportedChanges } from "./changes-view.js";
 import { click } from "./click.js";
@@ -146,7 +142,6 @@ function expiryText(expiresAt) {
   return hours < 48 ? `expires in ${hours} h` : `expires in ${Math.round(hours / 24)} days`;
 }
 
-/** Call once a second. */
 export function countDown() {
   for (const time of document.querySelectorAll("[data-expires]")) {
     const text = expiryText(Number(time.dataset.expires));

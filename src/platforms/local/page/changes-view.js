@@ -1,13 +1,9 @@
-/**
- * What a turn changed in its folder. An open card shows everything, deletions first. A report or settled card shows a
- * few lines and folds the rest of the files.
- */
+/** What a turn changed in its folder. An open card shows everything; a settled one shows a few lines. */
 import { diffView } from "./diff-view.js";
 import { element } from "./dom.js";
 
 const filesBeforeFold = 3;
 
-/** The parts of an open card between its head and its notes and buttons. */
 export function askedChanges({ changes, facts }) {
   const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
   return [
@@ -27,7 +23,6 @@ export function askedChanges({ changes, facts }) {
   ];
 }
 
-/** The parts of a report or settled card, without its buttons. `outcome`: an element. */
 export function reportedChanges({ changes, facts }, outcome) {
   const { title, summary, files, moreFiles } = changes;
   const folded = files.slice(filesBeforeFold);
@@ -48,7 +43,6 @@ export function reportedChanges({ changes, facts }, outcome) {
   ];
 }
 
-/** What people should know before they answer, such as what leaves the machine. */
 export function factsView(facts = []) {
   return (
     facts.length > 0 &&

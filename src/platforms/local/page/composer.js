@@ -1,7 +1,4 @@
-/**
- * The message composer. Enter sends, Shift+Enter starts a line, `/` offers the commands; files come by button, paste or
- * drop. Each conversation keeps its draft. A failed send keeps it too, and sending again is the same message.
- */
+/** The message composer. Each conversation keeps its draft, also after a failed send. */
 import { Failure } from "./api.js";
 import { element, icon, sizeOf } from "./dom.js";
 

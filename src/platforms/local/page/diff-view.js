@@ -45,7 +45,6 @@ function lineView({ kind, text }) {
   return element(elements[kind] ?? "span", { class: `diff-line line-${kind}`, text });
 }
 
-/** `file`: from a receipt. Escape, the button or a click outside closes the dialog. */
 export function showDiff({ name, text }, title) {
   const href = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
   const close = () => dialog.close();

@@ -78,10 +78,7 @@ export function sizeOf(bytes) {
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/**
- * Asks in a dialog. Resolves to the text, or undefined when closed. Without `label` it only confirms. `check` returns a
- * sentence when the text is not acceptable.
- */
+/** Resolves to undefined when closed. Without `label` it only confirms. `check` returns a sentence to refuse a text. */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");
   const field = element(isLong ? "textarea" : "input", {

@@ -1,7 +1,4 @@
-/**
- * The page: loads the chat, follows its changes, and shows the open place and thread. The URL hash holds what is open
- * (`#/general`, `#/general/<message>`, `#/dm`), so that reload and the back button work.
- */
+/** The page. The URL hash holds what is open (`#/general/<message>`, `#/dm`), so that reload and back work. */
 import { Failure, follow, request } from "./api.js";
 import { attempt, showBanner } from "./banner.js";
 import { countDown } from "./card-view.js";

@@ -1,7 +1,4 @@
-/**
- * Renders the agent's Markdown as safe elements. Raw HTML becomes text, and remote pictures become links, because
- * loading them would contact their server. DOMPurify then removes everything that is not on a short list.
- */
+/** Renders the agent's Markdown as safe elements. Remote pictures become links: loading would contact their server. */
 
 import DOMPurify from "/local/vendor/dompurify.js";
 import { Marked } from "/local/vendor/marked.js";

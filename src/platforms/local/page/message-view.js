@@ -1,7 +1,4 @@
-/**
- * One message as an element. A section is rebuilt only when its content changed, so a growing answer moves neither
- * focus nor scroll positions elsewhere.
- */
+/** One message as an element. Only changed sections are rebuilt, so that focus and scroll positions stay. */
 import { cardView } from "./card-view.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
 import { rendered } from "./markdown.js";

@@ -1,8 +1,4 @@
-/**
- * Turns Slack's refusals into sentences that say what to do, under the permanent code `slack.<error>`.
- *
- * A refused token concerns everybody; a refused place concerns one reply. So they are told apart.
- */
+/** Turns Slack's refusals into sentences that say what to do, under the permanent code `slack.<error>`. */
 import { webApi } from "@slack/bolt";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 
@@ -53,7 +49,6 @@ const advice: Record<string, string> = {
   token_revoked: "the token was revoked. Install the app again (Install App), and set the new SLACK_BOT_TOKEN.",
 };
 
-/** Converts anything thrown by a call to an error that says what to do. */
 export function problemOf(method: string, thrown: unknown): RemoraError {
   if (thrown instanceof RemoraError) return thrown;
   const place = `slack ${method}`;
@@ -68,7 +63,6 @@ export function problemOf(method: string, thrown: unknown): RemoraError {
   return new RemoraError({ code: "slack.unreachable", place, message, isRetryable: true, cause: thrown });
 }
 
-/** Slack asked to wait this long before the next call of the method. */
 export function waitAsked(method: string, retryAfterMs: number, cause?: unknown): RemoraError {
   const message = `Slack's rate limit was reached. Wait ${Math.ceil(retryAfterMs / 1000)} s before calling this method again.`;
   const place = `slack ${method}`;
@@ -100,12 +94,10 @@ export function isSlackError(thrown: unknown, ...errors: string[]): boolean {
   return thrown instanceof RemoraError && errors.some((error) => thrown.code === `slack.${error}`);
 }
 
-/** Nothing works until a person repairs the token. */
 export function isTokenProblem(thrown: unknown): boolean {
   return isSlackError(thrown, ...tokenErrors);
 }
 
-/** Nobody can be reached in this place. */
 export function isPlaceProblem(thrown: unknown): boolean {
   return isSlackError(thrown, ...placeErrors);
 }

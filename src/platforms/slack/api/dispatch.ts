@@ -1,9 +1,7 @@
 /**
- * Passes one Slack request through Bolt and returns its acknowledgement.
- *
- * Bolt acknowledges an event before its listeners run. Here the acknowledgement waits until the event is durably kept,
- * and is omitted on failure, so that Slack sends the event again. Buttons, modals and commands are acknowledged as soon
- * as the listener says so, because Slack waits three seconds and asks once.
+ * Passes one Slack request through Bolt. Bolt acknowledges an event before its listeners run; here that waits until the
+ * event is durably kept, and is omitted on failure, so that Slack sends it again. Buttons, modals and commands are
+ * acknowledged as soon as the listener says so, because Slack waits three seconds and asks once.
  */
 import type { App } from "@slack/bolt";
 
@@ -13,7 +11,7 @@ export interface SlackRequest {
   retryReason?: string;
 }
 
-/** Resolves to the body of the acknowledgement. Rejects when there must be none. */
+/** Rejects when there must be no acknowledgement. */
 export function dispatch(app: App, request: SlackRequest): Promise<unknown> {
   const isEvent = request.body.type === "event_callback";
   return new Promise((resolve, reject) => {

@@ -11,7 +11,6 @@ export interface Health {
   tokenTaken(): void;
   /** A refusal that concerns the whole app. Each is logged once. */
   problem(problem: RemoraError): void;
-  /** Reports a skewed clock. */
   clock(skewMs: number | undefined): void;
   now(): PlatformHealth;
 }

@@ -1,11 +1,8 @@
 /**
- * Receives Slack's HTTP requests on the process's own server:
- *
- *   1. refuses an oversized body with 413, and a missing or old signature with 401, before reading the body
- *   2. verifies the signature of the raw body, else 401
- *   3. answers `url_verification` and `ssl_check`
- *   4. acknowledges a repeated click, form or command without running it again. Slack sends those once, and events have ids
- *   5. passes the rest through Bolt: 200 when it is kept, 500 when not
+ * Receives Slack's HTTP requests on the process's own server. Refuses an oversized body, and a missing or old
+ * signature, before reading the body, and then verifies the signature of the raw body. A repeated click, form or
+ * command is acknowledged but does not run again: Slack sends those once, and events have ids. Answers 200 when the
+ * rest is kept, 500 when not.
  */
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";
@@ -100,7 +97,6 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     };
   }
 
-  /** What is wrong with the headers; undefined when the body decides. */
   function headerProblem(context: Context): string | undefined {
     const { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp } = signatureOf(context);
     if (signature === "" || Number.isNaN(timestamp)) return "it has no signature";
@@ -109,7 +105,6 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;
   }
 
-  /** What is wrong with the signature; undefined when it is valid. */
   function signatureProblem(context: Context, body: string): string | undefined {
     try {
       verifySlackRequest({

@@ -8,7 +8,6 @@ export interface Identity {
   userId: string;
   botId: string | undefined;
   name: string;
-  /** Of the bot token; absent when Slack does not report them. */
   scopes: string[] | undefined;
 }
 

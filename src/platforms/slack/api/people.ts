@@ -1,8 +1,6 @@
 /**
- * People in Slack: names, guests, people of other workspaces, and user groups.
- *
- * Entries are cached, so that messages do not wait for Slack. An old entry is used once more and refreshed in the
- * background. An unknown person counts as a guest, so that a missing scope never grants access.
+ * People in Slack. Entries are cached; an old one is used once more and refreshed in the background, so that messages
+ * do not wait. An unknown person counts as a guest, so that a missing scope never grants access.
  */
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
@@ -12,14 +10,12 @@ import type { SlackApi } from "./api.ts";
 import { isSlackError } from "./api-problems.ts";
 
 export interface People {
-  /** Includes the person's groups. Rejects when Slack can't be reached and the person is not cached. */
+  /** Rejects when Slack can't be reached and the person is not cached. */
   author(userId: string): Promise<Author>;
   /** Does not wait for groups. Returns the id when there is no such person. */
   nameOf(userId: string): Promise<string>;
   teamOf(userId: string): Promise<string>;
-  /** Asks Slack again; undefined: no longer there. */
   fresh(userId: string): Promise<Author | undefined>;
-  /** Clears the cached groups. */
   forgetGroups(): void;
   warmUp(): void;
 }

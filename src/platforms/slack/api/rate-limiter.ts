@@ -1,7 +1,4 @@
-/**
- * Limits how often all replies together send partial texts. Slack counts calls per minute for the whole workspace, so a
- * partial text needs a slot. Posts, final texts and cards need none; they use the rest of Slack's allowance.
- */
+/** Limits how often all replies together send partial texts: Slack counts calls a minute for the whole workspace. */
 import { callsPerMinute } from "../limits.ts";
 
 export interface RateLimiter {

@@ -1,6 +1,4 @@
-/**
- * Adapts our log for the SDK. Everything goes to debug, because failures also arrive as errors and are logged there.
- */
+/** Our log for the SDK. Everything goes to debug: failures also arrive as errors and are logged there. */
 import type { Logger } from "@slack/bolt";
 import { LogLevel } from "@slack/bolt";
 import type { Log } from "../../../lib/log.ts";

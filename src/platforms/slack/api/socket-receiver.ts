@@ -1,10 +1,6 @@
 /**
- * Socket Mode with fast reconnection:
- *
- *   - pings are frequent, so a silent connection is noticed within about two seconds
- *   - this file reconnects instead of the SDK: at once, then with short pauses, without giving up. The SDK waits longer each time
- *     and gives up when the network is down
- *   - an envelope is acknowledged when its contents are kept (dispatch.ts)
+ * Socket Mode with fast reconnection. Pings are frequent, so a silent connection is noticed within about two seconds.
+ * This file reconnects instead of the SDK, which waits longer each time and gives up when the network is down.
  */
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import { pause } from "../../../lib/backoff.ts";
@@ -17,7 +13,6 @@ import { createSdkLogger } from "./sdk-logger.ts";
 export interface SocketReceiverOptions {
   appToken: string;
   apiUrl?: string;
-  /** Called for the first connection and after each reconnection. */
   onConnected(): void;
   onDisconnected(): void;
   onProblem(problem: RemoraError): void;
@@ -41,7 +36,6 @@ interface SocketEvent {
   retry_reason?: string;
 }
 
-/** `start` resolves with the first connection, or rejects when a token is refused. */
 export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
   const { log, signal } = options;
   // Bolt exposes the SDK's client only through its own receiver, which is never started.
@@ -78,7 +72,6 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     }
   }
 
-  /** Retries until connected or stopped. */
   async function openPatiently(isFirst: boolean): Promise<void> {
     while (!over.aborted) {
       try {

@@ -1,8 +1,6 @@
 /**
- * Files of a message. Reads text files and images within size limits, and names everything else.
- *
- * Sends the bot's token only to Slack's hosts. Slack answers a refused download with status 200 and a sign-in page, so
- * an unexpected HTML page is a failure.
+ * Files of a message. Sends the bot's token only to Slack's hosts. Slack answers a refused download with status 200 and
+ * a sign-in page, so an unexpected HTML page is a failure.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";

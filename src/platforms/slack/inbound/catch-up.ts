@@ -1,8 +1,7 @@
 /**
- * Fetches messages that were missed, from each conversation's cursor on, the busiest conversation first.
- *
- * A page of history contains the newest messages and the time of the last reply in their threads, so one call tells
- * whether there is news. Recent threads that started before the page are asked one by one.
+ * Fetches missed messages from each conversation's cursor on. A page of history holds the newest messages and the time
+ * of the last reply in their threads, so one call tells whether there is news. Recent threads that started before the
+ * page are asked one by one.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
@@ -17,16 +16,12 @@ import { type MessageEvent, messagesSchema, type RawMessage } from "./events.ts"
 export interface CatchUpOptions {
   api: SlackApi;
   cursors: Cursors;
-  /** Rejects when the message could not be kept. */
   take(event: MessageEvent): Promise<void>;
   log: Log;
   signal: AbortSignal;
 }
 
-/**
- * - `start`: the process was away.
- * - `reconnect`: the connection was down for a moment.
- */
+/** `start`: the process was away. `reconnect`: the connection was down for a moment. */
 export type Absence = "start" | "reconnect";
 
 export interface CatchUp {

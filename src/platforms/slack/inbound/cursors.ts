@@ -1,12 +1,7 @@
 /**
- * Remembers how far each conversation was received, so that missed messages can be fetched. Every message before a
- * cursor is kept.
- *
- *   heard    a message arrived; the cursor stays before it until `kept`
- *   hold     messages may be missing from here on; the cursor stays until `release`
- *
- * One value in the store, saved shortly after a change. After a crash some messages are handed in again, which does no
- * harm.
+ * Remembers how far each conversation was received. Every message before a cursor is kept. `heard` keeps the cursor
+ * before a message until `kept`; `hold` keeps it in place until `release`, because messages may be missing from there
+ * on. After a crash some messages are handed in again, which does no harm.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -19,7 +14,6 @@ export interface Cursors {
   kept(channel: string, ts: string): void;
   /** Where to start fetching, for a known conversation. */
   hold(channel: string): string | undefined;
-  /** For a conversation that is not known yet. */
   holdAt(channel: string, ts: string): void;
   release(channel: string): void;
   channels(): string[];
@@ -31,9 +25,7 @@ export interface Cursors {
 }
 
 interface Cursor {
-  /** The newest message received. */
   newest: string;
-  /** Received but not kept. */
   open: Set<string>;
   held: string | undefined;
   threads: Map<string, string>;

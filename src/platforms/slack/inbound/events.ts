@@ -53,7 +53,6 @@ export const deletedSchema = z.object({
 /** What people say. All other subtypes are Slack's own notices, or changes of messages. */
 const saidSubtypes = new Set([undefined, "bot_message", "file_share", "me_message", "thread_broadcast"]);
 
-/** A page of history, without invalid entries. */
 export const messagesSchema = z
   .array(z.unknown())
   .default([])

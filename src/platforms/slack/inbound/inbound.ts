@@ -1,13 +1,7 @@
 /**
- * Incoming messages, from events and from histories:
- *
- *   1. ignores Slack's own notices, the agent's messages, and bots that are not allowed
- *   2. handles each message once, however often it arrives; one that could not be kept is handed in again
- *   3. adds author, readable text and files to a message for the agent (a mention, a DM, a thread it is in), and hands in others
- *      raw
- *   4. resolves when the message is kept; only then is Slack's event acknowledged
- *
- * Events arrive in any order and may repeat, so a message known to be edited or deleted is handled as such.
+ * Incoming messages, from events and from histories. Each is handled once, however often it arrives; one that could not
+ * be kept is handed in again. Messages that are not for the agent are handed in raw. Slack's event is acknowledged only
+ * when the message is kept. Events arrive in any order, so a message known to be edited or deleted is handled as such.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
@@ -34,7 +28,6 @@ export interface InboundOptions {
   cursors: Cursors;
   authors: LruMap<string>;
   isAllowedBot(id: string): boolean;
-  /** Shows why a message gets no answer, to its author alone if possible. */
   sendNotice(message: InboundMessage, notice: Notice): Promise<void>;
   onTaken(message: InboundMessage): void;
   log: Log;
@@ -84,7 +77,6 @@ export function createInbound(options: InboundOptions): Inbound {
     return id === undefined || name === undefined ? undefined : { id, name, isBot: true, roles: [] };
   }
 
-  /** Undefined for senders that are ignored. */
   async function eventAuthor(event: MessageEvent, isAddressed: boolean): Promise<Author | undefined> {
     if (event.bot_id !== undefined || event.subtype === "bot_message") return await botAuthor(event);
     const { user } = event;
@@ -180,10 +172,7 @@ export function createInbound(options: InboundOptions): Inbound {
     await handlers.onEdited("slack", id, await messageText(message, self));
   }
 
-  /**
-   * Keeps the order within a conversation: an answer never overtakes its question, nor an edit its message. A message
-   * that arrives as both `message` and `app_mention` is handled one after the other.
-   */
+  /** In order within a conversation: an answer never overtakes its question, nor an edit its message. */
   function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
     return oneAtATime(`${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`, work);
   }
@@ -219,7 +208,6 @@ export function createInbound(options: InboundOptions): Inbound {
   };
 }
 
-/** What determines a message's place in the order. */
 type Placed = { ts: string; thread_ts?: string | undefined };
 
 function wordsOf({ text, attachments }: RawMessage): Pick<RawMessage, "text" | "attachments"> {

@@ -1,7 +1,4 @@
-/**
- * Routes Bolt's events to their handlers. Buttons, modals and commands are acknowledged first; events, once they are
- * kept.
- */
+/** Routes Bolt's events. Buttons, modals and commands are acknowledged first; events, once they are kept. */
 import type { App } from "@slack/bolt";
 import { formCallbacks } from "../interactions/card-forms.ts";
 import type { Commands } from "../interactions/commands.ts";

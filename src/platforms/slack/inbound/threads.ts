@@ -1,8 +1,4 @@
-/**
- * The threads in which the agent takes part: it was mentioned there, or has posted. Messages there need no mention.
- *
- * Each has a key in the store, shared by all processes. Recent ones are cached.
- */
+/** Threads in which the agent was mentioned or has posted: messages there need no mention. Shared by all processes. */
 
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Store } from "../../../ports/store.ts";

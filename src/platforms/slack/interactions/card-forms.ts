@@ -1,7 +1,4 @@
-/**
- * The forms behind Edit… and Choose files…. Keeps their initial contents when a card is posted, drops them when its
- * item is settled, and turns submissions into answers.
- */
+/** The forms behind Edit… and Choose files…: keeps their initial contents until the item is settled. */
 import type { ApprovalCard } from "../../../ports/card.ts";
 import type { InboundAnswer } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -24,7 +21,6 @@ export type FormChoice = "edit" | "part";
 export interface CardForms {
   keep(card: ApprovalCard): Promise<void>;
   drop(card: ApprovalCard): Promise<void>;
-  /** The form's modal; undefined when its contents are gone. */
   view(choice: FormChoice, place: CardPlace): Promise<Record<string, unknown> | undefined>;
 }
 
@@ -33,7 +29,6 @@ export interface Submission {
   answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts">;
   /** A sentence for the person; the answer must not be handed in. */
   problem?: string;
-  /** The acknowledgement that shows the sentence and leaves the form open. */
   refused(text: string): Record<string, unknown>;
 }
 
@@ -64,7 +59,6 @@ export function createCardForms(store: Store): CardForms {
   };
 }
 
-/** Undefined for a form that is not ours. */
 export function readSubmission(callback: string, metadata: string, values: unknown): Submission | undefined {
   if (callback === editCallback) {
     const edit = readEdit(metadata, values);

@@ -11,7 +11,6 @@ export const cardPlaceSchema = z.object({
 });
 export type CardPlace = z.infer<typeof cardPlaceSchema>;
 
-/** Undefined when the metadata is not ours. */
 export function readMetadata<Metadata>(metadata: string, schema: z.ZodType<Metadata>): Metadata | undefined {
   try {
     return schema.safeParse(JSON.parse(metadata)).data;

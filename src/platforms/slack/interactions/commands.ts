@@ -1,7 +1,4 @@
-/**
- * `/remora NAME REST`. Only the person sees a command's answer, except for `ask`: its text is posted for everybody and
- * answered in a thread, like a mention.
- */
+/** `/remora NAME REST`. Only the person sees a command's answer, except for `ask`, which is posted for everybody. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

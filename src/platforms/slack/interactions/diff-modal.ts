@@ -27,7 +27,6 @@ export function diffModal({ text: note, file }: AnswerReceipt & { file: { text: 
   return jsonBytes(view) > maxModalBytes ? undefined : view;
 }
 
-/** As much of the text as fits, below a sentence that says where the rest is. */
 export function beginningModal(note: string, text: string): Record<string, unknown> {
   const { boxes } = boxesOf(text);
   for (let count = boxes.length; ; count = Math.floor(count / 2)) {
@@ -45,7 +44,6 @@ function modal(blocks: Block[]): Record<string, unknown> {
   return { type: "modal", title: { type: "plain_text", text: "Diff" }, close, blocks };
 }
 
-/** `rest`: how many characters have no box. */
 function boxesOf(text: string): { boxes: string[]; rest: number; isInsideLine: boolean } {
   const boxes: string[] = [];
   let isInsideLine = false;
@@ -61,7 +59,6 @@ function boxesOf(text: string): { boxes: string[]; rest: number; isInsideLine: b
   return { boxes, rest: text.length - from, isInsideLine };
 }
 
-/** The last line end that still fits; -1: none. */
 function lastLineEnd(text: string, from: number, most: number): number {
   const found = text.lastIndexOf("\n", from + most);
   return found > from ? found : -1;

@@ -1,8 +1,4 @@
-/**
- * The modal of Edit…: the arguments as JSON, in as many inputs as needed.
- *
- * A click carries only the approval's id, so the arguments are stored when the card is posted.
- */
+/** The modal of Edit…. A click carries only the approval's id, so the arguments are stored when the card is posted. */
 import { z } from "zod";
 import type { Store } from "../../../ports/store.ts";
 import { maxInputLength } from "../limits.ts";
@@ -69,7 +65,6 @@ export function editModal(place: CardPlace, json: string): Record<string, unknow
   };
 }
 
-/** Undefined for a modal that is not ours. */
 export function readEdit(metadata: string, values: unknown): { place: CardPlace; json: string } | undefined {
   const parsed = readMetadata(metadata, metadataSchema);
   if (parsed === undefined) return undefined;
@@ -79,7 +74,6 @@ export function readEdit(metadata: string, values: unknown): { place: CardPlace;
   return { place, json };
 }
 
-/** Shows a sentence under the first input, and keeps the modal open with its text. */
 export function editRefused(text: string): Record<string, unknown> {
   return { response_action: "errors", errors: { [inputBlockId(0)]: beginningOf(text, maxErrorLength) } };
 }

@@ -1,8 +1,4 @@
-/**
- * The modal of Choose files…: a ticked checkbox per file, in groups of the size that Slack allows.
- *
- * A click carries only the approval's id, so the list is stored when the card is posted.
- */
+/** The modal of Choose files…. A click carries only the approval's id, so the list is stored with the card. */
 import { z } from "zod";
 import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChange } from "../../../ports/card.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -46,7 +42,6 @@ export function createFileLists(store: Store): FileLists {
   };
 }
 
-/** Undefined for an item whose files can't be chosen. */
 export function fileListOf(item: ApprovalCard["items"][number]): FileList | undefined {
   const { changes, choices } = item;
   if (changes === undefined || !choices.includes("part")) return undefined;
@@ -77,7 +72,6 @@ export function filesModal(place: CardPlace, { files, moreFiles, denyLabel }: Fi
   };
 }
 
-/** Undefined for a modal that is not ours. */
 export function readFiles(
   metadata: string,
   values: unknown,
@@ -88,7 +82,6 @@ export function readFiles(
   return { place, parts: chosenIn(values), denyLabel };
 }
 
-/** Shows a sentence under the first group, and keeps the modal open. */
 export function filesRefused(text: string): Record<string, unknown> {
   return { response_action: "errors", errors: { [groupBlockId(0)]: beginningOf(text, maxErrorLength) } };
 }

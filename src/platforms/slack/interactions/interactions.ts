@@ -1,7 +1,4 @@
-/**
- * Clicks on cards and questions, and submitted forms. Each is acknowledged at once and handed in, whatever id and
- * choice it carries. Then the person sees the result.
- */
+/** Clicks and submitted forms. Each is acknowledged at once and handed in, whatever id and choice it carries. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -32,7 +29,6 @@ export interface InteractionsOptions {
 }
 
 export interface Interactions {
-  /** Resolves when the person has seen the result. */
   click(body: unknown): Promise<void>;
   /** Resolves to the acknowledgement of the modal; undefined: close it. */
   submit(body: unknown): Promise<Record<string, unknown> | undefined>;

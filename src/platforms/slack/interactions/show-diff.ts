@@ -1,11 +1,6 @@
 /**
- * Show diff, for the person alone:
- *
- *   1. opens the modal at once, because its trigger expires after three seconds
- *   2. shows the answer and the diff in it
- *   3. sends a diff that does not fit as a file by direct message; the modal says so and shows the beginning
- *
- * Never shares a file in a channel. Without a modal, the person gets an ephemeral message.
+ * Show diff, for the person alone: in a modal, opened at once because its trigger expires after three seconds. A diff
+ * that does not fit is sent as a file by direct message, never in a channel.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -37,7 +32,6 @@ const openedSchema = z.object({ view: z.object({ id: z.string() }) });
 const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
 
-/** Resolves when the person has seen the result. */
 export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (request: DiffRequest) => Promise<void> {
   async function open(trigger: string | undefined): Promise<string | undefined> {
     const args = { trigger_id: trigger, view: waitingModal() };
@@ -49,7 +43,6 @@ export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (reque
     }
   }
 
-  /** False when Slack refuses the view. */
   async function update(viewId: string, view: Record<string, unknown>): Promise<boolean> {
     try {
       await api.call("views.update", { view_id: viewId, view }, nothing);
@@ -62,7 +55,6 @@ export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (reque
     }
   }
 
-  /** Resolves to a sentence for the person. */
   async function sendFile({ userId, channel, thread }: Recipient, { name, text }: DiffFile): Promise<string> {
     const size = `The diff has ${text.length.toLocaleString("en")} characters.`;
     try {

@@ -1,10 +1,4 @@
-/**
- * Slack's features for agents:
- *
- *   - suggested prompts when a person opens the agent's DM, or a thread of the assistant pane in older apps
- *   - a title for such a thread, from its first words
- *   - the stop button that Slack shows during a stream, which runs the command `stop`
- */
+/** Slack's features for agents: suggested prompts, titles of threads, and the stop button shown during a stream. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -31,7 +25,6 @@ export interface AssistantPane {
   /** A tab of the app was opened. Only the messages tab matters. */
   tabOpened(event: unknown): Promise<void>;
   stopped(event: unknown): Promise<void>;
-  /** Titles a thread after its first message. */
   said(message: InboundMessage): void;
 }
 
@@ -112,10 +105,7 @@ export function createAssistantPane({
   };
 }
 
-/**
- * Ends the session that a stream opened, which would otherwise show as working. Needed when Slack or the person ended
- * the stream. Apps that are not agents have no sessions, so failures are ignored.
- */
+/** Ends a session that would otherwise show as working. Apps that are not agents have none: failures are ignored. */
 export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
   if (thread === null) return;
   const args = { channel_id: channel, thread_ts: thread, status: "active" };

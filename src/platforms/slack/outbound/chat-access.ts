@@ -1,8 +1,7 @@
 /**
- * Finds the channel that a tool means, and checks that the requester can see it in Slack.
- *
- * Every full member can see a public channel. Guests and people of other workspaces, and everybody for private
- * channels, must be members of the channel. DMs and group DMs are never accessible from elsewhere.
+ * Finds the channel that a tool means, and checks that the requester can see it. Full members can see public channels;
+ * guests, people of other workspaces, and everybody for private channels must be members. DMs and group DMs are never
+ * accessible from elsewhere.
  */
 import { z } from "zod";
 import { RemoraError } from "../../../lib/errors.ts";

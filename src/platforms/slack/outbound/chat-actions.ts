@@ -1,7 +1,4 @@
-/**
- * What tools can do in Slack besides answering: read, post elsewhere, react, open a thread. The rules are in
- * ports/chat.ts.
- */
+/** What tools can do in Slack besides answering. The rules are in ports/chat.ts. */
 import { z } from "zod";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -42,7 +39,6 @@ const pageSchema = z.object({
 const nothing = z.unknown();
 const maxPages = 10;
 const maxParts = 3;
-/** How far back to look for the post of a retried job. */
 const maxSearchAgeMs = 24 * 3_600_000;
 const toolTurn = "tool";
 

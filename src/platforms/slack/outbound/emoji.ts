@@ -1,7 +1,4 @@
-/**
- * Slack needs reactions by name. Maps the usual characters; any other emoji works by its `:name:`. A table instead of a
- * library, because data sets with Slack's own names take several megabytes.
- */
+/** Slack's names of the usual emoji. A table, because data sets with Slack's own names take several megabytes. */
 
 const names: Record<string, string> = {
   "👍": "+1",
@@ -136,7 +133,6 @@ const names: Record<string, string> = {
   "🏁": "checkered_flag",
 };
 
-/** Undefined for a character without a name here. */
 export function emojiName(emoji: string): string | undefined {
   const [, name] = /^:?([a-z0-9_+'-]+(?:::skin-tone-[2-6])?):?$/i.exec(emoji.trim()) ?? [];
   if (name !== undefined) return name.toLowerCase();

@@ -1,6 +1,5 @@
 /**
- * Messages for one person alone. Uses the response URL of their click or command, which works everywhere five times;
- * else an ephemeral message in the channel, or their DM.
+ * Messages for one person alone. Uses the response URL of their click or command, which works everywhere five times.
  */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
@@ -12,7 +11,6 @@ import { type MessageContent, renderMrkdwn } from "./render.ts";
 import { richText } from "./rich-text.ts";
 import { beginningOf, escapeText } from "./safe-text.ts";
 
-/** A person, and how to reach them. */
 export interface Recipient {
   userId: string;
   channel: string;
@@ -21,7 +19,6 @@ export interface Recipient {
 }
 
 export interface EphemeralReplies {
-  /** Plain text, shown literally. */
   plain(recipient: Recipient, text: string): Promise<void>;
   /** Standard Markdown. */
   markdown(recipient: Recipient, markdown: string): Promise<void>;

@@ -1,7 +1,4 @@
-/**
- * Uploads files in Slack's three steps: get a URL, send the bytes, and complete, which shows all files in one message.
- * A file that can't be read or uploaded becomes a note.
- */
+/** Uploads files in Slack's three steps. A file that can't be read or uploaded becomes a note. */
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { z } from "zod";

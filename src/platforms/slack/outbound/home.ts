@@ -1,7 +1,4 @@
-/**
- * App Home: the agent's status, what it remembers about the person, and buttons to show, export or forget that. The
- * buttons run the commands of the same names.
- */
+/** App Home. Its buttons run the commands of the same names. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -16,7 +13,6 @@ import { maxAnswerMs, maxTextObjectLength, maxViewTitleLength } from "../limits.
 import type { EphemeralReplies } from "./ephemeral-reply.ts";
 import { type Block, renderMrkdwn } from "./render.ts";
 
-/** Lines of Markdown. */
 export interface HomePage {
   status: string[];
   memory: string[];
@@ -36,7 +32,6 @@ export interface HomeOptions {
 export interface Home {
   opened(event: unknown): Promise<void>;
   click(body: unknown): Promise<void>;
-  /** The confirmation to forget was submitted. Resolves to the answer for Slack. */
   forget(body: unknown): Promise<Record<string, unknown>>;
 }
 

@@ -1,11 +1,6 @@
 /**
- * The message of one segment of a reply, from its first words to its final text:
- *
- *   show     the text so far: the first words at once, then as often as the rate limits allow. Only the newest text counts
- *   close    the final text. A text that is too long continues in a file
- *
- * Grows as a native stream if possible, else by edits. When a stream ends early (after four minutes, by size, or by
- * Slack), edits continue the same message: a segment is always one message.
+ * The message of one segment of a reply. Grows as a native stream if possible, else by edits. When a stream ends early
+ * (after four minutes, by size, or by Slack), edits continue the same message: a segment is always one message.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -31,12 +26,8 @@ export interface LiveMessageOptions {
 export interface LiveMessage {
   /** Resolves when the first words are visible, or at once. Never rejects. */
   show(change: { text?: string; activity?: string }): Promise<void>;
-  /**
-   * Writes the final text; undefined: keeps what is there. Posts nothing for an empty text. Resolves to the text when
-   * it did not fit into a message.
-   */
+  /** Undefined keeps what is there. Resolves to the text when it did not fit into a message. */
   close(text: string | undefined): Promise<{ rest: string | undefined }>;
-  /** Writes nothing more, and leaves the message as it is. */
   leave(): Promise<void>;
 }
 
@@ -100,7 +91,6 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     return stream === undefined ? "edit" : "append";
   }
 
-  /** The text comes before the status. */
   async function step(): Promise<void> {
     await showText(visible());
     if (wantedStatus() === status || rateLimiter.take("status") > 0) return;

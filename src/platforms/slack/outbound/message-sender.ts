@@ -1,9 +1,7 @@
 /**
- * Posts, updates and finds the messages of one turn in one place.
- *
- * Posting in Slack is not idempotent. So each post leaves two marks: `try:<key>` in the ledger beforehand, and metadata
- * with turn and key on the message. After a crash or lost connection the sender looks for these marks before it posts
- * again.
+ * Posts, updates and finds the messages of one turn in one place. Posting in Slack is not idempotent, so each post
+ * leaves two marks: `try:<key>` in the ledger beforehand, and metadata with turn and key on the message. After a crash
+ * or lost connection the sender looks for these before it posts again.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
@@ -39,22 +37,16 @@ export interface MessageSender {
   keys(): string[];
   /** Posts once. A message that already exists is updated to this content. Resolves to the message's ts. */
   post(key: string, content: MessageContent): Promise<string>;
-  /**
-   * Like `post`, for messages that another method creates; `start` resolves to the ts. An existing message stays as it
-   * is.
-   */
+  /** Like `post`, for messages that another method creates. An existing message stays as it is. */
   postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
   update(ts: string, key: string, content: MessageContent): Promise<void>;
-  /** Ends a stream that another process left open. */
   endStream(ts: string, key: string): Promise<void>;
   remove(ts: string): Promise<void>;
-  /** The ts of a known post. */
   tsOf(key: string): string | undefined;
   /** Like `tsOf`, but also looks for a post that was started and not kept. */
   find(key: string): Promise<string | undefined>;
   metadata(key: string): Metadata;
   isKept(key: string): boolean;
-  /** Keeps another value under a key. */
   keep(key: string, value: string): Promise<void>;
 }
 
@@ -210,7 +202,6 @@ const foundSchema = z.object({
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
 
-/** Messages since `since`, with their metadata. */
 async function* messagesOf(api: SlackApi, { channel, thread, since }: Destination) {
   const method = thread === null ? "conversations.history" : "conversations.replies";
   let cursor = "";

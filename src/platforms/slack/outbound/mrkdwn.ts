@@ -1,9 +1,6 @@
 /**
- * Converts standard Markdown to mrkdwn, Slack's own markup, for places without markdown blocks: notifications, answers
- * to commands, and messages whose blocks Slack refused.
- *
- * Headings become bold lines, tables become aligned code blocks, and lists become text with marks. Text is escaped. A
- * word joiner keeps literal mrkdwn characters from formatting.
+ * Converts standard Markdown to mrkdwn, Slack's own markup, for places without markdown blocks. Text is escaped. A word
+ * joiner keeps literal mrkdwn characters from formatting.
  */
 import { Lexer, type Token, type Tokens } from "marked";
 import { escapeText, wordJoiner } from "./safe-text.ts";
@@ -66,7 +63,6 @@ function listText({ items, ordered, start }: Tokens.List): string {
     .join("\n");
 }
 
-/** Joins the parts of an item without blank lines. */
 function itemText(tokens: Token[]): string {
   return tokens
     .map(blockText)
@@ -74,7 +70,6 @@ function itemText(tokens: Token[]): string {
     .join("\n");
 }
 
-/** Pads columns to their longest cell, up to a maximum. */
 function tableText({ header, rows }: Tokens.Table): string {
   const lines = [header, ...rows].map((cells) => cells.map((cell) => plainText(cell.tokens).replace(/\s+/g, " ")));
   const widths = header.map((_, column) => Math.min(40, Math.max(...lines.map((line) => line[column]?.length ?? 0))));

@@ -1,8 +1,7 @@
 /**
- * Decides whether a reply can be a native stream, and to whom. Slack streams only into threads, and to one person: the
- * author of the answered message. Everybody else sees the beginning, then the final text.
- *
- * When Slack refuses streams, replies use edits for a while.
+ * Decides whether a reply can be a native stream. Slack streams only into threads, and to one person: the author of the
+ * answered message. Everybody else sees the beginning, then the final text. When Slack refuses streams, replies use
+ * edits for a while.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -20,7 +19,6 @@ import { createStream, type Stream } from "./native-stream.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface Streaming {
-  /** Undefined: not possible here or now. */
   start(beginning: Beginning): Promise<Stream | undefined>;
   /** Shows a status such as "is thinking" in a thread, outside of messages; undefined where that is not possible. */
   statusFor(destination: Destination): ((status: string) => Promise<void>) | undefined;

@@ -1,7 +1,4 @@
-/**
- * One native stream: a message that Slack shows growing. Text can only be appended, Slack ends it after five minutes,
- * and it holds 12,000 bytes. Edits of the same message do the rest.
- */
+/** One native stream. Text can only be appended, Slack ends it after five minutes, and it holds 12,000 bytes. */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
@@ -16,7 +13,6 @@ export interface Stream {
   next(markdown: string): string | undefined;
   /** False when Slack or the person ended the stream. Also ends its session then. */
   append(text: string): Promise<boolean>;
-  /** Ends the stream with a last piece. False when it had already ended. */
   stop(rest: string, metadata: Metadata): Promise<boolean>;
   isOld(): boolean;
 }

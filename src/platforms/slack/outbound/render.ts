@@ -1,7 +1,4 @@
-/**
- * Renders a text as messages: Slack's Markdown in a block, plus a short text for notifications and clients without
- * blocks. Parts fit into a block as Slack counts it.
- */
+/** Renders a text as messages: Slack's Markdown in a block, plus a short text for clients without blocks. */
 import { splitMarkdown } from "../../shared/split-markdown.ts";
 import { maxMarkdownLength, maxUpdateTextBytes } from "../limits.ts";
 import { toMrkdwn } from "./mrkdwn.ts";
@@ -12,7 +9,6 @@ export interface MessageContent {
   blocks: Block[];
 }
 
-/** A Block Kit block as plain JSON. */
 export type Block = { type: string; [key: string]: unknown };
 
 const maxTextBytes = maxUpdateTextBytes - 100;
@@ -23,7 +19,6 @@ export function renderMessage(markdown: string): MessageContent {
   return { text: shortText(markdown), blocks: [{ type: "markdown", text: safeMarkdown(markdown) }] };
 }
 
-/** Parts of at most `limit` characters, counted as sent. */
 export function renderParts(markdown: string, limit = maxMarkdownLength): string[] {
   return fitting(markdown, limit, (part) => safeMarkdown(part).length <= limit);
 }

@@ -1,9 +1,7 @@
 /**
- * One reply in Slack. Each segment is one message (live-message.ts). A card or question is a message of its own between two
- * segments. Calls run one after the other, so that nothing overtakes an earlier message.
- *
- * Needs only the Web API, so any process can write a reply. The file is over 250 lines because text, cards and
- * questions share the open segment.
+ * One reply in Slack. Each segment is one message (live-message.ts); cards and questions stand between. Calls run one
+ * after the other, so that nothing overtakes an earlier message. Needs only the Web API, so any process can write a
+ * reply. The file is over 250 lines because text, cards and questions share the open segment.
  */
 
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
@@ -45,7 +43,6 @@ export interface ReplyOptions {
   now: () => number;
 }
 
-/** The state after the posts are loaded. */
 interface Begun {
   sender: MessageSender;
   destination: Destination;
@@ -156,7 +153,6 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
   }
 
-  /** Names the files that could not be shown. An answer that was to be a file is posted as messages. */
   async function sayInstead(
     sender: MessageSender,
     names: string[],

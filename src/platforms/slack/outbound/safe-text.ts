@@ -25,7 +25,6 @@ export function endOf(text: string, most: number): string {
   return text.slice(Math.max(0, text.length - most)).replace(/^[\uDC00-\uDFFF]/, "");
 }
 
-/** At most `most` characters: the beginning, `…`, and the longer end. */
 export function middleCut(text: string, most: number): string {
   if (text.length <= most) return text;
   const head = Math.floor(most / 3);
@@ -36,7 +35,6 @@ export function unescapeText(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
 
-/** A `<` that Slack would read as a sequence. */
 const sequence =
   /<(?=[@#][A-Z0-9]|!(?:here|channel|everyone|group|subteam|date)\b|(?:https?|mailto|tel|slack):[^<>\n]{0,3000}\|)/gi;
 /** A bare address stays a link. */

@@ -26,12 +26,10 @@ const order: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow", "par
 /** These approve something, so people must be able to see all of it first. */
 const consents: readonly AnswerChoice[] = ["approve", "edit", "allow", "part"];
 
-/** The choices allowed when part of the call is hidden. */
 export function withoutConsent(choices: AnswerChoice[]): AnswerChoice[] {
   return choices.filter((choice) => !consents.includes(choice));
 }
 
-/** The line reduced to those buttons; undefined when none is left. */
 export function lineWithoutConsent(line: APIMessageTopLevelComponent): APIMessageTopLevelComponent | undefined {
   if (line.type !== ComponentType.ActionRow) return undefined;
   const components = line.components.filter((component) => {
@@ -42,7 +40,6 @@ export function lineWithoutConsent(line: APIMessageTopLevelComponent): APIMessag
   return components.length === 0 ? undefined : { ...line, components };
 }
 
-/** `suffix` distinguishes items; undefined when there is nothing to press. */
 export function buttonLine(
   item: CardItem,
   choices: AnswerChoice[],

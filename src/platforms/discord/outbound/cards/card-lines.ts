@@ -5,18 +5,15 @@ import type { CardItem } from "../../../../ports/card.ts";
 import { escapePlain } from "../plain-text.ts";
 
 export interface CardLine {
-  /** Markdown. */
+  /** Markdown, as is `after`; `text` is plain. */
   before: string;
-  /** Plain text. */
   text: string;
-  /** Markdown. */
   after?: string;
 }
 
 export interface Fitted {
   /** Markdown. */
   text: string;
-  /** Nothing is left out. */
   isWhole: boolean;
 }
 
@@ -47,7 +44,6 @@ function lineText({ before, text, after = "" }: CardLine, longest: number): stri
   return before + escapePlain(shorten(text, longest)) + after;
 }
 
-/** What people should know before they answer, above all what leaves the machine. */
 export function factLines({ facts = [] }: CardItem): CardLine[] {
   return facts.map((text) => ({ before: "❗ **", text, after: "**" }));
 }

@@ -6,7 +6,6 @@ import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts"
 export interface RowOptions {
   /** At least 800 characters. */
   room: number;
-  /** The name of the attached file; undefined: nothing can be attached. */
   fileName: string | undefined;
 }
 
@@ -73,7 +72,6 @@ function linesAround(item: CardItem, room: number): Fitted {
   return { text, isWhole: isWhole && more === 0 };
 }
 
-/** Keeps head and tail, and says how much is missing between them. */
 function shortened(text: string, room: number, fileName: string | undefined): Fitted {
   if (text.length + blockMarks <= room) return { text, isWhole: true };
   const kept = Math.max(80, room - 120);

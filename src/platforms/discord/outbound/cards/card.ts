@@ -1,9 +1,7 @@
 /**
- * Approval cards as messages: one embed per item, one row of buttons per item that can be answered, and a last row for
- * all.
- *
- * All texts of a card appear as plain text. A call that is too long shows its head and tail and is attached whole, and
- * the card says so. Where files can't be attached, a call that is not shown whole can't be approved there.
+ * Approval cards as messages: one embed and one row of buttons per item, and a last row for all. All texts are plain. A
+ * call that is too long is shortened and attached whole; where files can't be attached, a call that is not shown whole
+ * can't be approved.
  */
 import type { APIEmbed, APIMessageTopLevelComponent, RawFile } from "discord.js";
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
@@ -94,7 +92,6 @@ function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, hasAll
   return { embeds, components: lines, files };
 }
 
-/** `whole`: the file to attach when the text is shortened. */
 function shownRow({ item, number }: Row, room: number, canAttach: boolean) {
   const { changes } = item;
   const name = changes === undefined ? `call-${number}.txt` : `changes-${number}.txt`;

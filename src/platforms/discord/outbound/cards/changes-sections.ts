@@ -1,7 +1,4 @@
-/**
- * The sections of a card that asks about changes: files, commands, output, diff. Each takes at most `room` characters;
- * with too little room, it is one line that says what is missing. An empty section is an empty text.
- */
+/** The sections of a card about changes. With too little room, one is a single line that says what is missing. */
 
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
 import type { ShownChange, ShownChanges } from "../../../../ports/card.ts";
@@ -46,7 +43,6 @@ export function moreFilesText(count: number): string {
 
 type Command = ShownChanges["commands"][number];
 
-/** Shows the last commands when there are too many. */
 export function commandSection(commands: Command[], room: number): Fitted {
   if (commands.length === 0) return nothing;
   const titled = (missing: number) => sectionTitle("Commands", missing, "before them");
@@ -69,7 +65,6 @@ export interface TextOptions {
   where?: string | undefined;
 }
 
-/** As many whole lines as fit. */
 export function textSection(title: string, text: string, options: TextOptions): Fitted {
   const { room, keeps, language = "", where } = options;
   if (text.trim() === "") return nothing;
@@ -90,7 +85,6 @@ function withBlock(title: string, lines: string[], language: string): string {
   return lines.length === 0 ? title : `${title}\n${codeBlock(lines.join("\n"), language)}`;
 }
 
-/** Lines at the largest length at which all of them fit, else at the smallest. */
 function linesOf<Value>(values: Value[], lineOf: (value: Value, longest: number) => string, room: number) {
   const at = (longest: number) => values.map((value) => withoutFences(lineOf(value, longest)));
   const longest = lineLengths.find((length) => at(length).join("\n").length <= room) ?? minLineLength;

@@ -1,7 +1,4 @@
-/**
- * Changes to a folder as the text of a card's item. An open card lists deletions, changes, additions and commands, and
- * shows the diff. A settled card or report is a few lines.
- */
+/** Changes to a folder as the text of a card's item. A settled card or report is a few lines. */
 
 import { shortenStart } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
@@ -12,7 +9,6 @@ import { commandSection, fileSection, moreFilesText, textSection } from "./chang
 export interface ChangesOptions {
   /** At least 800 characters. */
   room: number;
-  /** The attached file with all of it; undefined: none. */
   fileName: string | undefined;
 }
 

@@ -1,7 +1,6 @@
 /**
- * Resolves the race between posting a card and settling it. A click may settle a card in another process before its
- * message is known. The settling process notes the card here and then looks for the message; the posting process keeps
- * the message and then looks here. One of them always sees the other.
+ * Resolves the race between posting a card and settling it, perhaps in two processes. Settling notes the card here and
+ * then looks for the message; posting keeps the message and then looks here. One of them always sees the other.
  */
 import type { ApprovalCard } from "../../../../ports/card.ts";
 import type { Json } from "../../../../ports/message.ts";
@@ -9,7 +8,6 @@ import type { Store } from "../../../../ports/store.ts";
 
 export interface LatestCards {
   note(card: ApprovalCard): Promise<void>;
-  /** Undefined when the card was not settled recently. */
   find(cardId: string): Promise<ApprovalCard | undefined>;
 }
 

@@ -30,7 +30,6 @@ export function choiceBlock(item: CardItem): Block {
 /** These approve something, so people must be able to see all of it first. */
 const consents = new Set([choiceActions.approve, choiceActions.edit, choiceActions.allow, choiceActions.part]);
 
-/** The block reduced to the other buttons; empty when there are none. */
 export function withoutConsent(block: Block): Block[] {
   const elements = (block.elements as Block[]).filter(({ action_id }) => !consents.has(String(action_id)));
   return elements.length === 0 ? [] : [{ ...block, elements }];

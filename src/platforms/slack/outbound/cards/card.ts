@@ -1,10 +1,7 @@
 /**
- * Approval cards in Block Kit. Each item shows its tool, the full call, the reasons, and exactly the buttons it offers.
- * A card about changes to a folder (change-blocks.ts) has one item and no heading.
- *
- * Text from models, people and skills is rich text, in which Slack reads no markup. A call that is too long shows its
- * beginning and end; the whole call is a file, and buttons appear only once the file is there. If the upload fails, the
- * card says so and offers nothing that approves. Items that do not fit into one message continue in further ones.
+ * Approval cards in Block Kit. Text from models, people and skills is rich text, in which Slack reads no markup. A call
+ * that is too long shows its beginning and end; the whole call is a file, and buttons appear only once the file is
+ * there. If the upload fails, the card says so and offers nothing that approves.
  */
 import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks } from "../../limits.ts";
@@ -16,9 +13,7 @@ import { askingChangeBlocks, settledChangeBlocks } from "./change-blocks.ts";
 import { factBlocks } from "./facts-block.ts";
 
 export interface CardMessages {
-  /** At least one, each one message. */
   parts: MessageContent[];
-  /** The full texts of what is shortened. */
   files: { name: string; text: string }[];
 }
 
@@ -33,7 +28,6 @@ const maxOriginalLength = 2_500;
 const maxShownHeadLength = 2_000;
 const maxShownTailLength = 1_000;
 
-/** The state of the files: `shared` below the card, `awaited`, or `refused` by Slack. */
 export type CardFiles = "shared" | "awaited" | "refused";
 
 export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMessages {
@@ -51,13 +45,11 @@ export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMess
   return { parts, files };
 }
 
-/** Removes the buttons that must wait for the files. */
 function offered(block: Block, files: CardFiles): Block[] {
   if (block.type !== "actions" || files === "shared") return [block];
   return files === "awaited" ? [] : withoutConsent(block);
 }
 
-/** Replaces a message whose items moved to another one. */
 export function emptyPart(): MessageContent {
   return { text: "Shown above.", blocks: [richText([italic("This card is shown above.")])] };
 }
@@ -174,7 +166,6 @@ function shortened(text: string, limit: number, name: string, files: CardMessage
   ].join("\n");
 }
 
-/** Packs items into as few messages as possible. `extra` may be added to any of them. */
 function packed(rows: Block[][], extra: Block[]): Block[][] {
   const groups: Block[][] = [[]];
   for (const row of rows) {
@@ -224,7 +215,6 @@ function withId(part: number) {
   return (block: Block, index: number): Block => ({ ...block, block_id: `card-${part}-${index}` });
 }
 
-/** False for a card's further messages. */
 export function isFirstPart(blockId: string): boolean {
   return !/^card-[1-9]\d*-/.test(blockId);
 }

@@ -1,9 +1,6 @@
 /**
- * A turn's changes to its folder, as blocks. An open card shows title, summary, files with deletions first, commands
- * and the diff. A settled card or report shows one line and a short list.
- *
- * Nothing is cut silently. A diff without room is behind Show diff, or in a file below the card. A shortened list of
- * files is in a file too.
+ * A turn's changes to its folder, as blocks. Nothing is cut silently: a diff without room is behind Show diff, or in a
+ * file below the card. A shortened list of files is in a file too.
  */
 import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
 import type { Block } from "../render.ts";
@@ -39,7 +36,6 @@ export interface AskingChanges {
   requesterName: string;
   /** The characters that the diff may take on this card. */
   diffRoom(blocks: Block[]): number;
-  /** Collects the full texts of what is shortened. */
   files: Files;
 }
 
@@ -154,7 +150,6 @@ function diffBlocks(item: CardItem, { diff }: ShownChanges, asking: AskingChange
   return [richText([italic(`${size}. It is in the file ${diffFile} below. Read it before you approve.`)])];
 }
 
-/** `1,975 more files`, `1 more file`. */
 export function counted(count: number, what: string): string {
   return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -6,7 +6,6 @@ import { middleCut } from "../safe-text.ts";
 const maxFactCharacters = 300;
 const maxFactsCharacters = 800;
 
-/** Counts the facts without room, and puts all of them into `files` under `fileName`. */
 export function factBlocks(
   facts: readonly string[],
   fileName: string,
