@@ -15,7 +15,6 @@ import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../
 
 const usualLimit = 30;
 const fileCapBytes = 10 * 1024 * 1024;
-/** Per message in a listing. */
 const shownCharacters = 2_000;
 const mimeTypes: Readonly<Record<string, string>> = {
   ...{ ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp" },

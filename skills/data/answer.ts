@@ -14,7 +14,6 @@ const maxSavedRows = 500_000;
 const maxDrawnRows = 50_000;
 const maxNotes = 8;
 
-/** A problem of the data, the SQL or the options is an answer too. */
 export async function answerData(request: DataRequest): Promise<DataAnswer> {
   try {
     return await answer(request);
@@ -92,7 +91,6 @@ function missingNote(missing: readonly string[]): string[] {
   ];
 }
 
-/** For tables that were read in an unexpected way, and for columns in the query. */
 function notesFor(tables: readonly Table[], sql: string): string[] {
   const asked = sql.toLowerCase();
   return tables

@@ -36,7 +36,6 @@ export function chartOf(input: JsonObject): ChartRequest {
   };
 }
 
-/** A file name for a chart, from its title. */
 export function fileNameOf(title: string): string {
   const slug = title
     .normalize("NFKC")

@@ -1,6 +1,4 @@
-/**
- * Reads CSV files line by line. Detects character set and delimiter, and counts the problems of single lines.
- */
+/** Reads CSV files line by line. Detects character set and delimiter, and counts the problems of single lines. */
 import { readSync } from "node:fs";
 import { pipeline } from "node:stream";
 import { parse } from "csv-parse";
@@ -12,7 +10,6 @@ import type { CsvOptions, DataFile } from "./requests.ts";
 export interface CsvReading {
   delimiter: string;
   encoding: string;
-  /** Every line as its values, without blank lines. */
   records: AsyncIterable<string[]>;
 }
 
@@ -70,7 +67,6 @@ export function bytesAt({ descriptor, name }: DataFile, position: number, length
   return buffer;
 }
 
-/** The delimiter that splits most lines into the same number of values. */
 function delimiterOf(sample: string, isPart: boolean, skippedLines: number): string {
   const lines = isPart ? sample.slice(0, sample.lastIndexOf("\n") + 1) || sample : sample;
   let best = { delimiter: ",", score: 0 };

@@ -94,7 +94,6 @@ function tablesText(tables: readonly Table[]): string {
   return `Tables: ${lines.join("; ")}. Names with spaces or special characters need double quotes.`;
 }
 
-/** Functions that people expect and SQLite lacks. */
 function addFunctions(database: DatabaseSync): void {
   const patterns = new Map<string, RE2JS>();
   database.function("regexp", { deterministic: true, useBigIntArguments: true }, (pattern, value) => {

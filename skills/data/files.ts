@@ -96,7 +96,6 @@ export function checkPictureName(name: string): void {
   if (endingOf(name) !== "png") throw dataProblem("save_as", `"${name}" must end in .png`);
 }
 
-/** The name, or its first numbered variant that is free, so that two charts of one answer get two files. */
 export async function freeName(name: string, workingFolder: string): Promise<string> {
   const stem = name.replace(/\.[^.]*$/, "");
   const ending = name.slice(stem.length);

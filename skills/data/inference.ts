@@ -21,7 +21,6 @@ export interface InferredColumn {
   type: ColumnType;
   /** Values that mean "nothing" in this column, in addition to the empty text. */
   empties: string[];
-  /** For people: what may be misunderstood. */
   note: string | undefined;
 }
 
@@ -78,7 +77,6 @@ function text(note: string): InferredColumn {
   return { type: "TEXT", empties: [], note };
 }
 
-/** The way to calculate with it depends on the obstacle. */
 function lookalike(value: string): InferredColumn {
   if (/^0\d/.test(value)) return text(`text, because of leading zeros, such as ${shown(value)}`);
   const compares = "text, compared by letters, because of values such as";
@@ -102,7 +100,6 @@ function isDecimal(value: string): boolean {
   return digits.length <= exactDigits || isKeptExactly(value);
 }
 
-/** Programs read their own output for a double back unchanged. */
 function isKeptExactly(value: string): boolean {
   const number = Number(value);
   return (

@@ -2,7 +2,6 @@
 
 const maxNameLength = 100;
 
-/** From a file name: letters, digits and underscores, so that it needs no quotes. */
 export function tableName(fileName: string, taken: ReadonlySet<string>): string {
   const stem = (fileName.split(/[/\\]/).at(-1) ?? "").replace(/\.[^.]*$/, "");
   const clean = stem
@@ -15,7 +14,6 @@ export function tableName(fileName: string, taken: ReadonlySet<string>): string 
   return unique(name, taken);
 }
 
-/** From a header line, in order. Empty and repeated headers get other names. */
 export function columnNames(headers: readonly string[]): string[] {
   const taken = new Set<string>();
   return headers.map((header, index) => {
@@ -32,7 +30,6 @@ export function columnNames(headers: readonly string[]): string[] {
   });
 }
 
-/** Any text as an SQL identifier. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -46,7 +43,6 @@ function unique(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** SQL keywords that are likely file names and need quotes in SQLite. */
 const keywords = new Set(
   "add all alter and as between by case check column commit create default delete distinct drop else except exists foreign from group having in index insert intersect into is join limit not null on or order primary references select set table then to transaction union unique update using values when where with".split(
     " ",

@@ -1,7 +1,4 @@
-/**
- * The tools of the data skill. Each opens its files inside the working folder, has an isolated process do the work
- * (data-process.ts) within a time limit, and writes the results.
- */
+/** The tools of the data skill. Each opens its files and has an isolated process (data-process.ts) do the work. */
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";

@@ -3,7 +3,6 @@ import type { ChartRequest } from "./chart/chart-request.ts";
 
 /** An open file. The process gets its descriptor and opens nothing by name. */
 export interface DataFile {
-  /** As named by the person or the model. */
   name: string;
   descriptor: number;
   size: number;
@@ -15,7 +14,6 @@ export interface CsvOptions {
   delimiter?: string;
   /** False: the first line is data, and the columns are c1, c2, … */
   hasHeader: boolean;
-  /** Lines to skip before the header. */
   skippedLines: number;
 }
 
@@ -36,5 +34,4 @@ export type DataAnswer =
   | { type: "text"; text: string }
   | { type: "saved"; text: string; content: Uint8Array; rows: number }
   | { type: "picture"; text: string; png: Uint8Array }
-  /** A problem of the data, the SQL or the chart's options, and what to do. */
   | { type: "problem"; text: string };

@@ -2,7 +2,6 @@
 
 export interface Rows {
   columns: string[];
-  /** At most as many as requested. */
   rows: Value[][];
   /** The total, up to `maxCounted`. */
   count: number;

@@ -9,7 +9,6 @@ import { z } from "zod";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
-/** Common paths of fonts with many characters. Missing files are skipped. */
 const usualFonts = [
   "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
   "/usr/share/fonts/truetype/noto/NotoSansArabic-Regular.ttf",

@@ -6,7 +6,6 @@ import type { Rows, Value } from "./rows.ts";
 const maxCellLength = 200;
 const maxCharacters = 18_000;
 
-/** As many rows as fit, and a line below with the total. */
 export function rowsAsText({ columns, rows, count, isCounted }: Rows): string {
   if (count === 0) return `No rows. Columns: ${columns.join(", ")}.`;
   const lines = [lineOf(columns), `|${" --- |".repeat(columns.length)}`];

@@ -19,7 +19,6 @@ export interface Column {
 export interface Table {
   name: string;
   file: string;
-  /** How it was read: delimiter, encoding, JSON. */
   reading: string;
   rows: number;
   columns: Column[];

@@ -30,7 +30,6 @@ export function listFolder(input: JsonObject, context: PluginContext): Promise<s
   });
 }
 
-/** Folders that programs fill and nobody reads through. */
 export function isBulk(name: string): boolean {
   return name === ".git" || name === "node_modules";
 }

@@ -5,7 +5,6 @@ import { atPlace, type Place } from "../../src/plugin-sdk/working-folder.ts";
 
 const outputsPath = "/outputs";
 
-/** Like `atPlace`, for reading: `/outputs` is the scope's outputs; other paths are in the working folder. */
 export function atReadable<T>(
   path: string,
   { workingFolder, outputsFolder }: Pick<PluginContext, "workingFolder" | "outputsFolder">,

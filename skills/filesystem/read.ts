@@ -6,7 +6,6 @@ import { atReadable } from "./outputs.ts";
 import { readText, textIn } from "./text.ts";
 
 const usualLines = 2_000;
-/** Limit of one answer. A longer single line is cut. */
 const maxCharacters = 200_000;
 
 export function readFileText(input: JsonObject, context: PluginContext): Promise<string> {
@@ -28,7 +27,6 @@ export function readFileText(input: JsonObject, context: PluginContext): Promise
   });
 }
 
-/** As many whole lines as fit; of a too long first line, its start. */
 function fitting(lines: string[]): string[] {
   let left = maxCharacters;
   const end = lines.findIndex((line) => {

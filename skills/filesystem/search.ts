@@ -65,7 +65,6 @@ function nameMatcher(glob: unknown): Matcher {
   return (path) => matchesGlob(path, pattern);
 }
 
-/** Undefined when only names are searched. */
 function lineMatcher({ text, regex, ignore_case: ignoresCase }: JsonObject): Matcher | undefined {
   if (typeof text !== "string" || text === "") return undefined;
   const source = regex === true ? RE2JS.translateRegExp(text) : RE2JS.quote(text);
@@ -95,7 +94,6 @@ async function linesIn(path: string, isHit: Matcher): Promise<string[]> {
   return hits;
 }
 
-/** Undefined for a file that is too large, not text, or gone. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;

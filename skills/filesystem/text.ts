@@ -4,10 +4,8 @@ import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import { fileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
 const maxReadBytes = 16 * 1024 * 1024;
-/** Bytes at the start of a file that tell whether it is text. */
 const lookedAtBytes = 8 * 1024;
 
-/** The whole file without a byte order mark. */
 export async function readText(handle: FileHandle, shown: string): Promise<string> {
   const { size } = await handle.stat();
   if (size > maxReadBytes) {

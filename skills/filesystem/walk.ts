@@ -19,7 +19,6 @@ export interface Entry {
 export interface WalkOptions {
   /** Levels; 1 is the first folder alone. */
   depth: number;
-  /** Limit for all entries. */
   entries: number;
   skips(name: string, kind: Entry["kind"]): boolean;
 }

@@ -17,7 +17,6 @@ const maxMessageBytes = 10 * 1024 * 1024;
 const newline = 10;
 const carriageReturn = 13;
 
-/** In the order to try them. */
 export function addressTransports({ url, headers, type }: AddressServer): (() => Transport)[] {
   const options = { fetch: boundedFetch, requestInit: { headers } };
   const streamable = () =>
@@ -43,7 +42,6 @@ const boundedFetch: FetchLike = async (url, init) => {
   return new Response(response.body.pipeThrough(createLimit(isStream)), { status, statusText, headers });
 };
 
-/** In an event stream, an empty line ends each message. */
 function createLimit(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   const pace = createPace();
   let bytes = 0;

@@ -1,11 +1,6 @@
 /**
- * The connection to one server, for the life of the process:
- *
- *   1. connect; report a failure to people and retry with growing pauses
- *   2. offer its tools, and again when the server reports a change
- *   3. reconnect when the connection is lost; the tools stay for a while, so that a server's restart changes nothing
- *
- * Only calls of its own tools wait for it, and only briefly.
+ * The connection to one server, for the life of the process. Reconnects with growing pauses; the tools stay for a while,
+ * so that a server's restart changes nothing. Only calls of its own tools wait for it, and only briefly.
  */
 
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
@@ -18,7 +13,6 @@ export interface ConnectionOptions {
   name: string;
   server: ServerSettings;
   transports: SessionOptions["transports"];
-  /** The server's latest log lines, which may explain why it is not available. */
   lastLines(): string[];
   onOffer(offer: ToolOffer): void;
   log: Log;
@@ -31,11 +25,8 @@ export interface ConnectionTimes {
   maxWaitMs: number;
   /** After a connection of this length, the pauses start again from the shortest. */
   stable: number;
-  /** How long the tools are offered without a connection. */
   forgetAfter: number;
-  /** How long a call waits for a connection. */
   callWaits: number;
-  /** Between the first two listings of changing tools. */
   betweenLists: number;
 }
 
@@ -61,7 +52,6 @@ export function createConnection(options: ConnectionOptions): Connection {
   let session: Session | undefined;
   let tools = new Map<string, ListedTool>();
   let whyNot = "it has not connected yet";
-  /** Ends the pause between two attempts. */
   let nudge = new AbortController();
   let isStale = false;
 
@@ -155,7 +145,6 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   const kept = keepConnected();
 
-  /** The connection, or undefined when the next attempt fails or takes too long. */
   async function connected(signal: AbortSignal): Promise<Session | undefined> {
     if (session !== undefined) return session;
     nudge.abort();

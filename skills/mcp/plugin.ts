@@ -1,7 +1,4 @@
-/**
- * Tools of Model Context Protocol servers: connects in the background (servers.ts), offers tools as they appear, and calls
- * them. Without configured servers, only this file and the settings are loaded.
- */
+/** Tools of Model Context Protocol servers. Without configured servers, only this file and the settings are loaded. */
 import type { Plugin } from "../../src/plugin-sdk/plugin.ts";
 import type { Servers } from "./servers.ts";
 import { readSettings } from "./settings.ts";

@@ -1,12 +1,7 @@
 /**
  * A server that is a program on this machine, as a transport of the protocol's client: messages are lines on standard input
- * and output.
- *
- *   - its environment contains PATH, HOME, the locale and the certificates of this machine, and what its settings give
- *   - it ends together with everything that it started: first its input is closed, then it gets signals; the same happens
- *     when this process ends, if it can still react
- *   - a flood of output is read more slowly (pace.ts); invalid messages are skipped
- *   - standard error is passed on line by line
+ * and output. It ends together with everything that it started, also when this process ends, if it can still react. A flood
+ * of output is read more slowly (pace.ts).
  */
 import { StringDecoder } from "node:string_decoder";
 import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from "@modelcontextprotocol/client";
@@ -19,7 +14,6 @@ export interface ProgramOptions {
   args: string[];
   env: Record<string, string>;
   cwd: string;
-  /** A line of standard error, shortened. */
   onLine(line: string): void;
 }
 
@@ -116,7 +110,6 @@ function surroundings(): Record<string, string> {
   return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** Passes on every whole message. Returns the number of lines. */
 function deliver(received: ReadBuffer, transport: Transport): number {
   for (let count = 0; ; count += 1) {
     try {
@@ -159,7 +152,6 @@ async function drained({ stdin, nodeChildProcess }: Running): Promise<void> {
   });
 }
 
-/** Well-behaved servers stop when their input ends. Others get signals. */
 async function end(program: Running): Promise<void> {
   program.stdin.end();
   const ask = setTimeout(() => program.kill("SIGTERM"), patience.beforeAsking);

@@ -31,7 +31,6 @@ const endings: { [mimeType: string]: string } = {
 
 export interface ResultPlace {
   workingFolder: string;
-  /** Prefix of the names of saved files. */
   fileName: string;
 }
 

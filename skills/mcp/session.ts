@@ -21,7 +21,6 @@ export interface ListedTool {
 
 export type CallOutcome =
   | { type: "answered"; result: CallToolResult }
-  /** The server's own refusal, in a sentence. */
   | { type: "refused"; message: string }
   /** It can't have reached the server, so it may be repeated. */
   | { type: "unsent"; message: string; isBusy?: boolean }
@@ -41,9 +40,7 @@ export interface SessionOptions {
   /** In the order to try. A later one is for servers that do not speak the earlier ones. */
   transports: (() => Transport)[];
   connectMs: number;
-  /** Called when the server reports that its tools have changed. */
   onChanged(): void;
-  /** Called for a problem that does not end the session. */
   onError(message: string): void;
 }
 

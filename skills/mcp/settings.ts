@@ -13,7 +13,6 @@ const common = {
   allow: toolNames,
   /** Tools that run without asking. */
   trust: toolNames,
-  /** Limit of a call. */
   seconds: z.number().positive().max(86_400).default(120),
   /** Limit for getting ready; a first start may include a download. */
   connectSeconds: z.number().positive().max(3_600).default(60),
@@ -23,7 +22,6 @@ const program = z.strictObject({
   type: z.literal("stdio").optional(),
   command: text,
   args: z.array(z.string()).default([]),
-  /** In addition to what program.ts passes on from this process's environment. */
   env: texts.default({}),
   cwd: text.optional(),
   ...common,
@@ -40,7 +38,6 @@ export type ProgramServer = z.infer<typeof program>;
 export type AddressServer = z.infer<typeof address>;
 export type ServerSettings = ProgramServer | AddressServer;
 
-/** Prefix of the server's tool names. */
 const serverName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/;
 
 export interface ReadSettings {

@@ -64,7 +64,6 @@ function noteText({ heading, at, isShared, text }: RecalledNote): string {
   return `## ${heading}${facts.length === 0 ? "" : ` (${facts.join(", ")})`}\n${shortened(text)}`;
 }
 
-/** The first line with letters or digits, without Markdown and up to a whole word. */
 function firstWords(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => /[\p{L}\p{N}]/u.test(candidate)) ?? "";
   const clean = line

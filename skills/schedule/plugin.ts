@@ -63,7 +63,6 @@ function line(timeZone: string): (schedule: ShownSchedule) => string {
   };
 }
 
-/** The zone that the person gave, else the operator's, else this machine's. */
 function zoneOf(input: JsonObject, { config }: PluginContext): string {
   const machine = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return textOf(input.timeZone) || textOf(config.timeZone) || machine || "UTC";

@@ -1,11 +1,7 @@
-/**
- * Bounded output of a command: keeps the start and the end, and notes how much is missing between them. Commands usually
- * say first what they do and last what went wrong.
- */
+/** Bounded output of a command: start and end, because commands say first what they do and last what went wrong. */
 
 export interface OutputKeeper {
   add(chunk: Uint8Array): void;
-  /** Bytes added so far. */
   size(): number;
   text(): string;
 }
@@ -45,7 +41,6 @@ export function createOutputKeeper(): OutputKeeper {
   };
 }
 
-/** Removes colours, cursor movements, and half characters at a cut. */
 function readable(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are control characters

@@ -1,9 +1,4 @@
-/**
- * The tools of the shell skill: a command to its end (run.ts), or as a background job. Remora decides where and how a
- * command runs: in a view with a draft of the working folder, if the machine supports it.
- *
- * Setting below `skills.settings.shell`: `seconds`, the time limit for a foreground command.
- */
+/** The tools of the shell skill. Setting below `skills.settings.shell`: `seconds`, the limit for a foreground command. */
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { listJobs, readJob, startJob, stopJob } from "./jobs.ts";
 import { runToEnd } from "./run.ts";

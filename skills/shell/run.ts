@@ -1,7 +1,4 @@
-/**
- * A foreground command: runs to its end, to its time limit, or until it is stopped. Nothing of it keeps running after that.
- * A non-zero exit code is an answer, not a failure to retry.
- */
+/** A foreground command, of which nothing keeps running. A non-zero exit code is an answer, not a failure to retry. */
 
 import type {
   CommandEnd,

@@ -15,7 +15,6 @@ const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const pathPart = /^[A-Za-z0-9_][A-Za-z0-9._ -]*$/;
 const deepest = 4;
 
-/** A sentence when no skill of this name may be written. */
 export function nameRefusal(name: string, folder: string, skills: PluginSkills): string | undefined {
   if (!skillName.test(name) || name.length > 64)
     return "A skill's name is at most 64 of a-z 0-9, with single hyphens between them.";
@@ -28,7 +27,6 @@ export function nameRefusal(name: string, folder: string, skills: PluginSkills):
   return below === undefined ? undefined : `${name} is a folder with other skills in it: choose another name.`;
 }
 
-/** A sentence when this file of the skill may not be written. */
 export function fileRefusal(file: string, folder: string, skills: PluginSkills): string | undefined {
   if (file === mainFile) return undefined;
   const parts = file.split("/");
@@ -50,7 +48,6 @@ interface NewText {
   after: string;
 }
 
-/** A sentence when the text is not allowed there. */
 export function textRefusal({ file, folder, before, after }: NewText, skills: PluginSkills): string | undefined {
   if (after === before) return "nothing would change.";
   if (after.includes("\0")) return "it contains a NUL character.";

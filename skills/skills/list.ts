@@ -38,7 +38,6 @@ function lineOf(skill: Skill, workspace: string): string {
   return `- ${name} — ${description} (${facts.join("; ")})`;
 }
 
-/** Directly in the workspace's folder of skills, where the tools write. */
 function isOfWorkspace({ folder }: Skill, workspace: string): boolean {
   return dirname(folder) === join(workspace, "skills");
 }

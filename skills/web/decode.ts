@@ -24,7 +24,6 @@ function byteOrderMark([first, second, third]: Uint8Array): string | undefined {
   return first === 0xff && second === 0xfe ? "utf-16le" : undefined;
 }
 
-/** Undefined for an unknown label. */
 function decoderOf(label: string): { decode(bytes: Uint8Array): string } | undefined {
   try {
     return new TextDecoder(label);

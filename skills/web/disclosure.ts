@@ -13,18 +13,14 @@
 export interface Disclosure {
   /** Undefined when this turn may fetch the address; otherwise the reason why not. */
   objection(visit: Visit, url: URL): string | undefined;
-  /** Undefined while the turn may fetch more. Every kind of address counts. */
   exhaustion(visit: Visit): string | undefined;
-  /** Records addresses that a page or search of the conversation showed to the model. */
   show(conversationId: string, addresses: Iterable<string>): void;
 }
 
 export interface Visit {
   conversationId: string;
   turnId: string;
-  /** The prompt contains text from outside. */
   isTainted: boolean;
-  /** Complete addresses from the requester. */
   givenAddresses: readonly string[];
 }
 
@@ -38,7 +34,6 @@ const maxUnseen = 12;
 const maxShown = 10_000;
 const kept = { conversations: 200, turns: 500 };
 
-/** Limits of a plain address, in readable characters. */
 const longest = { host: 60, label: 30, path: 140, query: 40 };
 const maxSegments = 12;
 
@@ -80,7 +75,6 @@ export function createDisclosure(): Disclosure {
   };
 }
 
-/** What the address could carry besides naming a page. Undefined for a plain one. */
 export function carriedBy(url: URL): string | undefined {
   const path = decoded(url.pathname);
   const query = decoded(url.search.replace(/\+/g, " "));

@@ -1,11 +1,6 @@
 /**
- * Fetches an address:
- *
- *   1. check each hop (target.ts), and connect to exactly the addresses that were checked
- *   2. follow at most three redirects, without cookies, credentials or a proxy
- *   3. read the body up to 2 MB, both as sent and after decompression
- *
- * One deadline covers everything. A failure is a RemoraError that the model can read.
+ * Fetches an address within one deadline, without cookies, credentials or a proxy. Each hop is checked (target.ts), and
+ * connections go to exactly the addresses that were checked. A failure is a RemoraError that the model can read.
  */
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -28,11 +23,9 @@ export interface Download {
   status: number;
   /** From the header, e.g. `text/html; charset=utf-8`. Empty when missing. */
   contentType: string;
-  /** From the header. Undefined when missing. */
   contentLength: number | undefined;
   retryAfterMs: number | undefined;
   body: Uint8Array;
-  /** The body was longer. */
   isCut: boolean;
 }
 
@@ -139,7 +132,6 @@ interface Limited {
   isCut(): boolean;
 }
 
-/** Passes on the first 2 MB and then stops reading. */
 function limited(source: AsyncIterable<Uint8Array>): Limited {
   let room = maxBytes;
   return {
@@ -184,7 +176,6 @@ function decoderOf(encoding: string): Transform | undefined {
   }
 }
 
-/** Seconds, or a date. */
 export function retryAfterOf(written: string | undefined): number | undefined {
   if (written === undefined) return undefined;
   const ms = /^\d+$/.test(written) ? Number(written) * 1000 : Date.parse(written) - Date.now();

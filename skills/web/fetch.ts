@@ -1,10 +1,4 @@
-/**
- * `web_fetch` and `web_fetch_any` return a page as text.
- *
- *   1. parse the address, and check what it would tell its host (disclosure.ts)
- *   2. download it (download.ts), read it in an isolated process (read-page.ts), and cache it for a few minutes
- *   3. return the requested part, and how to continue
- */
+/** `web_fetch` and `web_fetch_any`: a page as text, after a check of what its address would tell (disclosure.ts). */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
@@ -18,7 +12,6 @@ import type { PageReader } from "./read-page.ts";
 import { readSettings, type WebSettings } from "./settings.ts";
 import { type Resolve, readUrl } from "./target.ts";
 
-/** A document that is returned part by part. */
 interface Document {
   heading: string;
   notes: string[];
@@ -177,7 +170,6 @@ function count(characters: number): string {
   return characters.toLocaleString("en");
 }
 
-/** Addresses in a plain text, such as an API's answer. */
 function addressesIn(text: string, base: string): string[] {
   const written = [...text.matchAll(/https?:\/\/[^\s<>"'`\\^{}|]{1,2000}/g)].slice(0, maxAddressesInText);
   return written.flatMap(([address]) =>

@@ -15,7 +15,6 @@ const names: [RegExp, string][] = [
   [/wordprocessing|msword|opendocument\.text/, "a text document"],
   [/presentation|powerpoint/, "a presentation"],
 ];
-/** Types that servers send for unknown content. */
 const unknowing = /^(?:application\/octet-stream|binary\/octet-stream|application\/(?:x-)?unknown|\*\/\*)?$/;
 
 /** Without the body, an unknown type counts as text, because it must be checked. */
@@ -31,7 +30,6 @@ export function kindOf(contentType: string, body: Uint8Array | undefined): Kind 
   };
 }
 
-/** First bytes of files that are not text, as characters. */
 const beginnings: [string, string][] = [
   ["%PDF-", "a PDF"],
   ["\x89PNG", "an image"],

@@ -51,7 +51,6 @@ function blocksOf(node: PageNode, writing: Writing): string[] {
   return found;
 }
 
-/** Includes an inline element with blocks inside, except a link. */
 function isBlock(node: PageNode): boolean {
   const name = node.localName ?? "";
   if (node.nodeType !== nodeTypes.element || skipped.has(name)) return false;

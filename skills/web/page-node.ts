@@ -11,7 +11,6 @@ export interface PageNode {
 
 export const nodeTypes = { element: 1, text: 3 };
 
-/** Elements without readable text. */
 export const skipped = new Set(
   "script style noscript template svg math iframe object embed head canvas audio video select textarea input button dialog".split(
     " ",

@@ -1,12 +1,4 @@
-/**
- * Turns a downloaded HTML page into text:
- *
- *   1. decode it: byte order mark, header, the page's own declaration, else UTF-8 or Windows-1252
- *   2. remove hidden elements, and collect the links
- *   3. return the main text (Readability), or the whole page on request or when there is no main text
- *
- * Runs in an isolated process (read-page.ts): anybody makes pages, and some take forever.
- */
+/** Turns an HTML page into text. Runs in an isolated process (read-page.ts): anybody makes pages, some take forever. */
 import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
 import { decodeText } from "./decode.ts";
@@ -17,7 +9,6 @@ export interface PageRequest {
   body: Uint8Array;
   contentType: string;
   url: string;
-  /** The whole page with its navigation, not only its main text. */
   isWhole: boolean;
 }
 
@@ -27,9 +18,7 @@ export interface Page {
   site: string;
   published: string;
   markdown: string;
-  /** Every http(s) address that the page links to. */
   links: string[];
-  /** What `markdown` contains. */
   part: "main text" | "whole page";
 }
 

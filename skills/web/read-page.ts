@@ -1,7 +1,4 @@
-/**
- * Reads a page in an isolated process. If that takes too long or too much memory, returns the page's plain text instead. At
- * most two run at a time, because each may need a whole core.
- */
+/** Reads a page in an isolated process, or as plain text if that takes too much. Two at a time: each may need a core. */
 import PQueue from "p-queue";
 import { runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
 import { decodeText } from "./decode.ts";
@@ -12,7 +9,6 @@ export interface PageReader {
   read(request: PageRequest, signal: AbortSignal): Promise<Page | BarePage>;
 }
 
-/** For a page that could not be parsed. */
 export interface BarePage {
   bareText: string;
   why: string;
@@ -41,7 +37,6 @@ export function createPageReader({ timeoutMs = 8_000, megabytes = 400 }: PageRea
   };
 }
 
-/** In one pass over any text. */
 export function bareText(html: string): string {
   const parts: string[] = [];
   for (let at = 0; at < html.length; ) {

@@ -1,14 +1,10 @@
-/**
- * The search providers. Each turns a query into one request, and reads results from the answer. search.ts handles time,
- * size and status for all. An operator chooses them, so their addresses may be inside a private network.
- */
+/** The search providers: request and answer of each. An operator chooses them, so they may be in a private network. */
 import { z } from "zod";
 
 export interface SearchResult {
   title: string;
   url: string;
   text: string;
-  /** As the provider writes it. Empty when missing. */
   date: string;
 }
 
@@ -20,13 +16,11 @@ export interface SearchRequest {
 }
 
 export interface SearchProvider {
-  /** The default address. Undefined when there is none. */
   usualUrl: string | undefined;
   needsKey: boolean;
   request(query: { text: string; count: number; page: number; base: string; key: string }): SearchRequest;
   /** Throws a ZodError for an invalid answer. */
   results(answer: unknown): SearchResult[];
-  /** What an operator must do after a refusal (401, 403). */
   refusalHint: string;
 }
 
@@ -98,7 +92,6 @@ const tavily: SearchProvider = {
 
 export const searchProviders = { searxng, brave, tavily };
 
-/** Appends a path to a base address, which may have a path and a final slash. */
 function below(base: string, path: string): URL {
   return new URL(path, base.endsWith("/") ? base : `${base}/`);
 }

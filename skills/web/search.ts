@@ -124,7 +124,6 @@ const entities = new Map([
   ["nbsp", " "],
 ]);
 
-/** Providers mark matches with HTML. */
 function plain(written: string, most: number): string {
   const clean = withoutInvisible(written)
     .replace(/<\/?[a-z][^<>]{0,100}>/gi, "")

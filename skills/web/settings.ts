@@ -40,7 +40,6 @@ export interface WebSettings {
   search: SearchSettings;
 }
 
-/** Throws a RemoraError for the operator that names the setting. */
 export function readSettings(config: JsonObject): WebSettings {
   const { data, error } = settingsSchema.safeParse(config);
   if (data === undefined) {

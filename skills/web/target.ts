@@ -1,11 +1,6 @@
 /**
- * Decides whether an address may be fetched, and resolves it:
- *
- *   1. the text must be an http or https URL without user name and password
- *   2. its port must be permitted
- *   3. its host is resolved, and every address must be public and not of this machine
- *
- * Connect only to the addresses that were checked here, because a second look-up may return others.
+ * Decides whether an address may be fetched, and resolves it: every result must be public and not of this machine. Connect
+ * only to the addresses that were checked here, because a second look-up may return others.
  */
 
 import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
@@ -20,7 +15,6 @@ export interface Target {
   /** Without brackets and without a final dot. */
   host: string;
   port: number;
-  /** Checked. At least one. */
   addresses: string[];
 }
 
@@ -28,7 +22,6 @@ export type Limits = Pick<WebSettings, "allow" | "deny" | "ports">;
 
 const maxAddressLength = 4_000;
 
-/** Parses the words of a person or model. Throws with what to do. */
 export function readUrl(written: string): URL {
   const text = written.trim();
   if (text.length > maxAddressLength) throw refusal(shown(text), `is longer than ${maxAddressLength} characters`);

@@ -49,11 +49,9 @@ interface ContextConfig {
 }
 
 export interface ContextBuilderOptions {
-  /** Absolute path. */
   workspace: string;
   store: Store;
   memory: Memory;
-  /** The skills in force now. Called for every step. */
   skills(conversationId: string): SkillBrief[];
   /** All tools, even when none is offered: their descriptions say what they read. */
   tools(conversationId: string): readonly ToolSpec[];
@@ -62,14 +60,12 @@ export interface ContextBuilderOptions {
   log: Log;
   /** `provider/model` of the first choice, for the snapshot. */
   defaultModel: string;
-  /** The model that a person chose for the conversation, if any. */
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
   now?(): number;
 }
 
 interface Assembled {
   request: ModelRequest;
-  /** Of everything in the request. */
   origins: Origin[];
   allocation: Allocation<Piece>;
   notes: string[];
@@ -126,7 +122,6 @@ interface Sources {
   exchanges: Exchange[];
   recalled: Recalled;
   clock: RuntimeClock;
-  /** Of the running turn. */
   origins: Origin[];
 }
 
@@ -176,7 +171,6 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   };
 }
 
-/** The exchanges that are almost certain to be shown. */
 function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange[] {
   let tokens = 0;
   const shown = earlier.toReversed().filter((piece) => {
@@ -186,7 +180,6 @@ function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange
   return shown.map((piece) => piece.exchange);
 }
 
-/** The running turn. It takes precedence over everything except the prefix and the last exchange. */
 function ownMessages(
   { turn, notes }: ContextInput,
   config: ContextConfig,

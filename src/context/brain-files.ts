@@ -1,9 +1,7 @@
 /**
- * Reads the Markdown that gives the agent its character: `brain/identity/*.md` (`soul.md` first, then `people.md`, then
- * by name) and `brain/prefrontal/*.md`.
- *
- * A changed time or size makes it read a file again. A missing folder is empty. HTML comments are notes between owners
- * and never reach the model. Reading is synchronous: a few `stat` calls take far less than a millisecond.
+ * Reads the Markdown that gives the agent its character: `brain/identity/*.md` (`soul.md` first, then `people.md`, then by
+ * name) and `brain/prefrontal/*.md`. A changed time or size makes it read a file again. HTML comments are notes between
+ * owners and never reach the model.
  */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -16,7 +16,6 @@ export type Shares = Readonly<Record<BudgetSection, number>>;
 export interface Candidate {
   /** `always`: outside of the shares, e.g. the running turn and the tools. */
   section: BudgetSection | "always";
-  /** For people, in the snapshot. */
   name: string;
   /** Higher is better. Comparable within one section only. */
   score: number;
@@ -27,7 +26,6 @@ export interface Candidate {
 interface Decision<C extends Candidate> {
   candidate: C;
   isKept: boolean;
-  /** Why it is in or out, in a few words. */
   reason: string;
 }
 
@@ -35,7 +33,6 @@ interface BudgetRow {
   section: Candidate["section"];
   /** Percent; 0 without a share. */
   share: number;
-  /** The most that the section could use in this call. */
   limit: number;
   used: number;
   kept: number;
@@ -43,7 +40,6 @@ interface BudgetRow {
 }
 
 export interface Allocation<C extends Candidate> {
-  /** In the order of the candidates. */
   decisions: Decision<C>[];
   table: BudgetRow[];
   usedTokens: number;
@@ -52,7 +48,6 @@ export interface Allocation<C extends Candidate> {
 /** History comes last and gets what the others do not use. */
 const fillOrder = ["identity", "prefrontal", "memory", "skills", "history"] as const;
 
-/** The upper limit of a section in tokens, before the other sections are known. */
 export function shareOf(total: number, shares: Shares, section: BudgetSection): number {
   return Math.floor((total * shares[section]) / 100);
 }
@@ -82,7 +77,6 @@ export function allocate<C extends Candidate>(total: number, shares: Shares, can
   return { decisions: inOrder, table: tableOf(inOrder, shares, used, limits), usedTokens: total - left };
 }
 
-/** A section's share, limited to its part of what is left among the sections still to fill. */
 function roomOf(section: BudgetSection, total: number, left: number, shares: Shares, alreadyUsed: number): number {
   if (section === "history") return left;
   const waiting = fillOrder.slice(fillOrder.indexOf(section)).reduce((sum, name) => sum + shares[name], 0);

@@ -18,7 +18,6 @@ export interface FixedPiece extends Sourced {
   type: "fixed";
 }
 
-/** Fenced text of the `<memory>` or `<skills>` section. */
 export interface TextPiece extends Sourced {
   type: "text";
   text: string;
@@ -45,7 +44,6 @@ export function fixedPiece(
   return { type: "fixed", section, name, score: 1, tokens, isMandatory: true, origins };
 }
 
-/** The preference digest, then hits by their score relative to the best one. `share` is the section's, in tokens. */
 export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: number): TextPiece[] {
   const best = Math.max(...hits.map((hit) => hit.score));
   const longest = Math.floor(share / 4);
@@ -92,7 +90,6 @@ export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
   });
 }
 
-/** Separates hits that the shown history already contains from new ones. */
 export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Exchange[]) {
   const said = shown
     .flatMap((exchange) => exchange.messages.map((message) => essence(message.text).slice(0, 200)))

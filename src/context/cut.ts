@@ -1,13 +1,9 @@
 /** Cuts text to a number of tokens. Head and tail stay; a line between them says how much is missing. */
 import { estimateTokens } from "./tokens.ts";
 
-/** Upper bound for the line between head and tail. */
 const noteTokens = 40;
 
-/**
- * Returns the text if it fits, else at most `limit` estimated tokens of it, or only the note if not even that fits.
- * `hint` tells the reader in a few words how to get the rest.
- */
+/** The text, or at most `limit` estimated tokens of it, or only the note. `hint` says how to get the rest. */
 export function cutToTokens(text: string, limit: number, hint = ""): string {
   const tokens = estimateTokens(text);
   if (tokens <= limit) return text;

@@ -11,7 +11,6 @@ export interface SnapshotFile {
   path: string;
 }
 
-/** All kept snapshots. Ignores other files. A missing folder has none. */
 export async function listSnapshots(workspace: string): Promise<SnapshotFile[]> {
   const names = await readdir(join(workspace, snapshotFolder)).catch((thrown: unknown) => {
     if (codeOf(thrown) === "ENOENT") return [];
@@ -24,7 +23,6 @@ export async function listSnapshots(workspace: string): Promise<SnapshotFile[]> 
   });
 }
 
-/** The snapshots of one turn, by its id or a unique prefix of it. */
 export async function explainTurn(workspace: string, turnId: string): Promise<(SnapshotFile & { text: string })[]> {
   const all = await listSnapshots(workspace);
   const exact = all.filter((snapshot) => snapshot.turnId === turnId);

@@ -5,7 +5,6 @@
  * spaces or full-width letters. Everything else stays, code and HTML included.
  */
 
-/** Every tag of the prompt. Other XML rarely uses these names. */
 export const fenceTags = [
   "identity",
   "procedures",
@@ -33,12 +32,10 @@ const isBreak = /^[\t\n\v\f\r\p{Z}]$/u;
 const nameCharacter = /^[a-z0-9_-]$/;
 const maxAttributeLength = 200;
 
-/** Puts escaped text between tags on their own lines. Skips attributes without a value. */
 export function fence(tag: FenceTag, attributes: Readonly<Record<string, string | undefined>>, text: string): string {
   return `${openingTag(tag, attributes)}>\n${escapeFences(text)}\n</${tag}>`;
 }
 
-/** A fence without text. */
 export function emptyFence(tag: FenceTag, attributes: Readonly<Record<string, string | undefined>>): string {
   return `${openingTag(tag, attributes)}/>`;
 }

@@ -1,7 +1,5 @@
 /**
- * Earlier exchanges of a conversation, in the store.
- *
- * There is one exchange per turn, in the order in which turns ended; saving a turn again replaces it. An exchange keeps
+ * Earlier exchanges of a conversation, in the store: one per turn, in the order in which turns ended. An exchange keeps
  * people's words and the answer whole, tool results and arguments shortened, and no images or attached text. Exchanges and
  * characters are bounded, but the newest exchange always stays.
  */
@@ -107,7 +105,6 @@ export function createHistory(store: Store, log: Log, idleMs: number | null, now
   };
 }
 
-/** The messages of an exchange. `isStale` for all but the newest one. */
 export function renderExchange(exchange: StoredExchange, isStale: boolean): ModelMessage[] {
   if (!isStale) return renderTranscript(exchange);
   const steps = exchange.steps.map((step) => ({ ...step, calls: step.calls.map(stubCall) }));

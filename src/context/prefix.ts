@@ -1,8 +1,6 @@
 /**
- * The stable prefix: identity, procedures, skill index, tool notes.
- *
- * It depends on brain files, skills, tools and the configured budget, and not on the conversation. Until one of those
- * changes, every turn sends the same bytes, so that prompt caches of providers hit.
+ * The stable prefix: identity, procedures, skill index, tool notes. It does not depend on the conversation, so until files,
+ * skills or tools change, every turn sends the same bytes and prompt caches of providers hit.
  */
 import type { SkillBrief } from "../ports/context.ts";
 import type { SystemPart } from "../ports/provider.ts";
@@ -19,15 +17,12 @@ export interface Prefix {
   notes: string[];
 }
 
-/** Renders the prefix for the skills and tools in force now. */
 export type RenderPrefix = (briefs: readonly SkillBrief[], tools: readonly ToolSpec[]) => Prefix;
 
-/** Sets of tools and skills that are in use at the same time. */
 const maxPrefixes = 4;
 
 /** Reuses a prefix while its inputs are unchanged: rendering is most of the work for a small prompt. */
 export function createPrefix(files: BrainFiles, total: number, shares: Shares): RenderPrefix {
-  /** Newest first. */
   const known: { madeOf: unknown[]; prefix: Prefix }[] = [];
   return (briefs, tools) => {
     const [identity, procedures] = [files.identity(), files.procedures()];

@@ -1,12 +1,6 @@
 /**
- * Memories for a turn. Memory is searched once, and the result is kept while the turn runs, so that its steps share one
- * prefix.
- *
- * `prepare` starts the search as soon as a message arrives, in parallel with storing the message. The turn uses that
- * result if it belongs to this message and is recent, and otherwise searches itself.
- *
- * After a failed search the turn continues without memories. The cache is bounded; a dropped entry, or a turn resumed in
- * another process, causes a new search.
+ * Memories for a turn. Memory is searched once per turn, so that its steps share one prefix. `prepare` starts the search as
+ * soon as a message arrives; the turn uses that result if it is recent. After a failed search it goes on without memories.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -18,14 +12,11 @@ import type { TurnRecord } from "../ports/turn.ts";
 export interface Recalled {
   hits: MemoryHit[];
   digest: string;
-  /** The clock of the turn, for `<runtime>`. */
   at: number;
-  /** Why something is missing, for the snapshot. */
   problems: string[];
 }
 
 export interface Recall {
-  /** Starts the search for the turn that this message will start. */
   prepare(message: InboundMessage): void;
   about(turn: TurnRecord): Promise<Recalled>;
   drop(turnId: string): void;

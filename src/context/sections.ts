@@ -9,7 +9,6 @@ import { attributeText, escapeFences, type FenceTag, fence } from "./fence.ts";
 import { estimateTokens } from "./tokens.ts";
 import { timeText } from "./transcript.ts";
 
-/** A shorter piece of a file is not worth showing. */
 const minTokens = 80;
 const shortDescription = 80;
 
@@ -35,7 +34,6 @@ export function renderFiles(tag: Extract<FenceTag, "identity" | "procedures">, f
   return files.length === 0 ? "" : fence(tag, {}, files.map((file) => file.text).join("\n\n"));
 }
 
-/** One line per skill. With very many skills: shorter descriptions, then only names, then as many as fit. */
 export function renderIndex(briefs: readonly SkillBrief[], limit: number): string {
   if (briefs.length === 0) return "";
   const head = ["## Available skills", "Load a skill's instructions with `load_skill` before you follow it."];
@@ -71,7 +69,6 @@ function firstLines(briefs: readonly SkillBrief[], limit: number): string[] {
   return [...kept, `- … and ${briefs.length - kept.length} more`];
 }
 
-/** Lists the tools of each skill. The schemas say what the tools do. */
 export function renderToolNotes(tools: readonly ToolSpec[]): string {
   if (tools.length === 0) return fence("tools", {}, "No tools in this step: answer in text.");
   const owned = Map.groupBy(tools, (tool) => tool.skill);
@@ -107,13 +104,11 @@ export function renderSkillBody(brief: SkillBrief, limit: number): string {
   return fence("skill_body", { name: brief.name }, text);
 }
 
-/** `bodies` are already fenced. */
 export function renderSkills(bodies: readonly string[]): string {
   return bodies.length === 0 ? "" : ["<skills>", ...bodies, "</skills>"].join("\n");
 }
 
 export interface RuntimeClock {
-  /** The local time with the day of the week. */
   describe(at: number): string;
 }
 
@@ -124,7 +119,6 @@ export function createRuntimeClock(): RuntimeClock {
   return { describe: (at) => `here ${local.format(at)} ${timeZone}` };
 }
 
-/** What changes with every message. It comes last. */
 export function renderRuntime(turn: TurnRecord, at: number, clock: RuntimeClock, notes: readonly string[]): string {
   const newest = turn.messages.at(-1);
   const author = requesterOf(turn);

@@ -20,16 +20,13 @@ import {
 
 const stubCharacters = 200;
 const stubInputCharacters = 300;
-/** A cut result or attachment keeps at least this much. */
 const minTokens = 60;
 
-/** What was shortened, one line each, for the snapshot. */
 export interface Shortened {
   transcript: Transcript;
   notes: string[];
 }
 
-/** Shortens the transcript towards `limit` tokens. */
 export function shortenTranscript(transcript: Transcript, limit: number): Shortened {
   let tokens = messageTokens(renderTranscript(transcript));
   if (tokens <= limit) return { transcript, notes: [] };
@@ -47,7 +44,6 @@ export function shortenTranscript(transcript: Transcript, limit: number): Shorte
   return tokens <= limit ? { transcript: stubbed, notes } : capPieces(stubbed, tokens - limit, notes);
 }
 
-/** A past call: its name, its outcome, and the start of its result. */
 export function stubCall(call: CalledTool): CalledTool {
   const text =
     call.text.length <= stubCharacters * 1.5
@@ -71,7 +67,6 @@ export function stubInput(inputJson: string, characters: number): string {
   }
 }
 
-/** Cuts the largest results and attachments to one size, so that `excess` tokens go. */
 function capPieces(transcript: Transcript, excess: number, notes: string[]): Shortened {
   const last = transcript.steps.at(-1);
   const texts = [
@@ -90,7 +85,6 @@ function capPieces(transcript: Transcript, excess: number, notes: string[]): Sho
   return { transcript: { messages: capAttachments(transcript, cap, images), steps }, notes };
 }
 
-/** The size to which all pieces must be cut for them to add up to `total`. */
 function heightFor(sizes: readonly number[], total: number): number {
   let left = total;
   let height = 0;

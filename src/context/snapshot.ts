@@ -1,9 +1,6 @@
 /**
- * Snapshots: one Markdown file per model call with exactly what was sent, and why.
- *
- * `brain/prefrontal/.debug/<time>-<turn>-<step>.md` contains the model, the budget and the score of every candidate,
- * then system, messages and tools word for word. Secrets are redacted; images appear as size and hash. The file is
- * written beside its name and renamed, without fsync. The newest 50 are kept.
+ * Snapshots: one Markdown file per model call (`brain/prefrontal/.debug/<time>-<turn>-<step>.md`) with exactly what was
+ * sent, and why. Secrets are redacted; images appear as size and hash. The newest 50 are kept.
  *
  * A call never waits for its snapshot. Snapshots are written in order once the event loop is free, after the request was
  * sent. The input must not change until then.
@@ -24,23 +21,19 @@ interface SnapshotInput {
   turn: TurnRecord;
   step: number;
   at: number;
-  /** `provider/model` of the first choice. */
   model: string;
   budgetTokens: number;
   allocation: Allocation<Candidate>;
   request: ModelRequest;
-  /** What was shortened or unavailable. */
   notes: readonly string[];
 }
 
 export interface Snapshots {
   /** Returns the path relative to the workspace. The file follows shortly after. */
   write(input: SnapshotInput): string;
-  /** Writes pending snapshots now. */
   flush(): void;
 }
 
-/** `onFailure` is called for a snapshot that could not be written. The others are still written. */
 export function createSnapshots(
   workspace: string,
   redact: Redact,
@@ -49,7 +42,6 @@ export function createSnapshots(
   const folder = join(workspace, snapshotFolder);
   const waiting: { name: string; head: string; input: SnapshotInput }[] = [];
 
-  /** Returns whether the work succeeded. */
   function attempt({ turn }: SnapshotInput, work: () => void): boolean {
     try {
       work();

@@ -1,9 +1,7 @@
 /**
- * Estimates token counts without a tokenizer. One pass splits the text into runs of one kind, as byte-pair tokenizers do
- * before they merge: a word includes the space before it, digits form groups of three, camelCase is two words.
- *
- * The rates fit the o200k vocabulary; a test keeps them within 15 % of it per language. Older vocabularies need more
- * tokens for scripts other than Latin, so there a budget in these units is a little generous.
+ * Estimates token counts without a tokenizer, from runs of one kind of character, as byte-pair tokenizers make them. The
+ * rates fit the o200k vocabulary; a test keeps them within 15 % of it per language. Older vocabularies need more tokens for
+ * scripts other than Latin, so there a budget in these units is a little generous.
  */
 
 /** The highest charge of any provider for one image that it accepts without scaling down. */
@@ -34,7 +32,6 @@ const otherRate = 1;
 const minOpaqueLength = 28;
 const opaqueRate = 0.64;
 
-/** 0 for the empty text. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   let index = 0;

@@ -1,9 +1,4 @@
-/**
- * Turns as model messages: what people said, fenced and with name and id, then step by step what the model said and
- * called, with a result for every call.
- *
- * A running turn and a remembered one have the same shape here, so both look the same to the model.
- */
+/** Turns as model messages. A running turn and a remembered one have one shape here, so the model sees no difference. */
 import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
 import type { ToolStatus } from "../ports/tool.ts";
@@ -26,7 +21,6 @@ export interface CalledTool {
   name: string;
   inputJson: string;
   status: ToolStatus | "none";
-  /** The result as the model reads it. */
   text: string;
 }
 
@@ -134,18 +128,15 @@ function renderAttachment(attachment: Attachment): string {
   return emptyFence("attachment", { ...what, shown: imageBase64 === undefined ? "no" : "as an image" });
 }
 
-/** To the minute, in UTC. Empty for an invalid time. */
 export function timeText(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 16)}Z`;
 }
 
-/** The cost of rendered messages, with a little overhead for each. */
 export function messageTokens(messages: readonly ModelMessage[]): number {
   return messages.reduce((sum, message) => sum + frameTokens + contentTokens(message), 0);
 }
 
-/** The cost that one step adds to a rendered transcript. */
 export function stepTokens(step: TakenStep): number {
   return messageTokens(stepMessages(step));
 }

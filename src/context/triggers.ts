@@ -7,10 +7,8 @@ export interface TriggeredSkill {
   score: number;
 }
 
-/** Higher than any score from matches. */
 export const alwaysScore = 1_000;
 
-/** Of a longer text, only the start and the end are searched. */
 const maxReadCharacters = 20_000;
 const maxRepetitions = 3;
 
@@ -69,14 +67,12 @@ function isBoundary(left: string, right: string): boolean {
   return unspacedCharacter.test(left) || unspacedCharacter.test(right);
 }
 
-/** The whole character that ends before `index`. Empty at the start. */
 function before(text: string, index: number): string {
   const low = text.charCodeAt(index - 1);
   const start = low >= 0xdc00 && low <= 0xdfff ? index - 2 : index - 1;
   return text.slice(Math.max(0, start), index);
 }
 
-/** The whole character at `index`. Empty at the end. */
 function after(text: string, index: number): string {
   const code = text.codePointAt(index);
   return code === undefined ? "" : String.fromCodePoint(code);

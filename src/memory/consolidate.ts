@@ -1,11 +1,7 @@
 /**
- * Consolidation keeps memory small without asking a model.
- *
- *   1. remove day files older than the retention, both episodes and feedback; knowledge stays until someone removes it
- *   2. of entries of one day with the same words, keep the last one, because a task may run every few minutes with the
- *      same answer
- *
- * Idempotent. Skips a file that can't be changed and continues with the next one.
+ * Consolidation keeps memory small without asking a model: day files older than the retention go, and of entries of one day
+ * with the same words only the last stays, because a task may run every few minutes with the same answer. Idempotent. A file
+ * that can't be changed is skipped.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,9 +14,7 @@ import { foldersByScope } from "./memory-files.ts";
 import { dayOf } from "./places.ts";
 
 export interface Consolidation {
-  /** Day files that were older than the retention. */
   removedFiles: number;
-  /** Entries that a later one repeats. */
   removedEntries: number;
 }
 
@@ -68,7 +62,6 @@ async function dropRepeated(path: string): Promise<number> {
   return entries.length - kept.length;
 }
 
-/** An entry without its time and marker. */
 function said({ raw }: DayEntry): string {
   return raw
     .replace(/^## \d\d:\d\d/, "")

@@ -26,14 +26,12 @@ const forms = [
   `(?:in|since|during|of|last|this|until|before|after)\\s+(?:early\\s+|late\\s+|mid-?\\s*)?${monthName}`,
 ].map((form) => new RegExp(`(?<![\\p{L}\\p{N}])${form}(?![\\p{L}\\p{N}])`, "iu"));
 
-/** The terms of a passage's time. None without a time. */
 export function dayTermsOf(at: string): string[] {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(at) ?? [];
   if (year === undefined || month === undefined || day === undefined) return [];
   return [`d${year}${month}${day}`, `m${year}${month}`, `y${year}`, `n${month}`];
 }
 
-/** The terms of the days in a question, and the question without them. `yesterday` is relative to `now`. */
 export function askedDaysOf(question: string, now: number): { terms: string[]; rest: string } {
   const terms = new Set<string>();
   let rest = question;

@@ -1,9 +1,6 @@
 /**
- * One Markdown file per day and scope, in parts: `2026-11-21.md`, then `2026-11-21.2.md` once the first one is large. So
- * adding an entry costs the same however much was said that day.
- *
- * A change reads, edits and replaces one part as one step. Changes of one day run in order. Changes that arrive during a
- * write are written together, so a busy channel costs a few writes instead of one per turn. A part that people made too
+ * One Markdown file per day and scope, in parts (`2026-11-21.md`, then `2026-11-21.2.md`), so that adding an entry costs the
+ * same however much was said that day. Changes that arrive during a write are written together. A part that people made too
  * large, or that is not UTF-8 text, stays unchanged and the next part is used.
  */
 import { isUtf8 } from "node:buffer";
@@ -14,7 +11,6 @@ import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
 
-/** A new part starts when the current one reaches this size. */
 const maxPartBytes = 64 * 1024;
 /** We never write larger files, so they are not read for a change. */
 const maxEditableBytes = 8 * 1024 * 1024;
@@ -34,7 +30,6 @@ export interface DayFiles {
   change(change: DayChange): Promise<string>;
 }
 
-/** A pending change, and its caller's promise. */
 interface Waiting {
   change: DayChange;
   resolve(path: string): void;
@@ -100,14 +95,12 @@ async function writeTogether(
   }
 }
 
-/** A part with the changes that are not on disk yet, and their callers. */
 interface Edited {
   before: string;
   text: string;
   changes: Waiting[];
 }
 
-/** The day in a day file's name. Undefined for other files. */
 export function dayOfFile(name: string): string | undefined {
   return /^(\d{4}-\d\d-\d\d)(?:\.\d+)?\.md$/.exec(basename(name))?.[1];
 }
@@ -124,7 +117,6 @@ export async function listDayFiles(folder: string): Promise<string[]> {
     .map((name) => join(folder, name));
 }
 
-/** The text of a file that may be rewritten. Undefined when it is too large, not text, or gone. */
 export async function readEditable(path: string): Promise<string | undefined> {
   const info = await stat(path).catch(() => undefined);
   if (info === undefined || !info.isFile() || info.size > maxEditableBytes) return undefined;
@@ -178,7 +170,6 @@ async function partFor(
 interface Part {
   path: string;
   text: string;
-  /** The text on disk, if it differs from `text`. */
   before?: string;
 }
 

@@ -53,7 +53,6 @@ interface EntryMarker {
 }
 
 export interface DayEntry {
-  /** As in the file, from its heading to the next one. */
   raw: string;
   marker?: EntryMarker;
 }
@@ -70,7 +69,6 @@ export function parseDay(text: string): { preamble: string; entries: DayEntry[] 
   };
 }
 
-/** An entry without its quotation marks and marker, for search and for people. */
 export function readableEntry(text: string): string {
   return unquoted(text.replace(/(^|\n)<!-- turn=[^\n]*-->(?=\n|$)/g, "$1"))
     .replace(/\n{3,}/g, "\n\n")
@@ -115,7 +113,6 @@ function toolLines({ call, result }: Episode["tools"][number], redact: Redact): 
   return preview.trim() === "" ? head : `${head}\n  ${quoted(preview).split("\n").join("\n  ")}`;
 }
 
-/** The first line with readable text, without Markdown. */
 function headlineOf(text: string): string {
   const line = text.split(/[\r\n]+/).find((candidate) => /[\p{L}\p{N}]/u.test(candidate)) ?? text;
   return oneLine(line.replace(/^[\s#>*+-]+/, "").replaceAll("<!--", ""), limits.headline) || "(no text)";

@@ -20,15 +20,12 @@ export interface FeedbackWriter {
   record(feedback: Feedback): Promise<boolean>;
 }
 
-/** A parsed line. */
 export interface FeedbackLine {
   /** `HH:MM:SS`, UTC. */
   time: string;
   tool: string;
   outcome: string;
-  /** Name and id of the person who decided. */
   by?: { name: string; id: string };
-  /** How long the decision took. */
   waitedSeconds?: number;
   summary: string;
 }

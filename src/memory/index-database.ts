@@ -73,7 +73,6 @@ export function isDamage(thrown: unknown): boolean {
   return typeof code === "number" && damageCodes.includes(code & 0xff);
 }
 
-/** Runs `work` in one transaction. Rolls back when it throws. */
 export function inTransaction(database: DatabaseSync, work: () => void): void {
   database.exec("BEGIN IMMEDIATE");
   try {

@@ -1,8 +1,4 @@
-/**
- * Knowledge: notes that outlive conversations, one Markdown file per title in its scope's folder. People edit them too.
- *
- * The title gives the file name; the text is stored as given. Changes of one note run in order.
- */
+/** Notes that outlive conversations, one Markdown file per title. People edit them too; changes of one note run in order. */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
@@ -21,13 +17,11 @@ const titleCharacters = 60;
 export interface Knowledge {
   /** Paths of a scope's notes, relative to its folder. */
   list(scope: MemoryScope): Promise<string[]>;
-  /** Undefined when there is no such note. */
   read(scope: MemoryScope, title: string): Promise<string | undefined>;
   /** Like `read`, with the note's origins. A note that people wrote themselves has none. */
   readMarked(scope: MemoryScope, title: string): Promise<{ text: string; origins: Origin[] } | undefined>;
   /** Replaces or creates the note and stores the origins. Resolves to its absolute path. */
   write(scope: MemoryScope, title: string, text: string, origins?: readonly Origin[]): Promise<string>;
-  /** False when there was none. */
   remove(scope: MemoryScope, title: string): Promise<boolean>;
 }
 

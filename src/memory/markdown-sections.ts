@@ -1,12 +1,6 @@
 /**
- * Splits a Markdown file into passages for search: the text under one heading, in pieces of readable length.
- *
- *   1. headings outside of code fences divide the file; text before the first one belongs to the file's title
- *   2. remove our own quotation marks and markers
- *   3. cut a long section at paragraphs, lines or words, whichever comes first
- *   4. its time is that of its marker, else the file's day with the heading's `HH:MM`, else none
- *
- * People write and change these files, so any text must give passages.
+ * Splits a Markdown file into passages for search: the text under one heading, in pieces of readable length. People write
+ * and change these files, so any text must give passages.
  */
 import type { Origin } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";
@@ -15,16 +9,14 @@ import { readNoteMark } from "./origin-mark.ts";
 
 export interface Passage {
   heading: string;
-  /** ISO 8601. Empty without a time. */
+  /** ISO 8601: of the marker, else the file's day with the heading's `HH:MM`. Empty without a time. */
   at: string;
   text: string;
   /** Headings above its own, outermost first. The file's name if there are none. */
   trail: string;
-  /** From the marks of note and entry. */
   origins: Origin[];
 }
 
-/** A passage is cut at the last good place before this length. */
 const maxPassageCharacters = 1_200;
 /** Passages of one file. Nobody reads a longer one. */
 const maxPassages = 20_000;

@@ -1,8 +1,6 @@
 /**
- * The Markdown files of memory for the index: which exist, whether they changed, and their text.
- *
- * People change these folders. So links are not followed, binary files are skipped, and of a huge file only the end is
- * read, where the newest entries are.
+ * The Markdown files of memory for the index. People change these folders: links are not followed, binary files are
+ * skipped, and of a huge file only the end is read, where the newest entries are.
  */
 import { hash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
@@ -14,9 +12,7 @@ import type { Passage } from "./markdown-sections.ts";
 import { branches, type MemoryKind, memoryKinds, scopeOfFolder } from "./places.ts";
 
 const maxReadBytes = 8 * 1024 * 1024;
-/** Levels of folders inside a scope's folder. */
 const maxDepth = 6;
-/** Feedback lines per passage. */
 const linesPerPassage = 8;
 
 export interface FileInfo {
@@ -70,7 +66,6 @@ export function foldersByScope(workspace: string): ScopeFolders {
   return found;
 }
 
-/** Paths of the Markdown files below a folder, relative to it, `/`-separated, in a stable order. */
 export function markdownFiles(folder: string, depth = 0): string[] {
   return entriesOf(folder)
     .sort((one, other) => (one.name < other.name ? -1 : 1))
@@ -82,7 +77,6 @@ export function markdownFiles(folder: string, depth = 0): string[] {
     });
 }
 
-/** A different signature means that the file must be read again. */
 export function signatureOf({ size, mtimeMs, ctimeMs, ino }: FileInfo): string {
   return `${size} ${mtimeMs} ${ctimeMs} ${ino}`;
 }
@@ -127,7 +121,6 @@ export function feedbackPassages(path: string, text: string): Passage[] {
   return passages;
 }
 
-/** Equal for passages that need no new entry in the index. */
 export function hashOf({ heading, trail, at, text, origins }: Passage): string {
   return hash("sha1", [heading, trail, at, text, JSON.stringify(origins)].join("\0"), "base64").slice(0, 20);
 }

@@ -1,8 +1,4 @@
-/**
- * The memory of the agent: writes Markdown that people can read, and searches it.
- *
- * Writes to one file run in order. The search index follows the disk, whoever wrote the files.
- */
+/** The agent's memory: writes Markdown for people, and searches it. The index follows the disk, whoever wrote the files. */
 import { relative, sep } from "node:path";
 import { createPathOrder } from "../lib/atomic-write.ts";
 import type { Log } from "../lib/log.ts";
@@ -22,7 +18,6 @@ import { type RecentEntry, readRecentEntries } from "./recent-entries.ts";
 import { createSearch } from "./search.ts";
 
 export interface MemoryOptions {
-  /** Absolute path. Memory is in its `brain` folder. */
   workspace: string;
   /** The search index. It may be deleted at any time. `:memory:` stores none. */
   indexFile: string;
@@ -36,20 +31,15 @@ export interface MemoryOptions {
   now?: () => number;
 }
 
-/** The memory port, and what people can do with their memory. */
 export interface OwnedMemory extends Memory {
   knowledge: Knowledge;
   /** Removes everything of a scope, or of a person, from files and index. Other people's entries stay. */
   forget(owner: MemoryOwner): Promise<Forgotten>;
   /** The files of a scope, or the parts of files that a person said and decided, unchanged. */
   exportAll(owner: MemoryOwner): Promise<ExportedFile[]>;
-  /** Removes what is older than the retention, and duplicates. Idempotent. */
   consolidate(): Promise<Consolidation>;
-  /** Starts the search thread and updates the whole index. Searches are answered in between. */
   warmUp(): Promise<void>;
-  /** Headlines of a scope's newest entries, newest first. */
   newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
-  /** The number of searchable entries of these scopes, after an update of the index. */
   count(scopes: MemoryScope[]): Promise<number>;
 }
 

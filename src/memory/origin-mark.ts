@@ -24,12 +24,10 @@ export function decodeOrigins(value: string): Origin[] {
   }
 }
 
-/** Goes below a note's title. */
 export function noteMarkText(origins: readonly Origin[]): string {
   return origins.length === 0 ? "" : `<!-- from=${encodeOrigins(origins)} -->\n`;
 }
 
-/** A note without its mark, and the origins in the mark. */
 export function readNoteMark(text: string): { text: string; origins: Origin[] } {
   const found = noteMark.exec(text);
   if (found === null) return { text, origins: [] };

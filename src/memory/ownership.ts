@@ -18,9 +18,7 @@ import type { MemoryKind } from "./places.ts";
 export type MemoryOwner = { scope: MemoryScope } | { userId: string };
 
 export interface Forgotten {
-  /** Deleted files. */
   files: number;
-  /** Entries and lines removed from files that stay. */
   entries: number;
 }
 
@@ -32,7 +30,6 @@ export interface ExportedFile {
 
 interface MemoryFile {
   kind: MemoryKind;
-  /** Relative to the workspace. */
   path: string;
 }
 
@@ -110,7 +107,6 @@ async function changing(path: string, inOrder: PathOrder, work: (path: string) =
   });
 }
 
-/** A person's part of a day file, and the file without it. Knowledge belongs to its scope. */
 function split(kind: MemoryKind, text: string, userId: string): { kept: string; removed: string[] } {
   if (kind === "episode") {
     const { preamble, entries } = parseDay(text);

@@ -1,15 +1,12 @@
 /**
- * Where memory is in the workspace, and how a scope becomes a folder name.
- *
- * A scope is its own folder name, with every character outside of `A-Za-z0-9._:@-` percent-encoded. So a name can be
- * decoded and is never `.`, `..` or empty, and contains no separator.
+ * Where memory is in the workspace, and how a scope becomes a folder name: every character outside of `A-Za-z0-9._:@-` is
+ * percent-encoded, so a name can be decoded and is never `.`, `..` or empty, and contains no separator.
  */
 import { join } from "node:path";
 import type { MemoryScope } from "../ports/message.ts";
 
 export type MemoryKind = "episode" | "knowledge" | "feedback";
 
-/** The three branches of memory, relative to the workspace, `/`-separated. */
 export const branches: Record<MemoryKind, string> = {
   episode: "brain/hippocampus/episodes",
   knowledge: "brain/hippocampus/knowledge",
@@ -18,7 +15,6 @@ export const branches: Record<MemoryKind, string> = {
 
 export const memoryKinds: readonly MemoryKind[] = ["episode", "knowledge", "feedback"];
 
-/** Absolute path of a scope's folder. */
 export function scopeFolder(workspace: string, kind: MemoryKind, scope: MemoryScope): string {
   return join(workspace, branches[kind], folderNameOf(scope));
 }

@@ -1,11 +1,6 @@
 /**
- * Turns a question in anyone's words into a query for the index:
- *
- *   1. days become day terms
- *   2. words with meaning become terms; other words only when there is nothing else
- *   3. a very long question keeps its most specific words
- *
- * People's text never reaches FTS5 as syntax: a term is letters, marks and digits in quotation marks.
+ * Turns a question in anyone's words into a query for the index. People's text never reaches FTS5 as syntax: a term is
+ * letters, marks and digits in quotation marks.
  */
 import { askedDaysOf } from "./dates.ts";
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "./words.ts";
@@ -21,7 +16,6 @@ export interface SearchQuestion {
   phrases: string[];
 }
 
-/** Accepts any text. Without a readable character there are no terms. */
 export function questionOf(text: string, now: number): SearchQuestion {
   const read = text.slice(0, readCharacters);
   const { terms: dayTerms, rest } = askedDaysOf(read.slice(0, 1_000), now);
@@ -49,7 +43,6 @@ function unique(terms: readonly AskedTerm[]): AskedTerm[] {
   return [...new Map(terms.map((term) => [term.text, term])).values()];
 }
 
-/** Numbers and long words are the rare ones. */
 function maxTelling(terms: AskedTerm[]): AskedTerm[] {
   if (terms.length <= maxTerms) return terms;
   const weight = ({ text }: AskedTerm) => (/\p{N}/u.test(text) ? 8 : Math.min(text.length, 12));

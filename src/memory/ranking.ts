@@ -1,14 +1,7 @@
 /**
- * Ranks the candidates of the index, best first.
- *
- *   1. BM25 scores, with a small bonus for recent passages
- *   2. neighbours are about the same subject, so a passage gains from their scores, more if they are closer in place and
- *      time; it may be found only through them
- *   3. the best are read, and gain if words of the question are close together, for quoted phrases, and if a person named
- *      in the question is the speaker
- *   4. equal texts are returned once
- *
- * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
+ * Ranks the candidates of the index: BM25 with a bonus for recent passages, gains from neighbours, which are about the same
+ * subject, and from words of the question that are close together. The weights come from a public set of long conversations;
+ * bench/memory-retrieval.ts measures them.
  */
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
@@ -21,7 +14,6 @@ const weights = {
   /** Gain from the passages one and two places before; an answer follows its question. */
   before: [0.5, 0.25],
   after: [0.3, 0.1],
-  /** Gain from the best passage of the same file. */
   file: 0.1,
   together: 0.5,
   phrase: 0.5,
@@ -30,7 +22,6 @@ const weights = {
 };
 const recentDays = 30;
 const candidateLimit = 200;
-/** Passages to read beyond the requested number. */
 const extraReads = 30;
 /** Episodes tell better what feedback repeats. */
 const kindWeight: Record<MemoryKind, number> = { episode: 1, knowledge: 1, feedback: 0.4 };
@@ -68,7 +59,6 @@ function rank({ index, question, scopes, limit, now }: RankingInput, readingOf: 
     .flatMap(({ passage, score }) => hitOf(passage, scopes, score));
 }
 
-/** Candidates and their neighbours, each with its gain from the others. */
 function withNeighbours(candidates: Candidate[], index: SearchIndex, now: number): { id: number; score: number }[] {
   const own = new Map<number, Candidate>();
   const bestOfFile = new Map<number, number>();
@@ -106,7 +96,6 @@ function recency(at: number, now: number): number {
 
 interface Reading {
   words: string[];
-  /** Positions of the words with this start. */
   placesByStart: Map<string, number[]>;
   speakers: string[];
 }

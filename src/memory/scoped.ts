@@ -9,10 +9,8 @@ import type { PluginMemory } from "../ports/plugin.ts";
 import type { ToolScope } from "../ports/tool.ts";
 import type { OwnedMemory } from "./memory.ts";
 
-/** `onRead` receives the origins of notes that a call reads. */
 export type ScopedMemory = (call: ToolScope, onRead: (origins: readonly Origin[]) => void) => PluginMemory;
 
-/** `mayShare` is checked for every change of a shared note. */
 export function createScopedMemory(
   memory: Pick<OwnedMemory, "search" | "knowledge">,
   mayShare: (call: ToolScope) => Promise<boolean>,

@@ -1,12 +1,6 @@
 /**
- * The search index over the Markdown of memory: one disposable SQLite file, always rebuildable from the Markdown.
- *
- *   1. open it; delete one that is damaged or of another version; keep one that can't be written in memory
- *   2. update the scopes in question: new, changed (time or size) and removed files; in a changed file write only the
- *      passages that differ
- *   3. search; every query contains its scopes, so a passage of another scope is never even a candidate
- *
- * Runs in its own thread (search-worker.ts), because SQLite and large files block for too long.
+ * The search index over the Markdown of memory: one disposable SQLite file. Every query contains its scopes, so a passage of
+ * another scope is never even a candidate. In its own thread (search-worker.ts), because SQLite and large files block.
  */
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -52,10 +46,8 @@ export interface FoundPassage {
 export interface SearchIndex {
   /** Follows the disk. Without scopes, for every scope. Returns how many files were read. */
   update(scopes: readonly string[]): number;
-  /** The scopes that have a folder or are in the index. */
   scopes(): string[];
   candidates(question: SearchQuestion, scopes: readonly string[], limit: number): Candidate[];
-  /** The candidates and the passages just before and after them in their files, each once. */
   neighbours(candidates: readonly Candidate[], reach: number): Omit<Candidate, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
   count(scopes: readonly string[]): number;
@@ -67,7 +59,6 @@ export interface SearchIndex {
 export interface SearchIndexOptions {
   workspace: string;
   indexFile: string;
-  /** Receives one sentence for whatever makes the index incomplete. */
   onProblem(message: string): void;
 }
 
@@ -198,7 +189,6 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
   };
 }
 
-/** The places of the candidates and their neighbours: file, first and last ordinal. Ranges don't overlap. */
 function rangesOf(candidates: readonly Candidate[], reach: number): number[][] {
   const ranges: [file: number, first: number, last: number][] = [];
   const inOrder = candidates.toSorted((one, other) => one.file - other.file || one.ordinal - other.ordinal);

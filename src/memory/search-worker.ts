@@ -12,7 +12,6 @@ import { createSearchIndex, type SearchIndex } from "./search-index.ts";
 export type SearchRequest =
   | { type: "find"; query: MemoryQuery; now: number }
   | { type: "count"; scopes: string[] }
-  /** Without scopes: all. */
   | { type: "refresh"; scopes?: string[] }
   | { type: "purge" }
   | { type: "close" };

@@ -23,7 +23,6 @@ const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 25
 export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
   count(scopes: readonly string[]): Promise<number>;
-  /** Updates these scopes in the background, so that the next question need not wait. */
   follow(scopes: readonly string[]): void;
   /** Starts the thread and updates everything. Never rejects. */
   warmUp(): Promise<void>;

@@ -1,11 +1,6 @@
 /**
- * Text as search terms, the same way for indexed text and for questions:
- *
- *   1. fold compatibility forms, case, accents, and Arabic and Hebrew vowel signs into one spelling
- *   2. words are runs of letters, marks and digits; each emoji is a word
- *   3. cut scripts without spaces into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and similar), so
- *      that any part of a run can be found
- *   4. replace irregular English forms by their base form (`went` → `go`); the index stems regular ones
+ * Text as search terms, the same way for indexed text and for questions. Scripts without spaces are cut into overlapping
+ * pairs (Chinese, Japanese, Korean) or triples (Thai and similar), so that any part of a run can be found.
  */
 
 const pairScripts = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}ー々";
@@ -34,7 +29,6 @@ const baseForms = new Map(
   }),
 );
 
-/** One spelling for texts that look the same to people. Accepts any text. */
 export function foldText(text: string): string {
   const lower = text.toLowerCase();
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is all of ASCII.
@@ -47,7 +41,7 @@ export function foldText(text: string): string {
     .normalize("NFC");
 }
 
-/** All terms of a text in order, as the index stores them: letters, marks and digits only. */
+/** All terms of a text in order: letters, marks and digits only. */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
   for (const word of wordsOf(text)) {
@@ -79,7 +73,6 @@ export function askedTermsOf(text: string): AskedTerm[] {
   });
 }
 
-/** Words as people see them: folded, in order, without the endings of contractions. */
 export function wordsOf(text: string): string[] {
   const folded = foldText(text).replace(/['’](?:s|t|d|ll|re|ve|m)(?![\p{L}\p{N}])/gu, " ");
   return (folded.match(/[\p{L}\p{M}\p{N}]+|\p{Extended_Pictographic}/gu) ?? []).map((word) =>
@@ -116,7 +109,6 @@ function pieceLength(run: string): number {
   return isTriple.test(run) ? 3 : 2;
 }
 
-/** English words without meaning of their own; dropped from a question that has others. */
 export const emptyWords: ReadonlySet<string> = new Set(
   `a an and any are as at be been being but by can could did do does doing done during for from get had has have having
   he her hers him his how i if in into is it its just me my no not of on or our she should so some such than that the

@@ -8,7 +8,6 @@ export interface ChildMessage {
   megabytes: number;
 }
 
-/** The last output of a process that has outgrown its limit. */
 export const tooLarge = "the process has grown too large";
 
 export type ChildReply = { answer: unknown } | { error: string };

@@ -1,11 +1,7 @@
 /**
- * Runs one piece of work in an isolated process, because foreign input may keep it busy forever or exhaust memory. A
- * thread is not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped.
- *
- *   1. start a process for one request; it may read Remora's code, the module's own folder and packages, but must not
- *      write files or start processes, and has no environment
- *   2. it answers once and ends; an abort or the time limit kills it
- *   3. its memory has a limit; it ends by itself when its parent is gone (isolated-entry.ts)
+ * Runs one piece of work in an isolated process, because foreign input may keep it busy forever or exhaust memory. A thread
+ * is not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped. The process may
+ * read code and packages, but not write files or start processes; it has no environment, and ends when its parent is gone.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { realpathSync } from "node:fs";
@@ -16,7 +12,6 @@ import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.t
 export interface IsolatedTask {
   /** A module that calls `answerOnce`. */
   module: URL;
-  /** Any value that can be cloned. */
   request: unknown;
   timeoutMs: number;
   /** All its memory. The process takes some 80 before the work starts. */
@@ -99,7 +94,6 @@ function outcomeOf(reply: ChildReply): IsolatedOutcome {
     : { type: "answer", answer: reply.answer };
 }
 
-/** For a process that ended without an answer. */
 function failureOf(errors: string): IsolatedOutcome {
   const isMemory = errors.includes(tooLarge) || /heap out of memory|Reached heap limit|Allocation failed/i.test(errors);
   if (isMemory) return { type: "failed", why: "memory", message: "it needed too much memory" };

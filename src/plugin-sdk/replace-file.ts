@@ -9,10 +9,8 @@ import { dirname, join } from "node:path";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import { fileProblem, type Place } from "../lib/working-folder.ts";
 
-/** Size limit of one file that a tool writes. */
 const maxWrittenBytes = 8 * 1024 * 1024;
 
-/** Refuses larger content and then leaves the file unchanged. */
 export async function replaceFile(place: Place, content: string | Uint8Array, mode: number): Promise<void> {
   const size = typeof content === "string" ? Buffer.byteLength(content) : content.length;
   if (size > maxWrittenBytes) {

@@ -5,7 +5,6 @@ import type { StopReason, Usage } from "../ports/provider.ts";
 import { createAnswerBlocks, thinkingOf } from "./anthropic-thinking.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
 
-/** Gathers pieces of arguments and yields a call when its block is complete. */
 export async function* readAnswer(
   stream: AsyncIterable<Anthropic.RawMessageStreamEvent>,
   model: string,
@@ -60,7 +59,6 @@ function endOf(stop: StopReason, usage: Usage, model: string, carry: Json | unde
   return { type: "end", stop, usage, model: `anthropic/${model}`, ...(carry === undefined ? {} : { carry }) };
 }
 
-/** The text of a block or of a piece, and whether it is thinking. */
 function shownIn(part: Anthropic.ContentBlock | Anthropic.RawContentBlockDelta): { text: string; isThought: boolean } {
   if (part.type === "text" || part.type === "text_delta") return { text: part.text ?? "", isThought: false };
   if (part.type === "thinking_delta") return { text: part.thinking, isThought: true };

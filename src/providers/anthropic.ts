@@ -1,10 +1,4 @@
-/**
- * Anthropic's Messages API through its SDK: builds the request with cache breakpoints and reads the answer
- * (anthropic-stream.ts). See anthropic-thinking.ts for thinking.
- *
- * The SDK is loaded with the first request, so it costs nothing before that. It never retries; the cascade decides about
- * retries.
- */
+/** Anthropic's Messages API through its SDK, loaded with the first request. It never retries; the cascade decides that. */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import { readAnswer } from "./anthropic-stream.ts";
@@ -88,7 +82,6 @@ function bodyOf(
   return { body, mark: () => prefix.mark(messages) };
 }
 
-/** The longest cacheable prefixes get the breakpoints. */
 function systemOf(request: ModelRequest, free: number): Anthropic.TextBlockParam[] {
   const parts = request.system.filter((part) => part.text.trim() !== "");
   const cacheable = parts.filter((part) => part.isCacheable);

@@ -26,7 +26,6 @@ export interface CascadeOptions {
   longestPauseMs?: number;
 }
 
-/** A provider, and the model to ask it for. */
 interface Candidate {
   provider: Provider;
   model: string;
@@ -65,7 +64,6 @@ export function createCascade(options: CascadeOptions): Provider {
     yield { type: "error", error: summary(failed) };
   }
 
-  /** The next model after all others have failed: one with an open breaker, or the only model, after a pause. */
   async function lastResort(candidates: Candidate[], failed: Attempt[], signal: AbortSignal) {
     const asked = new Set(failed.map(({ candidate }) => candidate));
     const others = candidates.filter((candidate) => !asked.has(candidate));
@@ -113,7 +111,6 @@ export function createCascade(options: CascadeOptions): Provider {
   return { name: "cascade", model: first.model, stream };
 }
 
-/** The preferred model first, from the provider that its name contains; then the configured ones. */
 function candidatesOf(providers: Provider[], preferred: string | undefined): Candidate[] {
   const candidates = providers.map((provider) => ({ provider, model: provider.model }));
   const owner =
@@ -138,7 +135,6 @@ function dueFirst(candidates: Candidate[], breaker: CircuitBreaker): Candidate {
   return candidates.reduce((best, other) => (breaker.until(other.model) < breaker.until(best.model) ? other : best));
 }
 
-/** A single failure unchanged; several in one sentence each. */
 function summary(failed: Attempt[]): RemoraError {
   const last = failed.at(-1);
   if (last === undefined) throw new TypeError("a failed cascade must have asked a model");

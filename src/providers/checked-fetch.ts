@@ -1,10 +1,4 @@
-/**
- * The `fetch` for every client library:
- *
- *   1. tags the request with an id, so that `onSent` learns when the request was sent
- *   2. turns an error status, a web page, or plain JSON instead of a stream into a failure, for all libraries alike
- *   3. keeps whatever it throws in `thrown`, because libraries wrap errors and some lose them
- */
+/** The `fetch` for every client library: turns error answers into failures, and tells when a request was sent. */
 
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -14,7 +8,7 @@ import { failure, statusFailure } from "./failures.ts";
 
 export interface CheckedFetch {
   fetch: typeof globalThis.fetch;
-  /** The error of the last request. */
+  /** The error of the last request: libraries wrap errors, and some lose them. */
   thrown(): unknown;
 }
 

@@ -1,8 +1,6 @@
 /**
- * The circuit breaker of the cascade: which models are paused, and until when.
- *
- * It works per model, because one model's limit does not affect the others. A pause doubles with every failure in a row,
- * or lasts as long as the provider asked for if that is longer. A success ends it.
+ * The circuit breaker of the cascade, per model, because one model's limit does not affect the others. A pause doubles with
+ * every failure in a row, or lasts as long as the provider asked for if that is longer. A success ends it.
  */
 export interface CircuitBreaker {
   now(): number;

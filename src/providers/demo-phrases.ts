@@ -1,9 +1,4 @@
-/**
- * The phrases that the demo model understands, and its answers: text, or text and one tool call.
- *
- * A phrase that needs a tool works only when the request has a suitable one. The tool is found by name, and its schema
- * says where the text goes, so the demo model knows no skill.
- */
+/** The phrases of the demo model, and its answers. A tool is found by name, and its schema says where the text goes. */
 import type { JsonObject } from "../ports/message.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 
@@ -16,11 +11,9 @@ export interface DemoAnswer {
 export const demoLabel = "*(demo model, no AI)*";
 
 interface Phrase {
-  /** As shown by `help`. */
   example: string;
   does: string;
   pattern: RegExp;
-  /** Undefined when a tool is missing. */
   answer(match: RegExpExecArray, tools: ToolSpec[], now: Date): DemoAnswer | undefined;
 }
 
@@ -119,7 +112,6 @@ export function demoAnswer(said: string, tools: ToolSpec[], now: Date): DemoAnsw
   };
 }
 
-/** Only phrases whose tools are available. */
 function helpText(tools: ToolSpec[], now: Date): string {
   const usable = phrases.filter(({ example, pattern, answer }) => {
     const match = pattern.exec(example);
@@ -145,7 +137,6 @@ function unquoted(text: string): string {
   return /^(["'`])([\s\S]*)\1$/.exec(trimmed)?.[2]?.trim() ?? trimmed;
 }
 
-/** Calls the first tool whose name matches; best names first. */
 function calling(
   tools: ToolSpec[],
   names: RegExp[],
@@ -158,7 +149,6 @@ function calling(
   return { text: say, call: { name: tool.name, inputJson: JSON.stringify({ ...inputWith(tool, text), ...more }) } };
 }
 
-/** Puts the text into the first required text parameter, or else into the first text parameter. */
 function inputWith(tool: ToolSpec, text: string): Record<string, string> {
   const properties = tool.parameters.properties;
   const required = tool.parameters.required;

@@ -1,10 +1,6 @@
-/**
- * Reads a prompt for the demo model: people's words and tool output, without the fences of context assembly. Accepts
- * text without fences too.
- */
+/** Reads a prompt for the demo model: people's words and tool output, with or without the fences of context assembly. */
 import type { ModelMessage } from "../ports/provider.ts";
 
-/** What the person said last. Ignores other fenced blocks, such as `<runtime>`. */
 export function newestUserText(messages: ModelMessage[]): string {
   const newest = messages.findLast((message) => message.role === "user");
   if (newest?.role !== "user") return "";
@@ -15,7 +11,6 @@ export function newestUserText(messages: ModelMessage[]): string {
 }
 
 export interface ReadResult {
-  /** Empty when the prompt does not say. */
   status: string;
   text: string;
 }
@@ -26,7 +21,6 @@ export function readResult(text: string): ReadResult {
   return { status: /\bstatus="([a-z]*)"/.exec(attributes)?.[1] ?? "", text: unescaped(inside) };
 }
 
-/** Reverses the escaping of a fence. */
 function unescaped(text: string): string {
   return text.replaceAll(/&lt;(?=\s*\/?\s*[a-z_]+)/gi, "<");
 }

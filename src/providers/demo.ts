@@ -1,11 +1,4 @@
-/**
- * The demo model: a labelled stand-in without AI. It lets people try the whole product without a key or a network.
- *
- *   - it reports the results of the tools that it just called
- *   - otherwise it matches the newest message against a few phrases (demo-phrases.ts)
- *
- * Except for the time of day, the same request always gets the same answer.
- */
+/** The demo model: a labelled stand-in without AI. It lets people try the whole product without a key or a network. */
 
 import { pause } from "../lib/backoff.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../ports/provider.ts";
@@ -54,7 +47,6 @@ function answerTo(request: ModelRequest, now: Date): DemoAnswer {
 
 type ToolMessage = Extract<ModelMessage, { role: "tool" }>;
 
-/** Results that have no answer yet. */
 function newestResults(messages: ModelMessage[]): ToolMessage[] {
   const results: ToolMessage[] = [];
   for (const message of messages.toReversed()) {
@@ -75,7 +67,6 @@ function report({ name, text, isError }: ToolMessage): string {
   return `${said(name, result.status || (isError ? "failed" : "ok"))}\n\n${fenced(result.text)}`;
 }
 
-/** By the status of the result in the prompt. */
 function said(name: string, status: string): string {
   switch (status) {
     case "ok":

@@ -1,13 +1,10 @@
 /** The kinds of provider failures: a permanent code, whether a retry may help, and a message that says what to do. */
 
-/** A provider, and the names of its settings. */
 export interface ProviderPlace {
-  /** `anthropic`, `openai`, `ollama`. */
   name: string;
   /** Without the provider's name. */
   model: string;
   baseUrl: string;
-  /** For people, e.g. `ANTHROPIC_API_KEY`. */
   keySetting: string;
   urlSetting: string;
   modelSetting: string;

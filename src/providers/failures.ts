@@ -1,11 +1,6 @@
 /**
- * Turns whatever goes wrong at a provider into one error that people and the cascade can act on.
- *
- *   statusFailure   for an answer with an error status
- *   reportedFailure for an error inside a stream
- *   thrownFailure   for a connection that could not be made, broke, or did not follow the protocol
- *
- * A message never contains a key: what a provider says about a wrong key is not repeated.
+ * Turns whatever goes wrong at a provider into one error that people and the cascade can act on. A message never contains a
+ * key: what a provider says about a wrong key is not repeated.
  */
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
@@ -15,7 +10,6 @@ import { type FailureKind, failureKinds, type ProviderPlace } from "./failure-ki
 const maxSaidLength = 300;
 
 export interface FailureDetails {
-  /** The report of the provider or of the system. The message shows it in brackets. */
   said?: string;
   retryAfterMs?: number | undefined;
   cause?: unknown;
@@ -60,7 +54,6 @@ function kindOfStatus(status: number, body: ErrorBody): FailureKind {
   return byBody ?? "badRequest";
 }
 
-/** For an error inside a stream that started well. */
 export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraError {
   return failure(place, kindOfBody(body) ?? "serverError", { said: body.message });
 }
@@ -106,7 +99,6 @@ function kindOfCodes(codes: string[]): FailureKind | undefined {
   return undefined;
 }
 
-/** The error and its causes, outermost first. Stops at a cycle. */
 function causesOf(thrown: unknown): unknown[] {
   const chain: unknown[] = [];
   for (let link = thrown; link !== undefined && link !== null && !chain.includes(link); ) {

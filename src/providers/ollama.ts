@@ -1,9 +1,6 @@
 /**
  * Ollama through its library, for local models, small ones included.
  *
- *   probeOllama            the models at a host, if it answers
- *   createOllamaProvider   streams answers; reads a call that a small model writes as JSON text as a call
- *
  * The library can't abort a request without an answer, skips lines that it can't read, and takes image text for a file
  * path. So the signal goes through `fetch`, lines are checked before the library reads them, and images go as bytes.
  */
@@ -173,7 +170,6 @@ function usageOf(chunk: ChatResponse): Usage {
   };
 }
 
-/** Passes on lines that are JSON objects without an error. Otherwise ends the body with a failure. */
 function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init);

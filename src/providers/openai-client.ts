@@ -59,7 +59,6 @@ export type AskOpenAi = (
   call: StreamCall,
 ) => AsyncIterable<StreamPiece>;
 
-/** Implements the provider port with `ask`, for both protocols. */
 export function createOpenAiProvider(options: OpenAiOptions, ask: AskOpenAi): Provider {
   const { timeouts = defaultTimeouts } = options;
   const withClient = createSharedClient((fetch) => createOpenAiClient(options, fetch));

@@ -1,9 +1,6 @@
 /**
  * The reasoning of models at OpenAI's Responses API within a turn.
  *
- *   createReasoningItems   gathers the items of an answer, in order, for the provider state
- *   carriedItems           the same items as input for the same model
- *
  * The service stores nothing for us, so only encrypted reasoning can go back. The service ignores reasoning that no longer
  * fits its input.
  */
@@ -23,7 +20,6 @@ const carryKind = "openai-responses";
 
 interface ReasoningItems {
   add(item: OpenAI.Responses.ResponseOutputItem): void;
-  /** Undefined when the text and the calls are the whole answer. */
   carry(): Json | undefined;
 }
 

@@ -1,8 +1,6 @@
 /**
- * OpenAI's Responses API without state at the service: every request holds the whole conversation.
- *
- * Item events carry whole calls. `response.completed` or `response.incomplete` ends the answer; without either the stream
- * was cut off.
+ * OpenAI's Responses API without state at the service: every request holds the whole conversation. Without
+ * `response.completed` or `response.incomplete` the stream was cut off.
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";

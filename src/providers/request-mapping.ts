@@ -2,7 +2,6 @@
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelRequest } from "../ports/provider.ts";
 
-/** The model to ask: the preferred one if it belongs to this provider, otherwise the provider's own. */
 export function modelOf(request: ModelRequest, name: string, own: string): string {
   const prefix = `${name}/`;
   const preferred = request.preferredModel;

@@ -1,8 +1,4 @@
-/**
- * From settings to providers: which ones can be used, in order, and what to set for the others.
- *
- * The demo model is used only when no other model is ready, or by name. A ready model never falls back to it.
- */
+/** From settings to usable providers, in order. The demo model is used only when no other model is ready, or by name. */
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
 import { createDemoProvider } from "./demo.ts";
@@ -18,12 +14,10 @@ export interface ProviderSettings {
   anthropic: { apiKey?: string; baseUrl?: string; model: string };
   openai: { apiKey?: string; baseUrl?: string; model: string; api: "chat" | "responses" };
   ollama: { host?: string; model?: string };
-  /** `provider/model` that goes first. */
   preferred?: string;
   timeouts: Timeouts;
 }
 
-/** One line at the start: what is usable, and what to set for the rest. */
 export interface ProviderStatus {
   name: string;
   /** `provider/model`; only the provider's name when no model is known. */
@@ -33,7 +27,6 @@ export interface ProviderStatus {
 }
 
 export interface SelectedProviders {
-  /** At least one. */
   providers: Provider[];
   statuses: ProviderStatus[];
 }

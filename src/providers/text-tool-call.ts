@@ -1,8 +1,4 @@
-/**
- * Reads a tool call that a small model wrote as text.
- *
- * It counts only when the whole text is one JSON object that names a tool of the request. Anything else is an answer.
- */
+/** Reads a tool call that a small model wrote as text: only if the whole text is one JSON object that names a known tool. */
 import type { ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { isJsonObject } from "./request-mapping.ts";

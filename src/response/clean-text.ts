@@ -4,7 +4,6 @@
  */
 
 export interface TextCleaner {
-  /** True when the piece added something. */
   add(piece: string): boolean;
   text(): string;
 }

@@ -25,7 +25,6 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
   let hasAsked = false;
   const activity = createLatest((latest: string) => reply.activity(redact(latest)), log);
 
-  /** Waits for the current send and drops what has not been sent. */
   async function settleDown(): Promise<void> {
     await Promise.all([text.drop(), activity.drop()]);
   }
@@ -66,7 +65,6 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
   };
 }
 
-/** Sends one at a time. Of the values offered during a send, keeps only the latest. */
 function createLatest(send: (latest: string) => Promise<void>, log: Log) {
   let waiting: string | undefined;
   let underWay: Promise<void> | undefined;

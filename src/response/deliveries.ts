@@ -18,11 +18,9 @@ export interface DeliveriesOptions {
 export interface Deliveries {
   /** A reply for a single message, such as a card. Rejects with `platform.off` where this process lacks the platform. */
   open(target: ReplyTarget): Promise<Delivery>;
-  /** The reply of a running turn. */
   begin(target: ReplyTarget): Promise<Delivery>;
   /** The reply of the turn, if the turn runs here, else one of its own. */
   current(target: ReplyTarget): Promise<Delivery>;
-  /** The turn does not run here any more. */
   end(turnId: string): void;
 }
 

@@ -96,7 +96,6 @@ function cutProblem(raw: ModelToolCall): string {
   return `Not run: your answer reached the output limit while you wrote the arguments of ${shown(raw.name)}. Call it again with shorter arguments, in several steps if necessary.`;
 }
 
-/** The input, or the problem as a sentence. */
 async function inputOf(raw: ModelToolCall, tools: ToolSpec[]): Promise<JsonObject | string> {
   const tool = tools.find((known) => known.name === raw.name);
   if (tool === undefined) return unknownToolProblem(raw.name, tools);

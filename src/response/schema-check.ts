@@ -1,9 +1,4 @@
-/**
- * Checks arguments against their tool's JSON Schema with ajv, which is loaded with the first check. Each schema is compiled
- * once.
- *
- * Must not coerce values or fill in defaults: the checked arguments are those that the gate judges and that run.
- */
+/** Checks arguments against their tool's JSON Schema. Must not coerce values or fill in defaults: these arguments run. */
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { messageOf } from "../lib/errors.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -71,7 +66,6 @@ function reasonOf({ instancePath, message = "is wrong", keyword, params }: Error
   return `${where}${message}`;
 }
 
-/** A sentence when edited arguments do not fit the tool. */
 export async function describeMisfit(specs: ToolSpec[], tool: string, input: JsonObject): Promise<string | undefined> {
   const spec = specs.find((known) => known.name === tool);
   if (spec === undefined) return `The tool ${tool} is no longer available here.`;

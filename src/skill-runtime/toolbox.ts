@@ -41,33 +41,26 @@ import { createPluginSkills } from "./plugins/plugin-skills.ts";
 import { createProviders } from "./plugins/tool-providers.ts";
 
 export interface ToolboxConfig extends SkillAccess {
-  /** Settings by skill name. A plugin gets its own in `context.config`. */
   settings?: { [skill: string]: JsonObject };
 }
 
 export interface ToolboxOptions {
   library: SkillLibrary;
   log: Log;
-  /** The agent's Markdown brain and files. */
   workspace: string;
   /** Working folders below it are created when a call needs them. Others must exist. */
   filesRoot: string;
-  /** Parent of one folder per skill. */
   dataFolder: string;
   config: ToolboxConfig;
   /** Provides the working folder as each call must see it. Absent: the real one. */
   drafts?: Pick<Drafts, "runCall">;
-  /** The folder for outputs that are too long for the model, by scope. */
   outputsFolder?(scope: Scope): string;
-  /** The services for a call. Absent: none. */
   servicesFor?: ServicesFor;
   /** Who may have skills written, in addition to a person's approval. Absent: everybody. */
   mayWriteSkills?(scope: ToolScope): Promise<boolean>;
   redact?: Redact;
-  /** Runs the plugins of skills for which `isIsolated` is true in their own processes. Absent: none. */
   isolated?: IsolatedPlugins;
   isIsolated?(skill: Skill): boolean;
-  /** Called when a call of the skill is about to run. */
   noteUse?(skill: Skill): Promise<void>;
 }
 
@@ -77,7 +70,6 @@ interface Owned {
 }
 
 export interface SkillToolbox extends Toolbox {
-  /** The skills of a conversation, with the diagnostics of all skills. */
   skillsFor(conversationId: string): SkillSet;
   close(): Promise<void>;
 }
@@ -187,7 +179,6 @@ function namedPath({ shellParameters }: ToolSpec, { path }: JsonObject): { path?
   return shellParameters.length === 0 && typeof path === "string" ? { path } : {};
 }
 
-/** Undefined when the call may start in the folder. */
 async function workingFolderProblem(folder: string, filesRoot: string): Promise<string | undefined> {
   if (isInside(resolve(folder), resolve(filesRoot))) await mkdir(folder, { recursive: true });
   const isFolder = await stat(folder).then(

@@ -13,7 +13,6 @@ export interface RedisSettings {
   prefix: string;
   /** Lock expiry after its owner died. */
   lockMs: number;
-  /** How long a step waits while Redis is away. */
   waitMs: number;
 }
 

@@ -1,10 +1,4 @@
-/**
- * Opens durable state, and what processes use to agree on it:
- *
- *   without Redis   SQLite files in the data folder, which belongs to this process alone
- *   with Redis      ledger, store, leases and bus in Redis, shared by any number of processes; private files (the search
- *                   index) are in a subfolder of the data folder
- */
+/** Opens durable state: SQLite in the data folder, for this process alone, or Redis, shared by any number of processes. */
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -15,7 +9,6 @@ import { lockData } from "./sqlite/data-lock.ts";
 import { createSqliteLedger } from "./sqlite/ledger.ts";
 
 export interface StateOptions {
-  /** Absolute path. */
   data: string;
   redis: RedisSettings | null;
   log: Log;
@@ -32,7 +25,6 @@ export async function openState(
   return await (await import("./redis/open-redis.ts")).openShared(data, redis, log, onWaiting, signal);
 }
 
-/** Only the ledger, for commands beside a running process. */
 export async function openLedger({ data, redis, log }: StateOptions): Promise<Ledger> {
   if (redis === null) return createSqliteLedger({ path: ledgerFile(data) });
   return await (await import("./redis/open-redis.ts")).openSharedLedger(redis, log);

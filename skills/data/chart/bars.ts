@@ -26,7 +26,6 @@ export interface BarChart {
 
 interface Bar {
   category: number;
-  /** Its position among the `lanes` bars of a category. */
   lane: number;
   from: number;
   to: number;
@@ -88,7 +87,6 @@ function upright({ type, chart, bars, lanes, labelled, values }: Drawing): strin
   ]);
 }
 
-/** As high as its bars require. */
 function lying({ type, chart, bars, lanes, labelled, values }: Drawing): string {
   const head = titleAndLegend(type, chart.title, legendOf(chart.series));
   const scale = linearScale(values, { ticks: 6, hasZero: true });
@@ -164,7 +162,6 @@ function sideBySide(series: readonly Series[]): Bar[] {
   );
 }
 
-/** Positive values go up from zero and negative ones down, each on top of the previous ones. */
 function stackedBars(series: readonly Series[]): Bar[] {
   const sums = new Map<string, number>();
   return series.flatMap(({ points }, index) =>
@@ -181,7 +178,6 @@ export function legendOf(series: readonly Series[]): { name: string; color: stri
   return series.length < 2 ? [] : series.map(({ name }, index) => ({ name, color: colorOf(index) }));
 }
 
-/** Drawn over the bars, which start there. */
 function zeroLine(scale: Scale, { left, top, width, height }: Box): string[] {
   const y = top + height * (1 - scale.at(0));
   return [line(left, y, left + width, y, color.axis, 1.5)];
@@ -234,7 +230,6 @@ export function binned(values: readonly number[], wanted: number): { from: numbe
   return { from, step, counts };
 }
 
-/** The ticks of another scale over exactly these edges. */
 function exactScale([from = 0, to = 1]: readonly number[], { ticks }: Scale): Scale {
   return {
     at: (value) => (value - from) / (to - from),

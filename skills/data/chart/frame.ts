@@ -45,7 +45,6 @@ export function titleAndLegend(
   return { parts, room: top + 20 };
 }
 
-/** Labels and lines for an axis on the left. Drawn once the plot's box is known. */
 export function valueAxis(type: Typesetter, scale: Scale, title: string): { room: number; draw(box: Box): string[] } {
   const widest = Math.max(...scale.ticks.map(({ label }) => type.width(label, size.label)));
   const titleRoom = title === "" ? 0 : size.axisTitle + 12;
@@ -72,7 +71,6 @@ export function sideTitle(type: Typesetter, title: string, box: Box): string[] {
   return [text(x, y, words, { size: size.axisTitle, color: color.muted, anchor: "middle", rotation: -90 })];
 }
 
-/** The labels of a scale below a plot: as many as fit side by side. */
 export function scaleAxis(type: Typesetter, scale: Scale, title: string): { room: number; draw(box: Box): string[] } {
   return {
     room: size.label + 14 + bottomTitleRoom(title),

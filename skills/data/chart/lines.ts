@@ -15,7 +15,6 @@ export interface LineChart {
   yTitle: string;
 }
 
-/** A point with the lower edge of its area. */
 interface Layer {
   name: string;
   points: (Point & { from: number })[];
@@ -57,7 +56,6 @@ function acrossOf(type: Typesetter, { x, series }: Plot, title: string, room: { 
   return { ...scaleAxis(type, scale, title), at: (value: number) => scale.at(value) };
 }
 
-/** Keeps the first and last points away from the edges. */
 function padded(values: readonly number[]): Scale["ticks"][number]["value"][] {
   const [low, high] = extent(values);
   const edge = (high - low) * 0.015;
@@ -89,7 +87,6 @@ function marksOf(
   });
 }
 
-/** Breaks the line where a named place has no value. */
 function runsOf(points: Layer["points"], isNamed: boolean): Layer["points"][] {
   if (!isNamed) return [points];
   const runs: Layer["points"][] = [];

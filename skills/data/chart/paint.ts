@@ -53,7 +53,6 @@ export function circle(x: number, y: number, radius: number, color: string, opac
   return `<circle cx="${place(x)}" cy="${place(y)}" r="${radius}" fill="${color}"${opacity === 1 ? "" : ` fill-opacity="${opacity}"`}/>`;
 }
 
-/** A line through points or, with `fill`, the area they enclose. */
 export function path(
   points: readonly (readonly [number, number])[],
   options: { stroke?: string; fill?: string; opacity?: number },

@@ -96,7 +96,6 @@ function percent(share: number): string {
   return `${(share * 100).toLocaleString("en", { maximumFractionDigits: share < 0.1 ? 1 : 0 })}%`;
 }
 
-/** Dark on light colours, white on dark ones. */
 function inkOn(fill: string): string {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => Number.parseInt(fill.slice(at, at + 2), 16));
   return red * 0.299 + green * 0.587 + blue * 0.114 > 150 ? color.text : "#ffffff";

@@ -1,7 +1,4 @@
-/**
- * The content of a chart, from the rows of a query: its columns, the type of x, and the series with their points. Refuses
- * what can't be drawn, and says what to change in the query.
- */
+/** The content of a chart, from the rows of a query. Refuses what can't be drawn, and says what to change in the query. */
 
 import { dataProblem } from "../problem.ts";
 import type { Rows, Value } from "../rows.ts";
@@ -60,7 +57,6 @@ export function plotOf(data: Rows, request: ChartRequest): Plot {
   return { ...named, x, series: all.map(inOrder) };
 }
 
-/** Finds a column by name, ignoring case. */
 export function columnIndex({ columns }: Rows, name: string, option: string): number {
   const exact = columns.indexOf(name);
   const index = exact >= 0 ? exact : columns.findIndex((column) => column.toLowerCase() === name.toLowerCase());

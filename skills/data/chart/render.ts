@@ -24,7 +24,6 @@ export async function startRendering(): Promise<void> {
   await initWasm(bytesOf(files.renderer));
 }
 
-/** `others`: font files, in order. Other files are skipped. */
 export function createRenderer(others: readonly Uint8Array[]): Renderer {
   const regular = bytesOf(files.regular);
   const bold = bytesOf(files.bold);

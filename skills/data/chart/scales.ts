@@ -52,7 +52,6 @@ export function extent(values: readonly number[]): [number, number] {
   return low <= high ? [low, high] : [0, 1];
 }
 
-/** 1, 2, 2.5 or 5 times a power of ten. */
 export function niceStep(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(rough));
   const factor = [1, 2, 2.5, 5, 10].find((candidate) => candidate * power >= rough * 0.999) ?? 10;
@@ -94,7 +93,6 @@ function grouped(value: number, digits: number): string {
   return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 }
 
-/** The decimals that a step needs, so that no two ticks look the same. */
 function digitsOf(step: number): number {
   for (let digits = 0; digits < 15; digits += 1) {
     const scaled = step * 10 ** digits;
@@ -142,7 +140,6 @@ function nextOf(time: number, { kind, count, ms }: TimeUnit): number {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** The first tick, and each tick that starts a larger unit, names that unit. */
 function timeLabel(time: number, { kind }: TimeUnit, isFirst: boolean): string {
   const date = new Date(time);
   const year = date.getUTCFullYear();

@@ -5,11 +5,9 @@ export type Weight = "regular" | "bold";
 
 export interface Typesetter {
   width(text: string, size: number, weight?: Weight): number;
-  /** The text, or its start with an ellipsis. */
   shortened(text: string, size: number, room: number, weight?: Weight): string;
   /** At most this many lines, the last one with an ellipsis when there is more. */
   wrap(text: string, size: number, room: number, lines: number, weight?: Weight): string[];
-  /** Characters of all measured texts that no font has. */
   missing(): string[];
 }
 
@@ -71,7 +69,6 @@ export function createTypesetter({ regular, bold, others }: Fonts): Typesetter {
   };
 }
 
-/** Only what XML permits, with its special characters escaped. */
 export function escaped(text: string): string {
   return text
     .toWellFormed()

@@ -1,11 +1,6 @@
 /**
- * Finds the SKILL.md files below a root, level by level and in path order:
- *
- *   1. a folder with a SKILL.md is a skill, even the root; everything below belongs to the skill
- *   2. links are followed only inside the root
- *   3. the search stops four levels down, and after 2,000 folders without a skill
- *
- * Hidden folders and `node_modules` contain no skills. Everything else that is skipped is reported.
+ * Finds the SKILL.md files below a root, up to four levels down. Everything below a folder with a SKILL.md belongs to that
+ * skill. Links are followed only inside the root. What is skipped is reported, except hidden folders and `node_modules`.
  */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
@@ -16,11 +11,9 @@ import type { SkillDiagnostic } from "../../ports/skill.ts";
 import { createDiagnostics } from "../parse/diagnostics.ts";
 
 export interface SkillFile {
-  /** Absolute path of the SKILL.md. */
   path: string;
   /** With links resolved, so that a file found twice is one skill. */
   realPath: string;
-  /** Absolute path of the plugin, if any. */
   plugin: string | null;
   /** About the file's place and name. With severity `error`, the file must not be read. */
   diagnostics: SkillDiagnostic[];
@@ -28,7 +21,6 @@ export interface SkillFile {
 
 export interface FoundSkills {
   files: SkillFile[];
-  /** About folders, not about a single SKILL.md. */
   diagnostics: SkillDiagnostic[];
 }
 

@@ -9,7 +9,6 @@ import type { Store } from "../../ports/store.ts";
 import { describePermissions } from "../parse/permissions.ts";
 
 export interface FirstUse {
-  /** Confirm patterns for the tools of skills that were never used. */
   rules(set: SkillSet): GateRule[];
   /** Call when a call of the skill runs, so a person has approved it. True for the first one. */
   accept(skill: Skill): Promise<boolean>;
@@ -17,7 +16,6 @@ export interface FirstUse {
   refresh(set: SkillSet): Promise<boolean>;
 }
 
-/** `isIsolated`: the skill's plugin runs in its own process. */
 export function createFirstUse(store: Store, isIsolated: (skill: Skill) => boolean): FirstUse {
   const accepted = new Set<string>();
   const mustAsk = (skill: Skill) =>

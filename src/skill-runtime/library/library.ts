@@ -1,12 +1,6 @@
 /**
- * The skills in force, kept in step with their files:
- *
- *   1. `reload` builds a new set and then swaps it in; if that fails, the old set stays
- *   2. `watch` reloads shortly after a file below a root has changed
- *   3. tools that plugins offer at run time become part of the set as if their files had declared them
- *   4. news is announced once: in the log, as an event, and to the listeners
- *
- * A broken file keeps its previous content, with a diagnostic. A deleted file is gone.
+ * The skills in force, kept in step with their files. `reload` builds a new set and then swaps it in; if that fails, the old
+ * set stays. A broken file keeps its previous content, with a diagnostic. A deleted file is gone.
  */
 import { realpath } from "node:fs/promises";
 import { type FSWatcher, watch } from "chokidar";
@@ -33,11 +27,9 @@ export interface SkillLibrary {
   current(): SkillSet;
   /** Resolves with a set that was read after the call, even during another reload. Never rejects. */
   reload(): Promise<SkillSet>;
-  /** Resolves when later changes will be noticed. */
   watch(): Promise<void>;
   /** Adds tools to the skill whose SKILL.md is at `path`. Kept for a skill that appears later. */
   offer(path: string, source: string, offer: Partial<ValidOffer>): void;
-  /** Calls the listener with every new set. Returns the function that removes it. */
   onChange(listener: (set: SkillSet) => void): () => void;
   close(): Promise<void>;
 }
@@ -51,9 +43,7 @@ export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions):
   const memory = new Map<string, RememberedFile>();
   const listeners = new Set<(set: SkillSet) => void>();
   const offers = createDynamicTools();
-  /** From the files. */
   let files: SkillSet = { skills: [], diagnostics: [] };
-  /** The same with offered tools. */
   let current = files;
   let loading: Promise<unknown> = Promise.resolve();
   let watcher: FSWatcher | undefined;
@@ -106,7 +96,6 @@ export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions):
   };
 }
 
-/** A failing listener affects neither the set nor the other listeners. */
 function tell(listener: (set: SkillSet) => void, set: SkillSet, log: Log): void {
   try {
     listener(set);
@@ -199,7 +188,6 @@ function rulesForRenamed({ rules, renamedTools, offered }: Skill): GateRule[] {
   );
 }
 
-/** The parts of each skill that the context shows. */
 export function briefs({ skills }: SkillSet): SkillBrief[] {
   return skills.map(({ name, description, triggers, tools, providesTools, body }) => {
     return { name, description, triggers, isCapability: tools.length > 0 || providesTools, body };
@@ -220,7 +208,6 @@ export function contentOf({ skills }: SkillSet, tool: string): string | undefine
     : JSON.stringify([path, version, tools.filter(({ name }) => !isOffered(name)), rules]);
 }
 
-/** The number of skills in force, and of files with problems. */
 export function countSkills({ skills, diagnostics }: SkillSet): { loaded: number; withProblems: number } {
   return { loaded: skills.length, withProblems: new Set(diagnostics.map(({ path }) => path)).size };
 }

@@ -43,7 +43,6 @@ export const loadSkillSpec: ToolSpec = {
 const maxListedFiles = 200;
 const maxListedDepth = 4;
 
-/** `skills` are those that the conversation may use. */
 export async function runLoadSkill(input: JsonObject, skills: Skill[]): Promise<ToolAttempt> {
   const { name, file } = input;
   const skill = typeof name === "string" ? byAnyName(skills).get(name.trim()) : undefined;
@@ -89,7 +88,6 @@ function isHidden(path: string): boolean {
   return path.split(sep).some((part) => part.startsWith("."));
 }
 
-/** At most 100 KB. Never ends inside a character. */
 function cut(bytes: Buffer): { text: string; isCut: boolean } {
   if (bytes.length <= maxBodyBytes) return { text: bytes.toString(), isCut: false };
   const text = new TextDecoder().decode(bytes.subarray(0, maxBodyBytes), { stream: true });

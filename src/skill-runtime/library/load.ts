@@ -1,7 +1,4 @@
-/**
- * Loads every skill below the given roots: find (find.ts), parse (parse-skill.ts), choose (precedence.ts).
- * The content of a file never causes an exception: a problem becomes a diagnostic, and the other skills load.
- */
+/** Loads every skill below the given roots. A problem in a file becomes a diagnostic, never an exception. */
 import { readFile, stat } from "node:fs/promises";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
@@ -26,9 +23,7 @@ export interface LoadOptions {
 /** One SKILL.md as `remora skills check --json` prints it. */
 export interface SkillReport {
   path: string;
-  /** Null when the file has no readable name. */
   name: string | null;
-  /** `skip` when the file can't be read as a skill. */
   verdict: SkillVerdict;
   /** In force. False for a skipped file, and for a valid one whose name is taken or whose `requires` are not met. */
   loaded: boolean;
@@ -36,7 +31,6 @@ export interface SkillReport {
   version: string | null;
   triggers: string[];
   tools: string[];
-  /** Number of patterns. */
   danger: number;
   confirm: number;
   diagnostics: SkillDiagnostic[];

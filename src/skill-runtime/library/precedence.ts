@@ -11,7 +11,6 @@ import { createDiagnostics } from "../parse/diagnostics.ts";
 
 export interface Candidate {
   skill: Skill;
-  /** Index of the root that contains it. */
   root: number;
 }
 
@@ -139,7 +138,6 @@ function repeatedTools(skills: Skill[]): SkillDiagnostic[] {
   );
 }
 
-/** The tools in force, by name. */
 export function toolsInForce(skills: Skill[]): Map<string, { spec: ToolSpec; skill: Skill }> {
   return new Map(skills.flatMap((skill) => skill.tools.map((spec) => [spec.name, { spec, skill }] as const)));
 }

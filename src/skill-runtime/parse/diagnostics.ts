@@ -3,13 +3,11 @@ import type { SkillDiagnostic } from "../../ports/skill.ts";
 
 export interface Notes {
   readonly list: SkillDiagnostic[];
-  /** The skill still loads. */
   warn(line: number, code: string, message: string): void;
   /** The skill, or the part that the message names, is not loaded. */
   error(line: number, code: string, message: string): void;
 }
 
-/** One file must not flood the log. */
 const maxWarnings = 50;
 
 export function createDiagnostics(path: string): Notes {
@@ -24,7 +22,6 @@ export function createDiagnostics(path: string): Notes {
   return { list, warn: add("warning"), error: add("error") };
 }
 
-/** One line for the log and for people. */
 export function describeDiagnostic({ path, line, message }: SkillDiagnostic): string {
   return `${path}${line === 0 ? "" : `:${line}`}: ${message}`;
 }

@@ -1,16 +1,9 @@
-/**
- * Splits a SKILL.md into frontmatter and body. Never evaluates anything.
- *
- *   1. decode: drop a BOM; replace and report bytes that are not UTF-8
- *   2. find the opening `---`, after blank lines at most; `---js` and `+++` are other languages and refused
- *   3. find the closing `---` or `...` at the start of a line
- */
+/** Splits a SKILL.md into frontmatter and body. Never evaluates anything: `---js` and `+++` are refused. */
 import type { Notes } from "./diagnostics.ts";
 
 const maxFrontmatterBytes = 64 * 1024;
 
 export interface Frontmatter {
-  /** Line ends are `\n`. */
   yaml: string;
   /** Lines of the file above the first line of `yaml`. */
   linesAbove: number;

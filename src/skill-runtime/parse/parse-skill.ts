@@ -1,7 +1,4 @@
-/**
- * Parses one SKILL.md: frontmatter, the common fields, then those of a skill with tools.
- * Accepts any bytes: returns a skill, or an error that says why there is none. Reads no files and runs no code.
- */
+/** Parses one SKILL.md, whatever its bytes: a skill, or an error with the reason. Reads no files, runs no code. */
 import { basename, dirname } from "node:path";
 import { isScalar, isSeq } from "yaml";
 import type { GateRule } from "../../ports/gate.ts";
@@ -29,7 +26,6 @@ const maxDescription = 300;
 const maxFormatDescription = 1024;
 const maxName = 64;
 
-/** `path` is that of the SKILL.md; `plugin` is the skill's code, if any. */
 export function parseSkill(bytes: Uint8Array, path: string, plugin: string | null): ParsedSkill {
   const notes = createDiagnostics(path);
   try {
@@ -157,7 +153,6 @@ function readTriggers(fields: Fields, isCapability: boolean, notes: Notes): stri
   return ["*"];
 }
 
-/** Its tools are not known yet, so this checks the rules for them. */
 function readProvidesTools(fields: Fields, rules: GateRule[], plugin: string | null, notes: Notes): boolean {
   const field = fields.first("provides_tools");
   const value = isScalar(field?.node) ? field.node.value : undefined;

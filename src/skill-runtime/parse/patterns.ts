@@ -71,7 +71,6 @@ function textOfLine(node: Node | null, line: number, name: FieldName, fields: Fi
   return fields.sourceOf(node);
 }
 
-/** In either of the two dialects that the gate can run. */
 function isRegularExpression(pattern: string): boolean {
   try {
     new RegExp(pattern, "i");

@@ -59,7 +59,6 @@ export function usesFolder({ files, commands }: SkillPermissions): boolean {
   return files !== "none" || commands;
 }
 
-/** One line each, for people. Empty when it may only compute. */
 export function describePermissions({ files, network, env, commands, services: used }: SkillPermissions): string[] {
   return [
     ...(files === "read" ? ["reads files of the working folder"] : []),

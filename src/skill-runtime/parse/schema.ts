@@ -16,7 +16,6 @@ export interface ToolParameters {
   schema: JsonSchema;
   /** Arguments marked `format: shell`. The mark is ours and not part of the schema for models. */
   shellParameters: string[];
-  /** What had to be guessed. Empty for a proper form. */
   problems: string[];
 }
 
@@ -103,7 +102,6 @@ function toProperty(name: string, written: Json, problems: string[]): { isRequir
   return { isRequired, property: { ...rest, type: known ?? "string" } };
 }
 
-/** `arg: string`, or `arg: What it is`. */
 function fromShorthand(written: Json): JsonObject {
   if (typeof written !== "string") return { type: "string" };
   if (typeNames.has(written)) return { type: written };

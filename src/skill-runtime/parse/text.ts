@@ -10,7 +10,6 @@ const unseen =
 
 const markup = /<\/?[a-z!][^<>]*>/gi;
 
-/** Whether the text contains characters that nobody can see and that `cleanLine` removes. */
 export function hasUnseen(text: string): boolean {
   return text.search(unseen) !== -1;
 }
@@ -19,12 +18,10 @@ export function hasMarkup(text: string): boolean {
   return text.search(markup) !== -1;
 }
 
-/** The text as people see it, with its line breaks. */
 export function withoutUnseen(text: string): string {
   return text.replace(unseen, "");
 }
 
-/** One line: no unseen characters or markup, single spaces, shortened to `limit` characters with an ellipsis. */
 export function cleanLine(text: string, limit: number): string {
   const line = withoutUnseen(text).replace(markup, "").replace(/\s+/gu, " ").trim();
   const characters = [...line];

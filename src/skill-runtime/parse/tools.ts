@@ -139,7 +139,6 @@ function timeoutOf(written: Json | undefined, name: string, line: number, notes:
   return defaultTimeoutMs;
 }
 
-/** Makes unique names that providers accept. A taken name gets a number. */
 export function createNames(isTaken: (name: string) => boolean): (written: string) => string {
   const given = new Set<string>();
   const counts = new Map<string, number>();

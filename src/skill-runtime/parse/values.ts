@@ -40,7 +40,6 @@ export function textOf(field: Field | undefined, name: string, notes: Notes): st
   return blankToUndefined(source);
 }
 
-/** Keywords or names: a list, or one string with commas. */
 export function textsOf(field: Field | undefined, name: string, fields: Fields, notes: Notes): string[] {
   if (field === undefined || field.node === null) return [];
   if (!isSeq(field.node)) {

@@ -16,15 +16,12 @@ export interface Field {
   line: number;
   /** Null when the field has no value, or when the value could not be parsed and only `source` counts. */
   node: ParsedNode | null;
-  /** The text after the colon. */
   source: string;
 }
 
 export interface Fields {
-  /** All fields of that name, in the file's order. More than one only if the file repeats it. */
   all(name: FieldName): Field[];
   first(name: FieldName): Field | undefined;
-  /** 1-based line of a node in the file. */
   lineOf(node: { range?: readonly number[] | null | undefined }): number;
   sourceOf(node: { range?: readonly number[] | null | undefined }): string;
   document: Document;
@@ -45,7 +42,6 @@ export const fieldNames = [
 ] as const;
 export type FieldName = (typeof fieldNames)[number];
 
-/** Fields without a meaning today, by their plain spelling, and the advice for their author. */
 const retiredFields = new Map([
   ["readonly", "read_only no longer has an effect: commands run on a draft, and people approve the changes; remove it"],
 ]);
@@ -91,7 +87,6 @@ interface Parsed {
   lines: LineCounter;
 }
 
-/** Returns a string with the reason when the whole text is refused. */
 function parse(yaml: string): Parsed | string {
   const lines = new LineCounter();
   try {
@@ -219,13 +214,11 @@ function bareLines(yaml: string): string {
   return bare.join("\n");
 }
 
-/** The text of a scalar as people read it: a string's value; the source of a number, boolean or date. */
 export function scalarText(node: Node | null | undefined): string | undefined {
   if (!isScalar(node) || node.value === null) return undefined;
   return typeof node.value === "string" ? node.value : String(node.source ?? node.value);
 }
 
-/** True for a string as written: no alias, tag or anchor. */
 export function isPlainString(node: Node | null | undefined): boolean {
   return isScalar(node) && typeof node.value === "string" && node.tag === undefined && node.anchor === undefined;
 }

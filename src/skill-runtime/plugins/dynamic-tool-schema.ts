@@ -1,12 +1,7 @@
 /**
- * Turns the parameters of an offered tool into a harmless schema that every provider accepts. One bad schema would make a
- * provider refuse the whole request, and with it every answer. So:
- *
- *   1. keep only known keywords: no dialects, ids or regular expressions (a pattern may hang its engine)
- *   2. the top must be a plain object without alternatives, and argument names must be valid; otherwise there is no schema
- *   3. it must compile and be short; otherwise reduce it to names, types and descriptions
- *
- * The tool's own program checks its arguments too, so a simpler schema at worst costs the model a second attempt.
+ * Turns the parameters of an offered tool into a harmless schema that every provider accepts: one bad schema would make a
+ * provider refuse the whole request. Regular expressions are dropped, because a pattern may hang its engine. The tool's own
+ * program checks its arguments too, so a simpler schema at worst costs the model a second attempt.
  */
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";
@@ -23,7 +18,6 @@ const maxText = 1_000;
 const argumentName = /^[A-Za-z0-9_.-]{1,64}$/;
 const typeNames = new Set(["string", "number", "integer", "boolean", "array", "object", "null"]);
 
-/** Keywords whose value is kept, contains schemas, or maps names to schemas. */
 const plainWords = new Set([
   ...["type", "enum", "const", "default", "examples", "required", "format", "title", "deprecated", "readOnly", "$ref"],
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"],
@@ -53,7 +47,6 @@ export async function createSchemaProbe(): Promise<SchemaProbe> {
   };
 }
 
-/** Accepts anything. */
 export function fitSchema(written: unknown, probe: SchemaProbe): FitSchema {
   const given = asJson(written);
   if (given === undefined)

@@ -1,19 +1,13 @@
 /**
- * Tools that plugins offer at run time, as part of their skills:
- *
- *   1. a source's new offer is validated (validate-tools.ts) and replaces its previous one
- *   2. `merge` gives every offered tool a name that no file's tool has, and adds it to its skill's tools
- *   3. a name keeps its tool, and rules keep applying, for the life of the process: a tool that was away for a moment must
- *      not come back as another one, or without its rules
+ * Tools that plugins offer at run time, as part of their skills. A name keeps its tool, and rules keep applying, for the
+ * life of the process: a tool that was away for a moment must not come back as another one, or without its rules.
  */
 import type { OfferedNames, Skill, SkillSet } from "../../ports/skill.ts";
 import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";
 import { createDiagnostics } from "../parse/diagnostics.ts";
 import { createNames, defaultTimeoutMs, loadSkillName } from "../parse/tools.ts";
 
-/** A validated offer of one tool. */
 export interface ValidTool {
-  /** The plugin's name for it. */
   written: string;
   description: string;
   parameters: JsonSchema;
@@ -29,7 +23,6 @@ export interface ValidOffer {
 export interface DynamicTools {
   /** An offer without tools keeps the source's previous ones. False when nothing changes. */
   set(skillPath: string, source: string, offer: Partial<ValidOffer>): boolean;
-  /** The set with all offered tools. The same object when there are none. */
   merge(set: SkillSet): SkillSet;
 }
 
@@ -38,14 +31,11 @@ const maxTools = 100;
 /** Names are never freed, so they need a limit. */
 const maxNames = 2_000;
 
-/** Everything known about one skill's offers. */
 interface Known {
   sources: Map<string, ValidOffer>;
-  /** By the plugin's name for the tool. */
   names: Map<string, string>;
   ever: Set<string>;
   asking: Set<string>;
-  /** The last result, reused while skill, offers and other names are unchanged. */
   last?: { skill: Skill; madeOf: string; merged: Skill; problems: string[] };
   changes: number;
 }
@@ -158,7 +148,6 @@ function choose({ sources }: Known): { chosen: ValidTool[]; problems: string[] }
   return { chosen: byName, problems };
 }
 
-/** Its previous name, unless a file uses it now. Undefined when there are too many. */
 function nameFor(written: string, { names, ever }: Known, isTaken: (name: string) => boolean): string | undefined {
   const before = names.get(written);
   if (before !== undefined && !isTaken(before)) return before;

@@ -27,7 +27,6 @@ export function failed(text: string, isRetryable = false): ToolAttempt {
   return { isOk: false, text, files: [], isRetryable };
 }
 
-/** For a refusal that a retry does not change. */
 export function refused(text: string): ToolAttempt {
   return { ...failed(text), isAnswer: true };
 }

@@ -12,24 +12,18 @@ import type { PluginModules } from "./plugin-modules.ts";
 import type { BoundCall } from "./plugin-services.ts";
 import { asPlugin } from "./plugin-shape.ts";
 
-/** The services for a call; `signal` aborts with the call. */
 export type ServicesFor = (call: BoundCall, signal: AbortSignal) => PluginServices;
 
 export interface PluginHostOptions {
   workspace: string;
   /** Parent of one folder per skill. */
   dataFolder: string;
-  /** The folder for outputs that are too long for the model, by scope. */
   outputsFolder(scope: Scope): string;
-  /** Copies of files that tools send to people. */
   outbox: string;
-  /** By skill name. */
   settings: { [skill: string]: JsonObject };
   servicesFor: ServicesFor | undefined;
-  /** Called with the raw offer of a plugin in force, for skills that declare `provides_tools`. */
   onOffer(skill: Skill, source: string, offer: ToolOffer): void;
   guard: PluginGuard;
-  /** Runs the plugins selected by `isIsolated`. Absent: none. */
   isolated?: IsolatedPlugins;
   isIsolated(skill: Skill): boolean;
   log: Log;
@@ -42,7 +36,6 @@ export interface LoadedPlugin {
   ready: Promise<Plugin | IsolatedPlugin>;
   running: number;
   isRetired: boolean;
-  /** Set once `destroy` has started. */
   ended: Promise<void> | undefined;
 }
 

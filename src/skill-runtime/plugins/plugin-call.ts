@@ -13,7 +13,6 @@ import type { BoundCall } from "./plugin-services.ts";
 export interface PluginCall extends BoundCall {
   skill: Skill;
   input: JsonObject;
-  /** The working folder as this call sees it. */
   folder: CallFolder;
 }
 

@@ -1,12 +1,6 @@
 /**
- * Protects the bot from what plugins do to the process:
- *
- *   - `process.exit` and other ways to end the process throw in the plugin, even when imported
- *   - standard output goes to the log, because it belongs to the commands
- *   - exceptions outside of a call (in a timer, in a promise that nobody awaits) are logged
- *
- * The asynchronous context tells whose code is running, so other code is not affected.
- * An endless loop in a plugin can't be stopped from inside the process.
+ * Protects the bot from what plugins do to the process: its end, its standard output, and exceptions outside of a call. The
+ * asynchronous context tells whose code is running, so other code is not affected. An endless loop can't be stopped.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { syncBuiltinESMExports } from "node:module";
@@ -19,7 +13,6 @@ export interface PluginGuard {
   run<T>(skill: string, code: () => T): T;
   /** A log for a plugin. Its lines are not mistaken for the plugin's standard output. */
   logFor(skill: string): Log;
-  /** Removes the guard. */
   close(): void;
 }
 
@@ -73,7 +66,6 @@ function guardProcess(running: AsyncLocalStorage<string | undefined>, log: Log):
   };
 }
 
-/** Covers the ways to end the process that code may use by accident. Returns the function that restores them. */
 function guardExits(running: AsyncLocalStorage<string | undefined>): () => void {
   const { exit, abort, kill } = process;
   const refuseToPlugins = () => {
@@ -112,7 +104,6 @@ function guardExits(running: AsyncLocalStorage<string | undefined>): () => void 
   };
 }
 
-/** What Node does with an uncaught exception. */
 function crash(thrown: unknown, exit: typeof process.exit): void {
   if (process.listenerCount("uncaughtException") > 0) {
     (process as NodeJS.EventEmitter).emit("uncaughtException", thrown, "uncaughtException");

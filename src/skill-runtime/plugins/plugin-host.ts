@@ -1,12 +1,6 @@
 /**
- * Runs the code of skills. For each call:
- *
- *   0. a plugin that did not come with Remora runs in its own processes (isolated/); the rest is for the others
- *   1. load the plugin if it is new or a file of it has changed (plugin-modules.ts), and await its `init`
- *   2. run `execute` with the call's signal; an abort ends the wait, whatever the plugin does
- *   3. turn the result or exception into an attempt
- *
- * A replaced or removed plugin is destroyed once, when none of its calls is running. Must not throw.
+ * Runs the code of skills: plugins that did not come with Remora in their own processes (isolated/), others here. A changed
+ * plugin is loaded anew; a replaced one is destroyed once, when none of its calls is running. Must not throw.
  */
 import { join } from "node:path";
 import { pause } from "../../lib/backoff.ts";
@@ -31,15 +25,11 @@ export interface PluginHost {
   run(call: PluginCall, signal: AbortSignal): Promise<ToolAttempt>;
   /** Loads a plugin without a call if it is new or changed. Rejects on failure; then resolves false until the file changes. */
   start(skill: Skill): Promise<boolean>;
-  /** Mounts for the view of a call that the skill's process runs in. */
   mountsFor(skill: Skill): Promise<ViewMount[]>;
-  /** Retires plugins of all other skills. */
   keepOnly(skills: Skill[]): void;
-  /** Waits a moment for running calls, then destroys every plugin. */
   close(): Promise<void>;
 }
 
-/** How long `close` waits for a plugin that hangs. */
 const maxCloseMs = 2_000;
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {
@@ -47,7 +37,6 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   const inForce = new Map<string, LoadedPlugin>();
   const all = new Set<LoadedPlugin>();
   const modules = createPluginModules();
-  /** Path to the version that could not be started. */
   const broken = new Map<string, string>();
   let isClosing = false;
 

@@ -1,11 +1,7 @@
 /**
- * The modules of plugins. Node caches a module forever, an ES module by its URL and a CommonJS module by its path. So for
- * each version of a plugin
- *
- *   1. its file, and every file of its skill that it imports, gets a unique URL
- *   2. CommonJS modules are removed from Node's cache
- *
- * When one of these files changes, the plugin has a new version. Other files, such as `node_modules`, are loaded once.
+ * The modules of plugins. Node caches a module forever, an ES module by its URL and a CommonJS module by its path. So each
+ * version of a plugin gets unique URLs for its files, and its CommonJS modules are removed from Node's cache. Other files,
+ * such as `node_modules`, are loaded once.
  */
 import { hash } from "node:crypto";
 import { statSync } from "node:fs";
@@ -18,7 +14,6 @@ import { isInside } from "../library/find.ts";
 export interface PluginModules {
   /** Changes when the file, or a file of its skill that it imported, changes. Rejects when the file does not exist. */
   versionOf(path: string): Promise<string>;
-  /** Runs the plugin's file and its imports once per version. Resolves with its exports. */
   load(path: string, folder: string, version: string): Promise<{ default?: unknown }>;
   close(): void;
 }

@@ -15,7 +15,6 @@ import { failed } from "./failure.ts";
 export interface FilePlaces {
   workingFolder: string;
   dataFolder: string;
-  /** The call's own folder for copies of outgoing files. Created when needed. */
   outbox: string;
 }
 

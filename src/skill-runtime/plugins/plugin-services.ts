@@ -26,7 +26,6 @@ export interface BoundCall {
   id: string;
   tool: string;
   scope: ToolScope;
-  /** Receives the origins of texts that the call reads. */
   onRead(origins: readonly Origin[]): void;
 }
 

@@ -4,7 +4,6 @@ import type { PluginSkills } from "../../ports/plugin.ts";
 import type { SkillLibrary } from "../library/library.ts";
 import { parseSkill } from "../parse/parse-skill.ts";
 
-/** For a call: what its conversation may use, and what its requester may do. */
 type Bounds = Pick<PluginSkills, "list" | "mayWrite">;
 
 export function createPluginSkills(library: SkillLibrary, bounds: Bounds): PluginSkills {

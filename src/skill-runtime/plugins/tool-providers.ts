@@ -1,10 +1,6 @@
 /**
- * Skills whose plugins offer tools at run time:
- *
- *   1. the offers of the last run are in force at once while the settings are the same, so that prompts keep their bytes over
- *      a restart and a pending approval for such a tool stays valid
- *   2. plugins start in the background, and again when they change; nothing ever waits for them
- *   3. an offer is validated, put in force and stored for the next start; offers of one skill run in order
+ * Skills whose plugins offer tools at run time. The offers of the last run are in force at once while the settings are the
+ * same, so that prompts keep their bytes over a restart and a pending approval for such a tool stays valid.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -25,7 +21,6 @@ export interface ProvidersOptions {
   library: SkillLibrary;
   /** Earlier offers are in `.offered` below it. */
   dataFolder: string;
-  /** By skill name. */
   settings: { [skill: string]: JsonObject };
   /** A skill that no conversation may use is not started. */
   isAllowed(skill: Skill): boolean;
@@ -36,9 +31,8 @@ export interface ProvidersOptions {
 
 export interface Providers {
   onOffer(skill: Skill, source: string, offer: ToolOffer): void;
-  /** Starts all skills that provide tools, as they are now. */
+  /** In the background: nothing ever waits for a plugin to start. */
   startAll(): void;
-  /** Resolves when all offers so far are stored. */
   close(): Promise<void>;
 }
 
@@ -58,13 +52,11 @@ const keptSchema = z.object({
   ),
 });
 
-/** The source for problems of a plugin itself. */
 const aboutPlugin = "";
 
 export function createProviders(options: ProvidersOptions): Providers {
   const { library, log } = options;
   const writer = createFileWriter();
-  /** The stored offers of each skill, by its path. */
   const kept = new Map<string, Map<string, ValidTool[]>>();
   const working = new Map<string, Promise<void>>();
   let isClosed = false;

@@ -6,7 +6,6 @@ import { defaultTimeoutMs, maxTimeoutMs } from "../parse/tools.ts";
 import { createSchemaProbe, fitSchema, type SchemaProbe } from "./dynamic-tool-schema.ts";
 import type { ValidOffer, ValidTool } from "./dynamic-tools.ts";
 
-/** More tools of one source are ignored. */
 const maxOfferedTools = 1_000;
 const maxName = 200;
 const maxDescription = 1_500;

@@ -1,9 +1,4 @@
-/**
- * The store on Keyv and Redis. A small Keyv adapter sends its commands over the shared ioredis connection, which waits
- * while Redis is away and rejects with what to do.
- *
- * Layout: the string key `{remora}:store::KEY` holds `{"value":…,"expires":…}`; Redis deletes it when it expires.
- */
+/** The store on Keyv and the shared ioredis connection. The key `{remora}:store::KEY` holds `{"value":…,"expires":…}`. */
 import { Keyv, keyvStorageCapability } from "keyv";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Json } from "../../ports/message.ts";
@@ -14,9 +9,7 @@ import { closedError } from "../redis/wait.ts";
 
 export interface RedisStoreOptions {
   connection: RedisConnection;
-  /** Prefix of all keys. Needs a part in braces. Default `{remora}:`. */
   prefix?: string;
-  /** How long a call waits while Redis is away, in milliseconds. Default: that of the connection. */
   waitMs?: number;
 }
 
@@ -51,7 +44,6 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   };
 }
 
-/** The commands that Keyv sends for one key. The store offers no others. */
 function createRedisAdapter({ connection, prefix = defaultPrefix, waitMs }: RedisStoreOptions) {
   const runOptions = { place: "store", ...(waitMs === undefined ? {} : { waitMs }) };
   const namespace = `${checkPrefix(prefix)}store`;

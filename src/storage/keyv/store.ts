@@ -1,6 +1,4 @@
-/**
- * The store on Keyv and one SQLite file. A failure rejects; Keyv alone would return `undefined` for an unreadable file.
- */
+/** The store on Keyv and one SQLite file. A failure rejects; Keyv alone would return `undefined` for an unreadable file. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { KeyvSqlite } from "@keyv/sqlite";

@@ -16,7 +16,6 @@ import { checkPrefix, defaultPrefix } from "./script.ts";
 export interface RedisBusOptions {
   connection: RedisConnection;
   log: Log;
-  /** Prefix of the channel. Default `{remora}:`. */
   prefix?: string;
 }
 
@@ -34,7 +33,6 @@ const messageSchema = z.discriminatedUnion("type", [
 ]) satisfies z.ZodType<BusMessage>;
 const envelopeSchema = z.object({ from: z.string(), message: messageSchema });
 
-/** Subscribes at once, and again after every cut. */
 export function createRedisBus({ connection, log, prefix = defaultPrefix }: RedisBusOptions): Bus {
   const channel = `${checkPrefix(prefix)}bus`;
   const self = randomBytes(9).toString("base64url");

@@ -63,7 +63,6 @@ function persistenceWarning(info: Map<string, string>, saves: string | undefined
   return ["It only takes snapshots, so a crash loses everything after the last one. Set appendonly to yes."];
 }
 
-/** Undefined when the server does not reveal its settings. */
 async function configOf(node: Redis, name: string): Promise<string | undefined> {
   try {
     const answer: unknown = await node.config("GET", name);

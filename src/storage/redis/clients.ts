@@ -1,7 +1,4 @@
-/**
- * ioredis clients by purpose. All reconnect forever, at most 2 s apart. They differ in how they treat a command while
- * Redis is away.
- */
+/** ioredis clients by purpose. All reconnect forever, at most 2 s apart. */
 import { Cluster, type CommonRedisOptions, Redis } from "ioredis";
 import type { RedisAddress } from "./url.ts";
 
@@ -80,7 +77,7 @@ function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, op
   return client;
 }
 
-/** A plain connection to the first node or sentinel that tries once. The caller listens for `error`. */
+/** Tries once. The caller listens for `error`. */
 export function openProbe(address: RedisAddress & { type: "cluster" | "sentinel" }): Redis {
   const { username, password, ...options } = commonOf(address);
   const tls = address.isTls ? { tls: {} } : {};

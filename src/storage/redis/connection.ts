@@ -1,9 +1,4 @@
-/**
- * The shared connection to Redis. It parses the address, opens clients by purpose, logs when Redis goes away and comes
- * back, and never gives up.
- *
- * `run` sends a command and waits while Redis is away, up to a limit (wait.ts).
- */
+/** The shared connection to Redis. It opens clients by purpose, logs outages, and never gives up. */
 import type { Log } from "../../lib/log.ts";
 import { warningsOf } from "./checks.ts";
 import { openRedisClient, type RedisClient, type RedisRole } from "./clients.ts";
@@ -19,9 +14,7 @@ export interface RedisHealth {
 }
 
 export interface RunOptions {
-  /** Start of error messages, such as `ledger`. The address follows. */
   place: string;
-  /** How long it waits while Redis is away. Default: that of the connection. */
   waitMs?: number;
 }
 
@@ -38,12 +31,10 @@ export interface RedisConnection {
    * RemoraError: `storage.unreachable` after the limit, or the meaning of Redis's error.
    */
   run<T>(options: RunOptions, send: (client: RedisClient) => Promise<T>): Promise<T>;
-  /** The shared client for `subscribe`. Subscribes again after each cut. */
   subscriber(): RedisClient;
   /** A new client for BullMQ: `queue` to add jobs, `worker` for workers and events. Closed with the connection. */
   forBullMq(role: "queue" | "worker"): RedisClient;
   health(): RedisHealth;
-  /** What to change about the server, in sentences. Empty when all is well. */
   checks(): Promise<string[]>;
   /** Waits while Redis is away. Rejects when Redis refuses the password, and with the signal's reason. */
   whenReady(signal: AbortSignal): Promise<void>;
@@ -54,7 +45,6 @@ export interface RedisConnection {
 
 export interface RedisConnectionOptions {
   waitMs?: number;
-  /** Interval of log lines while Redis is away. */
   reminderMs?: number;
   /** A command without an answer for this long means that the connection is cut. */
   silenceMs?: number;

@@ -4,7 +4,6 @@
  */
 export interface EntryCache<T> {
   get(key: string): T | undefined;
-  /** `characters`: the size of the entry's text. */
   set(key: string, entry: T, characters: number): void;
   drop(key: string): void;
 }

@@ -1,8 +1,6 @@
 /**
- * Errors of Redis, with what to do.
- *
- * The clients' errors contain the command with its arguments (messages, passwords). So they never become a `cause`; only
- * their message is used.
+ * Errors of Redis, with what to do. The clients' errors contain the command with its arguments (messages, passwords), so
+ * they never become a `cause`; only their message is used.
  */
 import { RemoraError } from "../../lib/errors.ts";
 
@@ -67,7 +65,6 @@ function refused(): Meaning {
 /** These pass within seconds, so a command waits as it does for a connection. */
 const passing = ["LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN"];
 
-/** Redis has answered with an error. */
 export function isAnswer(thrown: unknown): thrown is Error {
   return thrown instanceof Error && thrown.name === "ReplyError";
 }
@@ -82,7 +79,6 @@ export function isWorthWaiting(thrown: unknown): boolean {
   return thrown instanceof Error && (!isAnswer(thrown) || passing.includes(firstWord(thrown)));
 }
 
-/** Redis refuses access, and waiting does not help. */
 export function isRefusal(thrown: unknown): boolean {
   return isNoDatabase(thrown) || (isAnswer(thrown) && ["NOAUTH", "WRONGPASS", "NOPERM"].includes(firstWord(thrown)));
 }
@@ -92,7 +88,6 @@ export function isNoDatabase(thrown: unknown): boolean {
   return isAnswer(thrown) && thrown.message.includes("DB index is out of range");
 }
 
-/** A write went to a replica. */
 export function isReadOnly(thrown: unknown): boolean {
   return isAnswer(thrown) && firstWord(thrown) === "READONLY";
 }
@@ -122,7 +117,6 @@ function otherLayout({ message }: Error, place: string): RemoraError {
   });
 }
 
-/** Redis was away, or did not answer, for as long as a command waits. */
 export function unreachable(place: string, waitMs: number, detail: string): RemoraError {
   return new RemoraError({
     code: "storage.unreachable",

@@ -1,11 +1,7 @@
 /**
- * Leases in Redis: a key with a random token and an expiry time.
- *
- *   acquire   sets the key if nobody has it
- *   renew     extends all leases of this process with one script, three times per lifetime; more often after a failure
- *   lose      when another process has the key, or when the lifetime has passed since the last renewal was *sent*, because
- *             Redis may have expired the key; local clocks decide that, even while Redis is away
- *   release   removes the key if it is still ours
+ * Leases in Redis: a key with a random token and an expiry time. A lease is lost when another process has the key, or when
+ * its lifetime has passed since the last renewal was *sent*, because Redis may have expired the key; local clocks decide
+ * that, even while Redis is away.
  */
 import { randomBytes } from "node:crypto";
 import { TurnAbort } from "../../lib/abort.ts";
@@ -16,9 +12,7 @@ import { closedError } from "./wait.ts";
 
 export interface RedisLeasesOptions {
   connection: RedisConnection;
-  /** Prefix of all keys. Needs a part in braces. Default `{remora}:`. */
   prefix?: string;
-  /** Lease expiry after its owner died, in milliseconds. Default 10,000. */
   lockMs?: number;
   /** How long `acquire` waits while Redis is away, in milliseconds. Default: half of `lockMs`. */
   waitMs?: number;
@@ -83,7 +77,6 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     lease.lost.abort(new TurnAbort("shutdown"));
   }
 
-  /** Loses the lease when its lifetime is over, now or with a timer. */
   function watch(lease: Held): void {
     clearTimeout(lease.expiry);
     const left = lockMs - elapsedSince(lease.since);
@@ -211,7 +204,6 @@ function elapsedSince({ steady, wall }: Instant): number {
   return Math.max(performance.now() - steady, Date.now() - wall);
 }
 
-/** The promise's outcome, or a rejection when it takes longer. */
 function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error("no answer")), ms);

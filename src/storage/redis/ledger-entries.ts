@@ -33,7 +33,6 @@ function parseBody(kind: string, id: string, body: string, place: string): unkno
   }
 }
 
-/** Undefined for a missing entry. */
 export function fieldsOf(answer: ScriptAnswer | undefined): Fields | undefined {
   if (!Array.isArray(answer) || answer.length !== 7 || !answer.every((field) => typeof field === "string"))
     return undefined;

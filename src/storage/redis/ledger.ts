@@ -28,9 +28,7 @@ import { closedError } from "./wait.ts";
 
 export interface RedisLedgerOptions {
   connection: RedisConnection;
-  /** Prefix of all keys. Needs a part in braces. Default `{remora}:`. */
   prefix?: string;
-  /** How long a step waits while Redis is away, in milliseconds. Default: that of the connection. */
   waitMs?: number;
 }
 

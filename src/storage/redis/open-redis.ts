@@ -84,7 +84,6 @@ async function readyOrTold(connection: RedisConnection, onWaiting: OnWaiting, si
   }
 }
 
-/** The first subfolder that no other process of this machine uses. */
 function ownFolderBelow(data: string): { folder: string; lock: DataLock } {
   for (let number = 0; ; number++) {
     const folder = join(data, `process-${number}`);

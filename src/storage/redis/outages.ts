@@ -6,7 +6,6 @@ import { asRedisError } from "./errors.ts";
 import type { RedisAddress } from "./url.ts";
 import type { RedisLink } from "./wait.ts";
 
-/** Logs one line when Redis is away, reminders while that lasts, and one line when it is back. */
 export function logOutages(link: RedisLink, place: string, log: Log, reminderMs: number): () => void {
   let reminder: NodeJS.Timeout | undefined;
   const say = () => {

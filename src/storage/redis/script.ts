@@ -9,7 +9,6 @@ export interface RedisScript {
   hash: string;
 }
 
-/** A script's answer, as ioredis returns it. */
 export type ScriptAnswer = string | number | null | ScriptAnswer[];
 
 export function createScript(lua: string): RedisScript {

@@ -34,7 +34,6 @@ const forms =
   "Write redis://:PASSWORD@HOST:6379, rediss:// for TLS, redis+sentinel://:PASSWORD@HOST:26379,HOST:26379/MASTER-NAME " +
   "or redis+cluster://:PASSWORD@HOST:6379,HOST:6379";
 
-/** Throws a RemoraError that names REDIS_URL and the correct form. */
 export function parseRedisUrl(url: string): RedisAddress {
   const [, scheme, kind, rest = ""] = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(.*)$/is.exec(url.trim()) ?? [];
   if (scheme === undefined) throw wrong(`is not a valid Redis address. ${forms}`);

@@ -1,41 +1,30 @@
 /**
- * Sends a command while Redis may be away:
- *
- *   1. wait until the connection is up, within the limit
- *   2. send the command and wait for the answer, within the limit
- *   3. if the connection was cut before the answer, send it again, within the limit; it may have run already, so every
- *      command sent this way must be repeatable (the ledger's commands carry a token for that)
- *
- * Sends nothing after the limit.
+ * Sends a command while Redis may be away, and nothing after the limit. If the connection was cut before the answer, sends
+ * it again; it may have run already, so every such command must be repeatable (the ledger's carry a token for that).
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { RemoraError } from "../../lib/errors.ts";
 import { asRedisError, isAnswer, isReadOnly, isWorthWaiting, unreachable } from "./errors.ts";
 
-/** The state of a connection, for callers that wait for it. */
 export interface RedisLink {
   isUp(): boolean;
   isClosed(): boolean;
   /** Redis refuses access, so waiting is pointless. */
   refusal(): Error | undefined;
-  /** Why it is not up, for people. Empty when unknown. */
   trouble(): string;
   /** A refused write may be part of a failover. */
   isReadOnlyPassing: boolean;
-  /** The process is about to end, so nothing waits long. */
   isHurried(): boolean;
   /** Called when anything above may have changed. Returns the function that removes the listener. */
   onChange(listener: () => void): () => void;
 }
 
 export interface WaitOptions {
-  /** Start of error messages: `ledger redis://…`. */
   place: string;
   /** How long a command may take from its first attempt. */
   waitMs: number;
 }
 
-/** Remaining wait once the process is about to end. */
 const maxHurriedMs = 1_000;
 
 /** After the first cut. Doubles with each further one, up to half a second. */
@@ -61,7 +50,6 @@ export async function retryWhileAway<T>(link: RedisLink, options: WaitOptions, s
   }
 }
 
-/** Resolves when the connection is up. Rejects when it is refused or closed, or after `until`. */
 function untilUp(link: RedisLink, { place, waitMs }: WaitOptions, until: number): Promise<void> {
   if (link.isUp()) return Promise.resolve();
   return new Promise((resolve, reject) => {

@@ -1,12 +1,4 @@
-/**
- * Opens a SQLite file that several processes may share:
- *
- *   1. open it with a busy timeout, in WAL mode, so that readers don't wait for the writer
- *   2. check that it is ours and not newer than this program
- *   3. migrate its schema version by version, each in its own transaction
- *
- * Must never delete or repair a file. An error names an unusable file and says what to do.
- */
+/** Opens a SQLite file that several processes may share, in WAL mode. Must never delete or repair a file. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -25,13 +17,10 @@ const sqliteCode = {
   notDatabase: 26,
 };
 
-/** How long one statement waits for another process's write. */
 const busyTimeoutMs = 5_000;
 
 export interface DatabaseOptions {
-  /** A file, or `:memory:`. Creates its folder. */
   path: string;
-  /** The name of the file in messages: `ledger`. */
   name: string;
   /** SQLite's application id, which distinguishes our file from others. */
   applicationId: number;
@@ -39,7 +28,6 @@ export interface DatabaseOptions {
   migrations: readonly string[];
 }
 
-/** Throws a RemoraError when the file can't be used. */
 export function openDatabase(options: DatabaseOptions): DatabaseSync {
   const place = placeOf(options);
   let database: DatabaseSync | undefined;
@@ -61,7 +49,6 @@ export function placeOf({ name, path }: Pick<DatabaseOptions, "name" | "path">):
   return `${name} ${path}`;
 }
 
-/** Runs `work` in one write transaction. Rolls back when it throws. */
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
   // IMMEDIATE takes the write lock before reading, so that no other process can change what is read.
   database.exec("BEGIN IMMEDIATE");
@@ -76,7 +63,6 @@ export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Turns SQLite's errors into messages that say what to do. Returns everything else unchanged. */
 export function asStorageError(thrown: unknown, place: string): unknown {
   if (thrown instanceof RemoraError) return thrown;
   const code = resultCodeOf(thrown);

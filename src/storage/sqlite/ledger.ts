@@ -10,7 +10,6 @@ import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "
 import { asStorageError, inTransaction, openDatabase, placeOf } from "./database.ts";
 
 export interface SqliteLedgerOptions {
-  /** A file, created with its folder if missing, or `:memory:`. */
   path: string;
 }
 
@@ -52,7 +51,6 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
   const database = openDatabase(options);
   const statements = prepare(database);
 
-  /** Wraps every call: rejects instead of throwing, with a message that says what to do. */
   async function guarded<T>(work: () => T): Promise<T> {
     if (!database.isOpen) throw new RemoraError({ code: "storage.closed", place, message: "is already closed." });
     try {
@@ -140,7 +138,6 @@ function prepare(database: DatabaseSync) {
     prune: database.prepare(
       "DELETE FROM entry WHERE kind = ? AND state IN (SELECT value FROM json_each(?)) AND updated_at < ?",
     ),
-    /** One statement for each combination of filters, prepared on first use. */
     list<K extends LedgerKind>(kind: K, { states, group, order, limit }: ListOptions<K>) {
       const values: SQLInputValue[] = [kind];
       let sql = "SELECT * FROM entry WHERE kind = ?";

@@ -25,7 +25,6 @@ export interface BacklogOptions {
   onError: (thrown: unknown) => void;
 }
 
-/** Entries of BullMQ's event stream, which nothing here reads. */
 const maxStreamEvents = 1_000;
 
 export function createBacklog({ connection, prefix, onError }: BacklogOptions): Backlog {

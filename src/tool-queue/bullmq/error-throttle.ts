@@ -4,7 +4,6 @@ import type { Log } from "../../lib/log.ts";
 
 const quietMs = 30_000;
 const maxTextLength = 300;
-/** Different errors to tell apart at a time. */
 const maxKinds = 20;
 
 /** Logs only the message: the clients' errors contain the command with the arguments of tool calls. */

@@ -1,11 +1,7 @@
 /**
  * The lifecycle of one job that BullMQ gave to this process. BullMQ delivers a job at least once: again when its worker was
- * killed, when an event loop blocked for longer than the lock, or when Redis was away. So the ledger decides:
- *
- *   1. compare-and-set to `started`; only the winner runs the tool
- *   2. if the call has ended, nothing is left to do; if it waits for a retry, it waits until it is due
- *   3. if another process has `started` it and lives, check again later; otherwise the tool runs again if it may run twice,
- *      and if not, the call ends with an unknown outcome
+ * killed, when an event loop blocked for longer than the lock, or when Redis was away. So the ledger decides: only the
+ * winner of a compare-and-set to `started` runs the tool, and a call whose process is gone runs again only if it may run twice.
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { pause } from "../../lib/backoff.ts";
@@ -34,11 +30,8 @@ export interface JobLifecycleOptions {
   record: CallRecord;
   steps: CallExecutor;
   takeover: Takeover;
-  /** The id of this process. */
   runner: string;
-  /** Pause before the next check of an attempt in another process. */
   lookAgainMs: number;
-  /** True once this process takes no more jobs. */
   isStopping: () => boolean;
   log: Log;
 }
@@ -52,7 +45,6 @@ const recordWaitsMs = [5, 20, 100, 400, 1_500];
 export type RunJob = (job: ToolJob, signal: AbortSignal, begun: () => void) => Promise<JobOutcome>;
 
 export function createJobLifecycle({ record, steps, takeover, runner, ...options }: JobLifecycleOptions): RunJob {
-  /** The record, after the first attempt if this process wins it. */
   async function firstLook(
     job: ToolJob,
     attempt: (seen: SeenCall) => Promise<CallRecordEntry>,
@@ -103,7 +95,6 @@ export function createJobLifecycle({ record, steps, takeover, runner, ...options
     return await beforeAttempt(job, entry, signal);
   }
 
-  /** What follows from an attempt that this process made. */
   async function afterAttempt(entry: CallRecordEntry): Promise<JobOutcome> {
     const { state } = entry;
     if (state === "done" || state === "unknown") return { type: "ended", entry };

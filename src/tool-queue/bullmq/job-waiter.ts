@@ -18,10 +18,8 @@ export interface JobWaiterOptions {
   record: CallRecord;
   steps: CallExecutor;
   backlog: Backlog;
-  /** The runner of this process, if it has one. */
   runner: Runner | undefined;
   bus: Bus;
-  /** Time for an attempt in another process to end after a stop. */
   stopPatienceMs: number;
   isClosing: () => boolean;
   onError: (thrown: unknown) => void;
@@ -29,17 +27,13 @@ export interface JobWaiterOptions {
 
 export interface JobWaiter {
   job: ToolJob;
-  /** The entry as last seen. */
   entry: CallRecordEntry | undefined;
-  /** Call it when the entry may have changed. */
   tell(entry: CallRecordEntry): void;
-  /** Call it when the job will not run. */
   refuse(thrown: unknown): void;
   /** Call it once. Rejects when the ledger refuses, and when the job was refused. */
   follow(): Promise<ToolResult>;
 }
 
-/** Pause before telling the process that runs the attempt again. */
 const repeatStopMs = 1_000;
 
 export function createJobWaiter({ job, controller }: ActiveJob, options: JobWaiterOptions): JobWaiter {
@@ -62,7 +56,6 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
     rouse();
   }
 
-  /** Resolves when a notification has arrived since the last time, or after `ms`. */
   async function news(ms?: number): Promise<void> {
     if (!isTold) {
       const told = Promise.withResolvers<void>();
@@ -78,7 +71,6 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
     return runner?.isRunning(job.id) === true;
   }
 
-  /** Takes one step towards the end after a person's stop. */
   async function stop(entry: CallRecordEntry, cause: AbortCause): Promise<void> {
     abortedAt ??= Date.now();
     if (entry.state !== "started") {

@@ -19,7 +19,6 @@ export function bullIdOf(jobId: string): string {
   return /^(?:-?\d*$|job-)/.test(name) ? `job-${name}` : name;
 }
 
-/** The name of the backoff strategy in a job's options. The worker implements it. */
 export const backoffType = "remora";
 
 export function optionsOf(job: ToolJob): JobsOptions {

@@ -1,11 +1,7 @@
 /**
- * The tool queue for several processes. Each call is a job in BullMQ, and any worker may run it. BullMQ delivers a job at
- * least once, so the ledger (call-store.ts) decides what must happen only once.
- *
- *   1. plan the call in the ledger and add it to BullMQ at the same time; a job without its record does not run
- *   2. a worker, here or elsewhere, takes it (runner.ts)
- *   3. the result goes into the ledger. A worker in the same process notifies the waiter directly, others use the bus.
- *      Messages may get lost, so the waiter also checks the ledger, and adds the job again if Redis has lost it
+ * The tool queue for several processes. Each call is a job in BullMQ, which delivers it at least once; the ledger
+ * (call-store.ts) decides what must happen only once. Messages may get lost, so waiters also check the ledger, and add a job
+ * again that Redis has lost.
  *
  * While Redis or the ledger is away, everything waits as long as the job's signal permits. A person's stop goes to the
  * worker over the bus, repeatedly until the call has ended, and into the ledger for later workers. An abort as `shutdown`
@@ -41,21 +37,16 @@ export interface BullQueueOptions extends CallExecutorOptions {
   timing?: Partial<BullTiming>;
 }
 
-/** In milliseconds. */
 export interface BullTiming {
   /** A worker that has not renewed its lock on a job for this long may have lost it. */
   lockMs: number;
-  /** Interval of the search for such jobs. */
   stalledMs: number;
   /** A worker without a connection for this long counts as ended. */
   graceMs: number;
   /** Interval of checks of a job whose worker lives but does not answer. */
   lookAgainMs: number;
-  /** Interval of checks of the ledger for jobs that have waiters. */
   sweepMs: number;
-  /** Time for an attempt in another process to end after a stop. */
   stopPatienceMs: number;
-  /** How long `close` waits for a Redis that does not answer. */
   closePatienceMs: number;
 }
 
@@ -157,7 +148,6 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     if (entry !== undefined) follower.tell(entry);
   }
 
-  /** Repairs what a lost message, or a Redis that lost its data, left undone. */
   async function lookAfter(follower: JobWaiter): Promise<void> {
     const { job } = follower;
     if (activeJobs.isClosing() || runner?.isRunning(job.id) === true) return;

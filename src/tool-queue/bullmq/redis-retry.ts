@@ -9,7 +9,6 @@ import type { Ledger } from "../../ports/ledger.ts";
 const firstWaitMs = 50;
 const maxRetryWaitMs = 1_000;
 
-/** Retries with growing pauses while the failure is transient and the time is not over. */
 export async function retryPatiently<T>(
   work: () => Promise<T>,
   isPassing: (thrown: unknown) => boolean,
@@ -27,7 +26,6 @@ export async function retryPatiently<T>(
 
 /** Unlimited until the queue closes. After that each step has limited time. */
 export interface Patience {
-  /** For work that started at `since` (`performance.now()`). */
   isOver(since: number): boolean;
   end(): void;
 }
@@ -68,7 +66,6 @@ function isRetryable(thrown: unknown): boolean {
   return thrown instanceof RemoraError && thrown.isRetryable;
 }
 
-/** Answers of a Redis that is starting or failing over. */
 const passingAnswers = /\b(?:LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|BUSY)\b/;
 
 /** For commands to Redis itself: true for anything but an answer, and for transient answers. */

@@ -19,32 +19,25 @@ import { createTakeover } from "./takeover.ts";
 export interface RunnerOptions {
   connection: QueueConnection;
   prefix: string;
-  /** The id of this process. */
   runner: string;
   concurrency: number;
   record: CallRecord;
   steps: CallExecutor;
-  /** Lifetime of the lock on a job after each renewal, and the interval of the search for expired locks. */
   lockMs: number;
   stalledMs: number;
   graceMs: number;
   lookAgainMs: number;
   log: Log;
   onError: (thrown: unknown) => void;
-  /** Called just before the tool runs. */
   onBegun: (jobId: string) => void;
-  /** Called with the new state of a job, even if another process changed it. */
   onChange: (entry: CallRecordEntry) => void;
-  /** Called when the job did not start and will not. */
   onRefused: (jobId: string, thrown: unknown) => void;
 }
 
 export interface Runner {
   isRunning(jobId: string): boolean;
   running(): number;
-  /** True when the tool runs here and is told to stop. */
   cancel(jobId: string, cause: AbortCause): boolean;
-  /** Takes no more jobs. */
   stop(): void;
   /** Resolves when no tool runs here and BullMQ has been told. Waits for BullMQ at most `patienceMs`. */
   close(patienceMs: number): Promise<void>;
@@ -59,7 +52,6 @@ interface Running {
   ended: Promise<void>;
 }
 
-/** BullMQ's own retry, at the time in the ledger. */
 class RetryLater extends Error {
   readonly waitMs: number;
 

@@ -1,21 +1,16 @@
 /**
- * Decides whether a process that started an attempt still lives. A process whose event loop blocked, or that lost Redis for
- * a while, may be silent and still finish the attempt.
- *
- * The evidence is its connection: the operating system keeps it open while the process exists, blocked or not, and closes
- * it however the process ends. A process that lost its connection has some time to come back. One that can't reach Redis
- * for longer counts as ended, because from here it looks the same.
+ * Decides whether a process that started an attempt still lives, by its connection: the operating system keeps it open
+ * while the process exists, blocked or not. A process without a connection has some time to come back; after that it counts
+ * as ended, because from here it looks the same.
  */
 import { pause } from "../../lib/backoff.ts";
 import type { ToolJob } from "../../ports/tool.ts";
 import { type CallRecordEntry, runnerOf } from "../calls/call-store.ts";
 
 export interface TakeoverOptions {
-  /** The id of this process. */
   runner: string;
   /** The names of all connections to Redis, as text. Rejects where Redis does not tell. */
   connectionNames: () => Promise<string[]>;
-  /** How long a process may be without a connection. */
   graceMs: number;
 }
 

@@ -13,7 +13,6 @@ export interface ActiveJob {
   controller: AbortController;
   /** An attempt runs in this process, so closing the queue does not cut it short. */
   isRunning: boolean;
-  /** This process has run the tool for it. */
   hasRun: boolean;
   result: Promise<ToolResult>;
 }
@@ -23,7 +22,7 @@ export interface ActiveJobs {
   values(): ActiveJob[];
   /** Never rejects: an exception of `work` becomes a result that says whether the tool may have run. */
   run(job: ToolJob, signal: AbortSignal): Promise<ToolResult>;
-  /** Takes no more jobs. Releases those that do not run, as on shutdown. */
+  /** Releases the jobs that do not run, as on shutdown. */
   close(): void;
   isClosing(): boolean;
 }

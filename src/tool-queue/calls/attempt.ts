@@ -16,7 +16,6 @@ export type AttemptEnd =
   | { type: "timed-out"; hasEnded: boolean }
   | { type: "aborted"; hasEnded: boolean };
 
-/** Time for a tool to end after the signal. */
 const graceMs = 500;
 
 /** Never rejects. */

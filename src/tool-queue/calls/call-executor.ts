@@ -27,11 +27,8 @@ export interface CallExecutorOptions {
   backoff: Backoff;
   /** Characters of a tool's output that the model reads. A file keeps all of it. */
   outputLimit: number;
-  /** The folder of such files for conversations of this scope. */
   outputsFolder(scope: Scope): string;
-  /** Records the origins of the text in such a file. */
   fileOrigins?: Pick<FileOrigins, "mark">;
-  /** Applied to everything a tool says before it is stored or read. */
   redact: Redact;
   log: Log;
 }
@@ -47,7 +44,6 @@ export interface CallExecutor {
   finish(job: ToolJob, entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallRecordEntry>;
   /** Whether an interrupted attempt may be repeated. Limited, because the tool itself may be what ends the process. */
   mayRunAgain(job: ToolJob, entry: CallRecordEntry): boolean;
-  /** Reports an attempt that no process runs any more. */
   reportStalled(job: ToolJob, entry: CallRecordEntry): void;
 }
 

@@ -25,17 +25,14 @@ interface CallBody extends CallEntry {
 
 export type CallRecordEntry = LedgerEntry<"call"> & { body: CallBody };
 
-/** The part of an entry that a step compares. */
 export type SeenCall = Pick<CallRecordEntry, "id" | "state"> & { body: Pick<CallBody, "attempts"> };
 
 export interface CallStep {
   entry: CallRecordEntry;
-  /** True only for the caller that made the step. */
   isMine: boolean;
 }
 
 export interface CallRecord {
-  /** The entry of the job. Creates it as `planned` if there is none. */
   plan(job: ToolJob): Promise<CallRecordEntry>;
   /** Creates it as `planned`. Returns the existing entry if there was one. */
   propose(job: ToolJob): Promise<CallRecordEntry | undefined>;
@@ -54,7 +51,6 @@ export interface CallRecord {
 
 const unfinished: CallState[] = ["planned", "started", "waiting"];
 
-/** The process that runs the attempt, as far as the entry knows. */
 export function runnerOf({ body }: CallRecordEntry): string | undefined {
   return body.startedBy?.split("#", 1)[0];
 }
@@ -80,7 +76,6 @@ export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
     });
   }
 
-  /** Moves the entry only if it is unchanged since it was seen. */
   async function move(
     seen: SeenCall,
     to: CallState,

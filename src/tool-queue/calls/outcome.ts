@@ -1,8 +1,6 @@
 /**
- * What the end of an attempt means for its job, and every sentence that the model reads from the queue.
- *
- * Retries follow a failure that is known to be transient, and any failure of an idempotent tool. The queue's own timeout
- * is not known to be transient: the tool may have done anything before it, so only an idempotent one is retried.
+ * What the end of an attempt means for its job, and every sentence that the model reads from the queue. The queue's own
+ * timeout is not known to be transient: the tool may have done anything before it, so only an idempotent one is retried.
  */
 
 import { type Backoff, waitBeforeRetry } from "../../lib/backoff.ts";
@@ -38,7 +36,6 @@ export const textOf = {
   },
 };
 
-/** For a call whose end no process observed. */
 export function cutOffText({ isIdempotent }: ToolJob): string {
   return isIdempotent ? textOf.harmless : textOf.unknown;
 }
@@ -96,24 +93,20 @@ export function resultOf(
   };
 }
 
-/** For a process that is shutting down. The entry stays for the next start. */
 export function suspended(job: ToolJob, entry: CallRecordEntry): ToolResult {
   const text = entry.state === "started" ? textOf.unknown : textOf.notRun(true, entry.body.failure);
   return resultOf(job, entry, "interrupted", text);
 }
 
-/** The result of a job that never got an entry. */
 export function unstarted(job: ToolJob, status: ToolStatus, text: string): ToolResult {
   return { callId: job.call.id, name: job.call.name, status, text, attempts: 0, durationMs: 0, files: [] };
 }
 
-/** The fields that all events of a call share. */
 export function fieldsOf({ call, scope }: ToolJob) {
   const { turnId, conversationId, requester } = scope;
   return { turnId, conversationId, userId: requester.id, callId: call.id, tool: call.name };
 }
 
-/** Short enough for a log line. */
 export function firstLine(text: string): string {
   return (text.trim().split("\n", 1)[0] ?? "").slice(0, 300);
 }

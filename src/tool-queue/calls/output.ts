@@ -1,17 +1,12 @@
-/**
- * Limits a tool's output. A text that is too long for the model goes into a file that tools can read; the model gets its
- * start, its end, and the path.
- */
+/** Limits a tool's output. A text that is too long for the model goes into a file; the model gets start, end and path. */
 import { join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { fileNameOf } from "../../lib/file-name.ts";
 
-/** The folder's path for file tools and commands. */
 const outputsPath = "/outputs";
 
 export interface OutputLimit {
-  /** Maximum for the model, including the note about the rest. */
   characters: number;
   /** Outside of every working folder, because it is not a change by the turn. */
   folder: string;
@@ -29,7 +24,6 @@ export async function limitOutput(text: string, limit: OutputLimit): Promise<str
   return `${cutBefore(text, head)}${note}${cutAfter(text, text.length - (room - head))}`;
 }
 
-/** The name of the file with a job's whole output. */
 export function outputName(jobId: string): string {
   return `${fileNameOf(jobId)}.txt`;
 }
@@ -45,7 +39,6 @@ async function keep(text: string, { folder, jobId }: OutputLimit): Promise<strin
   }
 }
 
-/** The first `end` characters, without half of a surrogate pair at the cut. */
 function cutBefore(text: string, end: number): string {
   return text.slice(0, isPairAt(text, end) ? end - 1 : end);
 }

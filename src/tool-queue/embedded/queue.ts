@@ -53,7 +53,6 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
     }
   }
 
-  /** Waits for a free slot and makes one attempt. Returns the entry unchanged when the job is aborted first. */
   async function inPlace(active: ActiveJob, entry: CallRecordEntry): Promise<CallRecordEntry> {
     const { signal } = active.controller;
     if (signal.aborted) return entry;

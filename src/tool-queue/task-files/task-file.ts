@@ -1,8 +1,6 @@
 /**
- * Task files for people: `brain/motor/tasks/TASK-<turn>.md`, one for each turn with tools.
- *
- * Every change rewrites the file through a temporary file. It says what the journal says. A file that still says RUNNING
- * at the start of the process is marked as interrupted, unless its turn continues.
+ * Task files for people: `brain/motor/tasks/TASK-<turn>.md`, one for each turn with tools. They say what the journal says. A
+ * file that still says RUNNING at the start of the process is marked as interrupted, unless its turn continues.
  */
 import { open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,7 +13,6 @@ import { callsOf, type TaskFiles } from "../../ports/turn.ts";
 import { markedInterrupted, placeOfTask, renderTask, saysRunning, type TaskPlace } from "./task-text.ts";
 
 export interface TaskFilesOptions {
-  /** Absolute path. The files are in its `brain/motor/tasks/`. */
   workspace: string;
   redact: Redact;
   log: Log;
@@ -27,7 +24,6 @@ export interface StoredTaskFiles extends TaskFiles {
    * files that a crash left. Returns how many it marked. Never rejects: logs a file that can't be read.
    */
   markInterrupted(turnsGoingOn?: () => Promise<ReadonlySet<string>>): Promise<number>;
-  /** Removes the files of tasks for which this is true, by person and conversation. Returns how many. */
   forget(isTheirs: (task: TaskPlace) => boolean): Promise<number>;
 }
 

@@ -91,7 +91,6 @@ function renderStep(record: CallRecord, number: number, state: TurnState, redact
   return [...lines, "- **Output:**", "", fenced("text", output), ""].join("\n");
 }
 
-/** One of these words ends the heading of a step. */
 function outcomeOf({ result, approvalId, startedAt }: CallRecord, state: TurnState): string {
   if (result !== undefined) return result.status;
   if (state !== "running" && state !== "parked") return "not run";
@@ -123,7 +122,6 @@ function fenced(language: string, text: string): string {
   return `${fence}${language}\n${visible(text)}\n${fence}`;
 }
 
-/** One line of foreign text, as inline code. */
 function codeSpan(text: string): string {
   const line = visible(text.replace(/\s+/g, " ").trim());
   const ticks = "`".repeat(longestRun(line) + 1);

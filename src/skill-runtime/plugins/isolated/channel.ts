@@ -20,7 +20,6 @@ export interface Channel {
 }
 
 export interface Listening {
-  /** File name in the given folder. */
   name: string;
   /** The first connection; later ones are refused. Rejects when `close` comes first. */
   connected: Promise<Socket>;
@@ -53,7 +52,6 @@ export async function listenIn(folder: string): Promise<Listening> {
   return { name, connected, close };
 }
 
-/** Calls `onEnd` once, with `problem` after an invalid message. */
 export function openChannel(
   socket: Socket,
   onMessage: (message: PluginMessage) => void,
@@ -75,7 +73,6 @@ export function openChannel(
       socket.destroy();
     }
   };
-  /** Yields to the event loop after each piece, however much arrives. */
   const rest = () => {
     socket.pause();
     setImmediate(() => {

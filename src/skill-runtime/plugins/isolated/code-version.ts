@@ -7,13 +7,11 @@ import { join } from "node:path";
 const maxCodeFiles = 2_000;
 const codeEnding = /\.(?:[cm]?[jt]s|json|wasm|node)$/;
 
-/** Rejects when the plugin at `path` does not exist. */
 export async function codeVersion(path: string, folder: string): Promise<string> {
   await stat(path);
   return hash("sha256", (await codeStamps(folder)).join("\n")).slice(0, 16);
 }
 
-/** Path, size and modification time of every file that may be code. */
 async function codeStamps(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry: Dirent) => entry.isFile() && codeEnding.test(entry.name)).slice(0, maxCodeFiles);

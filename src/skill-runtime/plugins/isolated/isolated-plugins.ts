@@ -1,12 +1,7 @@
 /**
- * Plugins that did not come with Remora. Each runs in its own processes with the permissions that its SKILL.md declares:
- *
- *   - a call without a draft uses a process that starts on first use and is kept. It sees its skill's folder and data
- *     folder and, if files are declared, the real working folder, read-only
- *   - a call with a draft, of a skill that declares files or commands, gets a process in the view of that call, which ends
- *     with it
- *
- * Idle processes end. A changed skill is a new plugin, and the processes of the old one end.
+ * Plugins that did not come with Remora. Each runs in its own processes with the permissions that its SKILL.md declares: a
+ * kept one for calls without a draft, which sees the real working folder read-only if files are declared; and one in the
+ * view of a call with a draft, if its skill declares files or commands. A changed skill is a new plugin.
  */
 import type { PluginHome } from "../../../ports/plugin.ts";
 import type { ViewMount } from "../../../ports/sandbox.ts";
@@ -18,13 +13,11 @@ import { createProcessStarter, type IsolatedCall, type ProcessStarterOptions } f
 import { servicesAllowed } from "./services.ts";
 
 export interface IsolatedPluginsOptions extends ProcessStarterOptions {
-  /** For tests. */
   maxIdleMs?: number;
 }
 
 export interface IsolatedPlugin {
   execute(call: IsolatedCall): Promise<unknown>;
-  /** Starts a process without a call, for a plugin that offers tools. */
   start(): Promise<void>;
   /** Ends its processes. Kept ones run `destroy` first. */
   destroy(): Promise<void>;
@@ -86,7 +79,6 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
       return kept;
     };
 
-    /** Replaces a stuck process, which ends soon. */
     const takeResponsive = async (key: string): Promise<Kept> => {
       const kept = take(key);
       const process = await kept.process;
@@ -129,7 +121,6 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
     };
   }
 
-  /** Ends the process that has been idle the longest. */
   function makeRoom(newest: Kept): void {
     if (allKept.size <= maxKeptProcesses) return;
     const idle = [...allKept].filter(({ kept }) => kept !== newest && !kept.isBusy());

@@ -60,7 +60,6 @@ export const pluginMessage = z.discriminatedUnion("type", [
 
 export type PluginMessage = z.infer<typeof pluginMessage>;
 
-/** The error that the process threw, with the properties that anything reads. */
 export function thrownBy({ cause, errors, ...described }: PluginError): Error {
   const options = cause === undefined ? undefined : { cause: thrownBy(cause) };
   const thrown =

@@ -1,6 +1,4 @@
-/**
- * One process of a plugin, from start to end. When it ends for any reason, its running calls fail, and nothing else does.
- */
+/** One process of a plugin. When it ends for any reason, its running calls fail, and nothing else does. */
 import { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { JsonObject } from "../../../ports/message.ts";
@@ -11,14 +9,12 @@ import { type Channel, type Listening, openChannel } from "./channel.ts";
 import { type PluginMessage, thrownBy } from "./messages.ts";
 import { answerQuestion, offeredServices, type UsedServices } from "./services.ts";
 
-/** Until the plugin is loaded and its `init` is done. */
 const maxStartMs = 30_000;
 /**
  * Time for a plugin to end a stopped call; after that nobody waits for it. A process that does not even answer within this
  * time is stuck and is ended.
  */
 const maxStopMs = 2_000;
-/** For `destroy`. */
 const maxEndMs = 2_000;
 const maxLoggedOutput = 2_000;
 /** Per process: messages and pieces of output together. */
@@ -29,7 +25,6 @@ export interface ProcessParts {
   home: PluginHome;
   listening: Listening;
   running: RunningPlugin;
-  /** The shell for commands of the plugin. */
   shell: string;
   log: Log;
 }
@@ -41,7 +36,6 @@ export interface PluginProcess {
   responsive(): Promise<void>;
   /** Resolves when nothing of it runs any more. */
   gone: Promise<void>;
-  /** Runs the plugin's `destroy`, for a limited time, and ends the process. */
   end(): Promise<void>;
 }
 
@@ -58,7 +52,6 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
   let why = "its process ended";
   let lastId = 0;
   let isEnding = false;
-  /** Exists after a call was stopped, until the process answers. */
   let proof: { done: Promise<void>; resolve(): void; reject(thrown: unknown): void } | undefined;
   const start = openPromise();
   const mayLog = createLogLimit(skill, log);
@@ -205,7 +198,6 @@ function callMessage(context: PluginContext, services: UsedServices, shell: stri
   };
 }
 
-/** Reports the number of suppressed lines with the next line that passes. */
 function createLogLimit({ name }: Skill, log: Log): () => boolean {
   let [second, count] = [0, 0];
   return () => {

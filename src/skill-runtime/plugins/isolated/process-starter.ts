@@ -1,7 +1,4 @@
-/**
- * Starts the processes of isolated plugins, with Node's permission flags, variables and mounts for what SKILL.md declares: a
- * kept process for many calls, or one in the view of a single call.
- */
+/** Starts the processes of isolated plugins, with Node's permission flags, variables and mounts as SKILL.md declares. */
 import { hash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -24,41 +21,34 @@ export interface IsolatedCall {
   input: JsonObject;
   context: PluginContext;
   services: UsedServices;
-  /** The real working folder. */
   realFolder: string;
   folder: CallFolder;
 }
 
 export interface ProcessStarterOptions {
   launcher: PluginLauncher;
-  /** Values for `permissions.env`. */
   env: Readonly<Record<string, string | undefined>>;
   log: Log;
 }
 
 export interface ProcessStarter {
-  /** Folders that a process of the skill must see. */
   mountsFor(skill: Skill, dataFolder: string): Promise<(ViewMount & { isWritable: boolean })[]>;
   startKept(skill: Skill, home: PluginHome, realFolder: string | undefined): Promise<PluginProcess>;
-  /** Runs one call in a process of its own. Resolves with its result when the process has ended. */
   runInView(
     skill: Skill,
     home: PluginHome,
     call: IsolatedCall,
     run: NonNullable<CallFolder["runInside"]>,
   ): Promise<unknown>;
-  /** Removes the sockets. */
   close(): Promise<void>;
 }
 
 /** For JavaScript objects; views limit the rest. */
 const maxHeapMegabytes = 512;
 const runnerFolder = realpathSync(fileURLToPath(new URL("../runner", import.meta.url)));
-/** The path of the socket in a view. */
 const socketMount = "/run/remora-plugin";
 const shell = "/bin/sh";
 
-/** `signal` ends the start of kept processes. */
 export function createProcessStarter(
   { launcher, env, log }: ProcessStarterOptions,
   signal: AbortSignal,
@@ -88,7 +78,6 @@ export function createProcessStarter(
     return Object.fromEntries(given.filter((entry): entry is [string, string] => entry[1] !== undefined));
   }
 
-  /** `folder`: the working folder as the process sees it, if it may use one. */
   function nodeArguments(
     skill: Skill,
     home: PluginHome,

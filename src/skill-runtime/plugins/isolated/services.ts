@@ -33,7 +33,6 @@ export function servicesAllowed(all: UsedServices, { services, commands }: Skill
   };
 }
 
-/** Names of methods for the other side. It creates jobs and commands itself. */
 export function offeredServices({
   memory,
   chat,
