@@ -1,6 +1,11 @@
 /**
- * The connection to one server, for the life of the process. Reconnects with growing pauses; the tools stay for a while,
- * so that a server's restart changes nothing. Only calls of its own tools wait for it, and only briefly.
+ * The connection to one server, for the life of the process:
+ *
+ *   1. connect; report a failure to people and retry with growing pauses
+ *   2. offer its tools, and again when the server reports a change
+ *   3. reconnect when the connection is lost; the tools stay for a while, so that a server's restart changes nothing
+ *
+ * Only calls of its own tools wait for it, and only briefly.
  */
 
 import { messageOf } from "../../src/plugin-sdk/errors.ts";

@@ -1,7 +1,12 @@
 /**
  * A server that is a program on this machine, as a transport of the protocol's client: messages are lines on standard input
- * and output. It ends together with everything that it started, also when this process ends, if it can still react. A flood
- * of output is read more slowly (pace.ts).
+ * and output.
+ *
+ *   - its environment contains PATH, HOME, the locale and the certificates of this machine, and what its settings give
+ *   - it ends together with everything that it started: first its input is closed, then it gets signals; the same happens
+ *     when this process ends, if it can still react
+ *   - a flood of output is read more slowly (pace.ts); invalid messages are skipped
+ *   - standard error is passed on line by line
  */
 import { StringDecoder } from "node:string_decoder";
 import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from "@modelcontextprotocol/client";

@@ -1,4 +1,9 @@
-/** Turns times in people's words into schedule times: cron for a recurrence, else a moment, always in the future. */
+/**
+ * Turns times in people's words into schedule times:
+ *
+ *   1. a recurrence in words ("every weekday at 9") or a cron expression becomes cron
+ *   2. anything else is a moment: ISO 8601, or words that chrono-node reads, in the person's time zone, always in the future
+ */
 import { casual, type ParsedComponents } from "chrono-node";
 import { Cron } from "croner";
 import type { ScheduleTime } from "../../src/plugin-sdk/plugin.ts";

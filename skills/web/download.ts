@@ -1,6 +1,11 @@
 /**
- * Fetches an address within one deadline, without cookies, credentials or a proxy. Each hop is checked (target.ts), and
- * connections go to exactly the addresses that were checked. A failure is a RemoraError that the model can read.
+ * Fetches an address:
+ *
+ *   1. check each hop (target.ts), and connect to exactly the addresses that were checked
+ *   2. follow at most three redirects, without cookies, credentials or a proxy
+ *   3. read the body up to 2 MB, both as sent and after decompression
+ *
+ * One deadline covers everything. A failure is a RemoraError that the model can read.
  */
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";

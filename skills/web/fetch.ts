@@ -1,4 +1,10 @@
-/** `web_fetch` and `web_fetch_any`: a page as text, after a check of what its address would tell (disclosure.ts). */
+/**
+ * `web_fetch` and `web_fetch_any` return a page as text.
+ *
+ *   1. parse the address, and check what it would tell its host (disclosure.ts)
+ *   2. download it (download.ts), read it in an isolated process (read-page.ts), and cache it for a few minutes
+ *   3. return the requested part, and how to continue
+ */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";

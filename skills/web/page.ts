@@ -1,4 +1,12 @@
-/** Turns an HTML page into text. Runs in an isolated process (read-page.ts): anybody makes pages, some take forever. */
+/**
+ * Turns a downloaded HTML page into text:
+ *
+ *   1. decode it: byte order mark, header, the page's own declaration, else UTF-8 or Windows-1252
+ *   2. remove hidden elements, and collect the links
+ *   3. return the main text (Readability), or the whole page on request or when there is no main text
+ *
+ * Runs in an isolated process (read-page.ts): anybody makes pages, and some take forever.
+ */
 import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
 import { decodeText } from "./decode.ts";

@@ -1,6 +1,11 @@
 /**
- * Decides whether an address may be fetched, and resolves it: every result must be public and not of this machine. Connect
- * only to the addresses that were checked here, because a second look-up may return others.
+ * Decides whether an address may be fetched, and resolves it:
+ *
+ *   1. the text must be an http or https URL without user name and password
+ *   2. its port must be permitted
+ *   3. its host is resolved, and every address must be public and not of this machine
+ *
+ * Connect only to the addresses that were checked here, because a second look-up may return others.
  */
 
 import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";

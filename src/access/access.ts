@@ -1,7 +1,12 @@
 /**
- * Decides who may talk to the agent, the same way for every platform. Bots get only a limited number of answers in a
- * row, so that loops end. For spaces, channels, people and roles, null means everyone, an empty list nobody. A refused
- * person learns why at most once an hour; the log always has it.
+ * Decides who may talk to the agent, the same way for every platform:
+ *
+ *   1. bots: only listed ones, and only a limited number of messages in a row, so that loops end
+ *   2. guests and people from other workspaces: only when enabled
+ *   3. spaces, channels, people and roles: null means everyone, an empty list nobody
+ *   4. DMs: open, closed, or by pairing: the DM shows a code, and somebody who may already talk confirms it
+ *
+ * A refused person learns why at most once an hour. The log always has it.
  */
 import { randomInt } from "node:crypto";
 import { createLruMap } from "../lib/lru-map.ts";

@@ -1,6 +1,13 @@
 /**
- * The composition root: one builder a stage, each of which hands its parts only what they need. A stage closes what it
- * opened, and stages close in reverse order.
+ * The composition root: one builder a stage, each of which hands its parts only what they need. A stage closes what it opened, and
+ * stages close in reverse order.
+ *
+ *   state           ledger, store, leases, bus, events, audit, metrics
+ *   platforms       the chat services, and the replies on them
+ *   sandbox, skills, models   side by side: views and drafts; skills and their gate; the cascade
+ *   tools           plugins and the queue of their calls
+ *   conversations   memory, context, approvals, turns
+ *   commands, web, housekeeping
  */
 import { createAccess } from "../access/access.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";

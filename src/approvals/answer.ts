@@ -1,6 +1,12 @@
 /**
- * Answers a click on a card, or the operator. A click from elsewhere is as unknown as a wrong id, and one that decides
- * nothing changes nothing. Clicks on one card run one after the other, so "approve all" and "deny all" never mix.
+ * Answers a click on a card, or the operator:
+ *
+ *   1. find the card by the id; a click from elsewhere is as unknown as a wrong id
+ *   2. expire the rows that are due; keep the open ones that this person may answer
+ *   3. decide them (decide.ts), or act on settled changes (change-action.ts)
+ *   4. return a receipt that says how things stand; a click that decides nothing changes nothing
+ *
+ * Clicks on one card run one after the other, so "approve all" and "deny all" never mix.
  */
 import type { AnswerReceipt } from "../ports/message.ts";
 import { alreadySettledText, notYoursText, refused, unknownCard } from "./answer-text.ts";

@@ -1,6 +1,12 @@
 /**
- * Approvals are records in the ledger, settled once and redeemed once. Nothing is kept or timed in memory: several
- * processes can share one ledger, and a restart changes nothing.
+ * Approvals are records in the ledger, settled once and redeemed once.
+ *
+ *   open             asks for the calls of one step                       open.ts
+ *   answer, decide   a click, or the operator's decision                  answer.ts
+ *   redeem           checks everything again right before the call runs   redeem.ts
+ *   cancel, sweep    ends what was stopped or has expired
+ *
+ * Nothing is kept or timed in memory: several processes can share one ledger, and a restart changes nothing.
  */
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";

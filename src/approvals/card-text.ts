@@ -1,7 +1,13 @@
 /**
- * Renders a tool call as text that hides nothing. Invisible, direction-changing and fence-ending characters appear as
- * `\u{202E}`, and a value can't pass for another argument. Escaping is one-to-one: two different calls never have the
- * same text. Nothing is cut here.
+ * Renders a tool call as text that hides nothing:
+ *
+ *   escapeHidden   writes invisible, direction-changing and fence-ending characters as `\u{202E}`
+ *   callText       renders tool and arguments; a value can't pass for another argument
+ *   editableJson   renders the arguments for editing; invisible characters become JSON escapes and survive the round trip
+ *   callWarning    warns when the call does not read as it looks
+ *   isMasked       tells whether a configured secret is replaced by its name
+ *
+ * Escaping is one-to-one: two different calls never have the same text. Nothing is cut here.
  */
 import type { Mask } from "../lib/redact.ts";
 import type { Json, JsonObject } from "../ports/message.ts";

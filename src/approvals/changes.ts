@@ -1,6 +1,10 @@
 /**
- * Approvals of changes to a working folder. Unlike those of calls, the hash covers the shown files, no turn waits for
- * them, and a record can be a mere report of kept changes, so that they can be undone.
+ * Approvals of changes to a working folder. Their records follow the same rules as those of calls: quorum, expiry, grants
+ * and audit. The differences:
+ *
+ *   - the hash covers the shown files, not a call
+ *   - no turn waits for them: the drafts keep or discard the files after the decision
+ *   - a record can be a mere report of kept changes, so that they can be undone
  */
 import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";

@@ -1,7 +1,12 @@
 /**
- * Notices survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
- * A notice is written before rows of a card or its grants change, and marked as told once all of that is done. A sweep
- * delivers the notices that are still due.
+ * DecisionOutbox survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
+ *
+ *   1. write a notice before rows of a card or its grants change
+ *   2. change them, and wake the turns that wait for them
+ *   3. in the background, record the decisions and update the card; no click waits for this
+ *   4. mark the notice as told
+ *
+ * A sweep delivers the notices that are still due: after a crash, from another process, or after a platform was away.
  */
 import { messageOf } from "../lib/errors.ts";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";

@@ -1,6 +1,10 @@
 /**
- * Opens approvals for the calls of one step. The records of calls that this turn has already asked for are kept, so
- * that a crash changes nothing. Calls beyond the limit of open cards are denied, with a note for the model.
+ * Opens approvals for the calls of one step:
+ *
+ *   1. keep the records of calls that this turn has already asked for, so that a crash changes nothing
+ *   2. deny what nobody may approve, and approve what a grant covers, without asking
+ *   3. put the rest on one card: the card of identical open calls in the conversation, or a new one
+ *   4. deny calls beyond the limit of open cards, with a note for the model
  */
 import { RemoraError } from "../lib/errors.ts";
 import type { ApprovalRecord, ApprovalRequest, GrantRecord } from "../ports/approval.ts";

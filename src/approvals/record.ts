@@ -1,7 +1,12 @@
 /**
- * Records decisions, each as an event and as a line in the feedback file of its scope. A decision without a mark comes
- * from another process, or from one that died; `record` then emits its event too. A line carries the decision's id and
- * is never written twice. An event can come twice when the process dies in between.
+ * Records decisions: every approval, denial, expiry, cancellation, grant and revocation becomes an event and a line in the
+ * feedback file of its scope, with who decided, when, and after how long.
+ *
+ *   announce   emits the event at the moment of the decision
+ *   record     writes the missing feedback lines of a card, then marks them in the ledger (called by decision-outbox.ts)
+ *
+ * A decision without a mark comes from another process, or from one that died; `record` then emits its event too. A line
+ * carries the decision's id and is never written twice. An event can come twice when the process dies in between.
  */
 import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { Events } from "../ports/events.ts";

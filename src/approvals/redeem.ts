@@ -1,6 +1,9 @@
 /**
- * Redeems an approval right before its call runs. Everything is checked again, because it may have changed: the expiry,
- * the call, the grant, the rights of the approvers, the gate. In doubt, the call does not run.
+ * Redeems an approval right before its call runs. Everything is checked again, because it may have changed:
+ *
+ *   expiry · the call (tool, arguments, folder, skill file) · the grant · the rights of the approvers · the gate
+ *
+ * Then a compare-and-set consumes the approval. In doubt, the call does not run.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../ports/approval.ts";

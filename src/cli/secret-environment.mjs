@@ -1,8 +1,13 @@
 /**
  * Takes secrets out of the environment before anything else runs. A process's first environment stays readable in
- * /proc/<pid>/environ for its whole life, so this replaces the process, and hands the secrets over in an unlinked file
- * that is descriptor 0 (read by cli/environment.ts). Node keeps only descriptors 0, 1 and 2 open over `execve`. `start`
- * does not read standard input.
+ * /proc/<pid>/environ for its whole life.
+ *
+ *   1. keep harmless variables: listed names that the configuration does not use
+ *   2. write all others into an unlinked file, and make it descriptor 0
+ *   3. replace the process: same process id and arguments, harmless environment
+ *   4. the new process reads descriptor 0 and closes it (cli/environment.ts)
+ *
+ * Node keeps only descriptors 0, 1 and 2 open over `execve`. `start` does not read standard input.
  */
 import { closeSync, fstatSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { devNull, tmpdir } from "node:os";

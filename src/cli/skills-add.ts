@@ -1,6 +1,10 @@
 /**
- * `remora skills add SOURCE`: copies other people's skills into the workspace, hidden from the loader until a person
- * has seen what each may do. None of their code ever runs here. A replaced skill stays as a backup.
+ * `remora skills add SOURCE`: copies other people's skills into the workspace:
+ *
+ *   1. open the source (skills-source.ts) and read its skills; none of their code ever runs here
+ *   2. copy the chosen ones aside (skills-copy.ts), into the workspace but hidden from the loader
+ *   3. show what each may do (skills-facts.ts), and ask a person
+ *   4. move each copy into place in one step; a replaced skill stays as a backup
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";

@@ -1,6 +1,10 @@
 /**
- * `/remora forget`: removes memory, and says what it removed and what stays. `forget here` in a channel is for owners
- * only, because the channel belongs to all members. Removes nothing without a `yes` at the end of the command.
+ * `/remora forget`: removes memory, and says what it removed and what stays.
+ *
+ *   forget me     a person's DM, and in channels the turns they took part in and the decisions they made
+ *   forget here   everything in this place; in a channel for owners only, because it belongs to all members
+ *
+ * Removes nothing without a `yes` at the end of the command.
  */
 import type { CommandHandler } from "../ports/command.ts";
 import type { ConversationRegistry } from "../ports/conversation.ts";

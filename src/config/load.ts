@@ -1,4 +1,11 @@
-/** Loads the whole configuration, or reports every problem at once. Environment variables override the file. */
+/**
+ * Loads the whole configuration, or reports every problem at once:
+ *
+ *   1. read the YAML file (read-yaml.ts) and secrets from files (`NAME_FILE`)
+ *   2. replace `${NAME}` and `${NAME:-default}` in values by the environment
+ *   3. let environment variables override the file (environment.ts)
+ *   4. check against the schema; a problem names file, line, key and value, and what to do
+ */
 import { resolve } from "node:path";
 import {
   type ConfigProblem,

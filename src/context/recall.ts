@@ -1,6 +1,12 @@
 /**
- * Memories for a turn. Memory is searched once per turn, so that its steps share one prefix. `prepare` starts the search as
- * soon as a message arrives; the turn uses that result if it is recent. After a failed search it goes on without memories.
+ * Memories for a turn. Memory is searched once, and the result is kept while the turn runs, so that its steps share one
+ * prefix.
+ *
+ * `prepare` starts the search as soon as a message arrives, in parallel with storing the message. The turn uses that
+ * result if it belongs to this message and is recent, and otherwise searches itself.
+ *
+ * After a failed search the turn continues without memories. The cache is bounded; a dropped entry, or a turn resumed in
+ * another process, causes a new search.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";

@@ -1,6 +1,9 @@
 /**
- * Snapshots: one Markdown file per model call (`brain/prefrontal/.debug/<time>-<turn>-<step>.md`) with exactly what was
- * sent, and why. Secrets are redacted; images appear as size and hash. The newest 50 are kept.
+ * Snapshots: one Markdown file per model call with exactly what was sent, and why.
+ *
+ * `brain/prefrontal/.debug/<time>-<turn>-<step>.md` contains the model, the budget and the score of every candidate,
+ * then system, messages and tools word for word. Secrets are redacted; images appear as size and hash. The file is
+ * written beside its name and renamed, without fsync. The newest 50 are kept.
  *
  * A call never waits for its snapshot. Snapshots are written in order once the event loop is free, after the request was
  * sent. The input must not change until then.

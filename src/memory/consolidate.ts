@@ -1,7 +1,11 @@
 /**
- * Consolidation keeps memory small without asking a model: day files older than the retention go, and of entries of one day
- * with the same words only the last stays, because a task may run every few minutes with the same answer. Idempotent. A file
- * that can't be changed is skipped.
+ * Consolidation keeps memory small without asking a model.
+ *
+ *   1. remove day files older than the retention, both episodes and feedback; knowledge stays until someone removes it
+ *   2. of entries of one day with the same words, keep the last one, because a task may run every few minutes with the
+ *      same answer
+ *
+ * Idempotent. Skips a file that can't be changed and continues with the next one.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,12 @@
-/** The digest for the prompt: what people of one scope approved and denied, and how calls went. Deterministic. */
+/**
+ * The digest for the prompt: what people of one scope approved and denied, and how calls went.
+ *
+ *   1. read the newest feedback lines, up to a limit
+ *   2. merge equal calls of a tool into one row that counts the outcomes
+ *   3. order rows by time, the most recent last; leave out and count the oldest when they don't all fit
+ *
+ * Deterministic: the same files give the same text.
+ */
 import { basename } from "node:path";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { Scope } from "../ports/message.ts";

@@ -1,6 +1,12 @@
 /**
- * Splits a Markdown file into passages for search: the text under one heading, in pieces of readable length. People write
- * and change these files, so any text must give passages.
+ * Splits a Markdown file into passages for search: the text under one heading, in pieces of readable length.
+ *
+ *   1. headings outside of code fences divide the file; text before the first one belongs to the file's title
+ *   2. remove our own quotation marks and markers
+ *   3. cut a long section at paragraphs, lines or words, whichever comes first
+ *   4. its time is that of its marker, else the file's day with the heading's `HH:MM`, else none
+ *
+ * People write and change these files, so any text must give passages.
  */
 import type { Origin } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";

@@ -1,6 +1,11 @@
 /**
- * Turns a question in anyone's words into a query for the index. People's text never reaches FTS5 as syntax: a term is
- * letters, marks and digits in quotation marks.
+ * Turns a question in anyone's words into a query for the index:
+ *
+ *   1. days become day terms
+ *   2. words with meaning become terms; other words only when there is nothing else
+ *   3. a very long question keeps its most specific words
+ *
+ * People's text never reaches FTS5 as syntax: a term is letters, marks and digits in quotation marks.
  */
 import { askedDaysOf } from "./dates.ts";
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "./words.ts";

@@ -1,7 +1,14 @@
 /**
- * Ranks the candidates of the index: BM25 with a bonus for recent passages, gains from neighbours, which are about the same
- * subject, and from words of the question that are close together. The weights come from a public set of long conversations;
- * bench/memory-retrieval.ts measures them.
+ * Ranks the candidates of the index, best first.
+ *
+ *   1. BM25 scores, with a small bonus for recent passages
+ *   2. neighbours are about the same subject, so a passage gains from their scores, more if they are closer in place and
+ *      time; it may be found only through them
+ *   3. the best are read, and gain if words of the question are close together, for quoted phrases, and if a person named
+ *      in the question is the speaker
+ *   4. equal texts are returned once
+ *
+ * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
  */
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";

@@ -1,6 +1,12 @@
 /**
- * The search index over the Markdown of memory: one disposable SQLite file. Every query contains its scopes, so a passage of
- * another scope is never even a candidate. In its own thread (search-worker.ts), because SQLite and large files block.
+ * The search index over the Markdown of memory: one disposable SQLite file, always rebuildable from the Markdown.
+ *
+ *   1. open it; delete one that is damaged or of another version; keep one that can't be written in memory
+ *   2. update the scopes in question: new, changed (time or size) and removed files; in a changed file write only the
+ *      passages that differ
+ *   3. search; every query contains its scopes, so a passage of another scope is never even a candidate
+ *
+ * Runs in its own thread (search-worker.ts), because SQLite and large files block for too long.
  */
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";

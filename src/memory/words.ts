@@ -1,6 +1,11 @@
 /**
- * Text as search terms, the same way for indexed text and for questions. Scripts without spaces are cut into overlapping
- * pairs (Chinese, Japanese, Korean) or triples (Thai and similar), so that any part of a run can be found.
+ * Text as search terms, the same way for indexed text and for questions:
+ *
+ *   1. fold compatibility forms, case, accents, and Arabic and Hebrew vowel signs into one spelling
+ *   2. words are runs of letters, marks and digits; each emoji is a word
+ *   3. cut scripts without spaces into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and similar), so
+ *      that any part of a run can be found
+ *   4. replace irregular English forms by their base form (`went` → `go`); the index stems regular ones
  */
 
 const pairScripts = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}ー々";

@@ -1,7 +1,11 @@
 /**
- * Runs one piece of work in an isolated process, because foreign input may keep it busy forever or exhaust memory. A thread
- * is not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped. The process may
- * read code and packages, but not write files or start processes; it has no environment, and ends when its parent is gone.
+ * Runs one piece of work in an isolated process, because foreign input may keep it busy forever or exhaust memory. A
+ * thread is not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped.
+ *
+ *   1. start a process for one request; it may read Remora's code, the module's own folder and packages, but must not
+ *      write files or start processes, and has no environment
+ *   2. it answers once and ends; an abort or the time limit kills it
+ *   3. its memory has a limit; it ends by itself when its parent is gone (isolated-entry.ts)
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { realpathSync } from "node:fs";

@@ -1,6 +1,11 @@
 /**
  * The thinking of Claude's models within a turn, and how it goes back to them.
  *
+ *   thinkingOf            the thinking parameter for a model
+ *   createAnswerBlocks    gathers the blocks of an answer for the provider state
+ *   createPrefix          a short hash of everything before an answer
+ *   carriedBlocks         the blocks of an earlier answer, when they may go back
+ *
  * For some accounts the service answers 400 unless thinking comes back unchanged, in order, to the model that produced
  * it, after exactly the same input. For other accounts it ignores such thinking. The input does change within a turn:
  * people steer it, results are shortened, tools are used up. So the state includes a hash of the input, and thinking with

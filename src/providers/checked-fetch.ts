@@ -1,4 +1,10 @@
-/** The `fetch` for every client library: turns error answers into failures, and tells when a request was sent. */
+/**
+ * The `fetch` for every client library:
+ *
+ *   1. tags the request with an id, so that `onSent` learns when the request was sent
+ *   2. turns an error status, a web page, or plain JSON instead of a stream into a failure, for all libraries alike
+ *   3. keeps whatever it throws in `thrown`, because libraries wrap errors and some lose them
+ */
 
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";

@@ -1,4 +1,11 @@
-/** The demo model: a labelled stand-in without AI. It lets people try the whole product without a key or a network. */
+/**
+ * The demo model: a labelled stand-in without AI. It lets people try the whole product without a key or a network.
+ *
+ *   - it reports the results of the tools that it just called
+ *   - otherwise it matches the newest message against a few phrases (demo-phrases.ts)
+ *
+ * Except for the time of day, the same request always gets the same answer.
+ */
 
 import { pause } from "../lib/backoff.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../ports/provider.ts";

@@ -1,6 +1,11 @@
 /**
- * Turns whatever goes wrong at a provider into one error that people and the cascade can act on. A message never contains a
- * key: what a provider says about a wrong key is not repeated.
+ * Turns whatever goes wrong at a provider into one error that people and the cascade can act on.
+ *
+ *   statusFailure   for an answer with an error status
+ *   reportedFailure for an error inside a stream
+ *   thrownFailure   for a connection that could not be made, broke, or did not follow the protocol
+ *
+ * A message never contains a key: what a provider says about a wrong key is not repeated.
  */
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";

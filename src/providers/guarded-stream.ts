@@ -1,6 +1,11 @@
 /**
  * Keeps the contract of the provider port for every provider: a stream never throws and ends with one `end` or `error`.
- * After the end it reads the response to its last byte, so that the connection can be reused.
+ *
+ *   1. pull the provider's generator, each pull under the timeout of its phase: connect, first token, idle, thinking
+ *   2. pass on its output; progress events (reasoning, pieces of arguments) only restart the idle timeout
+ *   3. turn an abort, a timeout, an exception, a missing end or an empty answer into the final `error`
+ *   4. drop provider state that is too long
+ *   5. after the end, read the response to its last byte, so that the connection can be reused
  */
 import type { RemoraError } from "../lib/errors.ts";
 import { type ModelEvent, maxProviderStateLength } from "../ports/provider.ts";

@@ -1,6 +1,9 @@
 /**
  * Ollama through its library, for local models, small ones included.
  *
+ *   probeOllama            the models at a host, if it answers
+ *   createOllamaProvider   streams answers; reads a call that a small model writes as JSON text as a call
+ *
  * The library can't abort a request without an answer, skips lines that it can't read, and takes image text for a file
  * path. So the signal goes through `fetch`, lines are checked before the library reads them, and images go as bytes.
  */

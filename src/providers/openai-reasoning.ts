@@ -1,6 +1,9 @@
 /**
  * The reasoning of models at OpenAI's Responses API within a turn.
  *
+ *   createReasoningItems   gathers the items of an answer, in order, for the provider state
+ *   carriedItems           the same items as input for the same model
+ *
  * The service stores nothing for us, so only encrypted reasoning can go back. The service ignores reasoning that no longer
  * fits its input.
  */

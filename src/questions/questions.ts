@@ -1,7 +1,11 @@
 /**
- * Tools ask questions with buttons. The requester's first click answers, in any process. The tool's own time-out limits
- * the wait. When the wait ends (time-out, stop, shutdown), the question is withdrawn, its card says so, and clicks
- * change nothing.
+ * Tools ask questions with buttons. The requester answers once.
+ *
+ *   ask      writes the record, posts the card, and waits for a click in any process
+ *   answer   takes the requester's first click; everyone else learns why theirs does not count
+ *
+ * The tool's own time-out limits the wait. When the wait ends (time-out, stop, shutdown), the question is withdrawn, its
+ * card says so, and clicks change nothing.
  */
 import { randomBytes } from "node:crypto";
 import { messageOf, RemoraError } from "../lib/errors.ts";

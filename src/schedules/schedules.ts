@@ -1,7 +1,12 @@
 /**
- * Runs a person's request later, once or repeatedly, as a message by its owner with their present rights. The message's
- * id combines the schedule and its due time, so it runs once, even when several processes sweep or one dies. Runs
- * missed during downtime happen once at the next start.
+ * Schedules run a person's request later, once or repeatedly.
+ *
+ *   add     stores the schedule in the ledger with its next due time
+ *   sweep   turns a due schedule into a message by its owner in the same conversation; the turn has the owner's present
+ *           rights, and its approvals go to the owner
+ *
+ * The message's id combines the schedule and its due time, so it runs once, even when several processes sweep or one dies.
+ * Runs missed during downtime happen once at the next start.
  */
 import { randomBytes } from "node:crypto";
 import { Cron } from "croner";

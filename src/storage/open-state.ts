@@ -1,4 +1,10 @@
-/** Opens durable state: SQLite in the data folder, for this process alone, or Redis, shared by any number of processes. */
+/**
+ * Opens durable state, and what processes use to agree on it:
+ *
+ *   without Redis   SQLite files in the data folder, which belongs to this process alone
+ *   with Redis      ledger, store, leases and bus in Redis, shared by any number of processes; private files (the search
+ *                   index) are in a subfolder of the data folder
+ */
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";

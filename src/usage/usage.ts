@@ -1,7 +1,11 @@
 /**
- * Meters model use by day (UTC), person, channel and conversation. Counts are ledger entries that grow by
- * compare-and-set, so turns in several processes all count. A running call reserves as much of a limit as the day's
- * average call; otherwise many calls at once could pass a limit together.
+ * Meters model use: calls, tokens, cost and our own latency, by day (UTC), person, channel and conversation.
+ *
+ *   admit   before a model call: checks today's limits
+ *   count   after it: adds to the day's counts of the person, the channel, the conversation and everyone
+ *
+ * Counts are ledger entries that grow by compare-and-set, so turns in several processes all count. A running call reserves
+ * as much of a limit as the day's average call. Otherwise many calls at once could pass a limit together.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";

@@ -1,6 +1,9 @@
 /**
- * The process's only web server. `close` lets running requests finish, then closes open connections such as event
- * streams.
+ * The process's only web server: health, metrics, and what is mounted on `app` (the local page, the dashboard).
+ *
+ *   createWebServer   builds the app with security headers, guard (guard.ts), health and metrics
+ *   start             listens, and returns the port
+ *   close             lets running requests finish, then closes open connections such as event streams
  */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";

@@ -1,8 +1,16 @@
 /**
- * Turns accepted messages into turns: one at a time in each conversation. A parked turn does not block its
- * conversation. A message leaves the queue only as part of a turn, or when its author deletes it. The holder of a
- * conversation's lease works on it, and a worker claims each turn, so that a process that has lost its lease can't
- * write into the turn. Bus messages only save waiting for the next sweep.
+ * Turns accepted messages into turns: one at a time in each conversation, many conversations side by side.
+ *
+ *   accept    keep the message durably, then schedule its conversation
+ *   wake      resume a parked turn after an answer or an expiry
+ *   stop      end what runs and waits in a conversation
+ *   recover   after a start, resume orphaned turns and start turns from kept messages
+ *
+ * A parked turn does not block its conversation. A message leaves the queue only as part of a turn, or when its author
+ * deletes it.
+ *
+ * Several processes can share one ledger. The holder of a conversation's lease works on it, and a worker claims each turn,
+ * so that a process that has lost its lease can't write into the turn. Bus messages only save waiting for the next sweep.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import type { BusMessage } from "../../ports/cluster.ts";

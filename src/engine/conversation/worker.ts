@@ -1,6 +1,9 @@
 /**
- * Does one piece of work in a conversation. The process holds the conversation's lease, or leaves the work to the
- * process that does. A woken turn or an orphan comes before a new one.
+ * The conversation worker does one piece of work in a conversation:
+ *
+ *   1. hold the conversation's lease, or leave the work to the process that holds it
+ *   2. claim a turn: a woken one, an orphan of a dead process, or a new one from the queued messages
+ *   3. run it, and handle its end
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";

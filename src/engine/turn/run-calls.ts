@@ -1,6 +1,11 @@
 /**
- * Runs the tool calls of one step, in the model's order. The turn store has every step before the next begins, and a
- * crash can repeat every part.
+ * Runs the tool calls of one step, in the model's order:
+ *
+ *   1. judge every call; a blocked call gets its refusal as result
+ *   2. put all calls that ask on one card, and park the turn until people have answered
+ *   3. run the permitted calls; neighbouring read-only calls run side by side
+ *
+ * The turn store has every step before the next begins, and a crash can repeat every part.
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";

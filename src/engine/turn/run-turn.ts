@@ -1,7 +1,12 @@
 /**
- * `runTurn` does the next undone step of a turn until the turn ends or parks. The model gets tools for at most
- * `limits.steps` steps, then one step without, so that there is always an answer. Any process can call it again for the
- * same turn after a crash or a park.
+ * `runTurn` does the next undone step of a turn until the turn ends or parks:
+ *
+ *   1. a step with open calls: judge, ask, run them (run-calls.ts)
+ *   2. a step without calls is the answer: deliver, remember, end (end-turn.ts)
+ *   3. otherwise ask the model for the next step (ask-model.ts): with tools for at most `limits.steps` steps, then once
+ *      without, so that there is always an answer
+ *
+ * Any process can call it again for the same turn after a crash or a park.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import type { TurnRecord } from "../../ports/turn.ts";

@@ -1,4 +1,10 @@
-/** Discord behind the platform port. `connect` opens the gateway; `reply` writes by REST alone, in any process. */
+/**
+ * Discord behind the platform port.
+ *
+ *   connect   registers the commands, opens the gateway, and takes missed and new events (inbound.ts, interactions.ts)
+ *   reply     writes by REST alone, in any process (reply.ts)
+ *   chat      what tools can do besides (chat-actions.ts)
+ */
 import {
   type APIInteraction,
   type Client,

@@ -1,7 +1,11 @@
 /**
- * What people do in the local chat, on its way to the agent. `say` resolves when the agent has durably kept the
- * message. A refusal is thrown as a `Refusal` with an HTTP status and a sentence for the person; anything else thrown
- * is a bug.
+ * What people do in the local chat, on its way to the agent:
+ *
+ *   say                             stores the message, hands it over, and resolves when the agent has durably kept it
+ *   edit, remove, answer, command   likewise
+ *   redeliver                       at connect: hands over messages that an earlier process stored but did not hand over
+ *
+ * A refusal is thrown as a `Refusal` with an HTTP status and a sentence for the person. Anything else thrown is a bug.
  */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";

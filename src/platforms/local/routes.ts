@@ -1,7 +1,12 @@
 /**
- * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`. The server must
- * check token, origin and host before a request gets here. Bodies are size-limited JSON, validated, and refused with a
- * sentence.
+ * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`.
+ *
+ *   GET             state, messages, events, files/:id
+ *   POST            messages (202 once durably kept), answers, picks, commands, people
+ *   PATCH, DELETE   messages/:id
+ *
+ * The server must check token, origin and host before a request gets here. Bodies are size-limited JSON, validated, and
+ * refused with a sentence.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

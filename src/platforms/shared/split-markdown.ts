@@ -1,8 +1,14 @@
 /**
- * Splits standard Markdown into parts of at most `limit` characters (UTF-16 units). A fence that is open at a cut is
- * closed, and reopened after it. Without those added lines, the joined parts are the text, up to blanks at the cuts. A
- * link, code span or table row is cut only when it is longer than a part. A blank text has no parts. The file is over
- * 250 lines because all of its functions share one model of a cut.
+ * Splits standard Markdown into parts of at most `limit` characters (UTF-16 units):
+ *
+ *   1. classifies the lines (markdown-lines.ts)
+ *   2. fills each part and picks the best cut: between paragraphs and blocks, then lines, then lines of code, then table
+ *      rows, then words, then graphemes
+ *   3. closes a fence that is open at a cut or at the end, and reopens it after the cut with the same info string
+ *
+ * Without those added lines, the joined parts are the text, up to blanks at the cuts. A link, code span or table row is
+ * cut only when it is longer than a part. A blank text has no parts. The file is over 250 lines because all of its
+ * functions share one model of a cut.
  */
 import { closes, type Fence, type Line, openedBy, scanLines } from "./markdown-lines.ts";
 import { type Span, unbreakableSpans } from "./markdown-spans.ts";

@@ -1,7 +1,12 @@
 /**
- * Shows states that replace each other with a minimum time between them. The newest state is always shown in the end. A
- * failed update is retried with growing pauses, unless a newer state has replaced it. The pause starts when an update
- * ends, so that waiting for a rate limit does not cause a second update right after it.
+ * Shows states that replace each other with a minimum time between them, such as edits of a message that streams in.
+ *
+ *   offer   shows the first state at once; of states that come too soon, only the newest waits
+ *   stop    drops the waiting state and resolves when the running update has ended
+ *
+ * The newest state is always shown in the end. A failed update is retried with growing pauses, unless a newer state has
+ * replaced it. The pause starts when an update ends, so that waiting for a rate limit does not cause a second update
+ * right after it.
  */
 
 export interface ThrottledUpdatesOptions<T> {

@@ -1,6 +1,9 @@
 /**
- * Slack: receives by Socket Mode or signed HTTP, through Bolt; writes by the Web API, also in a process that receives
- * nothing. `mount` adds `/slack/events` to a web server, which must let Slack's requests through.
+ * Slack: receives by Socket Mode or signed HTTP, through Bolt; writes by the Web API.
+ *
+ *   connect   accepts events and fetches missed messages
+ *   reply     writes into a conversation (reply.ts), also in a process that receives nothing
+ *   mount     with HTTP: adds `/slack/events` to a web server, which must let Slack's requests through
  */
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";

@@ -1,6 +1,11 @@
 /**
- * Finds the SKILL.md files below a root, up to four levels down. Everything below a folder with a SKILL.md belongs to that
- * skill. Links are followed only inside the root. What is skipped is reported, except hidden folders and `node_modules`.
+ * Finds the SKILL.md files below a root, level by level and in path order:
+ *
+ *   1. a folder with a SKILL.md is a skill, even the root; everything below belongs to the skill
+ *   2. links are followed only inside the root
+ *   3. the search stops four levels down, and after 2,000 folders without a skill
+ *
+ * Hidden folders and `node_modules` contain no skills. Everything else that is skipped is reported.
  */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";

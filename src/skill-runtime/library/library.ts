@@ -1,6 +1,12 @@
 /**
- * The skills in force, kept in step with their files. `reload` builds a new set and then swaps it in; if that fails, the old
- * set stays. A broken file keeps its previous content, with a diagnostic. A deleted file is gone.
+ * The skills in force, kept in step with their files:
+ *
+ *   1. `reload` builds a new set and then swaps it in; if that fails, the old set stays
+ *   2. `watch` reloads shortly after a file below a root has changed
+ *   3. tools that plugins offer at run time become part of the set as if their files had declared them
+ *   4. news is announced once: in the log, as an event, and to the listeners
+ *
+ * A broken file keeps its previous content, with a diagnostic. A deleted file is gone.
  */
 import { realpath } from "node:fs/promises";
 import { type FSWatcher, watch } from "chokidar";

@@ -1,4 +1,10 @@
-/** Splits a SKILL.md into frontmatter and body. Never evaluates anything: `---js` and `+++` are refused. */
+/**
+ * Splits a SKILL.md into frontmatter and body. Never evaluates anything.
+ *
+ *   1. decode: drop a BOM; replace and report bytes that are not UTF-8
+ *   2. find the opening `---`, after blank lines at most; `---js` and `+++` are other languages and refused
+ *   3. find the closing `---` or `...` at the start of a line
+ */
 import type { Notes } from "./diagnostics.ts";
 
 const maxFrontmatterBytes = 64 * 1024;

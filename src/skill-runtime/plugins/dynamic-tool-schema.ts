@@ -1,7 +1,12 @@
 /**
- * Turns the parameters of an offered tool into a harmless schema that every provider accepts: one bad schema would make a
- * provider refuse the whole request. Regular expressions are dropped, because a pattern may hang its engine. The tool's own
- * program checks its arguments too, so a simpler schema at worst costs the model a second attempt.
+ * Turns the parameters of an offered tool into a harmless schema that every provider accepts. One bad schema would make a
+ * provider refuse the whole request, and with it every answer. So:
+ *
+ *   1. keep only known keywords: no dialects, ids or regular expressions (a pattern may hang its engine)
+ *   2. the top must be a plain object without alternatives, and argument names must be valid; otherwise there is no schema
+ *   3. it must compile and be short; otherwise reduce it to names, types and descriptions
+ *
+ * The tool's own program checks its arguments too, so a simpler schema at worst costs the model a second attempt.
  */
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";

@@ -1,6 +1,10 @@
 /**
- * Tools that plugins offer at run time, as part of their skills. A name keeps its tool, and rules keep applying, for the
- * life of the process: a tool that was away for a moment must not come back as another one, or without its rules.
+ * Tools that plugins offer at run time, as part of their skills:
+ *
+ *   1. a source's new offer is validated (validate-tools.ts) and replaces its previous one
+ *   2. `merge` gives every offered tool a name that no file's tool has, and adds it to its skill's tools
+ *   3. a name keeps its tool, and rules keep applying, for the life of the process: a tool that was away for a moment must
+ *      not come back as another one, or without its rules
  */
 import type { OfferedNames, Skill, SkillSet } from "../../ports/skill.ts";
 import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";

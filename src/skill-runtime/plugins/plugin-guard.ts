@@ -1,6 +1,12 @@
 /**
- * Protects the bot from what plugins do to the process: its end, its standard output, and exceptions outside of a call. The
- * asynchronous context tells whose code is running, so other code is not affected. An endless loop can't be stopped.
+ * Protects the bot from what plugins do to the process:
+ *
+ *   - `process.exit` and other ways to end the process throw in the plugin, even when imported
+ *   - standard output goes to the log, because it belongs to the commands
+ *   - exceptions outside of a call (in a timer, in a promise that nobody awaits) are logged
+ *
+ * The asynchronous context tells whose code is running, so other code is not affected.
+ * An endless loop in a plugin can't be stopped from inside the process.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { syncBuiltinESMExports } from "node:module";

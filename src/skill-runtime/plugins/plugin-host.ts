@@ -1,6 +1,12 @@
 /**
- * Runs the code of skills: plugins that did not come with Remora in their own processes (isolated/), others here. A changed
- * plugin is loaded anew; a replaced one is destroyed once, when none of its calls is running. Must not throw.
+ * Runs the code of skills. For each call:
+ *
+ *   0. a plugin that did not come with Remora runs in its own processes (isolated/); the rest is for the others
+ *   1. load the plugin if it is new or a file of it has changed (plugin-modules.ts), and await its `init`
+ *   2. run `execute` with the call's signal; an abort ends the wait, whatever the plugin does
+ *   3. turn the result or exception into an attempt
+ *
+ * A replaced or removed plugin is destroyed once, when none of its calls is running. Must not throw.
  */
 import { join } from "node:path";
 import { pause } from "../../lib/backoff.ts";

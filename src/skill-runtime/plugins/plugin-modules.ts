@@ -1,7 +1,11 @@
 /**
- * The modules of plugins. Node caches a module forever, an ES module by its URL and a CommonJS module by its path. So each
- * version of a plugin gets unique URLs for its files, and its CommonJS modules are removed from Node's cache. Other files,
- * such as `node_modules`, are loaded once.
+ * The modules of plugins. Node caches a module forever, an ES module by its URL and a CommonJS module by its path. So for
+ * each version of a plugin
+ *
+ *   1. its file, and every file of its skill that it imports, gets a unique URL
+ *   2. CommonJS modules are removed from Node's cache
+ *
+ * When one of these files changes, the plugin has a new version. Other files, such as `node_modules`, are loaded once.
  */
 import { hash } from "node:crypto";
 import { statSync } from "node:fs";

@@ -1,6 +1,10 @@
 /**
- * Skills whose plugins offer tools at run time. The offers of the last run are in force at once while the settings are the
- * same, so that prompts keep their bytes over a restart and a pending approval for such a tool stays valid.
+ * Skills whose plugins offer tools at run time:
+ *
+ *   1. the offers of the last run are in force at once while the settings are the same, so that prompts keep their bytes over
+ *      a restart and a pending approval for such a tool stays valid
+ *   2. plugins start in the background, and again when they change; nothing ever waits for them
+ *   3. an offer is validated, put in force and stored for the next start; offers of one skill run in order
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

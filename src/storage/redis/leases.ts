@@ -1,7 +1,11 @@
 /**
- * Leases in Redis: a key with a random token and an expiry time. A lease is lost when another process has the key, or when
- * its lifetime has passed since the last renewal was *sent*, because Redis may have expired the key; local clocks decide
- * that, even while Redis is away.
+ * Leases in Redis: a key with a random token and an expiry time.
+ *
+ *   acquire   sets the key if nobody has it
+ *   renew     extends all leases of this process with one script, three times per lifetime; more often after a failure
+ *   lose      when another process has the key, or when the lifetime has passed since the last renewal was *sent*, because
+ *             Redis may have expired the key; local clocks decide that, even while Redis is away
+ *   release   removes the key if it is still ours
  */
 import { randomBytes } from "node:crypto";
 import { TurnAbort } from "../../lib/abort.ts";

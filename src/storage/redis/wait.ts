@@ -1,6 +1,12 @@
 /**
- * Sends a command while Redis may be away, and nothing after the limit. If the connection was cut before the answer, sends
- * it again; it may have run already, so every such command must be repeatable (the ledger's carry a token for that).
+ * Sends a command while Redis may be away:
+ *
+ *   1. wait until the connection is up, within the limit
+ *   2. send the command and wait for the answer, within the limit
+ *   3. if the connection was cut before the answer, send it again, within the limit; it may have run already, so every
+ *      command sent this way must be repeatable (the ledger's commands carry a token for that)
+ *
+ * Sends nothing after the limit.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { RemoraError } from "../../lib/errors.ts";

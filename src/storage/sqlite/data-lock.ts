@@ -1,6 +1,10 @@
 /**
- * Allows one process at a time on a data folder: a second one would mistake its running turns for orphans and resume them.
- * The lock is an open write transaction on `process.db`, which the operating system releases however the process ends.
+ * Allows one process at a time on a data folder. The ledger's running turns belong to that process; a second one would
+ * mistake them for orphans and resume them.
+ *
+ *   1. start a write transaction on `process.db` and never end it; the operating system releases it with the process,
+ *      however that ends, so no stale lock remains
+ *   2. `process.pid` beside it names the owner for the error message only
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

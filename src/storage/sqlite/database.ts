@@ -1,4 +1,12 @@
-/** Opens a SQLite file that several processes may share, in WAL mode. Must never delete or repair a file. */
+/**
+ * Opens a SQLite file that several processes may share:
+ *
+ *   1. open it with a busy timeout, in WAL mode, so that readers don't wait for the writer
+ *   2. check that it is ours and not newer than this program
+ *   3. migrate its schema version by version, each in its own transaction
+ *
+ * Must never delete or repair a file. An error names an unusable file and says what to do.
+ */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";

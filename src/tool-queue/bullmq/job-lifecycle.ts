@@ -1,7 +1,11 @@
 /**
  * The lifecycle of one job that BullMQ gave to this process. BullMQ delivers a job at least once: again when its worker was
- * killed, when an event loop blocked for longer than the lock, or when Redis was away. So the ledger decides: only the
- * winner of a compare-and-set to `started` runs the tool, and a call whose process is gone runs again only if it may run twice.
+ * killed, when an event loop blocked for longer than the lock, or when Redis was away. So the ledger decides:
+ *
+ *   1. compare-and-set to `started`; only the winner runs the tool
+ *   2. if the call has ended, nothing is left to do; if it waits for a retry, it waits until it is due
+ *   3. if another process has `started` it and lives, check again later; otherwise the tool runs again if it may run twice,
+ *      and if not, the call ends with an unknown outcome
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { pause } from "../../lib/backoff.ts";

@@ -1,7 +1,11 @@
 /**
- * The tool queue for several processes. Each call is a job in BullMQ, which delivers it at least once; the ledger
- * (call-store.ts) decides what must happen only once. Messages may get lost, so waiters also check the ledger, and add a job
- * again that Redis has lost.
+ * The tool queue for several processes. Each call is a job in BullMQ, and any worker may run it. BullMQ delivers a job at
+ * least once, so the ledger (call-store.ts) decides what must happen only once.
+ *
+ *   1. plan the call in the ledger and add it to BullMQ at the same time; a job without its record does not run
+ *   2. a worker, here or elsewhere, takes it (runner.ts)
+ *   3. the result goes into the ledger. A worker in the same process notifies the waiter directly, others use the bus.
+ *      Messages may get lost, so the waiter also checks the ledger, and adds the job again if Redis has lost it
  *
  * While Redis or the ledger is away, everything waits as long as the job's signal permits. A person's stop goes to the
  * worker over the bus, repeatedly until the call has ended, and into the ledger for later workers. An abort as `shutdown`

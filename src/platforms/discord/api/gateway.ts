@@ -1,7 +1,14 @@
 /**
- * The connection to Discord's gateway through discord.js. Discord does not resend what happened before a new session,
- * so the platform fetches it. The shard's events wait until then, except interactions, which must be answered within
- * three seconds. Payloads are passed on raw, because messages fetched by REST look the same.
+ * The connection to Discord's gateway through discord.js, which identifies, resumes after a lost connection, and
+ * reconnects.
+ *
+ *   open     resolves when every shard is ready. Retries transient failures for as long as needed. Rejects on what only a
+ *            person can repair (token, intents, sharding)
+ *   session  Discord does not resend what happened before a new session, so the platform fetches it. The shard's events
+ *            wait until then, except interactions, which must be answered within three seconds
+ *
+ * Payloads are passed on raw, because messages fetched by REST look the same. The caches of discord.js provide servers
+ * and channels.
  */
 import { once } from "node:events";
 import { Client, Events, GatewayDispatchEvents, type Guild, Status } from "discord.js";

@@ -1,6 +1,12 @@
 /**
- * Incoming messages: each place in order, each message once. A cursor advances only when the handler has kept the
- * message. One that can't be kept is retried until it is, and the rest of its place waits.
+ * Incoming messages: each place in order, each message once, and never past one that is not kept yet.
+ *
+ *   add               a message from the gateway
+ *   catchUp           fetches a place's missed messages page by page, from its cursor on
+ *   edited, deleted   queued behind the message they concern
+ *
+ * A message is processed when the handler has kept it; only then does the cursor advance. One that can't be kept is
+ * retried until it is, and the rest of its place waits.
  */
 import { type APIMessage, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";

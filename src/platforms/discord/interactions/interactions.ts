@@ -1,7 +1,13 @@
 /**
- * Clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is decided,
- * except that a form must itself be the first answer. Only the person sees the result. A click counts even when Discord
- * no longer accepts its answer: the card shows the result.
+ * Clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is decided.
+ * Only the person sees the result.
+ *
+ *   approve, deny, allow, diff, undo, again, options   acknowledged, handed in, then a receipt
+ *   edit, part                                         opens the form, which must be the first answer; then as above
+ *   /remora ask                                        posted for everybody, then read like any message
+ *   /remora …                                          acknowledged, handed in, then a receipt
+ *
+ * A click counts even when Discord no longer accepts its answer: the card shows the result.
  */
 import {
   type APIInteraction,

@@ -1,4 +1,13 @@
-/** Converts standard Markdown to what Discord displays. Leaves code alone. Also works on unfinished text. */
+/**
+ * Converts standard Markdown to what Discord displays:
+ *
+ *   tables              a code block with aligned columns; wide tables become a list
+ *   headings below ###  bold lines
+ *   fences              three backticks, with only the language behind them
+ *   rules, tasks, images, `1)` numbers and hard line breaks get the nearest equivalent
+ *
+ * Leaves code alone. Also works on unfinished text.
+ */
 import { type Line, scanLines } from "../../shared/markdown-lines.ts";
 import { plainCell, tableAsText } from "./markdown-table.ts";
 

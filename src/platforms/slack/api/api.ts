@@ -1,6 +1,13 @@
 /**
- * Calls Slack's Web API. Waits when Slack asked to wait for a method, and retries transient failures (429, network,
- * 5xx) within the caller's patience. Refusals that concern the whole app (tokens, scopes) also go to `onProblem`.
+ * Calls Slack's Web API:
+ *
+ *   1. waits when Slack asked to wait for this method, or rejects when the caller has no patience
+ *   2. makes the call through the SDK's client, with a timeout
+ *   3. retries transient failures (429, network, 5xx) within the caller's patience. A call that must happen once is retried only
+ *      when Slack certainly did not carry it out
+ *   4. validates the answer; errors say what to do (api-problems.ts)
+ *
+ * Also reports refusals that concern the whole app (tokens, scopes) to `onProblem`.
  */
 import { webApi } from "@slack/bolt";
 import type { z } from "zod";

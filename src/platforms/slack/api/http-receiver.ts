@@ -1,8 +1,11 @@
 /**
- * Receives Slack's HTTP requests on the process's own server. Refuses an oversized body, and a missing or old
- * signature, before reading the body, and then verifies the signature of the raw body. A repeated click, form or
- * command is acknowledged but does not run again: Slack sends those once, and events have ids. Answers 200 when the
- * rest is kept, 500 when not.
+ * Receives Slack's HTTP requests on the process's own server:
+ *
+ *   1. refuses an oversized body with 413, and a missing or old signature with 401, before reading the body
+ *   2. verifies the signature of the raw body, else 401
+ *   3. answers `url_verification` and `ssl_check`
+ *   4. acknowledges a repeated click, form or command without running it again. Slack sends those once, and events have ids
+ *   5. passes the rest through Bolt: 200 when it is kept, 500 when not
  */
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";

@@ -1,6 +1,10 @@
 /**
- * Socket Mode with fast reconnection. Pings are frequent, so a silent connection is noticed within about two seconds.
- * This file reconnects instead of the SDK, which waits longer each time and gives up when the network is down.
+ * Socket Mode with fast reconnection:
+ *
+ *   - pings are frequent, so a silent connection is noticed within about two seconds
+ *   - this file reconnects instead of the SDK: at once, then with short pauses, without giving up. The SDK waits longer each time
+ *     and gives up when the network is down
+ *   - an envelope is acknowledged when its contents are kept (dispatch.ts)
  */
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import { pause } from "../../../lib/backoff.ts";

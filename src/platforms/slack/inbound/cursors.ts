@@ -1,7 +1,12 @@
 /**
- * Remembers how far each conversation was received. Every message before a cursor is kept. `heard` keeps the cursor
- * before a message until `kept`; `hold` keeps it in place until `release`, because messages may be missing from there
- * on. After a crash some messages are handed in again, which does no harm.
+ * Remembers how far each conversation was received, so that missed messages can be fetched. Every message before a
+ * cursor is kept.
+ *
+ *   heard    a message arrived; the cursor stays before it until `kept`
+ *   hold     messages may be missing from here on; the cursor stays until `release`
+ *
+ * One value in the store, saved shortly after a change. After a crash some messages are handed in again, which does no
+ * harm.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";

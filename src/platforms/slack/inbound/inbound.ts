@@ -1,7 +1,13 @@
 /**
- * Incoming messages, from events and from histories. Each is handled once, however often it arrives; one that could not
- * be kept is handed in again. Messages that are not for the agent are handed in raw. Slack's event is acknowledged only
- * when the message is kept. Events arrive in any order, so a message known to be edited or deleted is handled as such.
+ * Incoming messages, from events and from histories:
+ *
+ *   1. ignores Slack's own notices, the agent's messages, and bots that are not allowed
+ *   2. handles each message once, however often it arrives; one that could not be kept is handed in again
+ *   3. adds author, readable text and files to a message for the agent (a mention, a DM, a thread it is in), and hands in others
+ *      raw
+ *   4. resolves when the message is kept; only then is Slack's event acknowledged
+ *
+ * Events arrive in any order and may repeat, so a message known to be edited or deleted is handled as such.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";

@@ -1,6 +1,11 @@
 /**
- * Show diff, for the person alone: in a modal, opened at once because its trigger expires after three seconds. A diff
- * that does not fit is sent as a file by direct message, never in a channel.
+ * Show diff, for the person alone:
+ *
+ *   1. opens the modal at once, because its trigger expires after three seconds
+ *   2. shows the answer and the diff in it
+ *   3. sends a diff that does not fit as a file by direct message; the modal says so and shows the beginning
+ *
+ * Never shares a file in a channel. Without a modal, the person gets an ephemeral message.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";

@@ -1,4 +1,10 @@
-/** Slack's features for agents: suggested prompts, titles of threads, and the stop button shown during a stream. */
+/**
+ * Slack's features for agents:
+ *
+ *   - suggested prompts when a person opens the agent's DM, or a thread of the assistant pane in older apps
+ *   - a title for such a thread, from its first words
+ *   - the stop button that Slack shows during a stream, which runs the command `stop`
+ */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

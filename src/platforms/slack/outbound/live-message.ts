@@ -1,6 +1,11 @@
 /**
- * The message of one segment of a reply. Grows as a native stream if possible, else by edits. When a stream ends early
- * (after four minutes, by size, or by Slack), edits continue the same message: a segment is always one message.
+ * The message of one segment of a reply, from its first words to its final text:
+ *
+ *   show     the text so far: the first words at once, then as often as the rate limits allow. Only the newest text counts
+ *   close    the final text. A text that is too long continues in a file
+ *
+ * Grows as a native stream if possible, else by edits. When a stream ends early (after four minutes, by size, or by
+ * Slack), edits continue the same message: a segment is always one message.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

@@ -1,7 +1,12 @@
 /**
- * Plugins that did not come with Remora. Each runs in its own processes with the permissions that its SKILL.md declares: a
- * kept one for calls without a draft, which sees the real working folder read-only if files are declared; and one in the
- * view of a call with a draft, if its skill declares files or commands. A changed skill is a new plugin.
+ * Plugins that did not come with Remora. Each runs in its own processes with the permissions that its SKILL.md declares:
+ *
+ *   - a call without a draft uses a process that starts on first use and is kept. It sees its skill's folder and data
+ *     folder and, if files are declared, the real working folder, read-only
+ *   - a call with a draft, of a skill that declares files or commands, gets a process in the view of that call, which ends
+ *     with it
+ *
+ * Idle processes end. A changed skill is a new plugin, and the processes of the old one end.
  */
 import type { PluginHome } from "../../../ports/plugin.ts";
 import type { ViewMount } from "../../../ports/sandbox.ts";
