@@ -1,13 +1,9 @@
 /**
  * The audit log writes every event of this process as a line of its chain, in `brain/corpus`.
  *
- *   1. lines that arrive during a write are written together next, with one flush to disk
- *   2. `record` resolves when its line is on disk; nobody waits for the lines of bus events
- *   3. the data folder has the head of each chain, so that lines missing at its end are found
- *   4. retention removes whole files, after a line that names them and the heads of their chains
- *
- * A failed write rejects for every waiting caller and leaves the chain unchanged. The next line that can be written counts the
- * lost events. Only configured secrets are masked.
+ * `record` resolves when its line is on disk; nobody waits for the lines of bus events. A failed write rejects for every
+ * waiting caller and leaves the chain unchanged; the next line counts the lost events. The data folder has the head of each
+ * chain, so that lines missing at its end are found. Only configured secrets are masked.
  */
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,9 +22,7 @@ import { describePruning, expiredFiles, pruneEvent } from "./prune.ts";
 
 export interface AuditLogOptions {
   events: Events;
-  /** `brain/corpus` of the workspace. */
   folder: string;
-  /** Folder of the chain heads, in the data folder. */
   headsFolder: string;
   retentionDays: number;
   mask: Mask;
@@ -39,7 +33,6 @@ export interface AuditLogOptions {
 export interface AuditLog extends Audit {
   /** Resolves when every event so far is written or lost. */
   flush(): Promise<void>;
-  /** Removes files older than the retention. */
   prune(): Promise<void>;
   close(): Promise<void>;
 }
@@ -48,11 +41,9 @@ interface WaitingLine {
   at: number;
   event: string;
   fields: object;
-  /** Absent for bus events. */
   settle?: (error: RemoraError | undefined) => void;
 }
 
-/** Events whose lines `record` writes before the effect. */
 const recordedEvents: ReadonlySet<string> = new Set(["tool.called"]);
 const dayMs = 86_400_000;
 

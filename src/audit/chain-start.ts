@@ -1,7 +1,4 @@
-/**
- * The first line of a chain describes the earlier chains: where each ended, and what a crash left behind its last whole line.
- * It leaves out ends that an earlier start has named.
- */
+/** The first line of a chain names the ends of earlier chains, torn lines included, that no earlier start has named. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
@@ -11,13 +8,11 @@ import type { ChainHead } from "./line.ts";
 
 export interface EarlierChain extends ChainHead {
   chain: string;
-  /** SHA-256 of an unfinished line at its end. */
   torn?: string;
 }
 
 export interface ChainStart {
   after: EarlierChain[];
-  /** Files of older versions, without chains. */
   unchained?: { file: string; hash: string }[];
 }
 

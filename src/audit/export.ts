@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { linesOf, listAuditFiles } from "./files.ts";
 
-/** Yields lines without line ends. `since`: milliseconds since the epoch. Skips invalid lines. */
+/** Skips invalid lines. */
 export async function* exportAudit(folder: string, since: number): AsyncGenerator<string> {
   const sinceDay = new Date(since).toISOString().slice(0, 10);
   const files = (await listAuditFiles(folder)).filter(({ day }) => day >= sinceDay);

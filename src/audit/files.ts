@@ -9,7 +9,6 @@ export interface AuditFile {
   name: string;
   /** `2026-11-22`, UTC. */
   day: string;
-  /** Undefined: a file of an older version. */
   chain: string | undefined;
 }
 
@@ -50,13 +49,10 @@ export async function* linesOf(path: string): AsyncGenerator<{ bytes: Buffer; is
 }
 
 export interface FileEnd {
-  /** Absent: the file has no whole line. */
   last?: ChainHead;
-  /** SHA-256 of the bytes after the last whole line. */
   torn?: string;
 }
 
-/** Reads only the end of the file. */
 export async function endOfFile(path: string): Promise<FileEnd> {
   const handle = await open(path, "r");
   try {
@@ -81,7 +77,6 @@ export async function endOfFile(path: string): Promise<FileEnd> {
   }
 }
 
-/** The first line of a file; undefined: none, or invalid. */
 export async function firstLine(folder: string, { name }: AuditFile): Promise<AuditLine | undefined> {
   for await (const { bytes, isTorn } of linesOf(join(folder, name)))
     return isTorn ? undefined : parseLine(bytes.toString());

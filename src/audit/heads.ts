@@ -18,7 +18,6 @@ export async function openHeadFile(folder: string, chain: string): Promise<FileH
   return await open(headFile(folder, chain), "w", 0o600);
 }
 
-/** Skips heads that are incomplete. */
 export async function readHeads(folder: string): Promise<EarlierChain[]> {
   const names = await readdir(folder).catch((thrown: unknown) => {
     if (codeOf(thrown) === "ENOENT") return [];

@@ -7,7 +7,6 @@ export interface LineFile {
   name: string;
   /** With `isLasting`, resolves when the bytes are on disk. A rejection leaves the file unchanged. */
   append(text: string, isLasting: boolean): Promise<void>;
-  /** False when the file was moved or removed. */
   isThere(): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -19,7 +18,6 @@ export async function openLineFile(folder: string, name: string): Promise<LineFi
   const handle = await open(path, constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW, 0o600);
   const made = await handle.stat();
   await syncFolder(folder);
-  /** End of the last whole line. */
   let end = made.size;
   /** A failed write may have left bytes behind `end`. */
   let hasRest = false;

@@ -20,7 +20,6 @@ export function chainStartedAt(chain: string): string | undefined {
   return time === undefined ? undefined : new Date(Number.parseInt(time, 36)).toISOString();
 }
 
-/** The last line of a chain. */
 export interface ChainHead {
   sequence: number;
   /** SHA-256 of the line's bytes without its end, as hex. */
@@ -31,7 +30,6 @@ export interface LineHead {
   chain: string;
   sequence: number;
   prev: string;
-  /** ISO 8601. */
   at: string;
   event: string;
 }
@@ -46,7 +44,6 @@ export function formatLine(head: LineHead, fields: object, mask: Mask): string {
   return JSON.stringify(Object.assign({ ...head }, fields, head), masked);
 }
 
-/** Undefined: not a line of a chain. */
 export function parseLine(text: string): AuditLine | undefined {
   try {
     const value = JSON.parse(text) as Partial<AuditLine> | null;

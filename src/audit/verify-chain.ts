@@ -3,11 +3,8 @@ import { type ChainHead, genesis, type LineHead } from "./line.ts";
 
 export interface SeenLine {
   file: string;
-  /** 1-based. */
   line: number;
-  /** Hash of the line's present bytes. */
   hash: string;
-  /** Undefined: not a valid line. */
   head: Pick<LineHead, "chain" | "sequence" | "prev"> | undefined;
 }
 
@@ -27,7 +24,6 @@ export function verifyChain(chain: string, lines: SeenLine[], pruned: readonly C
     if (!problems.has(key)) problems.set(key, { file, line, kind, message });
   };
   const sequences = new Set(lines.flatMap(({ head }) => head?.sequence ?? []));
-  /** Undefined: the previous line's place in the chain is unknown. */
   let before: { sequence: number; hash: string; line: SeenLine } | undefined;
 
   for (const [index, line] of lines.entries()) {

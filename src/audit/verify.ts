@@ -1,11 +1,7 @@
 /**
- * Verifies the audit: finds lines that were deleted, changed, moved or added.
- *
- *   1. check each chain: numbers and hashes from line to line (verify-chain.ts)
- *   2. check each chain's end against the head in the data folder and the first lines of later chains
- *   3. accept missing lines only when a retention line names them and they were old enough
- *
- * Somebody who can write every file can also forge the whole audit. If that matters, export it to another machine.
+ * Verifies the audit: finds lines that were deleted, changed, moved or added. Missing lines are accepted only when a retention
+ * line names them and they were old enough. Somebody who can write every file can forge the whole audit; if that matters,
+ * export it to another machine.
  */
 import { basename, join } from "node:path";
 import { type ChainStart, type EarlierChain, hashOfFile, startEvent } from "./chain-start.ts";
@@ -19,16 +15,13 @@ export interface AuditReport {
   chains: number;
   lines: number;
   problems: ChainProblem[];
-  /** Facts that are no problem, one sentence each. */
   notes: string[];
 }
 
 interface SeenChain {
   files: AuditFile[];
-  /** By number. */
   lines: Map<number, { hash: string; file: string; line: number }>;
   lastSequence: number;
-  /** The unfinished line at the chain's end, with its SHA-256. */
   torn: { hash: string; file: string; line: number } | undefined;
 }
 
@@ -112,7 +105,6 @@ function prunedEnds({ pruned }: Claims, wanted: string) {
   return pruned.flatMap((end) => ("chain" in end && end.chain === wanted ? [end] : []));
 }
 
-/** Checks that the named last line exists unchanged. */
 function checkEnd(
   { chain, sequence, hash }: EarlierChain,
   who: string,

@@ -1,13 +1,10 @@
 /**
- * Reads the arguments of a call for judgement: serialise once, measure, parse back, freeze.
- *
- * The gate judges exactly what runs. Getters and `toJSON` run once; every later step works on the text.
- * `JSON.parse` turns `__proto__` into an ordinary own key. This file never recurses. `JSON.stringify` does, and overflows
- * at some thousand levels, so the gate refuses deep arguments well before that. Code that gets a judged input may recurse.
+ * Serialises the arguments of a call once, parses them back and freezes them, so that the gate judges exactly what runs.
+ * `JSON.parse` turns `__proto__` into an ordinary own key. This file never recurses, but `JSON.stringify` overflows at some
+ * thousand levels, so deep arguments are refused well before that. Code that gets a judged input may recurse.
  */
 import type { JsonObject } from "../ports/message.ts";
 
-/** UTF-8 bytes of the JSON text. */
 const maxArgumentBytes = 1_048_576;
 const maxArgumentDepth = 1_000;
 /** Values on all levels together. Each one costs time, however short the text is. */
@@ -52,7 +49,6 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Freezes level by level. Returns false when there are too many values. */
 function freezeDeeply(root: object): boolean {
   let level: object[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -1,26 +1,19 @@
-/**
- * Finds which atoms (prefilter.ts) occur in a text. Must never miss one. It may report an absent one where two chunks of
- * the text meet.
- *
- * An atom has no loops, so no match is longer than the atom. That allows reading a text in overlapping chunks.
- */
+/** Finds which atoms (prefilter.ts) occur in a text. Must never miss one; an absent one may be reported where chunks meet. */
 import type { Deadline } from "./deadline.ts";
 import { readPattern } from "./pattern-compiler.ts";
 import { atomsOf } from "./prefilter.ts";
 import { setsOf } from "./re2-sets.ts";
 
-/** Characters to read between two checks of the deadline. */
+/** Between two checks of the deadline. Chunks overlap by the longest atom: without loops, no match is longer. */
 const chunkCharacters = 16_384;
 /** Up to this many atoms, JavaScript's engine searches for each one; beyond that one automaton is faster. */
 const maxNativeAtoms = 128;
-/** Shorter texts are not worth the native search. */
 const minNativeCharacters = 2_048;
 /** Bytes of UTF-8 per character. Above this, the script of the text shares few characters with atoms. */
 const minNativeBytes = 1.3;
 /** RE2 folds these two to `s` and `k`. */
 const foldsToAscii = /[\u017f\u212a]/;
 
-/** Returns the numbers of the atoms in a text, or undefined when the deadline passes first. */
 type AtomFinder = (text: string, deadline: Deadline) => Set<number> | undefined;
 
 interface NumberedAtom {
@@ -77,7 +70,6 @@ function isForNative(text: string): boolean {
   return isLong && Buffer.byteLength(text) >= minNativeBytes * text.length && !foldsToAscii.test(text);
 }
 
-/** True when both engines read the atom the same way; see `isForJavaScript`. */
 function isReadAlike({ atom }: NumberedAtom): boolean {
   const alone = atomsOf(atom, true);
   return alone?.length === 1 && alone[0]?.length === 1 && alone[0][0] === atom;

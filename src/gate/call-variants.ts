@@ -11,7 +11,6 @@ import { keysIn, stringsIn } from "./arguments.ts";
 import type { Deadline } from "./deadline.ts";
 import { foldCharacters, isPlain, withSingleBlanks } from "./fold.ts";
 
-/** A text to match, and its name in a match. */
 export interface CallVariant {
   text: string;
   name: "exact" | "decoded" | "folded" | "shell" | "tag";
@@ -38,7 +37,6 @@ export function callVariants(
     variants.push({ text, name });
   };
   for (const text of decodedTexts(strings)) add(`${tool} ${text}`, "decoded");
-  // Several variants share a text; fold each text once.
   const folds = new Map<string, string>();
   for (const text of new Set(strings)) {
     const folded = foldCharacters(text, deadline);
@@ -53,7 +51,6 @@ export function callVariants(
   return { variants, isComplete: true };
 }
 
-/** All values in one line, each value by itself, and the remaining values together. */
 function decodedTexts(strings: readonly string[]): string[] {
   const values = [...new Set(strings)];
   const joined = strings.length === 1 ? strings : strings.filter((value) => value.length <= maxJoinedCharacters);
@@ -61,7 +58,6 @@ function decodedTexts(strings: readonly string[]): string[] {
   return [joined.join(" "), ...values.slice(0, maxSeparateValues), ...(rest.length === 0 ? [] : [rest.join("\n")])];
 }
 
-/** The JSON text with folded strings. Undefined when time runs out. */
 function foldedJson(
   json: string,
   input: JsonObject,

@@ -1,17 +1,12 @@
-/**
- * Compiles the rules of all skills into one object, so that a reload can replace them at once. Only an empty rule is
- * dropped. A pattern that no engine accepts is matched as literal text and reported.
- */
+/** Compiles the rules of all skills. Only an empty rule is dropped; what no engine accepts is matched as literal text. */
 import type { GateRule, GateRules } from "../ports/gate.ts";
 import type { SkillDiagnostic } from "../ports/skill.ts";
 import { literally, maxPatternCharacters, type Readings, readPattern } from "./pattern-compiler.ts";
 import { createPatternSet, type PatternSet } from "./pattern-set.ts";
 
-/** A problem of a pattern; `path` and `line` say where the pattern is. */
 export type GateDiagnostic = SkillDiagnostic;
 
 export interface CompiledRules {
-  /** In the order of `patterns`. */
   rules: readonly GateRule[];
   patterns: PatternSet;
   shellParameters: GateRules["shellParameters"];
@@ -34,7 +29,6 @@ export function compileRules({ rules, shellParameters }: GateRules): CompiledRul
 
 interface ReadRule {
   readings?: Readings;
-  /** Absent exactly when there are readings. */
   problem?: Pick<GateDiagnostic, "severity" | "code" | "message">;
 }
 

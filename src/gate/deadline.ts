@@ -1,13 +1,9 @@
 /** A time limit for one piece of work. */
 export interface Deadline {
-  /** Milliseconds left; negative after the deadline. */
   left(): number;
 }
 
-/**
- * Counts the smaller of wall time and the processor time of this process. A busy machine that suspends the process
- * does not use up the time.
- */
+/** Counts the smaller of wall and processor time, so that a busy machine that suspends the process uses up no time. */
 export function createDeadline(milliseconds: number): Deadline {
   const startedAt = performance.now();
   const cpuAtStart = process.cpuUsage();

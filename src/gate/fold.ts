@@ -1,20 +1,12 @@
-/**
- * Folds text: NFKC, no invisible characters, one kind of blank. Look-alikes of a text become that text.
- *
- * Most characters fold the same way whatever their neighbours are; a table answers for them. Only chunks with other
- * characters are normalised. A megabyte of prose takes milliseconds.
- */
+/** Folds text: NFKC, no invisible characters, one kind of blank. Look-alikes of a text become that text. */
 import type { Deadline } from "./deadline.ts";
 
 /** Characters of a folded text. Folding can turn one character into 18. */
 const maxFoldedCharacters = 2_097_152;
-/** Characters to fold between two checks of the deadline. */
 const chunkCharacters = 16_384;
 
-/** Runs of white space other than a single blank. */
 const spaces = / \s+|[^\S ]\s*/g;
-// Format characters (bidi, zero-width, tags), other characters that Unicode does not display (fillers, selectors), and
-// controls that are not white space.
+// Format characters, other characters that Unicode does not display, and controls that are not white space.
 const invisible =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for them.
   /[\p{Cf}\p{Default_Ignorable_Code_Point}\x00-\x08\x0e-\x1f\x7f-\x9f]+/gu;
@@ -40,12 +32,10 @@ const kinds = {
 const kindOf = new Uint8Array(65_536);
 const otherTexts = new Map<number, string>();
 
-/** True when every character folds to itself. */
 export function isPlain(text: string): boolean {
   return plain.test(text);
 }
 
-/** Replaces every run of white space by one blank. */
 export function withSingleBlanks(text: string): string {
   return text.replace(spaces, " ");
 }

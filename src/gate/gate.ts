@@ -27,11 +27,8 @@ export interface GateOptions {
 }
 
 export interface RuleGate extends Gate {
-  /** Calls judged from now on use the new rules. */
   replace(rules: GateRules): void;
-  /** Problems of the patterns in force. */
   diagnostics(): GateDiagnostic[];
-  /** Compiles the rules now instead of with the next call. */
   warmUp(): void;
 }
 
@@ -147,7 +144,6 @@ function textsOf(variants: readonly CallVariant[]): string[] {
   return variants.map(({ text }) => text);
 }
 
-/** Variants and tags of the parameters that hold shell commands. */
 function shellVariants(
   compiled: CompiledRules,
   { tool, input }: CallToJudge,

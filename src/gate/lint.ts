@@ -1,7 +1,4 @@
-/**
- * Warnings for the author of a pattern: what the gate itself reports, and spellings that work elsewhere but can't match
- * here. All are warnings only; a strange pattern stays in force.
- */
+/** Warnings for the author of a pattern. A strange pattern stays in force. */
 import type { GateRules } from "../ports/gate.ts";
 import { compileRules, type GateDiagnostic } from "./compile.ts";
 import { createDeadline } from "./deadline.ts";

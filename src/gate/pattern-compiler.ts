@@ -1,12 +1,10 @@
 /**
- * Compiles a pattern as a case-insensitive JavaScript regular expression. RE2 runs it wherever RE2 can express the same.
- * Otherwise JavaScript's own engine runs it under a time limit. Where the engines read a spelling differently, both run
- * and either match counts: a safety rule must not depend on the dialect that its author had in mind.
+ * RE2 runs a pattern wherever it can express the same as JavaScript; otherwise JavaScript's engine runs it under a time limit.
+ * Where they read a spelling differently, both run: a safety rule must not depend on its author's dialect.
  */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 
 export interface Readings {
-  /** The pattern as its author would write it. */
   source: string;
   /** In RE2's syntax; absent when RE2 can't express the pattern. */
   re2?: string;
@@ -25,7 +23,6 @@ const otherRanges =
 const readDifferently = /\\[aACEQzpP]|\[:|\(\?\w*U/;
 const namedReference = /\\k</;
 
-/** Undefined when neither engine accepts the pattern. */
 export function readPattern(written: string): Readings | undefined {
   const pattern = withoutInlineFlag(written);
   const isJavaScript = isAccepted(() => new RegExp(pattern, "i"));
@@ -41,7 +38,6 @@ function withoutInlineFlag(pattern: string): string {
   return pattern.replace(/^\(\?i\)/, "");
 }
 
-/** The pattern that matches the text literally. */
 export function literally(text: string): Readings {
   const source = RE2JS.quote(text);
   return { source, re2: source };

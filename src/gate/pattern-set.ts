@@ -1,14 +1,8 @@
 /**
- * Matches many patterns against several texts in bounded time. For each text:
- *
- *   1. one pass finds the atoms in it, and so the patterns that can match at all (prefilter.ts)
- *   2. each of those is tried by itself; patterns without atoms are tried together in one pass
- *   3. what RE2 can't express runs as a JavaScript regular expression for at most 50 ms; a timeout counts as a match
- *
- * On a long text, patterns with loops run under a time limit, because multiplying states slow down even a linear engine.
- * RE2's automata may be stopped at any point: they only keep caches, and enter complete entries.
- *
- * Each pattern is reported once, for the first text that it matches.
+ * Matches many patterns against several texts in bounded time. One pass finds the atoms in a text, and so the patterns that
+ * can match (prefilter.ts). What RE2 can't express runs for at most 50 ms; a timeout counts as a match. On a long text,
+ * patterns with loops run under a time limit too. RE2's automata may be stopped at any point: they only keep caches, and
+ * enter complete entries.
  */
 import type { RE2Set } from "re2js";
 import { createAtomFinder } from "./atoms.ts";
@@ -37,16 +31,13 @@ export interface PatternSet {
   ): PatternHits;
 }
 
-/** A pattern and how to find it. */
 interface Entry {
   index: number;
   re2: string | undefined;
   expression: RegExp | undefined;
   /** Atom numbers per alternative. All atoms of one alternative must occur. Absent: always try the pattern. */
   atoms: number[][] | undefined;
-  /** The pattern is its own only atom. */
   isAtom: boolean;
-  /** Compiled on first use. */
   set: RE2Set | undefined;
 }
 
@@ -54,7 +45,6 @@ interface Entry {
 const maxUntimedCharacters = 2_048;
 /** These matches depend on the position in the text, which the search for atoms ignores. */
 const isAboutPlace = /[$^]|\\b/i;
-/** For one JavaScript expression, over all texts. */
 const expressionLimitMs = 50;
 
 export function createPatternSet(patterns: readonly (Readings | undefined)[]): PatternSet {
@@ -67,7 +57,6 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
   const togetherSets = setsOf(together.map(({ re2 }) => re2 ?? ""));
   const expressions = entries.filter(({ expression }) => expression !== undefined);
 
-  /** The numbers of the atoms in the text; undefined when the text could not be searched whole. */
   function matchText(text: string, position: number, hits: Map<number, number>, deadline: Deadline) {
     const within = <T>(work: () => T): { value: T } | undefined => {
       if (text.length > maxUntimedCharacters && candidates.length + together.length > 0)

@@ -1,11 +1,7 @@
 /**
- * The prefilter reduces a pattern to "atoms": short loop-free patterns that every match must contain. If one of them is
- * missing, the pattern can't match and need not be tried.
- *
- * Patterns with loops such as `git\s.*push` stay alive in an automaton to the end of the text. A set of many has states
- * for all combinations: ten kilobytes of ordinary Markdown took 200 ms. Atoms have no loops.
- *
- * Must never exclude a match. `atomsOf` returns undefined for whatever it does not understand.
+ * Reduces a pattern to "atoms": short loop-free patterns that every match must contain. A set of many patterns with loops has
+ * states for all combinations: ten kilobytes of ordinary Markdown took 200 ms. Must never exclude a match; `atomsOf` returns
+ * undefined for whatever it does not understand.
  */
 
 /** Literal characters of an atom. Shorter ones occur everywhere. */
@@ -62,7 +58,6 @@ function longest(atoms: Atom[]): string[] {
     .map(({ source }) => source);
 }
 
-/** Reads up to the end of the pattern or of the group. */
 function readAlternatives(reader: Reader): Piece[][] {
   const alternatives: Piece[][] = [[]];
   while (reader.at < reader.pattern.length && reader.pattern.charAt(reader.at) !== ")") {
@@ -80,7 +75,6 @@ interface Piece {
   times: "once" | "many" | "optional";
 }
 
-/** The longest loop-free parts of a sequence. */
 function atomsIn(pieces: readonly Piece[]): Atom[] {
   const atoms: Atom[] = [];
   let open: Atom = { source: "", literals: 0 };

@@ -2,7 +2,6 @@
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 
 export interface Re2Sets {
-  /** The positions of the matching patterns. */
   match(text: string): number[];
 }
 

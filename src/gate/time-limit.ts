@@ -1,13 +1,9 @@
-/**
- * Runs work that must end. A `node:vm` time limit stops any synchronous code, also native regular expressions. It costs
- * about 0.2 ms, so use it only where something could be slow.
- */
+/** Runs work that must end: a `node:vm` time limit stops any synchronous code, also native regular expressions. Costs 0.2 ms. */
 import { createContext, Script } from "node:vm";
 import { codeOf } from "../lib/errors.ts";
 import type { Deadline } from "./deadline.ts";
 
 const call = new Script("work()");
-/** With less time left, in milliseconds, starting makes no sense. */
 const minRunMs = 1;
 
 /** Returns undefined when `work` did not end in time. State that it was changing is then unreliable. */
@@ -27,10 +23,7 @@ export function runWithin<T>(milliseconds: number, work: () => T): { value: T } 
   return outcome;
 }
 
-/**
- * The same until a deadline. When a busy machine suspends the process, time may be left at the limit; then `work` runs
- * again from its start.
- */
+/** When a busy machine suspends the process, time may be left at the limit; then `work` runs again from its start. */
 export function runUntil<T>(deadline: Deadline, work: () => T): { value: T } | undefined {
   for (let left = deadline.left(); left >= minRunMs; left = deadline.left()) {
     const outcome = runWithin(left, work);

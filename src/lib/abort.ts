@@ -1,10 +1,6 @@
 /** Why a turn was aborted. Carried as the reason of its signal. */
 
-/**
- * - `stopped`: a person said stop, or deleted the message; the turn ends.
- * - `interrupted`: a newer message replaces it (`overlap: interrupt`); the turn ends.
- * - `shutdown`: the process ends; the turn stays in the ledger and resumes after the next start.
- */
+/** `stopped` (by a person) and `interrupted` (by a newer message) end the turn; after `shutdown` it resumes. */
 export type AbortCause = "stopped" | "interrupted" | "shutdown";
 
 export class TurnAbort extends Error {

@@ -1,17 +1,12 @@
-/**
- * Parses hosts, addresses and networks in settings: `wiki.corp`, `*.corp`, `10.1.0.0/16`, `[fd00::1]:8080`. Networks can't
- * have a port.
- */
+/** Hosts, addresses and networks in settings: `wiki.corp`, `*.corp`, `10.1.0.0/16`, `[fd00::1]:8080`. Networks have no port. */
 import type { BlockList } from "node:net";
 import { isIn, networkOf } from "./public-address.ts";
 
-/** Matches hosts or addresses, at one port or at any. */
 export interface AddressRule {
   matches(host: string, address: string | undefined, port: number): boolean;
   hasPort: boolean;
 }
 
-/** Undefined for anything else. */
 export function readAddressRule(written: string): AddressRule | undefined {
   const text = written.trim().toLowerCase();
   const network = networkOf(text);

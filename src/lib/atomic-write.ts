@@ -1,7 +1,4 @@
-/**
- * Writes text files atomically: readers see the old text or the new one, even after a crash. Writes and flushes a temporary
- * file beside the target, then renames it. Creates missing folders.
- */
+/** Writes text files atomically: readers see the old text or the new one, even after a crash. Creates missing folders. */
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import writeFile from "write-file-atomic";
@@ -51,7 +48,6 @@ export function createPathOrder(withLock: PathOrder = (_path, work) => work()): 
   };
 }
 
-/** Orders the writes through this writer. Use one writer per process. */
 export function createFileWriter(): FileWriter {
   const inOrder = createPathOrder();
 

@@ -1,6 +1,5 @@
 /** Retrying: how long to wait before which attempt, and waiting that an abort ends at once. */
 
-/** Waits between attempts, in milliseconds: after the first failure the first one, and so on; when they are used up it is over. */
 export type Backoff = readonly number[];
 
 export const defaultBackoff: Backoff = [2_000, 6_000, 18_000];
@@ -11,7 +10,6 @@ export function waitBeforeRetry(backoff: Backoff, failures: number, retryAfterMs
   return wait === undefined ? undefined : Math.max(wait, retryAfterMs);
 }
 
-/** Resolves after `ms`, or as soon as the signal aborts, whichever is first; never rejects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

@@ -1,7 +1,4 @@
-/**
- * Creates the process's log on standard error: JSON lines, or readable lines on a terminal. Redacts the finished line, so that
- * no field or message can leak a secret.
- */
+/** The process's log on standard error. Redacts the finished line, so that no field or message can leak a secret. */
 import pino from "pino";
 import type { Log } from "./log.ts";
 import type { Redact } from "./redact.ts";

@@ -1,18 +1,12 @@
-/**
- * Errors for people and code: `[place] what, why, what to do`, with a permanent code and the cause.
- *
- * Ports return expected failures as values. These errors are thrown for all others.
- */
+/** Errors for people and code: `[place] what, why, what to do`. Ports return expected failures as values instead. */
 
 export interface FailureOptions {
   /** Permanent and machine-readable, e.g. `config.unknown-key`. */
   code: string;
-  /** Where it happened, e.g. `config/remora.yaml:12` or `provider anthropic`. */
   place: string;
   message: string;
   /** A retry may work: network, time-out, 429, 5xx. Set where the failure is understood. */
   isRetryable?: boolean;
-  /** Wait that the other side asked for, in milliseconds. */
   retryAfterMs?: number;
   cause?: unknown;
 }
@@ -33,7 +27,6 @@ export class RemoraError extends Error {
   }
 }
 
-/** The message of any thrown value, without a stack. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.message;
   return typeof thrown === "string" ? thrown : String(thrown);
@@ -45,7 +38,6 @@ export function codeOf(thrown: unknown): string | undefined {
   return typeof thrown.code === "string" ? thrown.code : undefined;
 }
 
-/** True for a rejection caused by an abort signal. */
 export function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && (thrown.name === "AbortError" || codeOf(thrown) === "ABORT_ERR");
 }

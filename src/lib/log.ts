@@ -6,7 +6,6 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-/** For code without a log, such as single commands. */
 export const silentLog: Log = {
   debug() {},
   info() {},

@@ -1,6 +1,5 @@
 /** A map of bounded size: beyond `maxEntries`, the entry that was used least recently is dropped. */
 export interface LruMap<Value> {
-  /** Counts as a use. */
   get(key: string): Value | undefined;
   /** Does not count as a use. */
   has(key: string): boolean;

@@ -8,7 +8,6 @@ export interface DueWork {
   work(): Promise<unknown>;
 }
 
-/** Resolves to true after it ran. Cheap when not due, so it can be called often. */
 export async function runIfDue(store: Store, { name, everyMs, work }: DueWork, now = Date.now()): Promise<boolean> {
   const key = `done:${name}`;
   const last = await store.get(key);

@@ -1,9 +1,6 @@
 /**
- * Tells public internet addresses from all others: private, loopback, link-local, carrier, reserved, documentation, benchmark
- * and multicast addresses, and IPv6 forms of them.
- *
- * The tables are IANA's registries of special-purpose addresses (RFC 6890 and its updates). For IPv6 only global unicast
- * (2000::/3) counts, without its special blocks.
+ * Tells public internet addresses from all others. The tables are IANA's registries of special-purpose addresses (RFC 6890
+ * and its updates). For IPv6 only global unicast (2000::/3) counts, without its special blocks.
  */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -56,7 +53,6 @@ export function ownAddresses(): Set<string> {
   return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
 }
 
-/** Parses `10.0.0.0/8` or a single address; undefined: neither. */
 export function networkOf(written: string): BlockList | undefined {
   const [, address = "", bits] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(written) ?? [];
   const family = isIPv4(address) ? "ipv4" : isIPv6(address) && !address.includes("%") ? "ipv6" : undefined;

@@ -1,15 +1,13 @@
 /** Enables SQLite's write-ahead log: readers don't wait for writers, and commits survive the end of the process. */
 import type { DatabaseSync } from "node:sqlite";
 
-/** SQLite's result code SQLITE_BUSY. */
 const busy = 5;
 const patienceMs = 5_000;
 const askAgainMs = 5;
 
 /**
- * The setting is stored in the file. When several processes open a new file at once, SQLite refuses all but one, because they
- * would wait for each other; so this retries. With NORMAL, a power cut can lose the last commits but never the file. Throws
- * what SQLite throws.
+ * When several processes open a new file at once, SQLite refuses all but one; so this retries. With NORMAL, a power cut can
+ * lose the last commits but never the file.
  */
 export function useWriteAheadLog(database: DatabaseSync): void {
   const until = Date.now() + patienceMs;

@@ -1,11 +1,6 @@
 /**
- * Resolves a tool's path, and keeps it in the working folder:
- *
- *   1. check the text: no NUL, relative or absolute inside the working folder, no `..` above it
- *   2. open the folders on the way one by one, and check the real path of each open folder
- *   3. work through the open folder, so that a link created in between changes nothing
- *
- * Background commands can change links at any time, and this process may write where they may not.
+ * Keeps a tool's path in the working folder. Background commands can change links at any time, so the folders on the way are
+ * opened one by one, the real path of each is checked, and the work happens through the open folder.
  */
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
@@ -24,7 +19,6 @@ export interface Place {
 export interface Opening {
   workingFolder: string;
   path: string;
-  /** Creates missing folders on the way. */
   makesFolders?: boolean;
 }
 
@@ -61,17 +55,14 @@ export async function atPlace<T>(opening: Opening, work: (place: Place) => Promi
   }
 }
 
-/**
- * A call reaches its draft through an open folder of a process in its view (ports/sandbox.ts). The system reports paths in
- * the view, which are those of the real folder.
- */
+/** A call reaches its draft through an open folder of a process in its view, whose paths are those of the real folder. */
 async function rootOf(workingFolder: string): Promise<{ root: string; shownRoot?: string }> {
   const isInView = /^\/proc\/\d+\/fd\/\d+$/.test(workingFolder);
   if (!isInView) return { root: await realpath(workingFolder) };
   return { root: workingFolder, shownRoot: await readlink(workingFolder) };
 }
 
-/** Opens an existing file or folder for reading. Refuses pipes and devices instead of waiting for them. */
+/** Refuses pipes and devices instead of waiting for them. */
 export async function openForReading(place: Place, kind: "file" | "folder"): Promise<FileHandle> {
   const handle = await open(place.path, O_RDONLY | O_NONBLOCK);
   try {
@@ -90,12 +81,10 @@ export async function openForReading(place: Place, kind: "file" | "folder"): Pro
   }
 }
 
-/** The path to work below an open folder. */
 export function pathOf(handle: FileHandle, path: string): string {
   return hasDescriptorPaths ? `/proc/self/fd/${handle.fd}` : path;
 }
 
-/** A problem with a file or an argument, as an answer to the model. */
 export function fileProblem(shown: string, what: string): RemoraError {
   return new RemoraError({ code: "filesystem.path", place: shown, message: what });
 }

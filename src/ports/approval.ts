@@ -1,7 +1,4 @@
-/**
- * Approvals as records. A record's id locates it and gives no authority. Each record is settled exactly once, and its call
- * runs at most once. Terminal states never change; all but `consumed` mean that this record did not let the call run.
- */
+/** Approval records. An id gives no authority. Each is settled once, for good, and its call runs at most once. */
 import type { ApprovalCard, ApprovalState, ShownChanges } from "./card.ts";
 import type { GateMatch } from "./gate.ts";
 import type { AnswerReceipt, Author, InboundAnswer, ReplyTarget, Scope } from "./message.ts";
@@ -17,7 +14,6 @@ export interface ApprovalVote {
 export interface ApprovalRecord {
   /** 128 random bits, base64url. */
   id: string;
-  /** The calls of one step share a card. */
   cardId: string;
   turnId: string;
   conversationId: string;
@@ -26,17 +22,15 @@ export interface ApprovalRecord {
   requester: Author;
   /** Ids of other people who asked for it too. With `notRequester` they may not approve either. */
   alsoAsked?: string[];
-  /** The call that runs once approved: the model's, or a person's edit. */
+  /** The model's call, or a person's edit of it. */
   call: ToolCall;
   /** SHA-256 over tool, canonical arguments, working folder and skill file. Compared before the call runs. */
   callHash: string;
-  /** The hash of the model's call. Differs from `callHash` after an edit. */
   requestedHash: string;
   /** The model's call, kept when a person edited it. */
   original?: ToolCall;
   workingFolder: string;
   matches: GateMatch[];
-  /** Tags that the gate got besides the call, such as `#taint:untrusted`. */
   extraTags: string[];
   /** The prompt held text that somebody else may have written, so no grant covers the call. */
   isTainted?: boolean;
@@ -44,10 +38,8 @@ export interface ApprovalRecord {
   approvers: string[];
   /** Different people who must approve. One denial denies. */
   quorum: number;
-  /** The requester may not approve. */
   notRequester: boolean;
   votes: ApprovalVote[];
-  /** The grants that approved it without asking. */
   grantIds: string[];
   createdAt: number;
   /** Inclusive; null: never. */
@@ -56,7 +48,6 @@ export interface ApprovalRecord {
   decidedAt?: number;
   /** Why the call did not run, in a sentence: the denier's own words, or the problem that was found. */
   reason?: string;
-  /** Further facts for the decision, one line each. */
   facts?: string[];
   /** People see the name of a configured secret in place of the secret, so only owners may approve. */
   isMasked?: boolean;
@@ -76,21 +67,16 @@ export interface ChangesRecord {
   paths: string[];
   /** Set by the choice `part`: the paths to keep. */
   chosen?: string[];
-  /** The outcome, in a sentence for people. */
   result?: string;
-  /** The entry of the undo journal, while undo is possible. */
   undoId?: string;
   /** Nothing was kept, because somebody else changed the same files; the request can run again. */
   mayRunAgain?: boolean;
 }
 
-/** What ties the records of one card together. */
 export interface CardRecord {
   platform: string;
   conversationId: string;
-  /** Oldest first. Identical calls of several turns can share a card. */
   turnIds: string[];
-  /** The known messages that show the card. */
   messages: { turnId: string; messageId: string }[];
 }
 
@@ -102,7 +88,6 @@ export interface GrantRecord {
   conversationId: string;
   skill: string;
   pattern: string;
-  /** The pattern's reason in its skill, for people. */
   reason?: string;
   /** Counts only for calls that this person may answer. */
   by: Author;
@@ -111,7 +96,6 @@ export interface GrantRecord {
   givenAt: number;
   /** Inclusive. */
   expiresAt: number;
-  /** The approval that it was given with. */
   origin: { approvalId: string; cardId: string; turnId: string; userId: string; scope: Scope; tool: string };
   revokedBy?: Author;
   revokedAt?: number;
@@ -119,14 +103,12 @@ export interface GrantRecord {
 
 export type GrantState = "active" | "revoked" | "expired";
 
-/** Result of redeeming an approval right before its call runs. */
 export type ApprovalOutcome =
   | { type: "waiting" }
   /** Exactly `call` must run. With `isEdited` it differs from the model's call. */
   | { type: "approved"; by: Author; call: ToolCall; isEdited: boolean }
   | { type: "refused"; state: Exclude<ApprovalState, "open" | "approved" | "consumed">; by?: Author; reason?: string };
 
-/** Changes to show below an answer, as a question or a report. */
 export interface ChangesRequest {
   turnId: string;
   target: ReplyTarget;
@@ -141,7 +123,6 @@ export interface ChangesRequest {
   expiresAt: number | null;
 }
 
-/** Tells the drafts what to do with changes. */
 export type ChangesOutcome =
   | { type: "waiting" }
   /** `paths` absent: all of them. */
@@ -153,7 +134,6 @@ export interface ApprovalRequest {
   target: ReplyTarget;
   scope: Scope;
   requester: Author;
-  /** Ids of other people who asked for it too. */
   alsoAsked?: string[];
   workingFolder: string;
   /** `extraTags`: tags that the gate got besides the call. `isTainted`: no grant covers the call. */
@@ -162,22 +142,20 @@ export interface ApprovalRequest {
 
 export interface Approvals {
   /**
-   * Opens one record per call and returns their common card. The same calls of a turn always return the same records. A row
-   * may be settled already: approved by a grant, or denied because nobody may answer or too many cards are open. When no
-   * row is open, there is nothing to post.
+   * One record per call; the same calls of a turn return the same records. A row may be settled already: approved by a grant,
+   * or denied because nobody may answer or too many cards are open. Without an open row there is nothing to post.
    */
   open(request: ApprovalRequest): Promise<{ card: ApprovalCard; approvalIds: string[] }>;
   /** Settles at most once. Any later answer gets a receipt with the earlier outcome. */
   answer(answer: InboundAnswer): Promise<AnswerReceipt>;
   /**
-   * Must be called right before the call runs, with that call. Checks expiry, hash and authority again and consumes the
-   * approval. A second redemption says `approved` only to the same turn and call.
+   * Call it right before the call runs, with that call. Checks expiry, hash and authority again and consumes the approval. A
+   * second redemption says `approved` only to the same turn and call.
    */
   redeem(approvalId: string, call: ToolCall, workingFolder: string): Promise<ApprovalOutcome>;
-  /** The call's hash (tool, arguments, folder, skill file), as events name it. */
   hashOf(call: ToolCall, workingFolder: string): string;
   card(cardId: string): Promise<ApprovalCard | undefined>;
-  /** Cancels every approval of a turn that has not run. `reason`: a sentence for people and the model. */
+  /** Cancels every approval of a turn that has not run. `reason`: for people and the model. */
   cancel(turnId: string, reason?: string): Promise<void>;
   /** Expires what is due. Nothing is timed in memory. */
   sweep(now: number): Promise<void>;
@@ -185,16 +163,12 @@ export interface Approvals {
 
 /** Approvals of changes to a working folder, with the same records, cards and rules as those of calls. */
 export interface ChangeApprovals {
-  /**
-   * Opens one record per hash of a draft; the same hash returns the same card. `state` tells whether a grant has approved
-   * it, or whether it is denied because nobody may answer.
-   */
+  /** One record per hash of a draft; the same hash returns the same card. A grant may have approved it already. */
   openChanges(
     request: ChangesRequest,
   ): Promise<{ card: ApprovalCard; approvalId: string; state: "open" | "approved" | "denied" | "consumed" }>;
-  /** Must be called right before the changes are kept. Checks expiry and authority again and consumes the approval. */
+  /** Call it right before the changes are kept. Checks expiry and authority again and consumes the approval. */
   redeemChanges(approvalId: string): Promise<ChangesOutcome>;
-  /** Notes the outcome and updates the card. */
   finishChanges(approvalId: string, outcome: Pick<ChangesRecord, "result" | "undoId" | "mayRunAgain">): Promise<void>;
   /** True for the requester and for everyone who may approve. */
   mayTakeBack(approvalId: string, by: Author): Promise<boolean>;
@@ -204,31 +178,24 @@ export interface ChangeApprovals {
 
 /** What people can do with changes besides deciding. The drafts implement it. */
 export interface ChangesActions {
-  /** The whole diff; undefined once it is gone. */
   diff(record: Pick<ApprovalRecord, "changes">): Promise<string | undefined>;
   undo(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
   runAgain(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
 }
 
-/** A decision on the command line or the dashboard. */
 export interface OperatorDecision {
   cardOrApprovalId: string;
   choice: "approve" | "deny" | "part";
   reason?: string;
-  /** With `part`: the files to keep, as indexes into `ShownChanges.files`. */
   parts?: number[];
 }
 
-/** The approvals that commands, command line and dashboard use. */
 export interface ApprovalDesk extends Approvals, ChangeApprovals {
   /** Notes which message shows the card. From then on, clicks on other messages are refused. */
   posted(cardId: string, turnId: string, messageId: string): Promise<void>;
   /** When nobody may answer, the operator may not either. */
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
-  /**
-   * The whole diff of a card, for the operator. Escaped, because terminals show it. Undefined: no such card, or its diff is
-   * gone.
-   */
+  /** Escaped, because terminals show it. Undefined: no such card, or its diff is gone. */
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
   /** Cards with an open row, oldest first; of one conversation or of all. */
   listOpen(conversationId?: string): Promise<ApprovalCard[]>;

@@ -1,8 +1,4 @@
-/**
- * The audit records every effect, in lines that nobody can change unnoticed.
- *
- * Call `record` before the effect. When it rejects, the effect must not happen.
- */
+/** Records every effect, in lines that nobody can change unnoticed. When `record` rejects, the effect must not happen. */
 import type { Author } from "./message.ts";
 
 /** The card's text at the decision, with configured secrets masked, and its SHA-256. */
@@ -24,7 +20,6 @@ export interface AuditMap {
     callHash: string;
     requester: Pick<Author, "id" | "name">;
     by: Pick<Author, "id" | "name">;
-    /** Given on the command line or the dashboard. */
     isOperator: boolean;
     /** `grant`: allowed in advance. */
     choice: "approve" | "deny" | "edit" | "allow" | "part" | "grant";
@@ -37,7 +32,6 @@ export interface AuditMap {
     grantedUntil?: number;
     grantIds?: string[];
   };
-  /** A tool is about to run. */
   "tool.called": TurnPlace & {
     userId: string;
     callId: string;
@@ -48,15 +42,12 @@ export interface AuditMap {
     /** Absent: nobody was asked. */
     approvalId?: string;
   };
-  /** Network access to these hosts is about to open for a command or a plugin. */
   "network.opening": ((TurnPlace & { callId: string }) | { skill: string }) & { hosts: string[] };
-  /** The changes of a draft are about to be written to the real folder. */
   "changes.keeping": TurnPlace & {
     draftId: string;
     /** Entry of the undo journal. Stays the same after a crash. */
     undoId: string;
     folder: string;
-    /** SHA-256 over the kept state. */
     hash: string;
     /** Absent: all paths. */
     paths?: string[];

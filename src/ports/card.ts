@@ -1,7 +1,4 @@
-/**
- * Approval cards as platforms show them. They are made from records alone and hold no text from the model. All texts are
- * plain text, one line each unless noted; the platform must escape them for its own markup.
- */
+/** Approval cards, made from records alone: no text is from the model. Plain text, one line unless noted; platforms escape it. */
 import type { AnswerChoice, ReplyTarget } from "./message.ts";
 
 /** `open → approved → consumed`, or `open → denied | expired | cancelled`, or `approved → expired | cancelled`. */
@@ -17,7 +14,6 @@ export interface CardItem {
   reasons: string[];
   /** Set when the call does not read as it looks. */
   warning?: string;
-  /** Number of identical calls, answered together. */
   times: number;
   state: ApprovalState;
   /** The present choices; exactly these have a button. */
@@ -26,24 +22,18 @@ export interface CardItem {
   editJson?: string;
   /** With `allow` in `choices`: the rule that the grant would save, in words. */
   grantText?: string;
-  /** The model's original call, when a person edited it. Format of `callText`. */
   editedFrom?: string;
   /** `1 of 2 approvals: Ann`, while more approvals are needed. */
   progress?: string;
   /** `Approved by Ann`, once settled. */
   outcome?: string;
-  /** Further facts for the decision, one line each, such as hosts that the call reaches or files that it can read. */
+  /** One line each, such as hosts that the call reaches or files that it can read. */
   facts?: string[];
-  /** For changes to the working folder: shown instead of `callText` and `reasons`. */
+  /** Shown instead of `callText` and `reasons`. */
   changes?: ShownChanges;
 }
 
-/**
- * What a turn did to its working folder. All texts are escaped.
- *
- * `approve` keeps the changes and `deny` discards them; `part`, `allow`, `diff`, `undo` and `again` may be offered too. An
- * item that offers at most `undo` and `diff` only reports what was kept.
- */
+/** All texts are escaped. An item that offers at most `undo` and `diff` only reports what was kept. */
 export interface ShownChanges {
   /** One line: `website: 1 file deleted, 2 changed, 3 added`. */
   title: string;
@@ -51,11 +41,9 @@ export interface ShownChanges {
   summary: string;
   /** Deletions first, then changes, then additions; at most `maxShownFiles`. */
   files: ShownChange[];
-  /** Number of files beyond `maxShownFiles`. */
   moreFiles: number;
   /** The commands that ran, oldest first. `outcome`: such as `exit code 0`. */
   commands: { text: string; outcome: string }[];
-  /** The end of the last command's output, in several lines. */
   lastOutput?: string;
   /** The diff in several lines, when it is short enough for a card. The choice `diff` shows a longer one. */
   diff?: string;
@@ -76,7 +64,6 @@ export interface ApprovalCard {
   id: string;
   target: ReplyTarget;
   requesterName: string;
-  /** Who may answer, in words. */
   approversText: string;
   expiresAt: number | null;
   items: CardItem[];

@@ -1,16 +1,11 @@
 /**
- * Chat actions of tools besides answering: read, post elsewhere, react, open a thread. A platform rejects what its service
- * can't do with a sentence (`platform.unsupported`).
- *
- * A tool never reaches more than its requester: it can use another channel only when the requester can see it on the service
- * (otherwise `platform.no-access`). A DM is never another channel.
+ * Chat actions of tools besides answering. A platform rejects what its service can't do (`platform.unsupported`), and a
+ * channel that the requester can't see there (`platform.no-access`). A DM is never another channel.
  */
 import type { Author } from "./message.ts";
 import type { ToolFile } from "./tool.ts";
 
-/** Where a call acts, and for whom. */
 export interface ChatPlace {
-  /** The conversation of the call. */
   conversationId: string;
   requester: Author;
   /** Another channel, by id, `#name` or mention; absent: the conversation itself. */
@@ -23,7 +18,6 @@ export interface ChatLine {
   text: string;
   /** Milliseconds since the epoch. */
   at: number;
-  /** Names of attached files. */
   files: string[];
   /** Replies in its thread; absent without a thread. */
   replies?: number;

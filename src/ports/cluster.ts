@@ -14,21 +14,14 @@ export interface Lease {
 
 export interface Leases {
   /**
-   * At most one holder over all processes. Resolves to undefined when the name is held, even by this process. The lease is
-   * renewed until released, and expires within the implementation's `lockMs` after its process died. Rejects when the
-   * service is unreachable.
+   * At most one holder over all processes; undefined when the name is held, even by this process. Renewed until released, and
+   * expires within the implementation's `lockMs` after its process died. Rejects when the service is unreachable.
    */
   acquire(name: string): Promise<Lease | undefined>;
-  /** Releases everything. */
   close(): Promise<void>;
 }
 
-/**
- * - `work`: the conversation has work; with `turnId`, that turn resumes before anything new.
- * - `abort`: end the turn, or whatever runs in the conversation; the ledger has this request too.
- * - `cancel-job`: stop a tool call, wherever it runs.
- * - `changed`: a ledger entry has changed.
- */
+/** `work` with `turnId`: that turn resumes before anything new. `abort`: the ledger has this request too. */
 export type BusMessage =
   | { type: "work"; conversationId: string; turnId?: string }
   | { type: "abort"; conversationId: string; turnId?: string; cause: AbortCause }
@@ -38,7 +31,6 @@ export type BusMessage =
 export interface Bus {
   /** Reaches every process, including this one, at most once. Never throws. Messages can get lost, so listeners must also poll. */
   publish(message: BusMessage): void;
-  /** Returns a function that stops listening. */
   listen(listener: (message: BusMessage) => void): () => void;
   close(): Promise<void>;
 }

@@ -4,7 +4,6 @@ import type { JsonObject } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ToolSpec } from "./tool.ts";
 
-/** Facts about a call besides its arguments. */
 export interface CallState {
   isUnconfined: boolean;
   /** Text in the call's prompt that the requester has not written. */
@@ -18,7 +17,6 @@ export interface Containment {
   isUnconfined(spec: ToolSpec | undefined, folder: string): Promise<boolean>;
   /** Why the call can't run at all, in a sentence for the model. Nobody is asked then. */
   problem(spec: ToolSpec | undefined, input: JsonObject): string | undefined;
-  /** Reasons to ask a person, besides the rules of skills. */
   reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
   /** What the call can carry out of the draft, one line each. */
   facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;

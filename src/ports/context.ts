@@ -1,7 +1,4 @@
-/**
- * The context port builds the model's prompt for one step from the turn's record. An exact snapshot of everything that `build`
- * returns is written soon after.
- */
+/** Builds the model's prompt for one step from the turn's record. A snapshot of what `build` returns is written soon after. */
 import type { InboundMessage } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ModelRequest } from "./provider.ts";
@@ -10,13 +7,11 @@ import type { TurnRecord } from "./turn.ts";
 
 export interface SkillBrief {
   name: string;
-  /** One clean line. */
   description: string;
   /** Lower-case keywords, or `*`; empty: never injected. */
   triggers: string[];
   /** The skill has tools: it is always listed, and its body is never injected. */
   isCapability: boolean;
-  /** The body without frontmatter. */
   body: string;
 }
 
@@ -47,6 +42,5 @@ export interface ContextBuilder {
   remember(turn: TurnRecord): Promise<void>;
   /** The next turn starts without history. With a person, removes only their exchanges. */
   forget(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
-  /** Writes pending snapshots. */
   flush(): void;
 }

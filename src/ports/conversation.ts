@@ -4,7 +4,6 @@ import type { TurnRecord } from "./turn.ts";
 
 export interface RegisteredConversation {
   scope: Scope;
-  /** Ids of the authors of all turns. */
   userIds: string[];
 }
 
@@ -29,19 +28,14 @@ export interface Conversations {
   stop(conversationId: string): Promise<number>;
   /** Stops because of a message that only says stop. Resolves to false, and does not keep it, when nothing runs. */
   stopFor(message: InboundMessage): Promise<boolean>;
-  /** Stops all conversations of a scope, such as the threads of a channel. */
   stopScope(scope: Scope): Promise<number>;
   /** Changes a queued message. `remove` also stops a turn that is only about this message. */
   edit(messageKey: string, text: string): Promise<void>;
   remove(messageKey: string): Promise<void>;
   recover(): Promise<void>;
-  /** Picks up orphaned messages and turns, such as those of a dead process. */
   sweep(now?: number): Promise<void>;
-  /** Ids of running and parked turns. */
   activeTurnIds(): Promise<ReadonlySet<string>>;
-  /** Counts for one conversation, for a scope, or for all. */
   status(where?: { conversationId?: string; scope?: Scope }): Promise<ConversationsStatus>;
-  /** Resolves when no conversation has work. */
   whenIdle(): Promise<void>;
   /** Starts nothing new. Suspends turns that still run after `graceMs`. */
   close(graceMs: number): Promise<void>;

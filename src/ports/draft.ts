@@ -1,16 +1,13 @@
 /**
- * Drafts hold the changes of turns to their working folder until these are kept or discarded.
- *
- * A draft belongs to one conversation and one folder, like a branch. Each writing call works on its own layer over the draft.
- * The layer joins the draft when the call ends, and is lost when the call was cut off. The real folder changes only when the
- * draft is kept: all or nothing, and exactly as shown.
+ * Drafts hold the changes of turns to their working folder. A draft belongs to one conversation and one folder. Each writing
+ * call has its own layer, which joins the draft when the call ends, and is lost when the call was cut off. The real folder
+ * changes only when the draft is kept: all or nothing, and exactly as shown.
  */
 import type { AnswerReceipt, Author, Scope } from "./message.ts";
 import type { RunningCommand, ViewMount } from "./sandbox.ts";
 import type { FolderUse, ToolAttempt, ToolScope } from "./tool.ts";
 import type { TurnRecord } from "./turn.ts";
 
-/** `open` until a person or the rules have decided. */
 export type DraftState = "open" | "kept" | "discarded";
 
 /** A ledger entry, grouped by conversation. Its layer is on disk, in a folder named after its id. */
@@ -36,37 +33,25 @@ export interface DraftRecord {
   ending?: string;
   /** The turn that got the note. */
   toldIn?: string;
-  /** With `kept`: the entry of the undo journal. */
   undoId?: string;
   /** An undo is running, or a crash interrupted it. */
   undoing?: { approvalId: string; by: string };
 }
 
 export interface CallFolder {
-  /**
-   * The real folder, or the draft over it. Valid until the call ends. Open it and work from the open folder; never use
-   * `realpath`.
-   */
+  /** The real folder, or the draft over it; valid until the call ends. Open it and work from there; never use `realpath`. */
   path: string;
   /** Runs commands in the folder. Absent unless the call may write. */
   commands?: PluginCommands;
   /** Runs a program in the view; absent without one. A call runs at most one command or program. */
   runInside?(text: string, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<RunningCommand>;
-  /** The conversation's background jobs. */
   jobs?: PluginJobs;
 }
 
-/** How the shell skill runs commands. */
 export interface PluginCommands {
-  /**
-   * At most once per call. Its changes join the draft when the call ends, unless the command was killed or exceeded a
-   * limit.
-   */
+  /** At most once per call. Its changes join the draft at the end, unless the command was killed or exceeded a limit. */
   run(text: string, signal: AbortSignal): Promise<RunningCommand>;
-  /**
-   * Starts a background job over the present draft. Rejects with code `jobs.too-many` at the limits per conversation,
-   * person and process.
-   */
+  /** Works over the present draft. Rejects with code `jobs.too-many` at the limits per conversation, person and process. */
   startJob(text: string): Promise<JobSummary>;
 }
 
@@ -85,7 +70,6 @@ export interface PluginJobs {
   stop(id: string): Promise<JobSummary | undefined>;
 }
 
-/** A call of a tool that may touch the working folder. */
 export interface FolderCall {
   callId: string;
   tool: string;
@@ -93,7 +77,6 @@ export interface FolderCall {
   use: FolderUse;
   /** Approved hosts that its commands may reach, as the call names them. */
   network: readonly string[];
-  /** Further folders in its view. */
   mounts?: readonly ViewMount[];
   /** The call's path, when it names one and runs no command. */
   path?: string;
@@ -104,10 +87,7 @@ export interface FolderCall {
 export type DraftEnd = "done" | "failed" | "stopped";
 
 export interface Drafts {
-  /**
-   * Runs one attempt of a call with its folder. A call whose changes have already joined the draft, as after a crash, does
-   * not run again: the earlier attempt is returned.
-   */
+  /** Runs one attempt. A call whose changes have joined the draft already, as after a crash, returns its earlier attempt. */
   runCall(
     call: FolderCall,
     signal: AbortSignal,
@@ -121,12 +101,9 @@ export interface Drafts {
   news(turn: TurnRecord): Promise<string[]>;
   /** Paths that the conversation's open draft has changed, which outward calls could carry along. */
   changedPaths(conversationId: string): Promise<string[]>;
-  /** Undoes the newest kept changes of the scope's conversations, if this person may. */
   undoNewest(scope: Scope, by: Author): Promise<AnswerReceipt>;
-  /** Settles overdue drafts, ends old ones, and prunes the undo journal. */
   sweep(now: number): Promise<void>;
   /** At the start: completes or reverts a keep or an undo that a crash interrupted. */
   recover(): Promise<void>;
-  /** Ends background jobs. */
   close(): Promise<void>;
 }

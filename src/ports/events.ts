@@ -8,7 +8,6 @@ import type { GateMatch } from "./gate.ts";
 import type { Usage } from "./provider.ts";
 import type { ToolStatus } from "./tool.ts";
 
-/** Fields of every event of a turn. */
 export interface TurnFields {
   turnId: string;
   conversationId: string;
@@ -20,9 +19,7 @@ interface CallFields extends TurnFields {
   tool: string;
 }
 
-/** A verdict for auditors: the exact call, and the patterns that matched. */
 interface JudgedFields extends CallFields {
-  /** SHA-256 over tool, arguments, working folder and skill file. */
   callHash: string;
   rules: Pick<GateMatch, "skill" | "pattern" | "file" | "line" | "form">[];
 }
@@ -94,7 +91,6 @@ export interface EventMap {
   "safety.revoked": GrantFields & { conversationId: string };
   /** Changes were written to the real folder. `undoId` absent: they can't be undone. */
   "changes.kept": { draftId: string; conversationId: string; turnIds: string[]; files: number; undoId?: string };
-  /** Nothing was written. */
   "changes.refused": { draftId: string; conversationId: string; turnIds: string[]; message: string };
   "changes.undone": { draftId: string; undoId: string; by: string; files: number };
   /** A command's connection ended. The command chose the host. */
@@ -123,6 +119,5 @@ export type RemoraEvent = { [N in EventName]: { name: N; at: number; fields: Eve
 
 export interface Events {
   emit<N extends EventName>(name: N, fields: EventMap[N]): void;
-  /** Listens to every event. Returns a function that stops listening. */
   listen(listener: (event: RemoraEvent) => void): () => void;
 }

@@ -1,11 +1,7 @@
-/**
- * Marks files that hold text by others, by path and content. A file that a person changes by other means loses its mark. The
- * ledger keeps the marks for each real folder.
- */
+/** Marks files that hold text by others, by path and content: a file that a person changes by other means loses its mark. */
 import type { Origin } from "./origin.ts";
 
 export interface SeenFolder {
-  /** The real folder: absolute, without links. */
   root: string;
   /** The folder as the call sees it: the real one, or the draft over it. `open` accepts this path. */
   seen: string;

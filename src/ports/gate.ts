@@ -1,14 +1,11 @@
 /**
- * The gate port classifies calls as block, confirm or safe, by the patterns of SKILL.md files alone.
- *
- * `classify` is synchronous, never throws, and is bounded in time: a call that can't be checked in time asks. Block beats
- * confirm beats safe, over all patterns of all skills.
+ * The gate classifies calls by the patterns of SKILL.md files alone. `classify` never throws and is bounded in time: a call
+ * that can't be checked in time asks. Block beats confirm beats safe, over all patterns of all skills.
  */
 import type { JsonObject } from "./message.ts";
 
 export type VerdictClass = "safe" | "confirm" | "block";
 
-/** The rule that matched, its place, and the form of the call that it matched. */
 export interface GateMatch {
   kind: "danger" | "confirm";
   skill: string;

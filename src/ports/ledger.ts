@@ -47,7 +47,6 @@ export interface CallEntry {
   /** With `waiting`: due time of the next attempt in milliseconds since the epoch, and the last failure. */
   retryAt?: number;
   failure?: string;
-  /** With `done` and `unknown`. */
   result?: ToolResult;
 }
 
@@ -60,40 +59,32 @@ export interface FileMark {
 }
 
 export interface FolderMarks {
-  /** The real folder. */
   root: string;
   marks: FileMark[];
 }
 
-/** Every kind with its states and body. */
+/** Grouped: approvals, decisions, questions by turn; cards, grants, drafts by conversation; schedules, conversations by scope. */
 export interface LedgerKinds {
   message: { state: MessageState; body: InboundMessage };
   turn: { state: TurnState; body: TurnRecord };
   call: { state: CallState; body: CallEntry };
-  /** Grouped by turn. */
   approval: { state: ApprovalState; body: ApprovalRecord };
-  /** Grouped by conversation. */
   card: { state: "made"; body: CardRecord };
-  /** Grouped by conversation. */
   grant: { state: GrantState; body: GrantRecord };
   /** Written before a card changes; `told` once the change is recorded and shown. */
   notice: { state: "due" | "told"; body: CardNotice };
-  /** Marks a decision as recorded in the feedback file and the event log. Grouped by turn. */
+  /** Marks a decision as recorded in the feedback file and the event log. */
   decision: { state: "recorded"; body: Record<string, never> };
   post: { state: "posted"; body: { messageId: string } };
-  /** One per day and subject; grouped by subject (usage.ts). */
+  /** One per day and subject; grouped by subject. */
   usage: { state: "counted"; body: UsageCount };
-  /** `open → answered | withdrawn → closed`; `closed` once the card shows it. Grouped by turn. */
+  /** `open → answered | withdrawn → closed`; `closed` once the card shows it. */
   question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
-  /** Grouped by conversation. */
   draft: { state: DraftState; body: DraftRecord };
   /** One per real folder with files that hold text by others. */
   "file-origins": { state: "kept"; body: FolderMarks };
-  /** Grouped by scope. */
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
-  /** People who may send direct messages; grouped by platform. */
   pairing: { state: "open" | "paired"; body: PairingRecord };
-  /** Grouped by scope. */
   conversation: { state: "known"; body: RegisteredConversation };
 }
 
@@ -103,7 +94,6 @@ export interface LedgerEntry<K extends LedgerKind> {
   id: string;
   state: LedgerKinds[K]["state"];
   body: LedgerKinds[K]["body"];
-  /** Key for listing: a conversation, a turn or a card. */
   group: string;
   /** Order of creation within the ledger. */
   sequence: number;
@@ -128,9 +118,8 @@ export interface Ledger {
   ): Promise<boolean>;
   get<K extends LedgerKind>(kind: K, id: string): Promise<LedgerEntry<K> | undefined>;
   /**
-   * Moves the entry from one of `from` to `to`, and resolves to the new entry. Resolves to undefined, and changes nothing,
-   * when the entry is missing or in another state. `change` makes the new body from the stored one. It must be pure, can be
-   * called more than once, and refuses the step by returning undefined. `from` may contain `to`, to change only the body.
+   * Undefined, and nothing changes, when the entry is missing or not in a state of `from`. `change` must be pure and can be
+   * called more than once; it refuses the step by returning undefined. `from` may contain `to`, to change only the body.
    */
   transition<K extends LedgerKind>(
     kind: K,

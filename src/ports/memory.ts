@@ -1,9 +1,4 @@
-/**
- * The memory port: Markdown that people can read, and a search over it.
- *
- * A query sees exactly the given scopes. Memory of a DM is only in that DM's scope. Saving a turn again replaces its entry, so
- * a turn that resumes after a crash is remembered once.
- */
+/** Markdown that people can read, and a search over exactly the given scopes. Saving a turn again replaces its entry. */
 import type { Author, MemoryScope, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
@@ -29,7 +24,6 @@ export interface MemoryQuery {
   limit: number;
 }
 
-/** The memory of one turn. */
 export interface Episode {
   turnId: string;
   scope: Scope;
@@ -39,12 +33,10 @@ export interface Episode {
   userText: string;
   tools: { call: ToolCall; result: ToolResult }[];
   response: string;
-  /** Origins of everything said and read in the turn. */
   origins: Origin[];
   outcome: Extract<TurnState, "done" | "failed" | "stopped">;
 }
 
-/** One tool outcome or one person's decision, as preference history. */
 export interface Feedback {
   /** Feedback with an id is written only once. */
   id?: string;
@@ -56,9 +48,8 @@ export interface Feedback {
   summary: string;
   /** `ok`, `failed`, `approved`, `denied`, `expired`, `blocked`, … */
   outcome: string;
-  /** Wait for the decision; absent for outcomes. */
+  /** `waitedMs` and `by`: absent for outcomes. */
   waitedMs?: number;
-  /** Who decided; absent for outcomes. */
   by?: Author;
 }
 

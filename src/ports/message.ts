@@ -1,16 +1,9 @@
-/**
- * Input from people, in the same form for every platform: messages, clicks on cards, commands.
- *
- * All types are plain JSON, because the ledger keeps them before anything acts on them.
- */
+/** Input from people, in one form for every platform. Plain JSON, because the ledger keeps it before anything acts on it. */
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-/**
- * Who can see a conversation: `dm:<user>` or `channel:<id>`. A thread has its channel's scope. Memory of a scope is read only
- * in that scope; `shared` is readable everywhere.
- */
+/** `dm:<user>` or `channel:<id>`; a thread has its channel's scope. Memory of a scope is read only in that scope. */
 export type Scope = `dm:${string}` | `channel:${string}`;
 export type MemoryScope = Scope | "shared";
 
@@ -19,7 +12,6 @@ export interface Author {
   id: string;
   name: string;
   isBot: boolean;
-  /** Ids of roles or user groups. */
   roles: string[];
   /** Absent: a member. `guest`: has limited rights. `external`: from another workspace that shares the channel. */
   kind?: "guest" | "external";
@@ -47,7 +39,6 @@ export interface InboundMessage {
   spaceId?: string;
   author: Author;
   text: string;
-  /** Name of the skill whose instructions to use. */
   skill?: string;
   attachments: Attachment[];
   /** True for a mention, a DM, a reply to the agent, or its own thread. Other messages are not answered. */
@@ -57,9 +48,7 @@ export interface InboundMessage {
   at: number;
 }
 
-/**
- * A choice on a card. The last four are for changes: keep some files, show the whole diff, undo, and run the request again.
- */
+/** The last four are for changes: keep some files, show the whole diff, undo, and run the request again. */
 export type AnswerChoice = "approve" | "deny" | "edit" | "allow" | "part" | "diff" | "undo" | "again";
 
 /** A click on a tool's question. `questionId` locates it; authority comes from `by` alone. */
@@ -67,7 +56,6 @@ export interface InboundPick {
   platform: string;
   conversationId: string;
   questionId: string;
-  /** Index into the question's options. */
   option: number;
   by: Author;
   at: number;
@@ -125,14 +113,10 @@ export interface CommandReceipt {
   isPrivate: boolean;
 }
 
-/** Where a reply goes. */
 export interface ReplyTarget {
   platform: string;
   conversationId: string;
   turnId: string;
-  /**
-   * The message to answer. A schedule's message (`schedule:<id>:<time>`) is not on the platform, so its reply stands alone in
-   * the conversation.
-   */
+  /** The message to answer. A schedule's (`schedule:<id>:<time>`) is not on the platform, so its reply stands alone. */
   messageId: string;
 }

@@ -1,9 +1,6 @@
 /**
- * Origins: where text in a prompt comes from, and which of it the person who asked has not written.
- *
- * Text keeps its origins wherever it is stored: results of calls, the history, notes, episodes, files, logs of jobs. A
- * prompt has the origins of everything in it, and a call those of the prompt that led to it. The agent's instructions, its
- * skills and its own tools have none.
+ * Origins: where text in a prompt comes from. Text keeps them wherever it is stored, a prompt has those of everything in it,
+ * and a call those of its prompt. The agent's instructions, its skills and its own tools have none.
  */
 import { z } from "zod";
 
@@ -17,7 +14,6 @@ const originSchema = z.object({
   kind: z.enum(["person", "web", "file", "tool", "mcp", "attachment"]),
   /** One short line for people: `example.com/page`, `report.pdf`, `Ben`. */
   name: z.string(),
-  /** Of a person: the platform's id. */
   personId: z.string().exactOptional(),
   /** By which way it came back: `memory`, `file notes.md`. */
   via: z.string().exactOptional(),
@@ -57,12 +53,10 @@ export function originOfPerson({ id, name }: { id: string; name: string }): Orig
   return { kind: "person", name: shortName(name), personId: id };
 }
 
-/** The same text, come back by way of a store. */
 export function viaStore(origins: readonly Origin[], via: string): Origin[] {
   return origins.map((origin) => ({ ...origin, via: shortName(via) }));
 }
 
-/** For people, one line: `web page example.com/x, by way of memory`. */
 export function originText({ kind, name, via }: Origin): string {
   const what = {
     person: `message of ${name}`,
@@ -75,20 +69,15 @@ export function originText({ kind, name, via }: Origin): string {
   return via === undefined ? what : `${what} (by way of ${via})`;
 }
 
-/** Hosts that a command reached. */
 export function originsOfHosts(hosts: readonly string[]): Origin[] {
   return hosts.length === 0 ? [] : [originOf("web", hosts.join(", "))];
 }
 
-/**
- * Without what other people of this place have said and memory brought back by itself. In a channel that is in nearly every
- * prompt, and no grant would ever hold there. What they say in the conversation itself counts.
- */
+/** By way of memory, other people's words are in nearly every prompt of a channel; with them, no grant would ever hold there. */
 export function withoutRememberedPeople(origins: readonly Origin[]): Origin[] {
   return origins.filter(({ kind, via }) => kind !== "person" || via !== fromMemory);
 }
 
-/** What the gate is told besides an outward call. */
 export function taintTags(untrusted: readonly Origin[], isOutward: boolean): string[] {
   if (!isOutward || untrusted.length === 0) return [];
   return isFromOutside(untrusted) ? [taintTag, outsideTag] : [taintTag];

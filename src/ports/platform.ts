@@ -1,9 +1,6 @@
 /**
- * The platform port: where people are.
- *
- * Receiving: the platform must acknowledge an event only after the handler's promise has resolved, when the event is durably
- * kept. Sending: each reply has one writer. A `Reply` shows text in segments, and a card closes a segment, so that later text
- * stands below it. `Posts` keeps every post at once, so that another process can resume the reply without posting twice.
+ * A platform must acknowledge an event only after the handler's promise has resolved, when the event is durably kept. Each
+ * reply has one writer. `Posts` keeps every post at once, so that another process can resume the reply without posting twice.
  */
 import type { ApprovalCard } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
@@ -38,7 +35,6 @@ export interface Reply {
   settle(card: ApprovalCard): Promise<void>;
   /** Posts a tool's question with one button per option, or updates the posted one. Closes the segment, like `ask`. */
   question(card: QuestionCard): Promise<void>;
-  /** The open segment's final text, and files; ends the reply. */
   finish(text: string, files: ToolFile[]): Promise<void>;
   /** Ends the reply visibly as failed. `text` says what happened and what to do. */
   fail(text: string): Promise<void>;
@@ -71,7 +67,6 @@ export interface Platform {
   reply(target: ReplyTarget, posts: Posts): Reply;
   /** The person with their present roles; undefined: they have left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
-  /** Chat actions of tools; works without `connect`. */
   chat?: ChatActions;
   health(): PlatformHealth;
   close(): Promise<void>;

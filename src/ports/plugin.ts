@@ -23,16 +23,14 @@ export interface PluginHome {
   /** This skill's own folder for what it has to keep; it exists, and outlives restarts. */
   dataFolder: string;
   log: Log;
-  /** The skill's settings from the config file; empty when there are none. */
   config: JsonObject;
   /**
-   * Absent unless SKILL.md says `provides_tools: true`. What is offered is in force at once, as tools of the skill. A plugin
-   * may have several sources of tools; each offer stands in place of the earlier one of its source. Never throws.
+   * Absent unless SKILL.md says `provides_tools: true`. The tools are in force at once; each offer stands in place of its
+   * source's earlier one. Never throws.
    */
   offer?(source: string, offer: ToolOffer): void;
 }
 
-/** What a source offers from now on. */
 export interface ToolOffer {
   /** Absent: those it offered before stay. */
   tools?: OfferedTool[];
@@ -42,10 +40,7 @@ export interface ToolOffer {
 
 /** A tool that turned up while the plugin runs. Somebody else may have described it, so that nothing of it is believed. */
 export interface OfferedTool {
-  /**
-   * What `execute` is given. The model sees a name that providers take and no other tool has: `hub/list issues` is called
-   * `hub_list_issues`. A name goes on meaning the same tool as long as the process lives.
-   */
+  /** What `execute` is given. The model sees a name that providers take, which means one tool as long as the process lives. */
   name: string;
   description: string;
   /** A JSON Schema; what can't be used of it is left out. */
@@ -56,9 +51,7 @@ export interface OfferedTool {
   isTrusted?: boolean;
 }
 
-/** A passage of memory, as `recall` finds it. */
 export interface RecalledNote {
-  /** A note's title, or the headline of an episode. */
   heading: string;
   /** ISO 8601; empty where the source has no time. */
   at: string;
@@ -66,24 +59,16 @@ export interface RecalledNote {
   text: string;
 }
 
-/**
- * Long-term memory, bound to the scope of the call's conversation: a plugin can't name another one. Notes are Markdown
- * files that people read and edit. `isShared`: the note is, or is to be, read in every conversation, DMs included; only
- * owners may change those, and for others it rejects with code `memory.not-owner`.
- */
+/** Bound to the scope of the call's conversation. Only owners may change shared notes (`memory.not-owner`). */
 export interface PluginMemory {
   /** Writes the note, or replaces the one of this title. Resolves to the text it had; undefined for a new one. */
   remember(title: string, text: string, isShared?: boolean): Promise<string | undefined>;
   /** Notes and episodes of this scope and shared ones, best first. Never rejects for any query. */
   recall(query: string, limit: number): Promise<RecalledNote[]>;
-  /** False when there was no such note. */
   forget(title: string, isShared?: boolean): Promise<boolean>;
 }
 
-/**
- * The chat, bound to the call's conversation and requester; rejects with a RemoraError that says what is not possible and
- * why. `channel`: another channel, by id or `#name`; only one that the requester sees as well.
- */
+/** Bound to the call's conversation and requester. `channel`: another channel, by id or `#name`, that the requester sees. */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;
@@ -97,23 +82,18 @@ export interface PluginChat {
   }): Promise<{ threadId: string }>;
 }
 
-/** What the requester wants said or done later, in the conversation of the call. */
 export interface PluginSchedules {
   add(schedule: { purpose: SchedulePurpose; text: string; time: ScheduleTime }): Promise<ShownSchedule>;
   list(): Promise<ShownSchedule[]>;
-  /** False when the requester has no such schedule there. */
   remove(id: string): Promise<boolean>;
 }
 
-/** The skills, and what the loader makes of a text before it is written anywhere. */
 export interface PluginSkills {
   /** Those that the conversation of the call may use, later ones going before earlier ones. */
   list(): readonly Skill[];
   /** All that are in force, also those that the conversation may not use. */
   all(): readonly Skill[];
-  /** Whether the requester may write skills, which every conversation follows. */
   mayWrite(): Promise<boolean>;
-  /** What is wrong with files of skills, all of them. */
   diagnostics(): readonly SkillDiagnostic[];
   /** The text as the SKILL.md at this path; no skill: the diagnostics say why. */
   read(text: string, path: string): { skill?: Skill; diagnostics: SkillDiagnostic[] };
@@ -127,25 +107,17 @@ export interface PluginServices {
   memory?: PluginMemory;
   chat?: PluginChat;
   schedules?: PluginSchedules;
-  /**
-   * Shows the question with a button an option (1 to 5, at most 75 characters each) to the requester, and waits inside the
-   * tool's time-out. Resolves to the option; rejects when nobody answered in time.
-   */
+  /** Asks the requester with a button per option (1 to 5, at most 75 characters each). Rejects when nobody answered in time. */
   ask?(question: string, options: readonly string[]): Promise<string>;
 }
 
-/** What `execute` is given besides the arguments: who asks, where, and when to stop. */
 export interface PluginContext extends PluginHome, PluginServices {
-  /**
-   * It exists; relative paths of shell and file tools start here. For a tool that says `folder: read` or `write` it is the
-   * draft over the real folder, and good only until the call ends: open it, never resolve it with `realpath`.
-   */
+  /** Relative paths start here. A draft is good only until the call ends: open it, never resolve it with `realpath`. */
   workingFolder: string;
   /** Outputs that were too long for the model are kept here; tools show it as `/outputs`. It may be missing. */
   outputsFolder: string;
   /** Runs shell commands in the working folder; only for tools that say `folder: write`. */
   commands?: PluginCommands;
-  /** Commands in the background, of this conversation. */
   jobs?: PluginJobs;
   scope: Scope;
   conversationId: string;

@@ -1,8 +1,4 @@
-/**
- * The one hook for fault injection: tests wrap ports from outside, and the process knows nothing of the faults.
- *
- * `REMORA_PORT_WRAPPERS` names a module; its export `wrappers` is used. Without it, no such module is loaded.
- */
+/** Fault injection for tests: `REMORA_PORT_WRAPPERS` names a module, whose export `wrappers` is used. */
 import type { Audit } from "./audit.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Gate } from "./gate.ts";
@@ -14,7 +10,6 @@ import type { Sandbox } from "./sandbox.ts";
 import type { Toolbox } from "./tool.ts";
 import type { Delivery, ReadModel } from "./turn-deps.ts";
 
-/** The ports that can be wrapped, by the name of their wrapper. */
 export interface WrappedPorts {
   ledger: Ledger;
   audit: Audit;

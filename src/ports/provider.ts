@@ -25,9 +25,8 @@ export interface ModelToolCall {
 export type UserPart = { type: "text"; text: string } | { type: "image"; mimeType: string; base64: string };
 
 /**
- * What a service wants back unchanged with an answer of a turn that goes on: its thinking, mostly. Only the provider
- * that made it can read it, and it uses it only when exactly the same `provider/model` is asked again; any other leaves
- * it out, and so does the same one when it can no longer be valid.
+ * What a service wants back unchanged while the turn goes on, mostly its thinking. Only the same `provider/model` uses it,
+ * while it is valid; any other leaves it out.
  */
 export interface Carry {
   /** `provider/model` that answered. */
@@ -73,9 +72,7 @@ export type ModelEvent =
   | { type: "error"; error: RemoraError };
 
 export interface Provider {
-  /** `anthropic`, `openai`, `ollama`, `demo`, or `cascade`. */
   name: string;
-  /** `provider/model`, as people write it. */
   model: string;
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }

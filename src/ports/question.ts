@@ -5,14 +5,12 @@ export interface QuestionCard {
   /** 128 random bits, base64url; locates the question and gives no authority. */
   id: string;
   target: ReplyTarget;
-  /** The tool that asks; plain text. */
   tool: string;
   /** Plain text, at most 1,000 characters, already escaped for invisible characters. */
   question: string;
   /** 1 to 5 labels of at most 75 characters, plain text. */
   options: string[];
   requesterName: string;
-  /** Once it is answered or given up: in words, and without buttons. */
   outcome?: string;
 }
 
@@ -39,9 +37,6 @@ export interface Questions {
   /** Resolves to the option that was picked. Rejects when it can't be asked, and with the signal's reason when that aborts first. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
-  /**
-   * Withdraws what nobody waits for any more, because its process died: a question lives no longer than its turn. And rewrites
-   * cards that could not be rewritten before, at `now` in milliseconds since the epoch.
-   */
+  /** Withdraws questions whose process died, as none outlives its turn. Rewrites cards that could not be rewritten before. */
   sweep(now: number): Promise<void>;
 }

@@ -1,15 +1,11 @@
 /**
- * The sandbox port: where commands run, so that they can't do harm.
- *
- * A **view** is a set of namespaces of its own. In it, the working folder is a copy-on-write layer over the real one: what
- * a command writes never reaches the real folder. The rest of the file system is an allow-list; there is no network, no
- * privilege, and a limit on everything that runs.
+ * Where commands run. A **view** is a set of namespaces of its own. What a command writes never reaches the real folder; the
+ * rest of the file system is an allow-list; there is no network, no privilege, and a limit on everything that runs.
  */
 import type { Readable } from "node:stream";
 
 /** What the probe found at start, by trying to break out. */
 export interface SandboxReport {
-  /** Views can be made, and they hold. */
   holds: boolean;
   /** `overlay`: the kernel keeps the layer. `copy`: the folder is copied, up to a size limit. Meaningless unless `holds`. */
   layers: "overlay" | "copy";
@@ -22,12 +18,8 @@ export interface Sandbox {
   probe(): Promise<SandboxReport>;
   /** False when the folder would have to be copied and is over the limit for that. Never rejects. */
   fits(folder: string): Promise<boolean>;
-  /**
-   * Makes a view. Rejects with code `sandbox.missing` where none can be made, `sandbox.folder-too-large` where the folder
-   * must be copied and is over the limit, and with Node's own error when the folder does not exist.
-   */
+  /** Rejects with code `sandbox.missing` or `sandbox.folder-too-large`, or with Node's own error without the folder. */
   open(options: ViewOptions, signal: AbortSignal): Promise<View>;
-  /** Ends every view. */
   close(): Promise<void>;
 }
 
@@ -52,10 +44,7 @@ export interface ViewOptions {
 }
 
 export interface View {
-  /**
-   * The working folder as the view sees it, as a path that this process can open: good until `close`. Never resolve it with
-   * `realpath`; open it and go on from the open folder.
-   */
+  /** The working folder as the view sees it, good until `close`. Open it and go on from there; never use `realpath`. */
   merged: string;
   /** What was written, as an overlay's upper folder; undefined where the folder was copied. Good after `close` too. */
   upper: string | undefined;
@@ -70,11 +59,9 @@ export interface View {
 export interface ViewCommand {
   /** Shell text, without NUL. */
   text: string;
-  /** Added to the view's own small environment. */
   env?: Readonly<Record<string, string>>;
 }
 
-/** Why a command was ended before it came to its end. */
 export type CommandLimit = "memory" | "processes" | "processor-time" | "disk-space" | "files" | "output";
 
 export interface CommandEnd {
@@ -82,11 +69,9 @@ export interface CommandEnd {
   exitCode?: number;
   /** A signal that ended the command itself, such as SIGKILL. */
   signal?: string;
-  /** The limit that it went over. */
   limit?: CommandLimit;
   /** One sentence for the model; empty after exit code 0. */
   message: string;
-  /** What the model can do about it, such as asking for network access. */
   hint?: string;
 }
 
@@ -98,13 +83,12 @@ export interface RunningCommand {
   kill(): void;
 }
 
-/** Limits of one view; the defaults are constants of `src/sandbox/limits.ts`. */
+/** The defaults are constants of `src/sandbox/view/limits.ts`. */
 export interface ViewLimits {
   maxMemoryBytes: number;
   maxProcesses: number;
   maxProcessorSeconds: number;
   maxFileBytes: number;
-  /** Bytes and files that the view may write into its layer. */
   maxLayerBytes: number;
   maxLayerFiles: number;
   maxTmpBytes: number;

@@ -33,8 +33,6 @@ export interface Schedules {
   add(schedule: NewSchedule): Promise<ShownSchedule>;
   /** Those in force of one person in one scope, soonest first. */
   list(owner: Pick<Author, "id">, scope: Scope): Promise<ShownSchedule[]>;
-  /** False when the person has no such schedule there. */
   remove(id: string, owner: Pick<Author, "id">, scope: Scope): Promise<boolean>;
-  /** Says what is due. */
   sweep(now: number): Promise<void>;
 }

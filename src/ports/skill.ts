@@ -13,7 +13,6 @@ export interface SkillDiagnostic {
   severity: "warning" | "error";
   /** Permanent, e.g. `skill.unclosed-frontmatter`. */
   code: string;
-  /** What, why, and what to do. */
   message: string;
 }
 
@@ -27,7 +26,6 @@ export interface GateTest {
 
 /** Names of offered tools. Rules go on holding for a tool that is gone: it may come back while a call of it waits. */
 export interface OfferedNames {
-  /** Those that are in `tools` now. */
   current: string[];
   /** All that were ever offered; danger patterns with `{offered_tool}` hold for each. */
   ever: string[];
@@ -35,13 +33,10 @@ export interface OfferedNames {
   asking: string[];
 }
 
-/** `permissions` of a SKILL.md. */
 export interface SkillPermissions {
-  /** Of the working folder. */
   files: "none" | "read" | "write";
   /** Hosts, written as in a shell call. */
   network: string[];
-  /** Variables of Remora's environment. */
   env: string[];
   /** Starts other programs; in the sandbox of its process. */
   commands: boolean;
@@ -62,9 +57,7 @@ export interface Skill {
   renamedTools: { [name: string]: string };
   /** Its plugin offers tools while it runs; they are in `tools` beside those of the file. */
   providesTools: boolean;
-  /** Absent until its plugin has offered something. */
   offered?: OfferedNames;
-  /** What its plugin may use; nothing that is not declared. */
   permissions: SkillPermissions;
   rules: GateRule[];
   gateTests: GateTest[];
@@ -74,7 +67,6 @@ export interface Skill {
   /** Absolute path of the SKILL.md, and of its folder. */
   path: string;
   folder: string;
-  /** Absolute path of the plugin, if there is one. */
   plugin: string | null;
   verdict: Exclude<SkillVerdict, "skip">;
 }

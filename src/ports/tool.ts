@@ -1,15 +1,11 @@
 /**
- * Tools, and the two ports that run them.
- *
- * A **Toolbox** owns tools and makes one attempt: it never throws and never retries.
- * A **ToolQueue** makes a job of a call: for one job id the effect is started at most once unless the tool is idempotent,
- * and exactly one result comes back, the same one if the job is asked for again.
+ * A **Toolbox** owns tools and makes one attempt: it never throws and never retries. A **ToolQueue** makes a job of a call:
+ * its effect is started at most once unless the tool is idempotent, and every request for the job gets the same result.
  */
 import type { Author, JsonObject, Scope } from "./message.ts";
 
 import type { Origin } from "./origin.ts";
 
-/** JSON Schema of an object, as it goes to the model. */
 export type JsonSchema = { [key: string]: unknown };
 
 export interface ToolSpec {
@@ -60,19 +56,16 @@ export interface ToolScope {
   givenAddresses?: string[];
 }
 
-/** A file that a tool produced for people to see. */
 export interface ToolFile {
   name: string;
   path: string;
   mimeType: string;
 }
 
-/** One attempt's outcome, as the toolbox reports it. */
 export interface ToolAttempt {
   isOk: boolean;
   /** What the model reads. */
   text: string;
-  /** Where the text comes from; absent: not known. */
   origins?: Origin[];
   files: ToolFile[];
   /** Known to be passing (network, time-out, 429, 5xx, the plugin says so). Meaningless when `isOk`. */
@@ -82,12 +75,7 @@ export interface ToolAttempt {
   retryAfterMs?: number;
 }
 
-/**
- * - `ok`, `failed`: it ran.
- * - `invalid`: unknown tool or arguments that break the schema; it never ran.
- * - `denied`, `blocked`: the gate or a person refused; it never ran.
- * - `interrupted`: it was stopped or cut off; the text says whether it may have run.
- */
+/** `invalid`, `denied` and `blocked` calls never ran. The text of `interrupted` says whether it may have run. */
 export type ToolStatus = "ok" | "failed" | "invalid" | "denied" | "blocked" | "interrupted";
 
 export interface ToolResult {
@@ -125,7 +113,6 @@ export interface ToolJob {
 export interface ToolQueue {
   /** Runs or re-joins the job. Never throws; an abort ends as `interrupted`. */
   run(job: ToolJob, signal: AbortSignal): Promise<ToolResult>;
-  /** Jobs that wait or run now, for people to see. */
   counts(): { waiting: number; running: number };
   /** Resolves when nothing runs; takes nothing new. */
   close(): Promise<void>;
@@ -138,5 +125,4 @@ export function networkOf({ shellParameters }: Pick<ToolSpec, "shellParameters">
   return network.filter((host) => typeof host === "string");
 }
 
-/** What a call may do with the working folder: nothing, read it, or change it. */
 export type FolderUse = "none" | "read" | "write";

@@ -34,7 +34,6 @@ export interface Delivery {
   question(card: QuestionCard): Promise<void>;
   /** Whether a question was posted since it was asked last: then the text goes on below it. */
   takeAsked(): boolean;
-  /** Resolves when the platform has taken the final text. */
   finish(text: string, files: ToolFile[]): Promise<void>;
   fail(text: string): Promise<void>;
   /** Writes nothing more: somebody else goes on with the reply. Never rejects. */
@@ -67,7 +66,6 @@ export interface TurnDeps {
   queue: ToolQueue;
   memory: Memory;
   taskFiles: TaskFiles;
-  /** Asked before every model call. */
   usage: Pick<UsageMeter, "admit">;
   /** With `overlap: steer`: what was said meanwhile, to be read at the next step; else empty. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;

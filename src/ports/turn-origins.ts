@@ -10,7 +10,6 @@ import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "
 /** A call with one of these never ran, so that nothing came in through it. */
 const neverRan: readonly ToolStatus[] = ["invalid", "denied", "blocked"];
 
-/** What the result of a call of such a tool comes from, as far as its description says. */
 export function originsOfTool(spec: ToolSpec | undefined, name: string, input: JsonObject): Origin[] {
   if (spec !== undefined && !spec.readsUntrusted) return [];
   if (spec?.offeredBy !== undefined) return [originOf("mcp", spec.offeredBy)];
@@ -18,7 +17,6 @@ export function originsOfTool(spec: ToolSpec | undefined, name: string, input: J
   return [originOf("tool", name)];
 }
 
-/** Of the messages and results of a turn: what was said and brought in, in whatever prompt it stands. */
 export function originsOfTurn({ messages, steps }: TurnRecord, specs: readonly ToolSpec[]): Origin[] {
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   const calls = steps.flatMap((step) => step.calls);

@@ -1,9 +1,4 @@
-/**
- * A turn: what a person asked, every step that was taken for it, and how it ended.
- *
- * The record is a journal. Every model step, verdict, approval and result is written before the next thing happens, so
- * that `runTurn` (run-turn.ts) can always do the next undone step, in any process, also after a crash.
- */
+/** A turn's record is a journal, written before the next thing happens, so that any process can do the next undone step. */
 import type { AbortCause } from "../lib/abort.ts";
 import type { RemoraError } from "../lib/errors.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
@@ -72,7 +67,6 @@ export interface TurnRecord {
   unfinishedText?: string;
   /** What became of the drafts of earlier turns, for the model; a sentence each. */
   news?: string[];
-  /** With `failed` and `stopped`: one plain sentence. */
   failure?: string;
 }
 
@@ -83,7 +77,6 @@ export function requesterOf(turn: TurnRecord) {
   return newest.author;
 }
 
-/** All calls of all steps, in order. */
 export function callsOf(turn: TurnRecord): CallRecord[] {
   return turn.steps.flatMap((step) => step.calls);
 }
@@ -98,7 +91,6 @@ function isBelow({ cardId, hasAsked }: CallRecord): boolean {
   return cardId !== undefined || hasAsked === true;
 }
 
-/** The text of the open segment, or of the whole turn, as one Markdown text. */
 export function textOf(steps: StepRecord[]): string {
   return steps
     .map((step) => step.text.trim())
@@ -120,7 +112,6 @@ export type ReadAnswer =
     }
   | { type: "failed"; text: string; error: RemoraError };
 
-/** A tool call of an answer: parsed and valid, or the sentence that the model reads instead of a result. */
 export type ParsedCall = { raw: ModelToolCall; call: ToolCall } | { raw: ModelToolCall; problem: string };
 
 /** Human-readable account of a turn with tools, rewritten whole at every change. */

@@ -5,7 +5,6 @@ import type { Usage } from "./provider.ts";
 
 import type { TurnRecord } from "./turn.ts";
 
-/** The figures of one day and subject. */
 export interface UsageCount extends Usage {
   /** `2026-11-21`, UTC. */
   day: string;
@@ -33,7 +32,6 @@ export type Permit =
   | {
       type: "admitted";
       count(call: ModelCall): Promise<void>;
-      /** The call is over, counted or not. */
       end(): void;
     }
   /** `sentence` says whose limit it is and when it starts anew. */
@@ -48,7 +46,6 @@ export interface UsageMeter {
   prune(): Promise<void>;
 }
 
-/** What figures are kept of. */
 export const usageSubject = {
   user: (platform: string, userId: string) => `user:${platform}:${userId}`,
   scope: (platform: string, scope: Scope) => `scope:${platform}:${scope}`,

@@ -1,7 +1,4 @@
-/**
- * Starts plugin processes. Each runs in a view of its own, with an empty working folder and its declared folders. If it
- * declares hosts, a proxy is its only way out. Without a sandbox, only Node's permission model confines it.
- */
+/** Each plugin process has a view of its own. Without a sandbox, only Node's permission model confines it. */
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +14,6 @@ export interface ViewLauncherOptions {
   egress: Egress;
   audit: Audit;
   folder: string;
-  /** Mounts Node into the views. */
   nodeMount: ViewMount;
   node: string;
   environment: Readonly<Record<string, string>>;
@@ -65,7 +61,6 @@ export function createViewLauncher(options: ViewLauncherOptions): PluginLauncher
   };
 }
 
-/** One line for a shell, with every word quoted. */
 function commandLine(node: string, args: readonly string[]): string {
   return ["exec", ...[node, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`)].join(" ");
 }

@@ -1,7 +1,4 @@
-/**
- * Runs commands without a sandbox, on machines that have none. An owner must have approved the command: it has the rights
- * of this process and changes the real folder directly.
- */
+/** Runs commands without a sandbox, with the rights of this process on the real folder. An owner must have approved them. */
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
 import { execa } from "execa";

@@ -1,13 +1,9 @@
-/**
- * Commands that run code: shells, `source`, and interpreters of other languages. Code in the command's own text is
- * judged like a command. Code from anywhere else can't be read; a tag reports it.
- */
+/** Commands that run code. Code in the command's own text is judged like a command; code from elsewhere gets a tag. */
 import { baseName } from "./flags.ts";
 import type { ShellWord } from "./words.ts";
 
 export type CodeSource =
   | { type: "script"; text: string; isDynamic: boolean }
-  /** A shell that reads its script from standard input. */
   | { type: "stdin"; isShell: boolean }
   | { type: "inline" }
   /** A script that exists only while the command runs, such as `bash <(…)`. */
@@ -21,7 +17,6 @@ interface Interpreter {
 }
 
 const shells = /^(?:ba|z|da|k|mk|a|fi|c|tc|r|rba)?sh$/;
-/** For each interpreter, the options that carry code and the options with a separate value. */
 const interpreters: Interpreter[] = [
   { name: /^(?:python|pypy)[\d.]*$/i, code: /^-[A-Za-z]*c/, withValue: /^-[WX]$/, hasModules: true },
   { name: /^(?:perl|ruby|jruby)[\d.]*$/i, code: /^-[A-Za-z0-9]*[eE]/, withValue: /^-[IrM]$/ },
@@ -38,7 +33,6 @@ const interpreters: Interpreter[] = [
 // Not `-v`: for some interpreters it only adds output.
 const tellsAboutItself = /^(?:--version|--help|-V|-h)$/;
 
-/** Where the command takes its code from. Undefined when it runs no code, or a file. */
 export function codeSourceOf(words: readonly ShellWord[]): CodeSource | undefined {
   const name = baseName(words[0]?.value ?? "");
   const rest = words.slice(1);

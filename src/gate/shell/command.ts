@@ -1,17 +1,12 @@
-/**
- * One simple command of a parsed script: its words as the program gets them, its redirects and literal input, the
- * commands that it wraps, layer by layer, and the texts to match patterns against.
- */
+/** One simple command: its words as the program gets them, its redirects, what it wraps, and the texts to match against. */
 import type { Assignment, Command, Redirection, Word } from "unbash";
 import { baseName, evenPath, spellingsOf } from "./flags.ts";
 import type { ShellRedirect, SimpleCommand } from "./reading.ts";
 import { literalWord, readWord, type ShellWord, type Variables } from "./words.ts";
 import { type Wrapped, wrappedIn } from "./wrappers.ts";
 
-/** Deeper layers are not unwrapped. */
 export const maxNesting = 6;
 
-/** A command or one that it wraps; `outer` names the wrappers. */
 export interface Layer {
   words: ShellWord[];
   outer: string[];
@@ -102,7 +97,6 @@ export function layerVariants({ words, outer }: Layer, redirects: readonly Shell
   return [[spellings[0], ...written].join(" "), ...forms, ...wrapped];
 }
 
-/** A command in one line without its redirects, as a stage of a pipeline. */
 export function lineOf(words: readonly ShellWord[]): string {
   const [name, ...rest] = words.map(({ value }) => value);
   return [baseName(name ?? ""), ...rest].join(" ");

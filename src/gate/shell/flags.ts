@@ -1,8 +1,4 @@
-/**
- * Canonical spellings of a simple command, so that one pattern finds them all: `rm / -r --force` also becomes `rm -rf /`
- * and `rm --recursive --force /`. The table knows letters and long options of the commands in danger patterns. Other
- * commands keep their flags; only `--` and odd spellings of absolute paths are normalised.
- */
+/** One spelling for many: `rm / -r --force` also becomes `rm -rf /` and `rm --recursive --force /`. */
 import { posix } from "node:path";
 
 type Letters = ReadonlyMap<string, string>;
@@ -57,7 +53,6 @@ const optionsOf = new Map<string, Options>([
   ],
 ]);
 
-/** `/bin/rm` → `rm`. */
 export function baseName(name: string): string {
   return name.slice(name.lastIndexOf("/") + 1);
 }

@@ -1,7 +1,4 @@
-/**
- * Code that flows from one command into another. `curl … | sudo bash`, `bash <(curl …)` and `eval "$(curl …)"` all become
- * `curl … | bash`, so that one pattern finds them. A tag reports that the code can't be read from the text.
- */
+/** Code that flows between commands: `curl … | sudo bash`, `bash <(curl …)` and `eval "$(curl …)"` become `curl … | bash`. */
 import { type Command, forEachChild, type Pipeline, type Function as ShellFunction, type SyntaxNode } from "unbash";
 import { codeSourceOf } from "./code.ts";
 import { type Layer, layersOf, lineOf, readCommand } from "./command.ts";
@@ -40,7 +37,6 @@ function stageOf(node: SyntaxNode, variables: Variables): Stage {
   return { commands, layers: commands.flatMap(({ words }) => layersOf(words) ?? []) };
 }
 
-/** The interpreter in a stage that reads its code from standard input. */
 function readerIn({ commands, layers }: Stage): { name: string; isShell: boolean } | undefined {
   for (const { words } of layers) {
     const code = codeSourceOf(words);
@@ -66,7 +62,6 @@ function textWrittenBy(stage: Stage | undefined): string | undefined {
   return words.filter((word) => !/^-[neE]+$/.test(word)).join(" ");
 }
 
-/** The texts of a command that runs the output of a substitution in its words. */
 export function substitutedInto(node: Command, command: SimpleCommand, variables: Variables): string[] {
   if (!command.words.some(({ hasExpansion }) => hasExpansion) && command.redirects.length === 0) return [];
   const runner = (layersOf(command.words) ?? []).find(({ words, scripts }) => {

@@ -13,12 +13,10 @@ type ShellTag =
   | "#shell:parse-error";
 
 export interface ShellRedirect {
-  /** Redirects that duplicate a descriptor are left out. */
   operator: ">" | ">>" | "<";
   target: ShellWord;
 }
 
-/** One program and its words, as the shell would start it. */
 export interface SimpleCommand {
   words: ShellWord[];
   redirects: ShellRedirect[];
@@ -29,14 +27,12 @@ export interface SimpleCommand {
 export interface ShellReading {
   forms: Set<string>;
   tags: Set<ShellTag>;
-  /** What may still be added. */
   left: { commands: number; characters: number };
 }
 
 export interface Walk {
   reading: ShellReading;
   variables: Variables;
-  /** Number of enclosing scripts and substitutions. */
   depth: number;
 }
 

@@ -1,13 +1,4 @@
-/**
- * Reads a shell command for the gate:
- *
- *   1. parse it, and walk every statement, substitution and function body
- *   2. for each simple command, collect its texts, what it wraps, and the scripts that it runs, recursively
- *   3. for each pipeline, join its stages, and check whether code flows into an interpreter (pipes.ts)
- *
- * Must never fail. The tag `#shell:parse-error` marks a command that can't be parsed, is nested deeper than 6 or exceeds
- * a limit. What was read before stays.
- */
+/** Reads a shell command for the gate. Must never fail: `#shell:parse-error` marks what can't be parsed or exceeds a limit. */
 import { type Command, forEachChild, parse, type SyntaxNode } from "unbash";
 import type { Deadline } from "../deadline.ts";
 import { foldCharacters } from "../fold.ts";
@@ -19,11 +10,9 @@ import { isForkBomb, readPipeline, substitutedInto } from "./pipes.ts";
 import { addForm, countCommand, createReading, type ShellReading, type SimpleCommand, type Walk } from "./reading.ts";
 import { wordsOf } from "./wrappers.ts";
 
-/** Characters of a command that are parsed. */
 const maxScriptCharacters = 65_536;
 /** Any text of this length is read quickly. Longer ones run under a time limit. */
 const maxUntimedScript = 512;
-/** Milliseconds for one command, within the deadline. */
 const readingLimitMs = 40;
 const deleters = /^(?:rm|unlink|shred|rmdir)$/i;
 
@@ -111,7 +100,6 @@ function visitCommand(node: Command, walk: Walk): void {
   for (const form of substitutedInto(node, command, walk.variables)) addForm(walk.reading, form);
 }
 
-/** Collects texts and tags of a command, of all that it wraps, and of the scripts that they run. */
 function judge(command: SimpleCommand, walk: Walk): void {
   const { reading } = walk;
   const layers = layersOf(command.words);

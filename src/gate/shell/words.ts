@@ -1,7 +1,6 @@
 /**
- * Words of a shell command as a program would get them: quotes resolved, braces expanded, and known expansions replaced
- * (`$IFS`, variables that the script sets to plain text, `$(echo rm)`). Other expansions stay as written. A word
- * remembers whether its value may be a guess.
+ * Words of a shell command as a program would get them. Expansions that the script itself resolves are replaced (`$IFS`,
+ * `$(echo rm)`); others stay as written.
  */
 import type { DoubleQuotedChild, ParameterExpansionPart, ParsedScript, Word, WordPart } from "unbash";
 
@@ -13,7 +12,6 @@ export interface ShellWord {
   hasGlob: boolean;
 }
 
-/** Variables that the script has set to plain text so far. */
 export type Variables = Map<string, string>;
 
 /** A word with more alternatives is not expanded. */
@@ -33,7 +31,6 @@ export function literalWord(value: string): ShellWord {
   return { value, hasExpansion: false, hasGlob: false };
 }
 
-/** One written word may become none, one or several. */
 export function readWord(word: Word, variables: Variables): ShellWord[] {
   if (word.parts === undefined) return [literalWord(word.value)];
   const reading: Reading = { alternatives: [""], hasExpansion: false, hasGlob: false };

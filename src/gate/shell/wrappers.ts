@@ -1,9 +1,4 @@
-/**
- * Commands that run another command: what they run, as words or as the text of a script.
- *
- * `sudo -u ann env A=1 rm x` contains `env A=1 rm x`, which contains `rm x`. The gate judges each wrapped command like a
- * command of its own, in addition to the outer one.
- */
+/** Commands that run another: `sudo -u ann env A=1 rm x` contains `env A=1 rm x`, which contains `rm x`. Each is judged too. */
 import { baseName } from "./flags.ts";
 import { literalWord, type ShellWord } from "./words.ts";
 
@@ -13,7 +8,6 @@ export type Wrapped =
   | { type: "script"; text: string; isDynamic: boolean };
 
 interface Wrapper {
-  /** Options whose value is the next word, by letter and by long name. */
   withValue?: string;
   longWithValue?: string[];
   /** Operands between the options and the command: `timeout 5 CMD`, `ssh HOST CMD`. */
@@ -62,7 +56,6 @@ const wrappers = new Map<string, Wrapper>([
   ["ssh", { withValue: "bcDEeFIiJLlmOopQRSWw", operands: 1, isScript: true }],
 ]);
 
-/** What a command runs besides itself; empty for most. */
 export function wrappedIn(words: readonly ShellWord[]): Wrapped[] {
   const name = baseName(words[0]?.value ?? "").toLowerCase();
   const rest = words.slice(1);

@@ -1,7 +1,4 @@
-/**
- * Describes a rule of a SKILL.md to people. Patterns can have hundreds of characters, and whole patterns would hide what
- * matters on a card or in a list. Only patterns are shortened, never a call.
- */
+/** Describes a rule to people. A whole pattern would hide what matters on a card; a call is never shortened. */
 
 const maxPatternCharacters = 60;
 
@@ -12,7 +9,6 @@ export function describePattern(pattern: string): string {
     : `${characters.slice(0, maxPatternCharacters - 1).join("")}…`;
 }
 
-/** The rule's reason, or else its pattern, in quotes. */
 export function describeRule({ pattern, reason }: { pattern: string; reason?: string }): string {
   return `“${reason ?? describePattern(pattern)}”`;
 }

@@ -5,7 +5,6 @@ export function asPlain(text: string): string {
   return text.replace(/(?![\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, "").trim();
 }
 
-/** One line of visible text, at most `maxCharacters` long. */
 export function oneLine(text: string, maxCharacters: number): string {
   const clean = text
     .slice(0, maxCharacters * 4)
@@ -23,7 +22,6 @@ export function codeSpan(line: string): string {
   return `${ticks} ${line} ${ticks}`;
 }
 
-/** Any text as a code span of one line. */
 export function asCode(text: string, maxCharacters: number): string {
   return codeSpan(oneLine(text, maxCharacters));
 }

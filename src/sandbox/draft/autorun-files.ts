@@ -1,7 +1,4 @@
-/**
- * Finds files that git, a CI service, a shell or an editor runs automatically, once they are in the real folder. Cards
- * point them out. Takes time linear in the length of the paths, because a command may make very many of them.
- */
+/** Files that git, CI, a shell or an editor runs by itself. Linear in the length of the paths: a command may make very many. */
 import type { Effect, Effects } from "../effects/effect.ts";
 
 const files = new Set([".gitmodules", ".gitlab-ci.yml", ".envrc"]);
@@ -12,7 +9,6 @@ const folders = new Set([".husky", ".circleci"]);
 const pointers = new Set([".git", ".husky", ".circleci", ".github", ".vscode"]);
 const pointersInGit = new Set(["hooks", "modules", "worktrees"]);
 
-/** The paths of the files, and of all folders above them. */
 export function findAutorunFiles({ effects }: Pick<Effects, "effects">): ReadonlySet<string> {
   const found = new Set<string>();
   for (const effect of effects) {

@@ -13,12 +13,7 @@ export async function fileSystemTime(folder: string): Promise<string> {
   return String((await stat(folder, { bigint: true })).ctimeNs);
 }
 
-/**
- * Records the paths of the plan that the draft has not touched before. Call it before the plan is applied.
- *
- * `since` is the `fileSystemTime` before the call's view was opened. A file that changed later counts as changed by
- * somebody else, because the call may have seen either version.
- */
+/** Call it before the plan is applied. Files changed after `since` (before the view was opened) count as changed by others. */
 export async function recordBaseStamps(file: string, folder: string, plan: MergePlan, since: string): Promise<void> {
   const known = await readStamps(file);
   const paths = new Set(known.map(({ path }) => path));

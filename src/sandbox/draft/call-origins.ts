@@ -8,11 +8,9 @@ import type { ToolAttempt } from "../../ports/tool.ts";
 
 export interface OriginSources {
   fileOrigins: FileOrigins;
-  /** Where long tool outputs are stored. */
   outputsFolder(scope: Scope): string;
 }
 
-/** Everything that the call can read besides its own arguments: files, stored outputs and hosts. */
 export async function originsRead(
   { fileOrigins, outputsFolder }: OriginSources,
   call: FolderCall,

@@ -1,11 +1,6 @@
 /**
- * Runs one call over a draft:
- *
- *   1. a call that only reads gets the real folder while there is no draft; every other call gets a view of the draft
- *   2. the call works in its view and writes to a layer of its own
- *   3. when the call has ended, its layer is merged into the draft (merge-call.ts)
- *
- * The layer of an interrupted call is discarded.
+ * Runs one call over a draft, in a view with a layer of its own, which joins the draft when the call ends (merge-call.ts); the
+ * layer of an interrupted call is discarded. A call that only reads gets the real folder while there is no draft.
  */
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
@@ -36,9 +31,7 @@ export interface CallRunnerOptions extends OriginSources {
   merger: CallMerger;
   sandbox: Sandbox;
   isGiven(folder: string): boolean;
-  /** Why commands must not run without a sandbox. Undefined: they may, once an owner approves. */
   unconfinedRefusal: string | undefined;
-  /** Folders that commands may read, and folders mounted at other paths. */
   exposed(call: Pick<FolderCall, "scope" | "usesOutputs">): {
     readable: string[];
     mounts: { from: string; at: string }[];
@@ -46,21 +39,18 @@ export interface CallRunnerOptions extends OriginSources {
   egress: Egress;
   audit: Audit;
   environment: Readonly<Record<string, string>>;
-  /** `draft` is undefined without a sandbox. */
   startJob(start: {
     call: FolderCall;
     draft: DraftRecord | undefined;
     text: string;
     origins: Origin[];
   }): Promise<JobSummary>;
-  /** `onRead` receives the origins of every job text that the call reads. */
   jobsFor(call: FolderCall, onRead: (origins: readonly Origin[]) => void): PluginJobs;
 }
 
 type Work = (folder: CallFolder) => Promise<ToolAttempt>;
 
 export interface CallRunner {
-  /** Rejects with the signal's reason, or with the error that `work` or the sandbox threw. */
   run(call: FolderCall, signal: AbortSignal, work: Work): Promise<ToolAttempt>;
 }
 

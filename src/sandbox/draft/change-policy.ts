@@ -6,7 +6,6 @@ import { folderPhrase } from "./shown-changes.ts";
 
 export interface ChangePolicy {
   own: "keep" | "ask";
-  /** Changes in a folder that the configuration names. */
   given: "keep" | "ask";
 }
 
@@ -14,7 +13,6 @@ export interface PolicyInput {
   draft: DraftRecord;
   effects: Effects;
   end: DraftEnd;
-  /** Files that somebody else changed after the draft touched them. */
   changedBase: string[];
 }
 

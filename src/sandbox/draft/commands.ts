@@ -13,7 +13,6 @@ const maxTailBytes = 8 * 1024;
 
 export interface CommandContext {
   view: View;
-  /** Undefined without approved network access. */
   session: EgressSession | undefined;
   environment: Readonly<Record<string, string>>;
 }
@@ -37,7 +36,6 @@ export function createViewCommands({ startJob, noteEnd, ...context }: ViewComman
   };
 }
 
-/** Names the call in the audit record of its network access. */
 export function networkRequester({ callId, scope: { turnId, conversationId } }: FolderCall) {
   return { turnId, conversationId, callId };
 }
@@ -70,7 +68,6 @@ export async function startInView(
   return withHint(view.start({ text, env }), () => session.refusals());
 }
 
-/** Tells the model how to ask for network access when a command failed without it. */
 function withHint(running: RunningCommand, hintFor: (output: string) => string): RunningCommand {
   let tail = Buffer.alloc(0);
   const output = new Transform({

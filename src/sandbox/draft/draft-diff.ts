@@ -7,7 +7,6 @@ import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftStore } from "./draft-store.ts";
 import { never } from "./never.ts";
 
-/** Undefined after the draft was kept or discarded. */
 export async function readDraftDiff(
   ledger: Ledger,
   draftsFolder: string,

@@ -10,10 +10,7 @@ export function openDraftsFolder(draftsFolder: string): string {
   return join(draftsFolder, "open");
 }
 
-/**
- * Makes the folders, closed to all other users of the machine. A layer holds what a command wrote, setuid bits included,
- * and its files belong to the user that runs Remora.
- */
+/** Closed to all other users: a layer holds what a command wrote, setuid bits included, owned by Remora's user. */
 export async function makeDraftFolders(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await chmod(folder, 0o700);

@@ -1,8 +1,6 @@
 /**
- * A readers-writer lock for each draft: many calls may read it at once, or one may change or decide it.
- *
- * A queue orders the users within this process. A lease keeps other processes out, from the first user to the last.
- * A call must hold its lock while its view is open, because overlayfs must not see its lower layer change.
+ * A readers-writer lock for each draft. A queue orders the users within this process, a lease keeps other processes out. A
+ * call must hold its lock while its view is open, because overlayfs must not see its lower layer change.
  */
 
 import { pause } from "../../lib/backoff.ts";
@@ -12,7 +10,6 @@ import { draftKey, draftKeyFromId } from "./draft-store.ts";
 import { never } from "./never.ts";
 
 export interface DraftLocks {
-  /** Rejects with the signal's reason when it aborts before the lock is held. */
   use<T>(name: string, mode: "shared" | "exclusive", signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 
@@ -32,7 +29,6 @@ export function draftLockName(draft: Pick<DraftRecord, "conversationId" | "folde
   return `draft:${draftKey(draft)}`;
 }
 
-/** The lock of a draft when only its id is known. */
 export function draftLockNameFromId(id: string): string {
   return `draft:${draftKeyFromId(id)}`;
 }
@@ -127,7 +123,6 @@ function isInUse({ readers, writer }: Lock): boolean {
   return readers > 0 || writer;
 }
 
-/** Rejects with the signal's reason when it aborts first. */
 function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

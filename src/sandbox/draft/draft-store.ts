@@ -28,7 +28,6 @@ export function draftKeyFromId(id: string): string {
 
 const keyCharacters = 16;
 
-/** A call that was merged into a draft, or whose merge has begun. */
 export interface MergedCall {
   attempt: ToolAttempt;
   /** Present until every file of the plan is in the layer. */
@@ -56,7 +55,6 @@ export interface DraftStore {
   isOpen(id: string): Promise<boolean>;
   mergedCall(id: string, callKey: string): Promise<MergedCall | undefined>;
   saveMergedCall(id: string, callKey: string, call: MergedCall): Promise<void>;
-  /** Merges that have not finished, oldest first. */
   unfinished(id: string): Promise<{ callKey: string; call: MergedCall }[]>;
   /** Creates or changes the record. Resolves to undefined when the draft was already decided. */
   update(draft: DraftRecord, change: (draft: DraftRecord) => DraftRecord): Promise<DraftRecord | undefined>;

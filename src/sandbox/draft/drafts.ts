@@ -1,9 +1,4 @@
-/**
- * Drafts: what turns change in their working folders, until the changes are kept or discarded.
- *
- * This file puts the parts together: calls (call-runner.ts), background jobs (jobs.ts), decisions (settle.ts) and undo
- * (undo-changes.ts). Everything that changes or decides a draft must hold its lock (draft-locks.ts).
- */
+/** Puts calls, jobs, decisions and undo together. Everything that changes or decides a draft must hold its lock (draft-locks.ts). */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";
@@ -49,13 +44,11 @@ export interface DraftsOptions
   approvals: ChangeApprovals;
   policy: ChangePolicy;
   undo: { maxAgeMs: number; maxBytes: number };
-  /** Holds drafts, their jobs and the undo journal. */
   folder: string;
   /** Why commands must not run without a sandbox. Absent: they may, once an owner approves. */
   unconfinedRefusal?: string | undefined;
   show(card: ApprovalCard): Promise<void>;
   isTainted(turn: TurnRecord): boolean;
-  /** Accepts a message as if its author had written it. */
   accept(message: InboundMessage): Promise<unknown>;
   redact(text: string): string;
   log: Log;

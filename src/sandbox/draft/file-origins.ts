@@ -32,7 +32,6 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
     return (await ledger.get("file-origins", idOf(root)))?.body.marks ?? [];
   }
 
-  /** The marks that still match the files in `seen`. */
   async function currentMarks(seen: string, marks: readonly FileMark[]): Promise<FileMark[]> {
     if (marks.length === 0) return [];
     return await withCursor(seen, async (cursor, pace) => {
@@ -104,7 +103,6 @@ async function marksFor(
   return marks;
 }
 
-/** Undefined unless it is an ordinary file. */
 async function hashAt(cursor: FolderCursor, path: string, pace: Pace): Promise<string | undefined> {
   const parts = decodePath(path);
   const name = parts.pop();
@@ -159,7 +157,6 @@ function isOf(mark: FileMark, { path, hash }: ReadFile): boolean {
   return mark.path === wholeFolder || path === mark.path || path.startsWith(`${mark.path}/`);
 }
 
-/** The ordinary file at the path, with links followed. Undefined for anything else. */
 async function readFileAt(workingFolder: string, path: string): Promise<ReadFile | "missing" | undefined> {
   try {
     return await atPlace({ workingFolder, path }, async (place) => {

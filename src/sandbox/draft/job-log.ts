@@ -26,7 +26,6 @@ export async function writeJobLog(
   return end;
 }
 
-/** The last part of the log, or an empty text when there is no log. */
 export async function readJobLog(file: string): Promise<string> {
   const log = await readFile(file).catch(() => Buffer.alloc(0));
   const tail = new TextDecoder().decode(log.subarray(-maxReadBytes));
@@ -34,7 +33,6 @@ export async function readJobLog(file: string): Promise<string> {
   return `[… ${(log.length - maxReadBytes).toLocaleString("en")} earlier bytes …]\n${tail}`;
 }
 
-/** How a job ended, in words for the model. */
 export function jobEndText({ exitCode, signal, limit, message }: CommandEnd, isStopped: boolean): string {
   if (isStopped) return "stopped; its changes were discarded";
   if (limit === "output")

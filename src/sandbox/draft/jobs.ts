@@ -1,8 +1,6 @@
 /**
- * Background jobs. A job works over a snapshot of the draft, taken when it starts. Its changes are merged into the
- * conversation's draft when it ends by itself. Its output goes to a log (job-log.ts), which only `read` shows.
- *
- * A job belongs to the conversation that started it and ends with the process.
+ * A background job works over a snapshot of the draft; its changes join the draft when it ends by itself. It belongs to the
+ * conversation that started it and ends with the process. Only `read` shows its log (job-log.ts).
  */
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
@@ -25,9 +23,7 @@ export interface JobsOptions {
   folder: string;
   /** Marks the folder as in use, before the first job. May be called again. */
   claim(): Promise<void>;
-  /** Starts the command in a view over the snapshot; without a sandbox, there is no view. */
   start(start: JobStart): Promise<StartedJob>;
-  /** Merges the changes of a job that has ended by itself into the draft. */
   merge(job: JobMerge): Promise<void>;
   log: Log;
 }
@@ -39,7 +35,6 @@ export interface JobMerge extends Pick<CallMerge, "draft" | "view" | "over" | "s
 
 export interface JobRequest {
   call: FolderCall;
-  /** Undefined without a sandbox. */
   draft: DraftRecord | undefined;
   text: string;
   /** Of the command and of everything it can read. The log and the written files carry them on. */
@@ -47,7 +42,6 @@ export interface JobRequest {
 }
 
 export interface JobStart extends Omit<JobRequest, "origins"> {
-  /** The snapshot; empty without a sandbox. */
   layer: string;
   scratch: string;
 }
@@ -76,7 +70,6 @@ interface Job {
   startedAt: number;
   since: string;
   started: StartedJob;
-  /** How it ended; undefined while it runs. */
   ending: string | undefined;
   /** Its changes must be discarded. */
   isStopped: boolean;
@@ -90,12 +83,10 @@ const maxJobs = 16;
 const maxRememberedJobs = 50;
 const maxCommandCharacters = 200;
 
-/** Held by the process that runs the jobs. */
 export function jobsLeaseName(owner: string): string {
   return `jobs:${owner}`;
 }
 
-/** Identifies a job among the merged calls of a draft. */
 export function jobCallKey(jobId: string): string {
   return `job-${jobId}`;
 }

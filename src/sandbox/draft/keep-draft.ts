@@ -20,7 +20,6 @@ export interface DraftKeeperOptions {
   log: Log;
 }
 
-/** Runs work while nothing else, in any process, keeps or undoes changes. */
 export type KeepLock = <T>(work: () => Promise<T>) => Promise<T>;
 
 export type KeepOutcome = KeepResult | { type: "folder-missing" } | { type: "not-recorded"; reason: string };

@@ -1,7 +1,4 @@
-/**
- * Removes what crashed processes left on disk: drafts without a merged call, decided drafts, and background jobs. A lease
- * shows which folders are in use.
- */
+/** Removes what crashed processes left on disk. A lease shows which folders are in use. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Leases } from "../../ports/cluster.ts";
@@ -14,7 +11,6 @@ export interface LeftoversOptions {
   store: DraftStore;
   leases: Leases;
   drafts: string;
-  /** Holds one folder per process, named after its lease. */
   jobs: string;
 }
 

@@ -1,12 +1,7 @@
 /**
- * Merges what a call or a background job wrote into the draft:
- *
- *   1. compare the view with the draft; this is the plan
- *   2. mark the written files with their origins
- *   3. write the plan and the call's result to disk
- *   4. update the draft in the ledger, then apply the plan to the draft's layer
- *
- * After a crash between 3 and 4, the next user of the draft finishes the merge with `finishPending`.
+ * Merges what a call or a background job wrote into the draft, in this order: the files are marked with their origins, plan
+ * and result go to disk, the ledger is updated, and the plan is applied. After a crash before the last step, the next user of
+ * the draft finishes the merge with `finishPending`.
  */
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
@@ -33,10 +28,7 @@ export interface CallMergerOptions {
 }
 
 export interface CallMerger {
-  /**
-   * Resolves to the updated draft, or to undefined when the call changed nothing. Rejects with code `draft.too-large` when
-   * the changes exceed the limits; nothing is merged then.
-   */
+  /** Undefined when the call changed nothing. Rejects with code `draft.too-large`; nothing is merged then. */
   merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined>;
   finishPending(draft: DraftRecord): Promise<void>;
 }
@@ -46,14 +38,12 @@ export interface CallMerge {
   view: Pick<View, "merged" | "upper">;
   /** The layer below the view. */
   over: string;
-  /** The folder that the view wrote to. */
   scratch: string;
   /** From `fileSystemTime`, taken before the view was opened. */
   since: string;
   callKey: string;
   turnId: string;
   attempt: ToolAttempt;
-  /** Origins that mark the written files. */
   origins: readonly Origin[];
 }
 

@@ -10,7 +10,6 @@ import { requesterOf } from "../../ports/turn.ts";
 export interface RunAgainOptions {
   ledger: Ledger;
   approvals: ChangeApprovals;
-  /** Accepts a message as if its author had written it. */
   accept(message: InboundMessage): Promise<unknown>;
   discardDraft(draft: DraftRecord): Promise<void>;
   log: Log;

@@ -1,12 +1,4 @@
-/**
- * Decides what happens to a draft when its turn has ended, and when people have answered:
- *
- *   no effects               the draft is removed; nobody is asked
- *   kept by the rules        the changes are applied at once; a small card reports them and offers Undo
- *   needs approval           a card shows them; Approve applies exactly these bytes, Deny discards them
- *
- * Every step can be repeated after a crash: a keep has an id, and a repeated keep finds its earlier result.
- */
+/** Decides about a draft when its turn has ended or people have answered. Every step can be repeated after a crash. */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
@@ -35,7 +27,6 @@ export interface SettlerOptions {
   undo: UndoJournal;
   policy: ChangePolicy;
   approvals: ChangeApprovals;
-  /** Posts the card below the turn's answer. */
   show(card: ApprovalCard): Promise<void>;
   /** Whether the turn read text that somebody else may have written. Its changes can't be allowed in advance. */
   isTainted(turn: TurnRecord): boolean;
@@ -44,7 +35,6 @@ export interface SettlerOptions {
 
 /** The caller must hold the draft's lock. */
 export interface Settler {
-  /** Keeps, discards or asks, once the draft's turn has ended. */
   settle(draft: DraftRecord, turn: TurnRecord, end: DraftEnd): Promise<void>;
   /** Keeps or discards as people answered. Does nothing while the card is open. */
   applyDecision(draft: DraftRecord): Promise<void>;

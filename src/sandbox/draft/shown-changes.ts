@@ -18,7 +18,6 @@ export interface ShownInput {
   draft: DraftRecord;
   effects: Effects;
   end: DraftEnd;
-  /** One sentence, or empty. */
   summary: string;
   /** Undefined when it is too long for a card. */
   diff: string | undefined;
@@ -59,7 +58,6 @@ function folderTitle({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): st
   return kind === "own" ? "Working folder" : basename(folder);
 }
 
-/** The folder's name inside a sentence. */
 export function folderPhrase({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): string {
   return kind === "own" ? "the working folder" : basename(folder);
 }
@@ -121,7 +119,6 @@ function sizeDetail(effect: Effect): string {
   return action === "added" ? formatBytes(bytes) : `${formatBytes(previousBytes)} → ${formatBytes(bytes)}`;
 }
 
-/** Reads the turns that wrote to the draft, which hold every call and its result. */
 async function commandsOf(
   ledger: Ledger,
   { turnIds }: DraftRecord,

@@ -8,7 +8,6 @@ import { decodePath, type RawPath } from "./raw-path.ts";
 /** Plain JSON. A null stamp means that nothing was there. */
 export type BaseStamps = { path: RawPath; stamp: EntryStamp | null }[];
 
-/** Stamps the current state of these paths. The stamp of a folder holds only its mode. */
 export async function stampBase(base: string, paths: readonly RawPath[], signal: AbortSignal): Promise<BaseStamps> {
   const pace = createPace(signal);
   const stamps: BaseStamps = [];
@@ -27,10 +26,7 @@ export async function stampBase(base: string, paths: readonly RawPath[], signal:
   return stamps;
 }
 
-/**
- * The paths that differ from their stamps. Ignores the time of change (ctime): an interrupted keep, or a backup, changes it
- * by linking the file.
- */
+/** Ignores the time of change (ctime): an interrupted keep, or a backup, changes it by linking the file. */
 export async function findChangedBase(base: string, stamps: BaseStamps, signal: AbortSignal): Promise<RawPath[]> {
   const paths = stamps.map(({ path }) => path);
   const now = await stampBase(base, paths, signal);

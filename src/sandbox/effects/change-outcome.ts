@@ -7,7 +7,6 @@ export type ChangeOutcome = { type: "ok" } | { type: "conflict"; paths: RawPath[
 export interface ChangeFailure {
   type: "failed";
   path: RawPath;
-  /** For people, such as "the disk is full". */
   reason: string;
 }
 

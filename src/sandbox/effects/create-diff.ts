@@ -1,7 +1,4 @@
-/**
- * Creates the unified diff of a draft, in the format of `git diff`, deletions first. Hidden and direction-changing
- * characters are made visible. Large and binary files get one line each.
- */
+/** The unified diff of a draft, in the format of `git diff`, deletions first. Hidden characters are made visible. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { Effect, Effects } from "./effect.ts";
 import { type EntryState, type FoundEntry, readEntry } from "./entry-state.ts";
@@ -17,7 +14,6 @@ export interface DiffLimits {
   maxTextLength: number;
   maxFileLines: number;
   maxLineLength: number;
-  /** After this time, each further file gets one line. */
   maxMs: number;
 }
 
@@ -33,10 +29,7 @@ const defaultDiffLimits: DiffLimits = {
   maxMs: 2_000,
 };
 
-/**
- * Reads the files of `effects` again. Approvals must use the hash of `effects`, so that a keep fails when a file changed
- * since. Rejects with the signal's reason.
- */
+/** Reads the files again. Approvals must use the hash of `effects`, so that a keep fails when a file changed since. */
 export async function createDiff(
   { base, layer }: DraftFolders,
   { effects }: Pick<Effects, "effects">,

@@ -10,7 +10,6 @@ export interface Effect {
   action: "deleted" | "changed" | "added";
   /** The type after the change; for a deletion, the type before. `special` is a deleted socket, pipe or device. */
   type: EffectType;
-  /** Present when the type changes, such as from file to folder. */
   previousType?: EffectType;
   /** Size of the file, or of all changed files in the folder. 0 when deleted. */
   bytes: number;
@@ -18,7 +17,6 @@ export interface Effect {
   /** Files and links in a deleted or added folder; 1 otherwise, 0 for a folder that only changes. */
   files: number;
   notes: string[];
-  /** Undefined for binary files and files too large to compare. */
   linesAdded?: number;
   linesRemoved?: number;
   isBinary: boolean;
@@ -29,7 +27,6 @@ export interface Effect {
 }
 
 export interface EffectTotals {
-  /** Files and links. */
   deleted: number;
   changed: number;
   added: number;

@@ -28,7 +28,6 @@ export interface FoundEntry {
   state: EntryState;
   stamp: EntryStamp | undefined;
   owner: { uid: number; gid: number };
-  /** Undefined unless it is a readable file. */
   content: FileContent | undefined;
 }
 
@@ -139,7 +138,6 @@ export function isSameState(one: EntryState, other: EntryState): boolean {
   }
 }
 
-/** Reads the contents only when type, size and mode agree. */
 export async function isSameEntry(
   one: { folder: OpenFolder; name: Buffer },
   other: { folder: OpenFolder; name: Buffer },

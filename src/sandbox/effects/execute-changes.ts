@@ -1,12 +1,7 @@
 /**
- * Moves the base folder from one state to another, or back, path by path:
- *
- *   1. move away deleted entries, and entries that become or stop being a folder, deepest first
- *   2. put new entries in place; a file replaces a file in one step
- *   3. set the modes of folders, deepest first
- *
- * The first run forward is strict: a path that differs from what was read is a conflict. A run after a crash, or back,
- * skips finished paths and never overwrites what somebody else made.
+ * Moves the base folder from one state to another, or back. Deleted entries are moved away first, deepest first; modes of
+ * folders come last. The first run forward is strict: a path that differs from what was read is a conflict. A run after a
+ * crash, or back, skips finished paths and never overwrites what somebody else made.
  */
 import { fchmodSync, linkSync, lstatSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
@@ -22,7 +17,6 @@ export interface Execution {
   changes: readonly JournalChange[];
   opened: JournalEntry["opened"];
   direction: "forward" | "back";
-  /** By index. Present for the strict first run. */
   stamps?: readonly (EntryStamp | undefined)[];
   area: StagingArea;
   /** Must have access `force`. */
@@ -36,7 +30,6 @@ interface Step {
   path: RawPath;
   start: EntryState;
   goal: EntryState;
-  /** The parent folder; undefined when it is missing or was moved. */
   folder: OpenFolder | undefined;
   name: Buffer;
 }
@@ -224,7 +217,6 @@ async function setMode(execution: Execution, { start, goal, folder, name }: Step
   return "ok";
 }
 
-/** Restores the mode of a parent folder that was opened for writing. Does nothing when the folder is gone. */
 function restoreMode({ base }: Execution, path: RawPath, mode: number): void {
   const parts = decodePath(path);
   const name = parts.pop() as Buffer;

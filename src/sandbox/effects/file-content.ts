@@ -22,7 +22,6 @@ const binaryProbeBytes = 8_000;
 
 const read = promisify(readCallback);
 
-/** Reads an open file from the start. `expectedBytes` is a hint. */
 export async function readContent(fd: number, expectedBytes: number, pace: Pace): Promise<FileContent> {
   if (expectedBytes <= maxTextBytes) {
     const whole = readWhole(fd, expectedBytes);
@@ -31,7 +30,6 @@ export async function readContent(fd: number, expectedBytes: number, pace: Pace)
   return readLarge(fd, pace);
 }
 
-/** Undefined when the file grew beyond `maxTextBytes`. */
 function readWhole(fd: number, expectedBytes: number): Buffer | undefined {
   let buffer = Buffer.allocUnsafe(expectedBytes + 1);
   let length = 0;

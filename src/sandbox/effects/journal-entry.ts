@@ -18,11 +18,7 @@ import type { EntryState } from "./entry-state.ts";
 import type { Pace } from "./pace.ts";
 import type { RawPath } from "./raw-path.ts";
 
-/**
- * `preparing`: base is untouched. `applying`: changes are being made, and a recovery completes them. `reverting`: changes
- * are being taken back. `incomplete`: taken back, except for files that somebody else changed in the meantime. Their old
- * versions stay until they are pruned.
- */
+/** `applying`: a recovery completes the changes. `incomplete`: taken back, except files that somebody else changed meanwhile. */
 const states = ["preparing", "applying", "reverting", "done", "incomplete"] as const;
 
 const entrySchema = z.object({
@@ -33,7 +29,6 @@ const entrySchema = z.object({
   state: z.enum(states),
   at: z.number(),
   paths: z.number(),
-  /** Size of the old versions. */
   bytes: z.number(),
   /** The journal is on another file system, so the staging folder is in base. */
   isElsewhere: z.boolean(),
@@ -43,7 +38,6 @@ const entrySchema = z.object({
 
 export type JournalEntry = z.infer<typeof entrySchema>;
 
-/** The durable part of a `LayerChange`. */
 export interface JournalChange {
   path: RawPath;
   from: EntryState;
@@ -55,7 +49,6 @@ export interface JournalChange {
 const undoSuffix = ".undo";
 const maxLinesPerWrite = 2_000;
 
-/** Throws when the id is not a plain file name. */
 export function entryFolder(journal: string, id: string): string {
   if (!/^[A-Za-z0-9_-]{1,100}(\.undo)?$/.test(id)) {
     throw new RemoraError({
@@ -81,7 +74,6 @@ export async function writeEntry(journal: string, entry: JournalEntry): Promise<
   await syncPath(folder);
 }
 
-/** Undefined when there is no entry, or only its folder. */
 export async function readEntryFile(journal: string, id: string): Promise<JournalEntry | undefined> {
   try {
     const text = await readFile(join(entryFolder(journal, id), "entry.json"), "utf8");
@@ -123,7 +115,6 @@ export async function removeEntry(journal: string, id: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** The ids of all entries, incomplete ones included. */
 export async function entryIds(journal: string): Promise<string[]> {
   await mkdir(journal, { recursive: true, mode: 0o700 });
   const names = await readdir(journal);

@@ -17,7 +17,6 @@ export interface KeepOptions extends DraftFolders {
   expectedHash: string;
   /** Base as it was then, to name the files that have changed since. */
   stamps?: BaseStamps;
-  /** Keeps only these effects, named by `raw`. Absent: all. */
   paths?: readonly RawPath[];
   undoFolder: string;
   /** Letters, digits, "-" and "_". Repeating a keep with its id, such as after a crash, applies it once. */

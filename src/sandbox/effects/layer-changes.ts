@@ -1,7 +1,4 @@
-/**
- * Compares a draft's layer with its base, to find what keeping it would change. Walks only the folders of the layer, and
- * the base folders that it deletes or replaces.
- */
+/** Finds what keeping a draft would change. Walks only the layer's folders, and those of the base that it deletes or replaces. */
 import { createHash } from "node:crypto";
 import { codeOf } from "../../lib/errors.ts";
 import {
@@ -30,7 +27,6 @@ export interface LayerChange {
   from: EntryState;
   /** The state after keeping. Equals `from` when only set-id bits differ, which are never kept. */
   to: EntryState;
-  /** The set-user-id and set-group-id bits that base will not get. */
   droppedBits: number;
   stamp: EntryStamp | undefined;
   owner: { uid: number; gid: number };

@@ -14,14 +14,12 @@ export const defaultWalkLimits: WalkLimits = { maxPaths: 100_000, maxDepth: 200,
 export const defaultAskFiles = 2_000;
 export const defaultAskBytes = 200 * 1024 * 1024;
 
-/** A walk that stopped at a limit. `paths` is the count up to there. */
 export interface TooLarge {
   type: "too-large";
   limit: keyof WalkLimits;
   paths: number;
 }
 
-/** A sentence for people and models. */
 export function tooLargeReason({ limit }: TooLarge, limits: WalkLimits = defaultWalkLimits): string {
   switch (limit) {
     case "maxPaths":

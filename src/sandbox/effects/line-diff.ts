@@ -1,7 +1,4 @@
-/**
- * Compares two texts line by line in bounded time. It strips the common beginning and end and runs Myers' algorithm
- * (package `diff`) on the rest. If that takes too long, the whole rest counts as replaced.
- */
+/** Compares two texts line by line in bounded time. If Myers' algorithm takes too long, the whole rest counts as replaced. */
 import { diffArrays } from "diff";
 
 export interface LineEdit {
@@ -11,7 +8,6 @@ export interface LineEdit {
 
 const maxDiffMs = 25;
 const maxEditLength = 2_000;
-/** Longer texts are not compared. */
 export const maxDiffLines = 50_000;
 
 /** Keeps the line breaks, so that a missing one at the end is a difference. */

@@ -16,7 +16,6 @@ import { modeNotes } from "./mode-notes.ts";
 import { displayPath } from "./raw-path.ts";
 
 export interface EffectLimits extends WalkLimits {
-  /** Above these, `isLarge` is true. */
   askFiles: number;
   askBytes: number;
 }
@@ -27,7 +26,6 @@ export const defaultEffectLimits: EffectLimits = {
   askBytes: defaultAskBytes,
 };
 
-/** Per list. Files after that get no line counts. */
 const maxCountingMs = 1_500;
 
 /** Rejects with Node's own error when a folder can't be read, and with the signal's reason. Changes nothing. */

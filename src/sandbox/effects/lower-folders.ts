@@ -7,10 +7,7 @@ export interface LowerFolders {
   base: OpenFolder | undefined;
 }
 
-/**
- * Opens the same folder in layer and base. The merge will make it a folder of the layer. Then base shows through even where
- * the layer now has a deletion or a file, so base must be compared too.
- */
+/** Opens base too: after the merge, it shows through even where the layer has a deletion or a file now. */
 export function openLower({ layer, base }: LowerFolders, name: Buffer): LowerFolders {
   return { layer: layer && openChild(layer, name), base: base && openChild(base, name) };
 }

@@ -23,7 +23,6 @@ export interface MergePlan {
 
 export interface MergeFolders {
   merged: string;
-  /** The view's upper folder; undefined when the folder was copied. */
   upper: string | undefined;
   base: string;
   /** The draft's layer; must exist. */

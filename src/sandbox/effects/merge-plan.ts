@@ -1,7 +1,4 @@
-/**
- * Finds what one command changed, while its view is still open. Write the plan, which is plain JSON, to disk before
- * `applyMerge`. Then a crashed merge can be repeated.
- */
+/** Finds what one command changed, while its view is open. Write the plan to disk first, so that a crashed merge can repeat. */
 import type { BigIntStats } from "node:fs";
 import { planCopyMerge } from "./copy-merge-plan.ts";
 import { isWhiteout, modeOf } from "./entry-state.ts";
@@ -25,7 +22,6 @@ export function planMerge(
   });
 }
 
-/** One folder in each layer; undefined where it is hidden or not a folder. */
 interface Level extends LowerFolders {
   upper: OpenFolder;
   merged: OpenFolder | undefined;
@@ -108,7 +104,6 @@ async function planOverlayMerge(
   return plan;
 }
 
-/** Names in layer and base that the view no longer shows. */
 function hiddenNames({ merged, layer, base }: Level): Buffer[] {
   const shown = new Set(merged?.names().map((name) => name.toString("latin1")));
   return lowerNames({ layer, base }).filter((name) => !shown.has(name.toString("latin1")));

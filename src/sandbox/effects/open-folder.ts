@@ -1,7 +1,4 @@
-/**
- * Opens folders one by one without following links. Everything happens relative to the open folder, so a link that somebody
- * swaps in has no effect. Linux only: it needs `/proc/self/fd`.
- */
+/** Opens folders one by one without following links, so a link that somebody swaps in has no effect. Linux: `/proc/self/fd`. */
 import {
   type BigIntStats,
   chmodSync,
@@ -43,7 +40,6 @@ export function openRoot(path: string, access: FolderAccess): OpenFolder {
   return asFolder(openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), access);
 }
 
-/** Undefined when there is no folder of this name. A link to a folder does not count. */
 export function openChild(parent: OpenFolder, name: Buffer): OpenFolder | undefined {
   const path = parent.path(name);
   try {
@@ -63,7 +59,6 @@ function openFolder(path: Buffer, access: FolderAccess): number {
   }
 }
 
-/** As the owner: grants access, opens, and restores the mode if `restores` is set. */
 export function openUnreadable(path: Buffer, flags: number, restores: boolean): number {
   const handle = openSync(path, O_PATH | O_NOFOLLOW | (flags & O_DIRECTORY));
   try {
@@ -102,7 +97,6 @@ function asFolder(fd: number, access: FolderAccess): OpenFolder {
   };
 }
 
-/** Returns the mode to restore; undefined when nothing changed, as for root. */
 function grantAccess(fd: number, bits: number): number | undefined {
   if (bits === 0 || process.geteuid?.() === 0) return undefined;
   const found = fstatSync(fd);

@@ -1,7 +1,4 @@
-/**
- * Splits work on many files into time slices. Synchronous calls on small files are much cheaper than the thread pool;
- * between two slices, the event loop runs.
- */
+/** Time slices for work on many files: synchronous calls on small files are much cheaper than the thread pool. */
 import { setImmediate } from "node:timers/promises";
 
 /** Call `if (pace.isDue()) await pace.rest();` between two files. */

@@ -1,7 +1,4 @@
-/**
- * Encodes file names, which are bytes, as text without loss. UTF-8 stays as it is. Control characters, `%`, and the bytes
- * of names that are not UTF-8 become `%XX`.
- */
+/** Encodes file names, which are bytes, without loss: control characters, `%` and bytes that are not UTF-8 become `%XX`. */
 import { isUtf8 } from "node:buffer";
 import { RemoraError } from "../../lib/errors.ts";
 
@@ -10,7 +7,6 @@ export type RawPath = string;
 
 const plainName = /^[\x20-\x24\x26-\x7e]*$/;
 
-/** Encodes one name, or the target of a link. */
 export function encodeBytes(bytes: Buffer): string {
   const latin = bytes.toString("latin1");
   if (plainName.test(latin)) return latin;

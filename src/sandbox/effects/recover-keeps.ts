@@ -16,10 +16,7 @@ export interface Recovered {
   id: string;
   kind: JournalEntry["kind"];
   base: string;
-  /**
-   * `completed`: the changes were made. `reverted`: they were taken back; `notRestored` lists paths in neither state.
-   * `failed`: neither was possible, such as without a base folder. The next start tries again.
-   */
+  /** `notRestored` lists paths in neither state. `failed`: neither was possible; the next start tries again. */
   outcome: "completed" | "reverted" | "failed";
   notRestored: RawPath[];
 }
@@ -34,7 +31,6 @@ export async function recoverKeeps(undoFolder: string): Promise<Recovered[]> {
   return recovered;
 }
 
-/** Undefined when there was nothing to recover. */
 export async function recoverEntry(journal: string, id: string): Promise<Recovered | undefined> {
   const entry = await readEntryFile(journal, id);
   if (entry === undefined) {

@@ -10,10 +10,7 @@ import { codeOf } from "../../lib/errors.ts";
 const run = promisify(execFile);
 const discardedMark = ".discarded-";
 
-/**
- * Removes a layer, a view's scratch folder or a snapshot. The path is free at once, even after a crash in here; then
- * `sweepDiscarded` removes the rest. Resolves when the tree is removed.
- */
+/** The path is free at once, even after a crash in here; then `sweepDiscarded` removes the rest. */
 export async function discardLayer(path: string): Promise<void> {
   const aside = join(dirname(path), `${basename(path)}${discardedMark}${randomBytes(6).toString("hex")}`);
   try {
@@ -72,7 +69,6 @@ function removeFolder(path: string): boolean {
   }
 }
 
-/** Reads at most one name more than the limit. */
 function fewNames(path: string): string[] {
   const folder = opendirSync(path);
   try {

@@ -2,10 +2,7 @@
 import type { LayerChange } from "./layer-changes.ts";
 import type { RawPath } from "./raw-path.ts";
 
-/**
- * A chosen folder that is added, deleted or replaced includes its contents. A chosen path includes the new folders above it.
- * `left` is the rest.
- */
+/** A chosen added, deleted or replaced folder includes its contents; a chosen path includes the new folders above it. */
 export function selectChanges(
   changes: readonly LayerChange[],
   paths: readonly RawPath[],

@@ -8,10 +8,7 @@ import { createPace } from "./pace.ts";
 import { removeTree } from "./remove-tree.ts";
 import { createWhiteoutMaker } from "./whiteout.ts";
 
-/**
- * Makes `to` atomically. It must not exist, and must be on the layer's file system. From now on, files of the layer must be
- * replaced and never written to, because both share them.
- */
+/** Atomic. `to` must be on the layer's file system. Files of the layer may only be replaced afterwards: both share them. */
 export async function snapshotLayer(layer: string, to: string, signal: AbortSignal): Promise<void> {
   const pace = createPace(signal);
   const partial = `${to}.partial`;

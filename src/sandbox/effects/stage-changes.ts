@@ -1,7 +1,4 @@
-/**
- * Prepares a keep or an undo without a visible change to the base folder. It stages the new versions, checks them against
- * what was shown, and saves the old versions. Only renames, links and new folders are left to do afterwards.
- */
+/** Prepares a keep or an undo without a visible change to the base: only renames, links and new folders are left to do. */
 import { chmodSync, lchownSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { type ChangeFailure, failureOf } from "./change-outcome.ts";
@@ -14,7 +11,6 @@ import type { Pace } from "./pace.ts";
 import { decodePath, encodeBytes, type RawPath } from "./raw-path.ts";
 import { nameAt, type StagingArea } from "./staging-area.ts";
 
-/** A change with the stamp of its base, which was just read. */
 export type StampedChange = JournalChange & Pick<LayerChange, "stamp">;
 
 export interface Staging {
@@ -64,7 +60,6 @@ function isFileOrLink(state: JournalChange["from"]): boolean {
   return state.type === "file" || state.type === "link";
 }
 
-/** False when the staged version is not what was shown. */
 async function stageNew({ area, provide, pace }: Staging, index: number, change: JournalChange): Promise<boolean> {
   const { from, to, owner } = change;
   if (!isFileOrLink(to) && to.type !== "special") return true;
@@ -84,7 +79,6 @@ function keepOwner(path: Buffer, { uid, gid }: { uid: number; gid: number }): vo
   if (process.geteuid?.() === 0) lchownSync(path, uid, gid);
 }
 
-/** Returns the new stamp of base. */
 async function saveEarlier(
   { area, base, saved, pace }: Staging,
   index: number,
@@ -134,7 +128,6 @@ async function syncAll({ changes, area, saved }: Staging): Promise<void> {
   }
 }
 
-/** Skips a file that denies reading. */
 async function syncReadable(path: Buffer): Promise<void> {
   try {
     await syncPath(path);

@@ -18,7 +18,6 @@ export function nameAt(index: number): Buffer {
   return Buffer.from(String(index));
 }
 
-/** Whether links and renames work between the two. */
 export function isSameFileSystem(one: string, other: string): boolean {
   const [first, second] = [openRoot(one, "read"), openRoot(other, "read")];
   try {

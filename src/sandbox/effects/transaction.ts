@@ -1,11 +1,7 @@
 /**
- * Applies a set of changes to a base folder, all or nothing, even across a crash:
- *
- *   1. preparing: stage the new versions and save the old ones; recovery drops the entry
- *   2. applying: the entry is durable before base changes; recovery completes the changes
- *   3. done; or reverting, after a failure or a conflict: recovery completes that
- *
- * The caller must run one transaction per base folder at a time. Others count as somebody else's changes.
+ * Applies changes to a base folder, all or nothing, even across a crash: recovery drops a `preparing` entry, completes an
+ * `applying` one, and completes `reverting`. The entry is durable before base changes. The caller must run one transaction per
+ * base folder at a time; others count as somebody else's changes.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -30,14 +26,12 @@ import { isSameFileSystem, openStaging, removeStaging } from "./staging-area.ts"
 const maxRevertTries = 3;
 
 export interface TransactionOptions {
-  /** The folder of the undo journal. */
   journal: string;
   id: string;
   kind: JournalEntry["kind"];
   base: string;
   changes: readonly StampedChange[];
   provide: Staging["provide"];
-  /** For tests: throw to simulate a crash here. */
   onStep?: ((step: string) => void) | undefined;
 }
 
@@ -146,7 +140,6 @@ async function tryFinish(
   }
 }
 
-/** Everything needed to resume a transaction from its journal. */
 export interface JournalWork {
   journal: string;
   entry: JournalEntry;
@@ -192,7 +185,6 @@ export async function finish(
   return done;
 }
 
-/** Returns the paths that could not be restored. */
 export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<RawPath[]> {
   const { journal, entry, changes, onStep } = work;
   // This can fail on a full disk. After a crash, recovery would then go forward, which is still all or nothing.

@@ -3,11 +3,9 @@ import type { JournalEntry } from "./journal-entry.ts";
 
 export interface UndoEntry {
   id: string;
-  /** The folder that was changed. */
   base: string;
   at: number;
   paths: number;
-  /** Size of the old versions. */
   bytes: number;
 }
 

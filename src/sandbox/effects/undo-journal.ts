@@ -1,7 +1,4 @@
-/**
- * The undo journal keeps the old versions of kept changes, for some days and up to a size. An undo restores them if nothing
- * has changed since the keep. An undo can't be undone.
- */
+/** Old versions of kept changes, for some days and up to a size. An undo needs the kept state unchanged, and can't be undone. */
 import { linkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -30,7 +27,6 @@ import { type UndoEntry, undoEntryOf } from "./undo-entry.ts";
 export interface UndoJournalOptions {
   maxAgeMs?: number;
   maxBytes?: number;
-  /** For tests: throw to simulate a crash here. */
   onStep?: TransactionOptions["onStep"];
 }
 
@@ -133,7 +129,6 @@ async function undoEntry(
   }
 }
 
-/** The inverse changes, and the paths that changed since the keep. */
 async function readInverse(
   base: string,
   kept: readonly JournalChange[],

@@ -1,7 +1,4 @@
-/**
- * Makes whiteouts: character devices 0:0, which overlayfs reads as deletions. Node can't make devices, so `mknod` makes the
- * first one, and the others are hard links to it. Linux 5.8 and newer allows this for ordinary users.
- */
+/** Makes whiteouts: devices 0:0, overlayfs's deletions. `mknod` makes one, hard links the others. Users need Linux 5.8. */
 import { execFile } from "node:child_process";
 import { linkSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";

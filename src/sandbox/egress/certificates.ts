@@ -1,9 +1,7 @@
 /**
- * Issues certificates for the hosts whose TLS the proxy terminates. Each session has its own authority, which only the
- * session's command trusts, and one leaf per host. Keys must not leave the memory of this process.
- *
- * Node can sign but can't write certificates, so this file writes the small part of RFC 5280 that they need. Libraries for
- * it have 2 to 9 MB and up to 23 packages; the smallest (node-forge) signs in JavaScript and with RSA only.
+ * Certificates for hosts whose TLS the proxy terminates. Only a session's command trusts the session's authority. Keys
+ * must not leave the memory of this process. Node can't write certificates, so this is the part of RFC 5280 that they
+ * need; libraries have 2 to 9 MB and up to 23 packages.
  */
 import { createHash, generateKeyPair, type KeyObject, randomBytes, sign } from "node:crypto";
 import { isIP } from "node:net";
@@ -13,7 +11,6 @@ import { certificateBackdateMs, certificateLifetimeMs } from "./limits.ts";
 export interface CertificateAuthority {
   /** PEM. */
   certificate: string;
-  /** Issues one leaf per host and remembers it. */
   credentialsFor(host: string): Promise<Credentials>;
 }
 

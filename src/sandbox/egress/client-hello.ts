@@ -1,8 +1,6 @@
 /**
- * Reads the server name (SNI) from the first bytes of a TLS client.
- *
- * A command with approval for one host of a large provider could name another host of that provider here and reach it
- * through the same address. The proxy therefore refuses a name that differs from the host of the connection.
+ * Reads the server name (SNI) of a TLS client. A command with approval for one host of a large provider could name another
+ * host here and reach it through the same address, so a name that differs from the connection's host is refused.
  */
 import { isIP } from "node:net";
 import { Transform } from "node:stream";

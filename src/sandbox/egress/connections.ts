@@ -1,15 +1,10 @@
-/** Records what a command does on the network: one record per connection or forwarded request. */
+/** One record per connection or forwarded request of a command. */
 import type { Socket } from "node:net";
 
 /**
- * - `open`: not ended yet
- * - `ended`: ended normally, whatever the server answered
- * - `not-approved`: the host and port are not approved
  * - `not-public`: the host's address is in a private network or on this machine
- * - `unresolved`, `unreachable`: the host does not exist, or does not accept the connection
  * - `certificate`: TLS failed, with the client or with the server
  * - `wrong-name`: the TLS client asked for a different host than the one it connected to
- * - `bad-request`: the request can't be forwarded
  * - `failed`: interrupted
  * - `closed`: cut because the command or its proxy ended
  */
@@ -31,7 +26,6 @@ export interface EgressConnection {
   host: string;
   /** 0 when the command named none. */
   port: number;
-  /** The address of the server; absent without a connection. */
   address?: string;
   startedAt: number;
   durationMs: number;
@@ -50,7 +44,6 @@ export interface OpenConnection {
 
 export interface ConnectionRecords {
   begin(host: string, port: number): OpenConnection;
-  /** Copies of the records, in the order of their start. */
   list(): EgressConnection[];
   count(): number;
   totalBytes(): number;

@@ -1,11 +1,6 @@
 /**
- * Connects to a host on the internet:
- *
- *   1. resolve the host name once
- *   2. check every address: it must be public and not this machine's own, unless `sandbox.network.allow` covers it
- *   3. connect to one of the checked addresses
- *
- * The caller must check first that the host is approved.
+ * Resolves a host name once and connects to one of the checked addresses: each must be public and not this machine's own,
+ * unless `sandbox.network.allow` covers it. The caller must check first that the host is approved.
  */
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
@@ -15,7 +10,6 @@ import { isPublicAddress, ownAddresses } from "../../lib/public-address.ts";
 import type { EgressOutcome } from "./connections.ts";
 import { maxConcurrentLookups, maxConnectMs, maxIdleMs, maxResolveMs } from "./limits.ts";
 
-/** The IP addresses of a host, in the order of preference. Rejects when there are none. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export type Dialled =

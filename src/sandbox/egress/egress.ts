@@ -43,7 +43,6 @@ export interface EgressOptions {
 export interface Egress {
   /** Whether `always` covers the host on all its ports. The host has the syntax of a call; false when it is not valid. */
   isFree(host: string): boolean;
-  /** Plain text lines for a card: each host with its ports, and the secrets that its requests carry. */
   describe(hosts: readonly ApprovedHost[]): string[];
   open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;
   close(): Promise<void>;
@@ -52,10 +51,7 @@ export interface Egress {
 export interface EgressSession {
   /** Folders to mount in the view, read-only. Empty when no TLS is terminated. */
   mounts: readonly { from: string; at: string }[];
-  /**
-   * Starts the proxy on the view's loopback and resolves to the command's environment. For `pid`, see `openListener`. Must
-   * be called at most once. Rejects with code `egress.listen`.
-   */
+  /** Starts the proxy on the view's loopback. For `pid`, see `openListener`. At most once. Rejects with code `egress.listen`. */
   connect(pid: number, signal: AbortSignal): Promise<Record<string, string>>;
   connections(): EgressConnection[];
   /** Tells the model what the proxy refused; empty when it refused nothing. */
@@ -104,7 +100,6 @@ interface SessionParts {
   secrets: readonly EgressSecret[];
   dial: Dial;
   authority: CertificateAuthority | undefined;
-  /** Holds the certificate bundle; removed when the session closes. */
   folder: string | undefined;
   roots: Roots;
   log(connection: EgressConnection): void;
@@ -113,7 +108,6 @@ interface SessionParts {
 const overLimit = `The command reached its network limit: ${maxConnections.toLocaleString("en")} connections or ${formatBytes(maxSessionBytes)}.`;
 const bundleName = "certificates.pem";
 const wgetSettings = "wgetrc";
-/** Path of the bundle's folder inside a view. */
 const bundleMount = "/run/remora";
 
 function createSession(

@@ -5,7 +5,6 @@ export interface CertificateFiles {
   wgetrc: string;
 }
 
-/** `certificates` is absent when no TLS is terminated. */
 export function proxyEnvironment(port: number, certificates?: CertificateFiles): Record<string, string> {
   const proxy = `http://127.0.0.1:${port}`;
   const direct = "localhost,127.0.0.1,::1";

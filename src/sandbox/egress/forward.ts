@@ -1,8 +1,6 @@
 /**
- * Forwards requests that the proxy can read: plain HTTP, and requests inside TLS that it terminates.
- *
- * Each request is parsed, checked and written anew on a connection of its own, so that proxy and server can't read it
- * differently. Secrets are added last, after all checks.
+ * Forwards requests that the proxy can read. Each is written anew on a connection of its own, so that proxy and server can't
+ * read it differently. Secrets are added last, after all checks.
  */
 import {
   type ClientRequest,
@@ -85,7 +83,6 @@ export async function forwardRequest(
   if (response.destroyed) outgoing.destroy();
 }
 
-/** Forwards a WebSocket upgrade. Once the server agrees, bytes flow both ways. */
 export async function forwardUpgrade(
   context: ProxyContext,
   request: IncomingMessage,
@@ -165,7 +162,6 @@ async function connect(context: ProxyContext, target: RequestTarget, connection:
   return { type: "refused", reply: dialFailed("certificate", host, port) };
 }
 
-/** Undefined when the server can't prove its name. */
 function handshake(context: ProxyContext, socket: Socket, host: string): Promise<Duplex | undefined> {
   return new Promise((resolve) => {
     const secure = connectTls({

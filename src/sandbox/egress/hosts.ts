@@ -1,8 +1,6 @@
 /**
- * Parses the hosts that a call asks for, such as `network: ["github.com", "packages.example.com:8443"]`.
- *
- * An entry is a host name or an IP address with an optional port. Without a port it means 443 and 80. Wildcards are refused,
- * because a person who approves `*.example.com` can't know which machines it covers.
+ * Hosts that a call asks for, with an optional port (default: 443 and 80). Wildcards are refused, because a person who
+ * approves `*.example.com` can't know which machines it covers.
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { domainToASCII, domainToUnicode } from "node:url";
@@ -12,7 +10,6 @@ import { defaultPorts, maxHostCharacters, maxHosts, maxQuotedCharacters } from "
 export interface ApprovedHost {
   /** Lower-case ASCII: a name in punycode, or an address as Node writes it (IPv6 without brackets). */
   host: string;
-  /** At least one, in the order of the call. */
   ports: number[];
 }
 

@@ -4,7 +4,6 @@
 export const maxHosts = 16;
 /** The limit of RFC 1035 for a name as text. */
 export const maxHostCharacters = 253;
-/** For untrusted text in a message. */
 export const maxQuotedCharacters = 100;
 export const defaultPorts: readonly number[] = [443, 80];
 
@@ -21,7 +20,6 @@ export const maxHeaders = 200;
 /** From the first byte of a request to the end of its headers. */
 export const maxHeaderMs = 15_000;
 export const headerCheckIntervalMs = 2_000;
-/** Idle time between two requests on one connection. */
 export const maxKeepAliveMs = 60_000;
 /** Time without a byte in either direction. A git server may work this long before it answers a push. */
 export const maxIdleMs = 5 * 60_000;
@@ -30,7 +28,6 @@ export const maxResolveMs = 15_000;
 /** Each look-up occupies one of the four threads that the process has for files and names. */
 export const maxConcurrentLookups = 2;
 export const maxConnectMs = 15_000;
-/** For a TLS handshake, with the client or with the server. */
 export const maxHandshakeMs = 15_000;
 /** A ClientHello with post-quantum key shares has about 2 KB. */
 export const maxClientHelloBytes = 16 * 1024;

@@ -1,8 +1,6 @@
 /**
- * Opens a listening socket on the loopback of a view's network namespace, owned by this process.
- *
- * A short-lived helper enters the view's user and network namespaces, listens there, and passes the socket over Node's IPC
- * channel. The socket stays in its namespace: only the view can reach it, and no relay is needed.
+ * A listening socket on the loopback of a view's network namespace, passed by a short-lived helper over Node's IPC channel.
+ * It stays in its namespace: only the view can reach it, and no relay is needed.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readlink } from "node:fs/promises";
@@ -26,10 +24,7 @@ const replySchema = z.union([
 const loopbackDown =
   "its loopback is down, and none of ip, busybox, ifconfig, perl and python3 could bring it up: install iproute2";
 
-/**
- * `pid` must be in the view's network namespace and in the user namespace that owns it, such as the process that
- * `unshare --user --net` started. It must not be in a nested user namespace. Rejects with code `egress.listen`.
- */
+/** `pid` must be in the view's network namespace and in the user namespace that owns it, not in a nested one. */
 export async function openListener(pid: number, signal: AbortSignal): Promise<ViewListener> {
   signal.throwIfAborted();
   const child = spawn(

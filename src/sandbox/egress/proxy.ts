@@ -21,9 +21,7 @@ import type { TerminatedHost } from "./request-target.ts";
 import { connectTunnel } from "./tunnel.ts";
 
 export interface Proxy {
-  /** Serves the connections of a listening socket, and owns it. */
   listen(socket: SocketServer): void;
-  /** Cuts every connection. May be called again. */
   close(): void;
 }
 

@@ -6,7 +6,6 @@ import { type ApprovedHost, authorityText, quoted } from "./hosts.ts";
 
 export interface ProxyReply {
   status: number;
-  /** Sentences that end with a line break. */
   text: string;
 }
 
@@ -29,7 +28,6 @@ export function sendReply(response: ServerResponse, { status, text }: ProxyReply
   response.end(text);
 }
 
-/** For a connection that left the HTTP server. */
 export function writeReply(socket: Socket, { status, text }: ProxyReply): void {
   if (!socket.writable) return void socket.destroy();
   const headers = Object.entries({ ...replyHeaders, "content-length": Buffer.byteLength(text) });
@@ -39,10 +37,7 @@ export function writeReply(socket: Socket, { status, text }: ProxyReply): void {
 
 const replyHeaders = { "content-type": "text/plain; charset=utf-8", connection: "close" };
 
-/**
- * Lists the refusals for the command's result, because many programs print only the status of a response. Empty when the
- * proxy refused nothing.
- */
+/** Many programs print only the status of a response. Empty when the proxy refused nothing. */
 export function describeRefusals(connections: readonly EgressConnection[], hosts: readonly ApprovedHost[]): string {
   const sentences = connections
     .filter(({ outcome }) => outcome !== "open" && outcome !== "ended" && outcome !== "closed" && outcome !== "failed")

@@ -10,10 +10,8 @@ export interface RequestTarget {
   path: string;
 }
 
-/** The target, or a sentence that says why the request is refused. */
 export type TargetReading = { type: "target"; target: RequestTarget } | { type: "refused"; why: string };
 
-/** The host whose TLS the proxy terminates on this connection. */
 export interface TerminatedHost {
   host: string;
   port: number;
@@ -91,7 +89,6 @@ function framingHeaders({ headers, method = "" }: IncomingMessage): string[] {
   return headers["content-length"] === undefined && hasBodyMethod ? ["Content-Length", "0"] : [];
 }
 
-/** The server's headers without those of its connection to the proxy. */
 export function responseHeaders({ rawHeaders }: IncomingMessage): string[] {
   const onHop = new Set([
     "connection",

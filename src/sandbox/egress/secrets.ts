@@ -57,7 +57,6 @@ function readHeader(key: string, [name, value]: [string, string]): { name: strin
   return { name, value };
 }
 
-/** The secrets that requests to these hosts may carry. */
 export function secretsFor(secrets: readonly EgressSecret[], hosts: readonly ApprovedHost[]): EgressSecret[] {
   return secrets.filter(({ host, port }) => isApproved(hosts, host, port));
 }

@@ -15,7 +15,6 @@ import { findSecret } from "./secrets.ts";
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-/** Hands a connection whose TLS is terminated to `serve`. */
 export async function connectTunnel(
   context: ProxyContext,
   request: IncomingMessage,

@@ -1,8 +1,6 @@
 /**
- * Makes the /etc of views: copies of the few files that programs need. It is made once per start and bound read-only.
- *
- * Only files that everyone on the machine may read are copied, and never a private key. Views have their own users, groups
- * and hosts, so that they do not reveal the accounts of this machine.
+ * The /etc of views: copies of the few files that programs need, all readable for everyone, and never a private key. Views
+ * have their own users, groups and hosts, so that they do not reveal the accounts of this machine.
  */
 import { type Dirent, readlinkSync, symlinkSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from "node:fs/promises";

@@ -5,7 +5,6 @@ import type { LauncherFailure } from "./view-process.ts";
 const container =
   "in a container, allow them (Docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined)";
 
-/** One sentence without a full stop. */
 export async function explainFailure({ step, errorName }: LauncherFailure): Promise<string> {
   const failed = `${step}: ${errorName}`;
   if (errorName === "ENOSYS") return `the kernel is too old (${failed}): views need Linux 5.12 or newer`;

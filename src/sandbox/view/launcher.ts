@@ -35,7 +35,6 @@ const bootStep = (index: number) => bootSteps + index * stepBytes;
 /** A list jumps here to load the next list. At the end of the connection, the process exits. */
 export const loadNext = { address: bootStep(bootOrder.load) };
 
-/** An empty list for the launcher. */
 export function launcherProgram(processor: Processor): Program {
   return createProgram(processor, { address: memory.program, sink, fail: { address: bootStep(bootOrder.fail) } });
 }
@@ -49,7 +48,6 @@ export function framed(program: Program): Buffer {
   return Buffer.concat([length, body]);
 }
 
-/** The index of the step that a failure report names. */
 export function failedStep(address: bigint): number {
   return (Number(address) - memory.program) / stepBytes;
 }
@@ -85,7 +83,6 @@ const elfMachine = { x64: 62, arm64: 183 } as const;
 const elfHeaderBytes = 64;
 const segmentHeaderBytes = 56;
 
-/** The whole file. */
 export function launcherFile(processor: Processor): Buffer {
   const segments = 3;
   const codeOffset = elfHeaderBytes + segments * segmentHeaderBytes;

@@ -1,7 +1,4 @@
-/**
- * Measures how much a view has written into its layer, at little cost. It asks the file system for its used space, and
- * counts the layer only when that has grown by more than the layer may still take.
- */
+/** Measures what a view has written. Counts the layer only when the file system's used space grew by more than is left. */
 import { readdirSync, statSync } from "node:fs";
 import { lstat, statfs } from "node:fs/promises";
 import { createPace } from "../effects/pace.ts";
@@ -28,7 +25,6 @@ const maxOpenFilesRead = 20_000;
 
 export interface LayerMeterOptions {
   folder: string;
-  /** The folder is empty, so counting it first is not needed. */
   isEmpty: boolean;
   limits: LayerLimits;
   minFreeBytes: number;
@@ -70,7 +66,6 @@ export async function createLayerMeter(options: LayerMeterOptions): Promise<Laye
 interface DiskUse {
   bytes: number;
   freeBytes: number;
-  /** Undefined when the file system does not count files. */
   files: number | undefined;
 }
 
@@ -96,7 +91,6 @@ async function countLayer(folder: Buffer, limits: LayerLimits, signal?: AbortSig
   return total;
 }
 
-/** Undefined when there are too many open files. */
 async function deletedOpenBytes(folders: readonly string[]): Promise<number | undefined> {
   const pace = createPace();
   let [bytes, files] = [0, 0];

@@ -15,15 +15,11 @@ export const defaultViewLimits: ViewLimits = {
 };
 
 export const maxTmpFiles = 50_000;
-/** Shared memory in /dev/shm. */
 export const maxSharedMemoryBytes = 64 * mebibyte;
 /** Text and variables of one command. The launcher has room for twice as much. */
 export const maxCommandBytes = 2 * mebibyte;
 export const maxOpenFiles = 4_096;
-/**
- * Writable memory that one process may map, as a multiple of `maxMemoryBytes`. Runtimes map stacks and heaps that they do
- * not use. Used memory counts against `maxMemoryBytes`.
- */
+/** Multiple of `maxMemoryBytes` that one process may map: runtimes map stacks and heaps that they do not use. */
 export const mappedMemoryFactor = 2;
 /** The kernel allows this many more than `maxProcesses`, so that the watchdog sees the excess and kills the command. */
 export const sparedProcesses = 64;

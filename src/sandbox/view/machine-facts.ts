@@ -75,7 +75,6 @@ export function isKernelAtLeast(major: number, minor: number): boolean {
   return ownMajor > major || (ownMajor === major && ownMinor >= minor);
 }
 
-/** Reads the auxiliary vector of this process: pairs of 64-bit words. */
 export function pageBytes(): number {
   const pageSizeKey = 6n;
   const usual = 4_096;

@@ -1,10 +1,4 @@
-/**
- * Probes whether views confine commands on this machine, by trying to break out:
- *
- *   1. a command in a real view makes system calls that must fail
- *   2. it becomes a shell that changes its folder, and the host checks the folder and a file outside
- *   3. the report names every problem
- */
+/** Probes whether views confine commands here by trying to break out, with system calls and with a shell. */
 import { lstat, mkdir, mkdtemp, readFile, readlink, realpath, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
@@ -31,7 +25,6 @@ const capabilityVersion = 0x20080522;
 
 interface Surroundings {
   folder: string;
-  /** A file outside the folder that must be neither read nor written. */
   canary: string;
   port: number;
 }
@@ -91,7 +84,6 @@ function report(view: StepView, problems: readonly string[]): SandboxReport {
 interface Attempt {
   call: SystemCall;
   args: (program: Program) => readonly Value[];
-  /** Whether the view held. */
   holds: (result: bigint) => boolean;
   /** Completes "The sandbox …" when it did not. */
   problem: string;

@@ -1,7 +1,4 @@
-/**
- * Measures what the processes of a view use. It reads the view's own /proc, which lists only its processes and can't be
- * changed by the command.
- */
+/** What the processes of a view use, from the view's own /proc, which the command can't change. */
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
@@ -38,10 +35,7 @@ export function createProcessMeter(proc: string, maxProcessesRead: number, pageB
   };
 }
 
-/**
- * Proportional resident memory: shared pages are divided among the processes that share them. Slow, because the kernel walks
- * all pages of a process. Stops above `max`.
- */
+/** Shared pages are divided among their processes. Slow: the kernel walks all pages of a process. Stops above `max`. */
 export async function proportionalBytes(proc: string, processes: readonly string[], max: number): Promise<number> {
   let bytes = 0;
   for (const pid of processes) {
@@ -52,7 +46,6 @@ export async function proportionalBytes(proc: string, processes: readonly string
   return bytes;
 }
 
-/** Memory that the machine can provide without swapping; undefined when the kernel does not say. */
 export function availableMemoryBytes(): number | undefined {
   const kilobytes = /^MemAvailable:\s+(\d+) kB/m.exec(readOrEmpty("/proc/meminfo"))?.[1];
   return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
@@ -65,7 +58,6 @@ function statFields(proc: string, pid: string): string[] | undefined {
   return end < 0 ? undefined : text.slice(end + 2).split(" ");
 }
 
-/** Empty for a process that has just ended. */
 function readOrEmpty(path: string): string {
   try {
     return readFileSync(path, "latin1");

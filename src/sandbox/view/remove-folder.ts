@@ -23,7 +23,6 @@ async function unlock(folder: Buffer): Promise<void> {
 /** The folders that overlayfs leaves in its working folder, inner ones last. */
 const overlayFolders = ["", "work", "work/incompat", "work/incompat/volatile"];
 
-/** Removes the working folder of overlayfs fast, and any other folder as `removeFolder` does. */
 export async function removeWorkFolder(folder: string): Promise<void> {
   try {
     for (const inner of overlayFolders) chmodSync(join(folder, inner), 0o700);

@@ -1,10 +1,6 @@
 /**
- * The seccomp filter of a view's command: a classic BPF program over the number and the arguments of each system call.
- *
- *   1. calls of another instruction set (32-bit, x32) kill the process, because their numbers mean other calls
- *   2. calls that only attackers and administrators need fail with EPERM
- *   3. calls that libraries try first but can do without fail with ENOSYS
- *   4. some calls depend on an argument: new namespaces, socket families, input pushed into a terminal
+ * The seccomp filter of a view's command. Calls of another instruction set (32-bit, x32) kill the process, because their
+ * numbers mean other calls. Refused calls fail with EPERM; those that libraries can do without fail with ENOSYS.
  */
 import { type Processor, type SystemCall, systemCallNumber } from "./system-calls.ts";
 
@@ -66,7 +62,6 @@ const ifEqual = (value: number, jumpTrue: number, jumpFalse: number) => ({ code:
 const ifAtLeast = (value: number, jumpTrue: number, jumpFalse: number) => ({ code: 0x35, jumpTrue, jumpFalse, value });
 const ifAnyBit = (value: number, jumpTrue: number, jumpFalse: number) => ({ code: 0x45, jumpTrue, jumpFalse, value });
 
-/** An array of `struct sock_filter`, with eight bytes per instruction. */
 export function seccompFilter(processor: Processor): Buffer {
   const program: Instruction[] = [
     load(data.architecture),

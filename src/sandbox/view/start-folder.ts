@@ -1,7 +1,4 @@
-/**
- * Makes the folder that all views of one start share: the launcher, the template of /etc, and an empty folder on which
- * views mount their root. Removes the folders of processes that no longer run.
- */
+/** The folder that all views of one start share. Removes the folders of processes that no longer run. */
 import { mkdir, mkdtemp, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { boundInEtc, makeEtcTemplate } from "./etc-template.ts";
@@ -20,7 +17,6 @@ export interface StartFolder {
 
 const prefix = "start-";
 
-/** Rejects with Node's own error when the folder can't be written. */
 export async function openStartFolder(folder: string, processor: Processor): Promise<StartFolder> {
   await mkdir(folder, { recursive: true });
   await removeAbandoned(folder);

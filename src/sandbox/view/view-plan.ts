@@ -10,10 +10,7 @@ import type { ExtraMount } from "./mounts.ts";
 /** The view makes these itself; nothing may be mounted over or below them. */
 const reserved = ["/", "/proc", "/dev", "/etc"];
 
-/**
- * All mounts but the one of the working folder, which the caller adds. Rejects with Node's own error when the working folder
- * does not exist.
- */
+/** All but the mount of the working folder, which the caller adds. */
 export async function surroundingMounts(options: ViewOptions, hidden: readonly string[]): Promise<ExtraMount[]> {
   const { folder, layers, readable = [], mounts = [] } = options;
   if (!(await stat(folder)).isDirectory()) throw refused(folder, "it is not a folder");

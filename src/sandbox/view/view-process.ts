@@ -1,8 +1,6 @@
 /**
- * Starts the launcher of a view, sends it programs over a connection, and reads its reports.
- *
- * When this process exits, the connection ends, process 1 of the view exits, and everything in the view with it. If process
- * 1 is busy, the kernel's parent-death signal kills it.
+ * The launcher of a view. When this process exits, the connection ends, process 1 of the view exits, and everything in the
+ * view with it. If process 1 is busy, the kernel's parent-death signal kills it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
@@ -33,7 +31,6 @@ export interface ViewProcess {
   pid: number;
   /** Sends the command's program. Resolves when nothing of the command runs. Call it at most once. */
   run(program: Program): Promise<CommandStatus>;
-  /** Kills the command and everything it started. The view stays. */
   killCommand(): void;
   /** Kills everything in the view. Resolves when all of it is gone. */
   end(): Promise<void>;

@@ -46,12 +46,10 @@ export interface ViewParts {
   onClose(): void;
 }
 
-/** Adds commands made of launcher steps, for the probe. */
 export interface StepView extends View {
   startSteps(steps: ChildSteps): RunningCommand;
 }
 
-/** The base environment of every command; `ViewCommand.env` overrides it. */
 const environment = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   HOME: "/tmp",
