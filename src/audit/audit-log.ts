@@ -1,9 +1,13 @@
 /**
  * The audit log writes every event of this process as a line of its chain, in `brain/corpus`.
  *
- * `record` resolves when its line is on disk; nobody waits for the lines of bus events. A failed write rejects for every
- * waiting caller and leaves the chain unchanged; the next line counts the lost events. The data folder has the head of each
- * chain, so that lines missing at its end are found. Only configured secrets are masked.
+ *   1. lines that arrive during a write are written together next, with one flush to disk
+ *   2. `record` resolves when its line is on disk; nobody waits for the lines of bus events
+ *   3. the data folder has the head of each chain, so that lines missing at its end are found
+ *   4. retention removes whole files, after a line that names them and the heads of their chains
+ *
+ * A failed write rejects for every waiting caller and leaves the chain unchanged. The next line that can be written counts the
+ * lost events. Only configured secrets are masked.
  */
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";

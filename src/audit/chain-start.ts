@@ -44,7 +44,7 @@ async function readStart(folder: string, [first]: AuditFile[]): Promise<EarlierC
   return line?.event === startEvent && Array.isArray(line.after) ? (line.after as EarlierChain[]) : [];
 }
 
-/** Reads the newest file with a whole line. A torn line is in the newest file. */
+/** Reads the end of the newest file that contains a complete line. A torn line is in the newest file. */
 async function readEnd(folder: string, chain: string, files: AuditFile[]): Promise<EarlierChain | undefined> {
   let torn: string | undefined;
   for (const { name } of files.toReversed()) {

@@ -1,7 +1,11 @@
 /**
- * Verifies the audit: finds lines that were deleted, changed, moved or added. Missing lines are accepted only when a retention
- * line names them and they were old enough. Somebody who can write every file can forge the whole audit; if that matters,
- * export it to another machine.
+ * Verifies the audit: finds lines that were deleted, changed, moved or added.
+ *
+ *   1. check each chain: numbers and hashes from line to line (verify-chain.ts)
+ *   2. check each chain's end against the head in the data folder and the first lines of later chains
+ *   3. accept missing lines only when a retention line names them and they were old enough
+ *
+ * Somebody who can write every file can also forge the whole audit. If that matters, export it to another machine.
  */
 import { basename, join } from "node:path";
 import { type ChainStart, type EarlierChain, hashOfFile, startEvent } from "./chain-start.ts";

@@ -3,7 +3,7 @@ import type { SkillBrief } from "../ports/context.ts";
 
 export interface TriggeredSkill {
   brief: SkillBrief;
-  /** Words of matched triggers, with a little for repetition. `alwaysScore` for `*`. */
+  /** Number of words in the matched triggers, plus a small bonus for repeated matches. `alwaysScore` for `*`. */
   score: number;
 }
 

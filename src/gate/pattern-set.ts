@@ -1,8 +1,14 @@
 /**
- * Matches many patterns against several texts in bounded time. One pass finds the atoms in a text, and so the patterns that
- * can match (prefilter.ts). What RE2 can't express runs for at most 50 ms; a timeout counts as a match. On a long text,
- * patterns with loops run under a time limit too. RE2's automata may be stopped at any point: they only keep caches, and
- * enter complete entries.
+ * Matches many patterns against several texts in bounded time. For each text:
+ *
+ *   1. one pass finds the atoms in it, and so the patterns that can match at all (prefilter.ts)
+ *   2. each of those is tried by itself; patterns without atoms are tried together in one pass
+ *   3. what RE2 can't express runs as a JavaScript regular expression for at most 50 ms; a timeout counts as a match
+ *
+ * On a long text, patterns with loops run under a time limit, because multiplying states slow down even a linear engine.
+ * RE2's automata may be stopped at any point: they only keep caches, and enter complete entries.
+ *
+ * Each pattern is reported once, for the first text that it matches.
  */
 import type { RE2Set } from "re2js";
 import { createAtomFinder } from "./atoms.ts";

@@ -1,7 +1,11 @@
 /**
- * `createRedactor` serves replies, logs, snapshots, task files and memory. `createMasker` serves approvals and the audit, where
- * a token format must never mask what people decide on: a call could hide a part of itself behind `sk-`. Configured values
- * are also found base64-, base64url-, URL- and JSON-encoded. Token formats are the ones that vendors document.
+ * Keeps secrets out of texts, in two ways:
+ *
+ *   createRedactor   for replies, logs, snapshots, task files and memory: configured secrets and known token formats
+ *   createMasker     for approvals and the audit: configured secrets only, each replaced by its name and length
+ *
+ * A token format must never mask what people decide on, or a call could hide a part of itself behind `sk-`. Configured
+ * values are also found base64-, base64url-, URL- and JSON-encoded. Token formats are the ones that vendors document.
  */
 
 export interface NamedSecret {

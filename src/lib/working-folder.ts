@@ -1,6 +1,11 @@
 /**
- * Keeps a tool's path in the working folder. Background commands can change links at any time, so the folders on the way are
- * opened one by one, the real path of each is checked, and the work happens through the open folder.
+ * Resolves a tool's path, and keeps it in the working folder:
+ *
+ *   1. check the text: no NUL, relative or absolute inside the working folder, no `..` above it
+ *   2. open the folders on the way one by one, and check the real path of each open folder
+ *   3. work through the open folder, so that a link created in between changes nothing
+ *
+ * Background commands can change links at any time, and this process may write where they may not.
  */
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";

@@ -18,7 +18,7 @@ export interface IsolatedTask {
   module: URL;
   request: unknown;
   timeoutMs: number;
-  /** All its memory. The process takes some 80 before the work starts. */
+  /** All its memory. The process uses about 80 MB before the work starts. */
   megabytes: number;
   /** Open files, which the child finds as descriptors 4, 5, and so on. */
   descriptors?: readonly number[];

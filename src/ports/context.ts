@@ -27,7 +27,7 @@ export interface ContextInput {
 
 export interface BuiltContext {
   request: ModelRequest;
-  /** Path of the coming snapshot, relative to the workspace. The log reports a failed write. */
+  /** Path of the coming snapshot, relative to the workspace. A failed write is only logged. */
   snapshotPath: string;
   estimatedTokens: number;
   /** Origins of everything in the prompt, including people's own words. */

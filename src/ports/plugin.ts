@@ -43,7 +43,7 @@ export interface OfferedTool {
   /** What `execute` is given. The model sees a name that providers take, which means one tool as long as the process lives. */
   name: string;
   description: string;
-  /** A JSON Schema; what can't be used of it is left out. */
+  /** A JSON Schema. Parts that can't be used are left out. */
   parameters: unknown;
   /** Milliseconds; the default of all tools when absent. */
   timeoutMs?: number;
@@ -91,7 +91,7 @@ export interface PluginSchedules {
 export interface PluginSkills {
   /** Those that the conversation of the call may use, later ones going before earlier ones. */
   list(): readonly Skill[];
-  /** All that are in force, also those that the conversation may not use. */
+  /** All active skills, including those that the conversation may not use. */
   all(): readonly Skill[];
   mayWrite(): Promise<boolean>;
   diagnostics(): readonly SkillDiagnostic[];

@@ -45,7 +45,7 @@ export interface SkillPermissions {
 
 export interface Skill {
   name: string;
-  /** Other names it is found under: its folder's. */
+  /** Other names that find this skill: the name of its folder, when that differs. */
   aliases: string[];
   /** One clean line of at most 300 characters. */
   description: string;

@@ -27,7 +27,7 @@ export interface ToolSpec {
   timeoutMs: number;
   /** What a call does with the working folder (`folder: read` or `write` in SKILL.md). */
   folder: FolderUse;
-  /** The program or service whose tool it is, by the name that the settings give it; absent for tools of a SKILL.md. */
+  /** The program or service that offers the tool, as named in the settings. Absent for tools of a SKILL.md. */
   offeredBy?: string;
   /** Parameters that hold a shell command (`format: shell` in SKILL.md), for the gate. */
   shellParameters: string[];

@@ -41,7 +41,7 @@ function bodyOf(request: ModelRequest, model: string, isOpenAi: boolean): OpenAI
     model,
     stream: true,
     stream_options: { include_usage: true },
-    // Compatible servers know the old name. OpenAI's reasoning models, also behind a gateway, know only the new one.
+    // Compatible servers know the old name. OpenAI's reasoning models, even behind a gateway, accept only `max_completion_tokens`.
     ...(isOpenAi || isReasoningModel(model) ? { max_completion_tokens: limit } : { max_tokens: limit }),
     messages: [
       ...(system === "" ? [] : [{ role: "system" as const, content: system }]),

@@ -264,7 +264,10 @@ test("a tool's question has three buttons and is answered once, by the right per
     const body = { person, messageId, questionId: question?.id, option };
     return (await ann.request("POST", "/local/api/picks", body)).json();
   };
-  expect(await pick("ben", 0)).toMatchObject({ accepted: false, text: expect.stringContaining("Only Ann can answer this") });
+  expect(await pick("ben", 0)).toMatchObject({
+    accepted: false,
+    text: expect.stringContaining("Only Ann can answer this"),
+  });
   expect(await pick("ann", 3)).toMatchObject({ accepted: false });
   expect(await pick("ann", 1)).toMatchObject({ accepted: true });
   expect(await pick("ann", 0)).toMatchObject({ accepted: false });

@@ -1,4 +1,13 @@
-/** Reads a shell command for the gate. Must never fail: `#shell:parse-error` marks what can't be parsed or exceeds a limit. */
+/**
+ * Reads a shell command for the gate:
+ *
+ *   1. parse it, and walk every statement, substitution and function body
+ *   2. for each simple command, collect its texts, what it wraps, and the scripts that it runs, recursively
+ *   3. for each pipeline, join its stages, and check whether code flows into an interpreter (pipes.ts)
+ *
+ * Must never fail. The tag `#shell:parse-error` marks a command that can't be parsed, is nested deeper than 6 or exceeds
+ * a limit. What was found before that is kept.
+ */
 import { type Command, forEachChild, parse, type SyntaxNode } from "unbash";
 import type { Deadline } from "../deadline.ts";
 import { foldCharacters } from "../fold.ts";

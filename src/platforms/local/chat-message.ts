@@ -47,7 +47,7 @@ export interface ChatMessage {
 
 export interface StoredMessage extends ChatMessage {
   sequence: number;
-  /** Order of the last change across all messages. Event streams resume from it. */
+  /** Position of this message's last change among the changes of all messages. Event streams resume from it. */
   revision: number;
   /** Visible to everybody, in the thread that this message opened. */
   replies: number;

@@ -1,6 +1,11 @@
 /**
- * Runs one call over a draft, in a view with a layer of its own, which joins the draft when the call ends (merge-call.ts); the
- * layer of an interrupted call is discarded. A call that only reads gets the real folder while there is no draft.
+ * Runs one call over a draft:
+ *
+ *   1. a call that only reads gets the real folder while there is no draft; every other call gets a view of the draft
+ *   2. the call works in its view and writes to a layer of its own
+ *   3. when the call has ended, its layer is merged into the draft (merge-call.ts)
+ *
+ * The layer of an interrupted call is discarded.
  */
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";

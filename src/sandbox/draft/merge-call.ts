@@ -1,7 +1,12 @@
 /**
- * Merges what a call or a background job wrote into the draft, in this order: the files are marked with their origins, plan
- * and result go to disk, the ledger is updated, and the plan is applied. After a crash before the last step, the next user of
- * the draft finishes the merge with `finishPending`.
+ * Merges what a call or a background job wrote into the draft:
+ *
+ *   1. compare the view with the draft; this is the plan
+ *   2. mark the written files with their origins
+ *   3. write the plan and the call's result to disk
+ *   4. update the draft in the ledger, then apply the plan to the draft's layer
+ *
+ * After a crash between 3 and 4, the next user of the draft finishes the merge with `finishPending`.
  */
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../../lib/errors.ts";

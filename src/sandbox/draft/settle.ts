@@ -1,4 +1,12 @@
-/** Decides about a draft when its turn has ended or people have answered. Every step can be repeated after a crash. */
+/**
+ * Decides what happens to a draft when its turn has ended, and when people have answered:
+ *
+ *   no effects               the draft is removed; nobody is asked
+ *   kept by the rules        the changes are applied at once; a small card reports them and offers Undo
+ *   needs approval           a card shows them; Approve applies exactly these bytes, Deny discards them
+ *
+ * Every step can be repeated after a crash: a keep has an id, and a repeated keep finds its earlier result.
+ */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";

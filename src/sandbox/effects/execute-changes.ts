@@ -1,7 +1,12 @@
 /**
- * Moves the base folder from one state to another, or back. Deleted entries are moved away first, deepest first; modes of
- * folders come last. The first run forward is strict: a path that differs from what was read is a conflict. A run after a
- * crash, or back, skips finished paths and never overwrites what somebody else made.
+ * Moves the base folder from one state to another, or back, path by path:
+ *
+ *   1. move away deleted entries, and entries that become or stop being a folder, deepest first
+ *   2. put new entries in place; a file replaces a file in one step
+ *   3. set the modes of folders, deepest first
+ *
+ * The first run forward is strict: a path that differs from what was read is a conflict. A run after a crash, or back,
+ * skips finished paths and never overwrites what somebody else made.
  */
 import { fchmodSync, linkSync, lstatSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";

@@ -1,6 +1,11 @@
 /**
- * Merges what one command wrote into the draft's layer. Every step can be repeated, and so can the whole merge. Must not write
- * to a file of the layer, only replace it: snapshots share it. Modes of folders come last, because a mode may deny access.
+ * Merges what one command wrote into the draft's layer. Every step can be repeated, and so can the whole merge.
+ *
+ *   1. for each entry of the plan, make the folder, move or copy the file, or write a whiteout for the deletion
+ *   2. remove from the layer what now equals the base
+ *   3. set the modes of folders last, because a mode may deny access
+ *
+ * Must not write to a file of the layer, only replace it: snapshots share it.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Describes changes of a mode that matter to people. */
+/** Describes the changes to a file's mode that matter to people. */
 import type { EntryState } from "./entry-state.ts";
 import type { LayerChange } from "./layer-changes.ts";
 

@@ -1,7 +1,11 @@
 /**
- * Applies changes to a base folder, all or nothing, even across a crash: recovery drops a `preparing` entry, completes an
- * `applying` one, and completes `reverting`. The entry is durable before base changes. The caller must run one transaction per
- * base folder at a time; others count as somebody else's changes.
+ * Applies a set of changes to a base folder, all or nothing, even across a crash:
+ *
+ *   1. preparing: stage the new versions and save the old ones; recovery drops the entry
+ *   2. applying: the entry is durable before base changes; recovery completes the changes
+ *   3. done; or reverting, after a failure or a conflict: recovery completes that
+ *
+ * The caller must run one transaction per base folder at a time. Others count as somebody else's changes.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

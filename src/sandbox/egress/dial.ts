@@ -1,6 +1,11 @@
 /**
- * Resolves a host name once and connects to one of the checked addresses: each must be public and not this machine's own,
- * unless `sandbox.network.allow` covers it. The caller must check first that the host is approved.
+ * Connects to a host on the internet:
+ *
+ *   1. resolve the host name once
+ *   2. check every address: it must be public and not this machine's own, unless `sandbox.network.allow` covers it
+ *   3. connect to one of the checked addresses
+ *
+ * The caller must check first that the host is approved.
  */
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";

@@ -1,7 +1,13 @@
 /**
- * The file system of a view, made by launcher steps in its new mount namespace. It is an allow-list: a root in memory, the
- * system's folders read-only, harmless devices, a read-only /proc with the parts about the machine covered, the caller's
- * folders, and the working folder. All paths inside are relative, because the working directory is the new root.
+ * Builds the file system of a view with launcher steps, in the view's new mount namespace. It is an allow-list:
+ *
+ *   1. an empty root in memory, the system's folders (read-only) and links, and a small /etc
+ *   2. /dev with the harmless devices, and /tmp and /dev/shm in memory with size limits
+ *   3. the view's own /proc, read-only, with the parts about the machine covered
+ *   4. folders that the caller adds; hidden folders are covered
+ *   5. the working folder with a layer over it, or its copy
+ *
+ * All paths inside are relative, because the working directory is the new root.
  */
 import {
   AT_FDCWD,

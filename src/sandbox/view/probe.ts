@@ -1,4 +1,10 @@
-/** Probes whether views confine commands here by trying to break out, with system calls and with a shell. */
+/**
+ * Probes whether views confine commands on this machine, by trying to break out:
+ *
+ *   1. a command in a real view makes system calls that must fail
+ *   2. it becomes a shell that changes its folder, and the host checks the folder and a file outside
+ *   3. the report names every problem
+ */
 import { lstat, mkdir, mkdtemp, readFile, readlink, realpath, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";

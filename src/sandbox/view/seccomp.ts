@@ -1,6 +1,10 @@
 /**
- * The seccomp filter of a view's command. Calls of another instruction set (32-bit, x32) kill the process, because their
- * numbers mean other calls. Refused calls fail with EPERM; those that libraries can do without fail with ENOSYS.
+ * The seccomp filter of a view's command: a classic BPF program over the number and the arguments of each system call.
+ *
+ *   1. calls of another instruction set (32-bit, x32) kill the process, because their numbers mean other calls
+ *   2. calls that only attackers and administrators need fail with EPERM
+ *   3. calls that libraries try first but can do without fail with ENOSYS
+ *   4. some calls depend on an argument: new namespaces, socket families, input pushed into a terminal
  */
 import { type Processor, type SystemCall, systemCallNumber } from "./system-calls.ts";
 

@@ -1,6 +1,11 @@
 /**
- * Kills commands that exceed the limits of their view; rlimits bound single processes only. The machine's free memory also
- * counts memory outside processes (files in memory, sockets). One timer serves all views.
+ * Kills commands that exceed the limits of their view. Rlimits bound single processes; the watchdog checks whole views:
+ *
+ *   1. processes and threads, resident memory, processor time
+ *   2. bytes and files of the layer, and the disk's free space
+ *   3. the machine's free memory, which also counts memory outside processes (files in memory, sockets)
+ *
+ * One timer serves all views. It stops while no command runs.
  */
 import type { CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { LayerMeter } from "./layer-usage.ts";

@@ -11,7 +11,7 @@ type Send = <T>(send: (client: RedisClient) => Promise<T>) => Promise<T>;
 /** BullMQ's minimum too. */
 const minVersion = { major: 6, minor: 2 };
 
-/** One sentence per problem. Rejects when Redis is away. */
+/** One sentence per problem. Rejects when Redis is unreachable. */
 export async function warningsOf(send: Send): Promise<string[]> {
   const warnings = await send(async (client) => {
     if (!(client instanceof Cluster)) return await warningsAbout(client);

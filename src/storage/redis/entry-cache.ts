@@ -1,5 +1,5 @@
 /**
- * The entries that this process saw last, by key: their likely state. The ledger checks every write that is based on them.
+ * The entries that this process saw last, by key. They may be out of date, so the ledger checks every write that uses them. The ledger checks every write that is based on them.
  * Bounded in number and size; the entry that was seen longest ago goes first.
  */
 export interface EntryCache<T> {

@@ -115,7 +115,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     origins: Origin[] | undefined,
   ): Promise<void> {
     const known = origins ?? [originOf("tool", call.name)];
-    // As with files: the arguments may contain text from the prompt, and a command may print them.
+    // The output is marked like a file that the call writes: the arguments may contain text from the prompt, and a command may print its arguments.
     const untrusted = untrustedFor([...(scope.untrusted ?? []), ...known], scope.requester.id);
     const place = { root: folder, seen: folder };
     await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {

@@ -15,7 +15,7 @@ import type { ToolJob, ToolResult } from "../../ports/tool.ts";
 
 /** The additional fields with several processes. They are in the body, so that they change together with the state. */
 interface CallBody extends CallEntry {
-  /** With `started`: the mark of the process that runs the attempt. Absent after release, and with a single process. */
+  /** In state `started`: identifies the process that runs the attempt. Absent after release, and with a single process. */
   startedBy?: string;
   /** Somebody wants the call to end, so no further attempt starts. */
   stop?: AbortCause;

@@ -43,7 +43,7 @@ export interface ProcessStarter {
   close(): Promise<void>;
 }
 
-/** For JavaScript objects; views limit the rest. */
+/** Limits the JavaScript heap only; the sandbox view limits all memory of the process. */
 const maxHeapMegabytes = 512;
 const runnerFolder = realpathSync(fileURLToPath(new URL("../runner", import.meta.url)));
 const socketMount = "/run/remora-plugin";
