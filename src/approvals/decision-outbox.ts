@@ -1,5 +1,5 @@
 /**
- * DecisionOutbox survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
+ * Decisions survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
  *
  *   1. write a notice before rows of a card or its grants change
  *   2. change them, and wake the turns that wait for them
