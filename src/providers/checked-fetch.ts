@@ -8,9 +8,9 @@
 
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { failure, statusFailure } from "./classify-failure.ts";
 import { type ErrorBody, errorBodyOf, retryAfterOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import { failure, statusFailure } from "./failures.ts";
 
 export interface CheckedFetch {
   fetch: typeof globalThis.fetch;

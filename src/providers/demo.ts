@@ -9,9 +9,9 @@
 
 import { pause } from "../lib/backoff.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../ports/provider.ts";
+import { failure } from "./classify-failure.ts";
 import { type DemoAnswer, demoAnswer, demoLabel } from "./demo-phrases.ts";
 import { newestUserText, readResult } from "./demo-reading.ts";
-import { failure } from "./failures.ts";
 
 export interface DemoOptions {
   /** Between two words. */

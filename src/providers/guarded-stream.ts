@@ -10,8 +10,8 @@
 import type { RemoraError } from "../lib/errors.ts";
 import { type ModelEvent, maxProviderStateLength } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
+import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
-import { failure, thrownFailure } from "./failures.ts";
 
 export interface Timeouts {
   /** Until the request is sent. */

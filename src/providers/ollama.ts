@@ -9,9 +9,9 @@
  */
 import type { ChatRequest, ChatResponse, Message } from "ollama";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
+import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import { failure, reportedFailure } from "./failures.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import { textToolCall } from "./text-tool-call.ts";

@@ -5,9 +5,9 @@
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
+import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import { reportedFailure } from "./failures.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";

@@ -1,8 +1,8 @@
 /** From settings to usable providers, in order. The demo model is used only when no other model is ready, or by name. */
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
+import { shownUrl } from "./classify-failure.ts";
 import { createDemoProvider } from "./demo.ts";
-import { shownUrl } from "./failures.ts";
 import type { Timeouts } from "./guarded-stream.ts";
 import { createOllamaProvider, defaultOllamaHost, ollamaUrlOf, probeOllama } from "./ollama.ts";
 import { createOpenAiChatProvider } from "./openai-chat.ts";

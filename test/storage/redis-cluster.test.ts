@@ -23,7 +23,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis${redisNote}`, () => {
         const connection = createRedisConnection(server.url, silentLog);
         opened.push(connection);
         return {
-          leases: createRedisLeases({ connection, prefix }),
+          leases: createRedisLeases({ connection, prefix, lockMs: 10_000 }),
           bus: createRedisBus({ connection, prefix, log: silentLog }),
         };
       },

@@ -19,10 +19,10 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   /** Each is a process of its own. */
-  function open(options: Omit<RedisLeasesOptions, "connection"> = {}, url = server.url) {
+  function open(options: Partial<Omit<RedisLeasesOptions, "connection">> = {}, url = server.url) {
     const connection = createRedisConnection(url, silentLog);
     connections.push(connection);
-    return { connection, leases: createRedisLeases({ connection, ...options }) };
+    return { connection, leases: createRedisLeases({ connection, lockMs: 10_000, ...options }) };
   }
 
   const timeLeft = (name: string) => server.client.pttl(`{remora}:lease:${name}`);

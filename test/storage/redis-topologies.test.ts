@@ -14,6 +14,8 @@ import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import { recordingLog } from "./redis-log.ts";
 import { type RedisCluster, type RedisSentinel, startRedisCluster, startRedisSentinel } from "./redis-topologies.ts";
 
+const lockMs = 10_000;
+
 const body = { turnId: "turn", callId: "call", name: "tool", attempts: 0, startedAt: 1 };
 const planned = { state: "planned" as const, body, group: "turn" };
 const never = new AbortController().signal;
@@ -57,7 +59,7 @@ function conformance(name: string, url: () => string): void {
         const connection = createRedisConnection(url(), silentLog);
         opened.push(connection);
         return {
-          leases: createRedisLeases({ connection, prefix }),
+          leases: createRedisLeases({ connection, prefix, lockMs }),
           bus: createRedisBus({ connection, prefix, log: silentLog }),
         };
       },
@@ -195,7 +197,7 @@ describe.skipIf(missingRedis !== undefined)(`a Redis behind a sentinel${redisNot
     expect(await ledger.create("call", "a", planned)).toBe(true);
     await store.set("a", 1);
     expect(await store.get("a")).toBe(1);
-    expect(await createRedisLeases({ connection }).acquire("a")).toBeDefined();
+    expect(await createRedisLeases({ connection, lockMs }).acquire("a")).toBeDefined();
     expect(await sentinel.primary.client.exists("{remora}:lease:a", "{remora}:ledger:entry:call:a")).toBe(2);
     const heard: BusMessage[] = [];
     createRedisBus({ connection: connect(), log: silentLog }).listen((message) => heard.push(message));
@@ -222,7 +224,7 @@ describe.skipIf(missingRedis !== undefined)(`a Redis behind a sentinel${redisNot
     const connection = connect();
     store = createRedisStore({ connection });
     const ledger = await createRedisLedger({ connection });
-    const leases = createRedisLeases({ connection });
+    const leases = createRedisLeases({ connection, lockMs });
     await ledger.create("call", "before", planned);
     await store.set("before", 1);
     await sentinel.primary.client.wait(1, 5_000);

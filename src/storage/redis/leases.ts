@@ -17,7 +17,7 @@ import { closedError } from "./wait.ts";
 export interface RedisLeasesOptions {
   connection: RedisConnection;
   prefix?: string;
-  lockMs?: number;
+  lockMs: number;
   /** How long `acquire` waits while Redis is away, in milliseconds. Default: half of `lockMs`. */
   waitMs?: number;
 }
@@ -48,7 +48,6 @@ end
 return #KEYS
 `);
 
-const defaultLockMs = 10_000;
 const batchSize = 500;
 
 interface Held {
@@ -61,7 +60,7 @@ interface Held {
 }
 
 export function createRedisLeases(options: RedisLeasesOptions): Leases {
-  const { connection, lockMs = defaultLockMs } = options;
+  const { connection, lockMs } = options;
   const prefix = `${checkPrefix(options.prefix ?? defaultPrefix)}lease:`;
   const waitMs = options.waitMs ?? lockMs / 2;
   const place = `leases ${connection.address.name}`;
