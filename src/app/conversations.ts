@@ -48,7 +48,7 @@ export interface ConversationLinks {
   tools: Tools;
   deliveries: Deliveries;
   platform(name: string): Platform | undefined;
-  /** Whether replies of this process reach the conversation. */
+  /** True if replies of this process reach the conversation. */
   serves(conversationId: string): Promise<boolean>;
   handlers: Late<PlatformHandlers>;
   conversations: Late<Conversations>;
@@ -152,7 +152,7 @@ function openContext(
   });
   return {
     ...context,
-    // `/remora forget` finds what is remembered by the registry, so the conversation is entered first.
+    // `/remora forget` uses the registry to find what is remembered, so the conversation is registered first.
     async remember(turn) {
       await registry.note(turn);
       await context.remember(turn);

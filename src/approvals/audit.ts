@@ -14,11 +14,11 @@ export interface RecordedAnswer {
   choice: AuditMap["approval.answered"]["choice"];
   by: Author;
   isOperator: boolean;
-  /** With `edit`: the new arguments as JSON text. */
+  /** Only with `edit`: the new arguments as JSON text. */
   input?: string;
 }
 
-/** Resolves when the answer is on disk, or to a sentence for people when it must not take effect. */
+/** Resolves when the answer is on disk. If the answer must not take effect, resolves to a sentence for people instead. */
 export async function recordAnswer(
   context: ApprovalsContext,
   rows: Pick<ApprovalRow, "body">[],

@@ -1,4 +1,4 @@
-/** `/remora grants`: lists what is allowed in advance here, and revokes it. */
+/** `/remora grants`: lists the grants (calls allowed in advance) that apply here, and revokes them. */
 import { describePattern } from "../lib/text/describe-rule.ts";
 import { codeSpan } from "../lib/text/sanitize.ts";
 import type { ApprovalDesk, GrantRecord } from "../ports/approval.ts";

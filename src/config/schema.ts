@@ -1,4 +1,4 @@
-/** The schema of `config/remora.yaml`. A test keeps the file and the schema the same. */
+/** The schema of `config/remora.yaml`. A test checks that file and schema have the same keys. */
 import { z } from "zod";
 
 const milliseconds = z.number().int().min(0).max(86_400_000);
@@ -140,7 +140,7 @@ const skills = z
   })
   .prefault({});
 
-/** Null means everyone, an empty list nobody. */
+/** Null means everyone; an empty list means nobody. */
 const listed = z.array(text).nullable().default(null);
 const access = {
   users: listed,

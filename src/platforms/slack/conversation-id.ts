@@ -1,8 +1,8 @@
 /**
- * Formats and parses the ids of Slack's conversations and messages. No other file does.
+ * Formats and parses the ids of Slack's conversations and messages. No other file does this.
  *
  *   slack:<team>:<channel>                a DM, or a channel itself (for commands and unprompted posts)
- *   slack:<team>:<channel>:<thread_ts>    a thread, also one of the assistant pane in a DM
+ *   slack:<team>:<channel>:<thread_ts>    a thread, including one of the assistant pane in a DM
  *   <channel>:<ts>                        a message
  *
  * Slack's own ids contain no colon. D starts the id of a DM. Group DMs are channels, because several people see them.
@@ -12,7 +12,7 @@ import type { Scope } from "../../ports/message.ts";
 export interface SlackConversation {
   team: string;
   channel: string;
-  /** The ts of the thread's first message; null: not in a thread. */
+  /** The ts of the thread's first message; null outside threads. */
   thread: string | null;
 }
 
@@ -39,7 +39,7 @@ export function formatMessageId({ channel, ts }: SlackMessageId): string {
   return `${channel}:${ts}`;
 }
 
-/** Undefined for ids of messages that are not in Slack, such as those of schedules. */
+/** Undefined for ids of messages that are not in Slack, such as those that schedules create. */
 export function parseMessageId(id: string): SlackMessageId | undefined {
   const [channel = "", ts = "", ...rest] = id.split(":");
   return rest.length === 0 && channelPattern.test(channel) && tsPattern.test(ts) ? { channel, ts } : undefined;

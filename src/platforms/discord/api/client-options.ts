@@ -15,7 +15,7 @@ export function clientOptions({ apiUrl, shards }: { apiUrl?: string; shards: num
     ],
     partials: [Partials.Channel],
     ...(shards === "auto" ? { shards } : { shardCount: shards, shards: Array.from({ length: shards }, (_, id) => id) }),
-    // Messages pass through once, so they are not cached. Of people, only the most recent are.
+    // Messages are not cached, because each is needed only once. Of people, only the most recent are cached.
     makeCache: Options.cacheWithLimits({
       ...Options.DefaultMakeCacheSettings,
       MessageManager: 0,

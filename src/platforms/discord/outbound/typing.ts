@@ -9,7 +9,7 @@ export interface Typing {
 }
 
 const refreshMs = typingShownMs - 2_000;
-/** An immediate answer needs no typing. */
+/** An answer that starts sooner needs no typing. */
 const firstAfterMs = 200;
 
 export interface TypingOptions {

@@ -1,4 +1,4 @@
-/** Talks to the server: requests whose failures are sentences, and the live stream of changes. */
+/** Talks to the server: requests whose failures are sentences for people, and the live stream of changes. */
 
 export class Failure extends Error {
   constructor(message, status) {
@@ -29,7 +29,7 @@ const maxSilenceMs = 40_000;
 const reconnectMs = 1500;
 
 /**
- * The browser resumes by the last event's id. When it gives up, or nothing arrives, a new stream starts at `since()`.
+ * The browser resumes from the last event's id. If it gives up, or if nothing arrives, a new stream starts at `since()`.
  */
 export function follow(person, since, { onMessage, onReset, onConnection }) {
   let source;

@@ -54,7 +54,7 @@ export function factsView(facts = []) {
   );
 }
 
-/** Names and details may be written from right to left. `bdi` keeps each in its place. */
+/** Names and details may be written from right to left. `bdi` keeps this from changing the order around them. */
 export function changeView({ path, action, detail }) {
   return [
     element("span", { class: "change-action", text: action }),

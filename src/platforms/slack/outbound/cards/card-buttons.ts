@@ -27,7 +27,7 @@ export function choiceBlock(item: CardItem): Block {
   };
 }
 
-/** These approve something, so people must be able to see all of it first. */
+/** These choices approve something, so people must be able to see all of it first. */
 const consents = new Set([choiceActions.approve, choiceActions.edit, choiceActions.allow, choiceActions.part]);
 
 export function withoutConsent(block: Block): Block[] {
