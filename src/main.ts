@@ -140,6 +140,6 @@ try {
 } catch (thrown) {
   if (!(thrown instanceof RemoraError)) throw thrown;
   process.stderr.write(`${thrown.message}\n`);
-  // Open connections must not keep the process alive.
+  // Ends the process even if connections are still open.
   process.exit(1);
 }

@@ -4,7 +4,7 @@
  *
  *   state           ledger, store, leases, bus, events, audit, metrics
  *   platforms       the chat services, and the replies on them
- *   sandbox, skills, models   side by side: views and drafts; skills and their gate; the cascade
+ *   sandbox, skills, models   side by side: views and drafts; skills and their gate; the cascade of providers
  *   tools           plugins and the queue of their calls
  *   conversations   memory, context, approvals, turns
  *   commands, web, housekeeping

@@ -1,4 +1,7 @@
-/** Conversations: memory and context, what a turn needs, approvals, questions, schedules, and the scheduler of turns. */
+/**
+ * Conversations: memory and context, the parts that a turn needs, approvals, questions, schedules, and the scheduler of
+ * turns.
+ */
 import { createApprovals } from "../approvals/approvals.ts";
 import { approvalPolicy, contextSettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";

@@ -1,4 +1,4 @@
-/** The sandbox, its way to the network, and the drafts that commands work on. */
+/** The sandbox, its access to the network, and the drafts that commands work on. */
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { configuredFolder } from "../config/derive.ts";

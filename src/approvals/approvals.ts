@@ -4,9 +4,9 @@
  *   open             asks for the calls of one step                       open.ts
  *   answer, decide   a click, or the operator's decision                  answer.ts
  *   redeem           checks everything again right before the call runs   redeem.ts
- *   cancel, sweep    ends what was stopped or has expired
+ *   cancel, sweep    cancels approvals of what was stopped, and expires those that are due
  *
- * Nothing is kept or timed in memory: several processes can share one ledger, and a restart changes nothing.
+ * Nothing depends on memory or timers: several processes can share one ledger, and a restart changes nothing.
  */
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";

@@ -1,4 +1,4 @@
-/** Records answers in the audit before they take effect: who decided what, for whom, and what the card showed. */
+/** Records answers in the audit log before they take effect: who decided what, for whom, and what the card showed. */
 import { createHash } from "node:crypto";
 import { messageOf } from "../lib/errors.ts";
 import { describeRule } from "../lib/text/describe-rule.ts";

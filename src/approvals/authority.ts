@@ -69,7 +69,7 @@ export interface Requester extends Person {
   alsoAsked?: readonly string[];
 }
 
-/** `requester` must come from the record, never from the click. */
+/** The `requester` must come from the record, never from the click. */
 export function fits(rule: AnswerRule, person: Person, requester: Requester, choice: "approve" | "deny"): boolean {
   if (person.by.isBot) return false;
   const isThere = person.platform === requester.platform;

@@ -1,10 +1,10 @@
 /**
  * Renders a tool call as text that hides nothing:
  *
- *   escapeHidden   writes invisible, direction-changing and fence-ending characters as `\u{202E}`
- *   callText       renders tool and arguments; a value can't pass for another argument
- *   editableJson   renders the arguments for editing; invisible characters become JSON escapes and survive the round trip
- *   callWarning    warns when the call does not read as it looks
+ *   escapeHidden   writes invisible, direction-changing and fence-ending characters as escapes such as `\u{202E}`
+ *   callText       renders tool and arguments, so that no value can look like another argument
+ *   editableJson   renders the arguments for editing, with invisible characters as JSON escapes, so that editing keeps them
+ *   callWarning    warns if the call is not what it looks like, for example because a word mixes alphabets
  *   isMasked       tells whether a configured secret is replaced by its name
  *
  * Escaping is one-to-one: two different calls never have the same text. Nothing is truncated here.

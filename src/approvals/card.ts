@@ -129,7 +129,7 @@ export function rowChoices(row: ShownRow, mask: Mask): AnswerChoice[] {
   // Nobody may edit a call, or allow it in advance, without seeing all of it.
   if (hidesSecrets(row.body, mask)) return ["approve", "deny"];
   const choices: AnswerChoice[] = ["approve", "deny"];
-  // When several people must approve, one of them can neither edit the call nor allow it for the others.
+  // If several people must approve, one of them can neither edit the call nor allow it for the others.
   if (row.body.quorum > 1) return choices;
   if (editableJson(row.body.call, mask) !== undefined) choices.push("edit");
   if (row.body.isTainted !== true && grantableRules(row.body.matches) !== undefined) choices.push("allow");

@@ -8,7 +8,7 @@ import { grantableRules } from "./grants.ts";
 
 export function openChangesChoices(body: ApprovalRecord, changes: ChangesRecord): AnswerChoice[] {
   const choices: AnswerChoice[] = ["approve", "deny"];
-  // When several people must approve, one of them can neither choose files nor allow in advance.
+  // If several people must approve, one of them can neither choose files nor allow changes in advance.
   const decidesAlone = body.quorum <= 1;
   if (decidesAlone && changes.paths.length > 1 && changes.shown.moreFiles === 0) choices.push("part");
   if (decidesAlone && body.isMasked !== true && grantableRules(body.matches) !== undefined) choices.push("allow");

@@ -33,7 +33,7 @@ export interface ApprovalsOptions {
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
   /** Writes one line of preference history. Resolves when this line and the events before it are on disk. */
   remember(feedback: Feedback): Promise<void>;
-  /** Applied to every text that people decide on. */
+  /** Masks secrets in every text that people decide on. */
   mask: Mask;
   log: Log;
   now?: () => number;
@@ -74,7 +74,7 @@ export function hashOfCall(
 
 export interface CardRows {
   card: CardRecord;
-  /** Oldest first. */
+  /** The card's rows, oldest first. */
   rows: ApprovalRow[];
 }
 

@@ -1,4 +1,4 @@
-/** Unguessable ids, and the hash that ties an approval to one call. */
+/** Creates unguessable ids, and the hash that ties an approval to one call. */
 import { createHash, randomBytes } from "node:crypto";
 import type { Json } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";

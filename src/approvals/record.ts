@@ -3,7 +3,8 @@
  * feedback file of its scope, with who decided, when, and after how long.
  *
  *   announce   emits the event when the decision is made
- *   record     writes the missing feedback lines of a card, then marks the decisions in the ledger (called by decision-outbox.ts)
+ *   record     writes the missing feedback lines of a card, then marks the decisions in the ledger (called by
+ *              decision-outbox.ts)
  *
  * A decision without a mark comes from another process, or from one that died; `record` then emits its event too. A line
  * contains the decision's id and is never written twice. An event can be emitted twice if the process dies in between.
@@ -140,7 +141,7 @@ export function granted(grant: GrantRecord): Decision {
   const { turnId, approvalId, scope, tool, userId } = origin;
   const summary = `${skill}: ${pattern}`;
   return {
-    // An extended grant counts as a new decision.
+    // Includes the expiry, because an extended grant counts as a new decision.
     id: `${grantId}:granted:${expiresAt}`,
     feedback: { id: `${grantId}:granted:${expiresAt}`, turnId, scope, at, tool, summary, outcome: "granted", by },
     emit: (events) =>

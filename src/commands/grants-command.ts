@@ -6,7 +6,7 @@ import type { CommandHandler } from "../ports/command.ts";
 import type { InboundCommand } from "../ports/message.ts";
 
 export function grantsCommand(approvals: Pick<ApprovalDesk, "listGrants" | "revokeGrant">): CommandHandler {
-  /** Includes other threads of the channel, because not every service allows commands in a thread. */
+  /** Also finds grants of the channel's other threads, because not every service allows commands in a thread. */
   async function grantsAround({
     conversationId,
     scope,

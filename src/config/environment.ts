@@ -9,7 +9,7 @@ export function readVariable(env: Environment, name: string): string | undefined
 }
 
 export interface ConfigProblem {
-  /** `config/remora.yaml:12`, or the name of an environment variable. */
+  /** Such as `config/remora.yaml:12`, or the name of an environment variable. */
   place: string;
   key: string;
   message: string;

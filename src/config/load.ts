@@ -4,7 +4,7 @@
  *   1. read the YAML file (read-yaml.ts) and secrets from files (`NAME_FILE`)
  *   2. replace `${NAME}` and `${NAME:-default}` in values by environment variables
  *   3. let environment variables override the file (environment.ts)
- *   4. check against the schema; a problem names file, line, key and value, and what to do
+ *   4. check the result against the schema; a problem names file, line, key and value, and says what to do
  */
 import { resolve } from "node:path";
 import {

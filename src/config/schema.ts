@@ -127,7 +127,7 @@ const context = z
   })
   .prefault({});
 
-/** Null allows all skills that are not denied. */
+/** If `allow` is null, all skills are allowed that are not denied. */
 const skillAccess = { allow: z.array(text).nullable().default(null), deny: z.array(text).default([]) };
 
 const skills = z

@@ -23,7 +23,7 @@ export interface QuestionsOptions {
   log: Log;
 }
 
-/** The bus can lose messages, so the ledger is polled too. */
+/** The bus can lose messages, so the ledger is also polled. */
 const pollIntervalMs = 1_000;
 /** After this time, a card that can't be updated is left as it is, because its channel may no longer exist. */
 const maxCardRetryMs = 86_400_000;

@@ -9,7 +9,7 @@ export interface Price {
   cacheWrite?: number | undefined;
 }
 
-/** Keys are `provider/model`, or a prefix that ends in `*`; the longest prefix wins. */
+/** Keys are `provider/model`, or a prefix that ends in `*`. If several match, the longest prefix is used. */
 export type Prices = Readonly<Record<string, Price>>;
 
 /** The cost in US dollars; undefined if the model has no price. */

@@ -22,7 +22,7 @@ export interface DashboardData {
   /** Milliseconds since the epoch, like all times here. */
   startedAt: number;
   status: StatusLine[];
-  /** Newest first. */
+  /** The newest turns first. */
   turns: {
     id: string;
     conversationId: string;
@@ -80,7 +80,7 @@ export interface DashboardOptions {
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
 }
 
-/** `app` must check token, origin and host first. */
+/** `app` must already check token, origin and host. */
 export function mountDashboard(app: Hono, { snapshot, decide, diffOf }: DashboardOptions): void {
   const root = fileURLToPath(new URL("dashboard/", import.meta.url));
   const onFound = (_path: string, context: Context) => context.header("Cache-Control", "no-cache");

@@ -21,7 +21,7 @@ export interface GuardOptions {
   signedPaths: readonly string[];
 }
 
-/** Allows scripts, styles, images and connections from this server only, nothing inline, and no frames. */
+/** Allows scripts, styles, images and connections only from this server. Allows nothing inline, and no frames. */
 export function createHeaders(): MiddlewareHandler {
   return secureHeaders({
     contentSecurityPolicy: {

@@ -9,7 +9,7 @@ export interface Readiness {
 
 interface ReadinessFacts {
   isStarted: boolean;
-  /** Undefined without Redis. */
+  /** Undefined if Redis is not used. */
   redis: { isConnected: boolean; detail: string } | undefined;
   connected: readonly Platform[];
 }

@@ -1,5 +1,5 @@
 /**
- * Turns accepted messages into turns: one at a time in each conversation, many conversations side by side.
+ * Makes turns from accepted messages: one turn at a time in each conversation, many conversations side by side.
  *
  *   accept    store the message durably, then schedule its conversation
  *   wake      resume a parked turn after an answer or an expiry

@@ -7,7 +7,7 @@ import type { TurnRecord } from "../../ports/turn.ts";
 export interface Inbox {
   /** Resolves to false and changes nothing if the message is already known. */
   keep(message: InboundMessage): Promise<boolean>;
-  /** Like `keep`, for a message that needs no turn. */
+  /** Like `keep`, but for a message that needs no turn. */
   keepAnswered(message: InboundMessage): Promise<boolean>;
   /** Queued messages, oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;

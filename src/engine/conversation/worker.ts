@@ -1,7 +1,7 @@
 /**
  * The conversation worker does one piece of work in a conversation:
  *
- *   1. hold the conversation's lease, or leave the work to the process that holds it
+ *   1. take the conversation's lease; if another process holds it, leave the work to that process
  *   2. claim a turn: a woken one, an orphan of a dead process, or a new one from the queued messages
  *   3. run it, and handle its end
  */

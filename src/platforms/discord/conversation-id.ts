@@ -2,7 +2,7 @@
  * Formats and parses Discord's conversation ids. No other file does this.
  *
  *   discord:dm:<channel>                   a DM with the bot
- *   discord:<guild>:<channel>:<thread>     a thread; it has the id of its first message, even before it exists
+ *   discord:<guild>:<channel>:<thread>     a thread; the thread's id is that of its first message, even before it exists
  *   discord:<guild>:<channel>              the channel itself, for commands and for replies in the channel
  */
 import type { Scope } from "../../ports/message.ts";

@@ -1,7 +1,7 @@
 /**
  * Discord behind the platform port.
  *
- *   connect   registers the commands, opens the gateway, and takes missed and new events (inbound.ts, interactions.ts)
+ *   connect   registers the commands, opens the gateway, and handles missed and new events (inbound.ts, interactions.ts)
  *   reply     writes through the REST API only, so any process can do it (reply.ts)
  *   chat      what else tools can do (chat-actions.ts)
  */

@@ -82,7 +82,7 @@ interface PossibleCut {
   /** Length of the part, including the line that closes its fence. */
   length: number;
   end: number;
-  /** The first line of the next part, or the blank lines before it. */
+  /** The first line of the next part, or the first of the blank lines before it. */
   line: Line;
 }
 
@@ -209,7 +209,7 @@ function isWordEnd(text: string, at: number): boolean {
 /** Limits the search, because a line that contains only fence marks has no safe place. */
 const maxSteps = 100;
 
-/** Moves the cut to the left while either side of it would read as a new fence. */
+/** Moves the cut to the left as long as the text on either side of it would read as a new fence. */
 function safeCut({ text, limit }: Source, line: Line, start: number, wanted: number): number {
   const isFence = (piece: string) =>
     line.type === "fence-body" && line.fence !== undefined

@@ -11,7 +11,7 @@
  */
 
 export interface ThrottledUpdatesOptions<T> {
-  /** Between the end of an update and the start of the next one. */
+  /** Milliseconds between the end of an update and the start of the next one. */
   minIntervalMs: number;
   /** Called for one state at a time. Rejects if the state could not be shown. */
   show(state: T): Promise<void>;

@@ -5,7 +5,7 @@
  *   slack:<team>:<channel>:<thread_ts>    a thread, including one of the assistant pane in a DM
  *   <channel>:<ts>                        a message
  *
- * Slack's own ids contain no colon. D starts the id of a DM. Group DMs are channels, because several people see them.
+ * Slack's ids contain no colon. The id of a DM starts with D. Group DMs count as channels, because several people see them.
  */
 import type { Scope } from "../../ports/message.ts";
 
@@ -53,7 +53,7 @@ export function scopeOf(channel: string, userId: string): Scope {
   return isDirect(channel) ? `dm:${userId}` : `channel:${channel}`;
 }
 
-/** A thread's first message carries its own ts once it has replies, but is not in the thread. */
+/** A thread's first message has its own ts as `thread_ts` once it has replies, but it does not count as in the thread. */
 export function threadOf(ts: string, threadTs: string | undefined): string | null {
   return threadTs === undefined || threadTs === ts ? null : threadTs;
 }

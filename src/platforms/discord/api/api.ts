@@ -72,7 +72,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
   const running = new Set<AbortController>();
 
   async function attempt<T>({ method, route, body, files, query, withoutToken, signal }: ApiRequest): Promise<T> {
-    // One controller per request, because the client never removes its listener from the signal.
+    // One controller per request, because the client never removes its listener from the signal it is given.
     const own = new AbortController();
     running.add(own);
     try {

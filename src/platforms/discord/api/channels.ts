@@ -20,7 +20,7 @@ export interface Channels {
 
 const keptMs = 60_000;
 
-/** `client` is undefined before the gateway is connected, and in processes without one. */
+/** `client` returns undefined before the gateway is connected, and in processes without a gateway. */
 export function createChannels(api: DiscordApi, client: () => Client | undefined): Channels {
   const recent = createLruMap<{ facts: ChannelFacts | undefined; until: number }>(500);
   return {

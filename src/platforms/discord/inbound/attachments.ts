@@ -11,7 +11,7 @@ import { personName } from "../api/people.ts";
 
 const maxTextBytes = 200 * 1024;
 const maxImageBytes = 1024 * 1024;
-/** Per message. */
+/** All attachments of one message. */
 const maxTotalBytes = 4 * 1024 * 1024;
 const timeoutMs = 10_000;
 

@@ -28,7 +28,7 @@ export interface Cursors {
   isOwn(threadId: string): boolean;
   markOwn(threadId: string, messageId: string): void;
   forget(id: string): void;
-  /** Least recently used first. */
+  /** All places, least recently used first. */
   places(): KnownPlace[];
   flush(): Promise<void>;
 }

@@ -45,7 +45,7 @@ export interface InboundOptions {
   signal: AbortSignal;
 }
 
-/** Per place and absence. */
+/** Per place and per absence of the process. */
 const maxMissedMessages = 1_000;
 /** Older messages are not fetched, because nobody waits longer for an answer. */
 const maxAwayMs = 24 * 3_600_000;

@@ -1,5 +1,5 @@
 /**
- * Converts a Discord message to an inbound message. Messages from REST lack the author's roles, so those are looked up.
+ * Converts a Discord message to an inbound message. Messages from REST lack the author's roles, so the roles are looked up.
  * Ignores the bot's own messages (except the question that `/remora ask` posts), webhooks, system messages, and bots
  * that are not allowed.
  */
@@ -129,7 +129,7 @@ function isMeant(
   if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;
   if (raw.author.bot || facts === undefined || !isThread(facts)) return false;
   const isOwn = facts.ownerId === context.botId() || context.isOwnThread(facts.id);
-  // A message that starts with another person's mention is for that person.
+  // A message that starts with another person's mention is for that person, not for the bot.
   return isOwn && leadingMention(raw.content) === undefined;
 }
 

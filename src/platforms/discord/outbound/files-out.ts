@@ -12,7 +12,7 @@ const maxTotalFileBytes = maxRequestBytes - 1024 * 1024;
 
 export interface ReadFiles {
   files: RawFile[];
-  /** Standard Markdown. */
+  /** In standard Markdown. */
   notes: string[];
 }
 

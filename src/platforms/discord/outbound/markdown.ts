@@ -3,7 +3,7 @@
  *
  *   tables              a code block with aligned columns; wide tables become a list
  *   headings below ###  bold lines
- *   fences              three backticks, with only the language behind them
+ *   fences              three backticks, followed only by the language
  *   rules, tasks, images, `1)` numbers and hard line breaks get the nearest equivalent
  *
  * Leaves code unchanged. Accepts unfinished text.

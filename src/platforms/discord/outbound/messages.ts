@@ -77,7 +77,7 @@ function payload(message: OutgoingMessage, extra: object, nonce?: string): { bod
     components,
     attachments: files.map(({ name }, id) => ({ id, filename: name })),
     allowed_mentions: noMentions,
-    // The flag would hide the message's own embeds too.
+    // Not set for a message with embeds, because the flag would hide these embeds too.
     flags: embeds.length > 0 ? 0 : MessageFlags.SuppressEmbeds,
     ...(nonce === undefined ? {} : { nonce, enforce_nonce: true }),
     ...extra,

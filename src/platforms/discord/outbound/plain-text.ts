@@ -1,4 +1,4 @@
-/** Text that appears literally: nothing in it formats, links, mentions or becomes an emoji. */
+/** Escapes text so that it appears literally: nothing in it formats, links, mentions or becomes an emoji. */
 
 /** Characters that a backslash escapes on Discord. An escaped colon keeps `https://` from being a link. */
 const special = /[\\`*_~|<>[\]()#+\-:@.!]/g;

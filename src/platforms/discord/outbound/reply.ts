@@ -36,7 +36,7 @@ export interface DiscordReplyOptions {
   log: Log;
 }
 
-/** The state to show. It may change while an update is running. */
+/** The state to show. It may be replaced while an update is running. */
 interface Growing {
   text: string;
   activity: string;
@@ -147,7 +147,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await settleText(open, renderAll([whole, ...refused].join("\n\n")));
     } finally {
       typing.stop();
-      // A card below the answer must not change the answer.
+      // The answer ends here, because a card below it must not change it.
       forgetText();
     }
   }

@@ -1,4 +1,4 @@
-/** Shows "Remora is typing…". Discord hides it after ten seconds and with each message. */
+/** Shows "Remora is typing…". Discord hides this after ten seconds, and whenever the bot posts a message. */
 import { Routes } from "discord.js";
 import type { DiscordApi } from "../api/api.ts";
 import { typingShownMs } from "../limits.ts";

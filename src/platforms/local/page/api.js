@@ -24,7 +24,7 @@ export async function request(method, path, body) {
   throw new Failure(json?.error ?? text, response.status);
 }
 
-/** After this much silence the connection counts as lost, whatever the browser reports. */
+/** After this time without data, the connection counts as lost, even if the browser reports none. */
 const maxSilenceMs = 40_000;
 const reconnectMs = 1500;
 

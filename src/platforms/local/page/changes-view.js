@@ -1,4 +1,4 @@
-/** What a turn changed in its folder. An open card shows everything; a settled one shows a few lines. */
+/** What a turn changed in its folder. An open card shows all changes; a settled one shows a few lines. */
 import { diffView } from "./diff-view.js";
 import { element } from "./dom.js";
 

@@ -7,7 +7,7 @@
  *      retried only if Slack certainly did not carry it out
  *   4. validates the answer; errors say what to do (api-problems.ts)
  *
- * Also reports refusals that concern the whole app (tokens, scopes) to `onProblem`.
+ * Refusals that concern the entire app (tokens, scopes) are also reported to `onProblem`.
  */
 import { webApi } from "@slack/bolt";
 import type { z } from "zod";

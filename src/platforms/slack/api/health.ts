@@ -9,7 +9,7 @@ export interface Health {
   disconnected(why: string): void;
   /** Call this after a call that succeeded, because its token is then valid. */
   tokenTaken(): void;
-  /** Reports a refusal that concerns the whole app. Each is logged once. */
+  /** Reports a refusal that concerns the entire app. Each is logged once. */
   problem(problem: RemoraError): void;
   clock(skewMs: number | undefined): void;
   now(): PlatformHealth;

@@ -4,7 +4,8 @@
  *   1. refuses an oversized body with 413, and a missing or old signature with 401, before reading the body
  *   2. verifies the signature of the raw body, and refuses a wrong one with 401
  *   3. answers `url_verification` and `ssl_check`
- *   4. acknowledges a repeated click, form or command without running it again. Only these need it: events have ids
+ *   4. acknowledges a repeated click, form or command without running it again. Slack sends these only once, so a repeat is
+ *      a replay. Repeated events are recognised by their ids
  *   5. passes all other requests through Bolt, and answers 200 if the request was stored, otherwise 500
  */
 import type { App, Receiver } from "@slack/bolt";

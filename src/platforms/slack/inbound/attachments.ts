@@ -1,6 +1,6 @@
 /**
- * Files of a message. Sends the bot's token only to Slack's hosts. Slack answers a refused download with status 200 and
- * a sign-in page, so an unexpected HTML page is a failure.
+ * Files of a message. Sends the bot's token only to Slack's hosts. If Slack refuses a download, it answers with status 200
+ * and a sign-in page, so an unexpected HTML page counts as a failure.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";

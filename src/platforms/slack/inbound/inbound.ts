@@ -55,7 +55,7 @@ export function createInbound(options: InboundOptions): Inbound {
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const oneAtATime = createKeyedMutex();
-  /** Cached, so that a message takes its place in the order without waiting. */
+  /** Our own ids, cached so that a message gets its position in the order without waiting. */
   let known: Identity | undefined;
 
   async function knowSelf(): Promise<Identity> {

@@ -6,7 +6,7 @@ import { italic, plain, preformatted, richText } from "../outbound/rich-text.ts"
 import { beginningOf } from "../outbound/safe-text.ts";
 
 const maxBoxLength = maxTextObjectLength;
-/** Slack accepts more, but nobody reads that far in a window. */
+/** Slack accepts more boxes, but nobody reads that far in a modal. */
 const maxBoxes = 40;
 const maxModalBytes = maxViewBytes - 50_000;
 const maxNoteLength = maxTextObjectLength;

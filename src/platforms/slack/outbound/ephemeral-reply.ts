@@ -21,7 +21,7 @@ export interface Recipient {
 
 export interface EphemeralReplies {
   plain(recipient: Recipient, text: string): Promise<void>;
-  /** Standard Markdown. */
+  /** `markdown` is standard Markdown. */
   markdown(recipient: Recipient, markdown: string): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
 /**
  * The message of one segment of a reply, from its first words to its final text:
  *
- *   show     the text so far: the first words immediately, then as often as the rate limits allow. Only the newest text is sent
+ *   show     the text so far: the first words immediately, then as often as the rate limits allow. Only the newest text
+ *            is sent
  *   close    the final text. A text that is too long continues in a file
  *
  * The message is a native stream if possible, and is edited otherwise. When a stream ends early (after four minutes, by
@@ -156,7 +157,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       if (isWhole && rest !== undefined) return;
     } else if (shown.text === text && shown.activity === "") return;
     await sender.update(ts, key, renderMessage(text)).catch(async (thrown: unknown) => {
-      // The message was deleted, or can't be edited any more.
+      // The message was deleted, or can no longer be edited, so the text is posted again.
       if (!isSlackError(thrown, "message_not_found", "cant_update_message", "edit_window_closed")) throw thrown;
       await sender.post(`${key}:again`, renderMessage(text));
     });

@@ -137,7 +137,7 @@ function marked(mark: string, text: string): string {
     .join("\n");
 }
 
-/** mrkdwn has no syntax for code with a backtick in it. */
+/** Code with a backtick becomes plain text, because mrkdwn has no syntax for it. */
 function codeSpan(code: string): string {
   if (code.trim() === "" || code.includes("`")) return literal(code);
   return `\`${escapeText(code.replace(/\s+/g, " "))}\``;
@@ -169,7 +169,7 @@ function decoded(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|apos|nbsp|#39);/g, (_whole, name: string) => entities[name] ?? "'");
 }
 
-/** Text that is literal in Markdown must stay literal in mrkdwn. */
+/** Keeps text that is literal in Markdown literal in mrkdwn. */
 function literal(text: string): string {
   return escapeText(decoded(text)).replace(/(^|[^\p{L}\p{N}])([*_~`])(?=\S)/gu, `$1$2${wordJoiner}`);
 }

@@ -2,8 +2,8 @@
  * Makes text safe from Slack's control sequences (`<@U…>`, `<!channel>`, `<!subteam^…>`, `<#C…>`, `<https://…|words>`):
  *
  *   escapeText     for mrkdwn and `text`: `&`, `<` and `>` become entities, as Slack's reference demands
- *   safeMarkdown   for markdown blocks and streams. Slack reads its sequences there too, and shows `&lt;` as `<`. In code, where
- *                  entities stay literal, a word joiner (an invisible character) breaks a sequence
+ *   safeMarkdown   for markdown blocks and streams. Slack reads its sequences there too, and shows `&lt;` as `<`. In code,
+ *                  where entities stay literal, a word joiner (an invisible character) breaks a sequence
  *   beginningOf    cuts a text without splitting a surrogate pair, as endOf and middleCut do
  *
  * In Markdown, `&` is not escaped: Slack does not decode twice, and in addresses an entity would break the query.

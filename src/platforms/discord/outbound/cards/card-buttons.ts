@@ -1,4 +1,4 @@
-/** The buttons of a card: a row of buttons for each item that can be answered, and one for all of them. */
+/** The buttons of a card: one row of buttons for each item that can be answered, and one row for all items together. */
 import {
   type APIButtonComponentWithCustomId,
   type APIMessageTopLevelComponent,

@@ -1,4 +1,4 @@
-/** Fits lines of plain text on a card into a limit. */
+/** Shortens lines of plain text so that they fit on a card. */
 
 import { shorten } from "../../../../lib/text/shorten.ts";
 import type { CardItem } from "../../../../ports/card.ts";

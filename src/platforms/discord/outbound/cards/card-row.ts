@@ -4,7 +4,7 @@ import { codeBlock, cutAt, withoutFences } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
 
 export interface RowOptions {
-  /** At least 800 characters. */
+  /** In characters, at least 800. */
   room: number;
   fileName: string | undefined;
 }
@@ -14,7 +14,7 @@ const maxReasons = 4;
 export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
   const heading = item.editedFrom === undefined ? undefined : "**Original call**";
-  // An edited call shares the space with the original.
+  // An edited call shares the space with the original call.
   const left = room - around.text.length - 2 * 20 - maxNoticeLength - (heading?.length ?? 0);
   const share = heading === undefined ? left : Math.floor(left / 2);
   // Separating backticks adds characters, so it comes before shortening.

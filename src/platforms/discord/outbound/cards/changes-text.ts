@@ -1,4 +1,4 @@
-/** Changes to a folder as the text of a card's item. A settled card or report is a few lines. */
+/** Changes to a folder as the text of a card's item. For a settled card or a report, the text has only a few lines. */
 
 import { shortenStart } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
@@ -7,7 +7,7 @@ import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts"
 import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";
 
 export interface ChangesOptions {
-  /** At least 800 characters. */
+  /** In characters, at least 800. */
   room: number;
   fileName: string | undefined;
 }

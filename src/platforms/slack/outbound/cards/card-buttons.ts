@@ -1,4 +1,4 @@
-/** The buttons of a card's item, exactly those of its choices. A button carries its choice and the approval's id. */
+/** The buttons of a card's item, one for each of its choices. A button carries its choice and the approval's id. */
 import type { CardItem } from "../../../../ports/card.ts";
 import type { AnswerChoice } from "../../../../ports/message.ts";
 import { maxButtonLabelLength } from "../../limits.ts";

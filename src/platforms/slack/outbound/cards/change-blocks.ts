@@ -10,7 +10,7 @@ import { choiceLabel } from "./card-buttons.ts";
 
 type Files = { name: string; text: string }[];
 
-/** With 25 files, these leave room on the card for facts, the rule of Allow and who may answer. */
+/** Even with 25 files, these limits leave room on the card for facts, the rule that Allow creates, and who may answer. */
 const maxTitleCharacters = 300;
 const maxSummaryCharacters = 500;
 const maxPathCharacters = 110;
@@ -19,7 +19,7 @@ const maxCommands = 8;
 const maxCommandCharacters = 120;
 const maxOutcomeCharacters = 60;
 const maxOutputCharacters = 1_000;
-/** People scroll past a card with a longer diff. */
+/** With a longer diff, people would scroll past the card. */
 const maxDiffCharacters = 4_000;
 const maxReportedFiles = 5;
 const listFile = "changes.txt";
@@ -34,7 +34,7 @@ export const changeActions: readonly ShownChange["action"][] = ["deleted", "chan
 
 export interface AskingChanges {
   requesterName: string;
-  /** The characters that the diff may take on this card. */
+  /** Returns how many characters the diff may take on this card. */
   diffRoom(blocks: Block[]): number;
   files: Files;
 }
