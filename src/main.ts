@@ -1,4 +1,6 @@
-/** The command line. Loads a command's code only when it is called. Results go to stdout, logs to stderr. */
+/**
+ * The command line. Loads a command's code only if that command is called. Results are written to stdout, logs to stderr.
+ */
 import { enableCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -138,6 +140,6 @@ try {
 } catch (thrown) {
   if (!(thrown instanceof RemoraError)) throw thrown;
   process.stderr.write(`${thrown.message}\n`);
-  // Open connections must not keep the process alive.
+  // Ends the process even if connections are still open.
   process.exit(1);
 }

@@ -1,10 +1,10 @@
 /**
- * The composition root: one builder a stage, each of which hands its parts only what they need. A stage closes what it opened, and
- * stages close in reverse order.
+ * The composition root. Each stage has a builder that gives its parts only what they need. A stage closes what it opened,
+ * and stages close in reverse order.
  *
  *   state           ledger, store, leases, bus, events, audit, metrics
  *   platforms       the chat services, and the replies on them
- *   sandbox, skills, models   side by side: views and drafts; skills and their gate; the cascade
+ *   sandbox, skills, models   side by side: views and drafts; skills and their gate; the cascade of providers
  *   tools           plugins and the queue of their calls
  *   conversations   memory, context, approvals, turns
  *   commands, web, housekeeping
@@ -42,7 +42,7 @@ import { createWrapPort } from "./wrap-port.ts";
 export interface App {
   report(): AppReport;
   start(): Promise<void>;
-  /** Takes nothing new, lets running turns end or suspends them, closes everything. */
+  /** Accepts no new work, lets running turns end or suspends them, and closes everything. */
   close(): Promise<void>;
 }
 
@@ -54,9 +54,9 @@ export interface AppReport {
   skills: { loaded: number; withProblems: number };
 }
 
-/** After the start: no first message waits for it, and no first call either. */
+/** Delay after the start, so that neither the first message nor the first call waits for the warm-up. */
 const gateWarmUpDelayMs = 1_000;
-/** Of a person's memory, where a platform has a place to show it. */
+/** How many entries of a person's memory are shown, if the platform has a place for them. */
 const maxHomeEntries = 5;
 
 export async function createApp(options: AppOptions): Promise<App> {
@@ -150,7 +150,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       await tools.taskFiles.markInterrupted(conversations.activeTurnIds);
       await skills.library.watch();
       const { connected } = await connections.start(handlers, ended.signal);
-      // Replies need no connection, so interrupted turns do not wait for a service that is away.
+      // Replies need no connection, so interrupted turns do not wait for a service that is unreachable.
       await conversations.recover();
       if (takesTurns(role)) void memory.warmUp();
       housekeeping.start();
@@ -162,7 +162,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       housekeeping.stop();
       clearTimeout(gateWarmUp);
       ended.abort();
-      // What can't be written by then stays as it is, for the process that resumes it.
+      // What can't be written by then is left for the process that resumes it.
       const hurry = setTimeout(state.hurry, config.shutdown.graceMs);
       await closing.run().finally(() => clearTimeout(hurry));
     },

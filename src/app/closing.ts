@@ -1,8 +1,8 @@
-/** Closes what was opened, in reverse order and once. */
+/** Closes what was opened, in reverse order and only once. */
 export interface Closing {
-  /** Returns the part, which `run` will close. */
+  /** Adds a part that `run` will close, and returns it. */
   add<Part extends { close(): Promise<void> }>(part: Part): Part;
-  /** A part that fails to close does not keep the others open; the first failure is thrown at the end. */
+  /** If a part fails to close, the others are still closed; the first failure is thrown at the end. */
   run(): Promise<void>;
 }
 

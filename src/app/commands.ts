@@ -47,7 +47,7 @@ export function buildCommands(
     context.flush();
     return await forgetSnapshots(workspace, async (turnId) => {
       const turn = await ledger.get("turn", turnId);
-      // Nobody knows whose a turn was that has left the ledger.
+      // If the turn is no longer in the ledger, nobody knows whose it was, so its snapshots are removed too.
       return turn === undefined || scopes.has(turn.body.scope);
     });
   }

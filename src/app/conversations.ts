@@ -1,4 +1,7 @@
-/** Conversations: memory and context, what a turn needs, approvals, questions, schedules, and the scheduler of turns. */
+/**
+ * Conversations: memory and context, the parts that a turn needs, approvals, questions, schedules, and the scheduler of
+ * turns.
+ */
 import { createApprovals } from "../approvals/approvals.ts";
 import { approvalPolicy, contextSettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
@@ -48,7 +51,7 @@ export interface ConversationLinks {
   tools: Tools;
   deliveries: Deliveries;
   platform(name: string): Platform | undefined;
-  /** Whether replies of this process reach the conversation. */
+  /** True if replies of this process reach the conversation. */
   serves(conversationId: string): Promise<boolean>;
   handlers: Late<PlatformHandlers>;
   conversations: Late<Conversations>;
@@ -152,7 +155,7 @@ function openContext(
   });
   return {
     ...context,
-    // `/remora forget` finds what is remembered by the registry, so the conversation is entered first.
+    // `/remora forget` uses the registry to find what is remembered, so the conversation is registered first.
     async remember(turn) {
       await registry.note(turn);
       await context.remember(turn);

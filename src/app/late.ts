@@ -1,6 +1,8 @@
-/** Parts that need each other: one of two is built first, gets a `Late` of the other, and reads it when it works. */
+/**
+ * For parts that need each other: the part that is built first gets a `Late` of the other, and reads it when it is needed.
+ */
 export interface Late<Part> {
-  /** Throws before the part is built: that is a mistake in the order of the builders. */
+  /** Throws if the part is not built yet, because the builders then run in the wrong order. */
   get(): Part;
   set(part: Part): void;
 }

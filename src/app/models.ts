@@ -1,4 +1,7 @@
-/** The models: the providers that the settings select, as one cascade; what they cost; which one a conversation prefers. */
+/**
+ * The models: the providers that the settings select, combined into one cascade; the models' cost; and each conversation's
+ * choice.
+ */
 import { createModelChoice, type ModelChoice } from "../commands/model-command.ts";
 import { modelsToChoose, providerSettings } from "../config/derive.ts";
 import type { Provider } from "../ports/provider.ts";

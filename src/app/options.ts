@@ -1,25 +1,25 @@
-/** What the composition is built from. */
+/** The options that the composition root is built from. */
 import type { Settings } from "../config/settings.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { PortWrappers } from "../ports/port-wrappers.ts";
 import type { Provider } from "../ports/provider.ts";
 
-/** `platforms` takes messages in, `worker` works on them and answers; one process alone does both. */
+/** `platforms` receives messages, and `worker` works on them and answers. A single process does both (`all`). */
 export type Role = "all" | "platforms" | "worker";
 
 export interface AppOptions {
   settings: Settings;
   role: Role;
-  /** The page's link, its cookie and API clients must carry it. */
+  /** The page's link, its cookie and API clients must contain it. */
   token: string;
   log: Log;
   redact: Redact;
-  /** Ends a start that waits. */
+  /** Aborts a start that is still waiting. */
   signal: AbortSignal;
-  /** Instead of those that the settings select; for tests and benchmarks. */
+  /** For tests and benchmarks: used instead of the providers that the settings select. */
   providers?: Provider[];
-  /** For tests: puts faults around the ports (ports/port-wrappers.ts). */
+  /** For tests: wraps the ports to inject faults (ports/port-wrappers.ts). */
   wrappers?: PortWrappers;
 }
 

@@ -1,5 +1,6 @@
 /**
- * The platforms that are turned on; only their libraries are loaded. A worker writes replies and connects no platform.
+ * The platforms that are turned on. Only their libraries are loaded. A worker writes replies, but does not connect a
+ * platform.
  */
 import { join } from "node:path";
 import type { Hono } from "hono";
@@ -18,7 +19,7 @@ export interface Platforms {
   byName: ReadonlyMap<string, Platform>;
   deliveries: Deliveries;
   connections: PlatformConnections;
-  /** Whether replies of this process reach the conversation. */
+  /** True if replies of this process reach the conversation. */
   serves(conversationId: string): Promise<boolean>;
   close(): Promise<void>;
 }

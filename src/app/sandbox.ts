@@ -1,4 +1,4 @@
-/** The sandbox, its way to the network, and the drafts that commands work on. */
+/** The sandbox, its access to the network, and the drafts that commands work on. */
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { configuredFolder } from "../config/derive.ts";
@@ -35,9 +35,9 @@ export interface SandboxParts {
   drafts: Drafts & ChangesActions;
   containment: Containment;
   pluginLauncher: PluginLauncher;
-  /** The real working folder of a conversation. */
+  /** The path of a conversation's working folder on this machine. */
   workingFolder(conversationId: string, scope: Scope): string;
-  /** Where outputs are kept that are too long for the model. */
+  /** Where outputs that are too long for the model are stored. */
   outputsFolder(scope: Scope): string;
   fileOrigins: FileOrigins;
   close(): Promise<void>;
@@ -51,7 +51,7 @@ export interface SandboxLinks {
 }
 
 const project = resolve(import.meta.dirname, "../..");
-/** Where commands find the `node` that Remora itself runs on, behind the system's own programs. */
+/** Where commands find the `node` that runs Remora. In PATH it comes after the system's programs. */
 const nodeInView = "/opt/node/bin";
 const pathInView = `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${nodeInView}`;
 
@@ -91,11 +91,11 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
     fileOrigins,
     outputsFolder,
     exposed: ({ scope: { scope }, usesOutputs }) => ({
-      // Skills may bring scripts that are meant to be run.
+      // Skills may contain scripts that commands are meant to run.
       readable: [...settings.skillRoots, ...config.sandbox.readable],
       mounts: [
         { from: dirname(process.execPath), at: nodeInView },
-        // Outputs may hold what others have written: only a command that names them sees them.
+        // Outputs may contain what others have written, so only a command that names them sees them.
         ...(usesOutputs ? [{ from: outputsFolder(scope), at: "/outputs" }] : []),
       ],
     }),
@@ -147,7 +147,7 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
 
 function openSandbox({ config, data, workspace }: Settings, log: Log): Sandbox {
   if (config.safety.sandbox === "off") return createSwitchedOffSandbox();
-  // They stay hidden where they lie below a folder that every view shows, such as /usr/local.
+  // These folders stay hidden even if they are below a folder that every view shows, such as /usr/local.
   return createSandbox({ folder: join(data, "sandbox"), hidden: [workspace, data, project], log });
 }
 

@@ -1,4 +1,4 @@
-/** The skills in force, and the gate over their rules. */
+/** The active skills, and the gate with their rules. */
 import { isTrustedSkill } from "../config/derive.ts";
 import { createGate } from "../gate/gate.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -14,9 +14,9 @@ export interface Skills {
   gate: Gate;
   warmUpGate(): void;
   isIsolated(skill: Skill): boolean;
-  /** A call of the skill was approved and runs. */
+  /** Records that a call of the skill was approved and runs. */
   noteUse(skill: Skill): Promise<void>;
-  /** Learns of approvals in other processes. */
+  /** Reads which skills were approved in other processes. */
   refreshFirstUse(): Promise<void>;
   close(): Promise<void>;
 }

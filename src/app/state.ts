@@ -1,4 +1,4 @@
-/** Everything durable, and the records of what happens: ledger, store, leases and bus, events, audit and metrics. */
+/** Everything durable, and the records of events: ledger, store, leases and bus, events, audit and metrics. */
 import { join } from "node:path";
 import { type AuditLog, createAuditLog } from "../audit/audit-log.ts";
 import { headsFolderOf } from "../audit/heads.ts";
@@ -23,7 +23,7 @@ export interface State extends Omit<DurableState, "close"> {
   metrics: Metrics;
   mask: Mask;
   wrap: WrapPort;
-  /** From now on nothing waits for a Redis that is away. */
+  /** From now on, nothing waits for an unreachable Redis. */
   hurry(): void;
   close(): Promise<void>;
 }

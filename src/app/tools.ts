@@ -1,4 +1,6 @@
-/** Tools: the plugins of the skills in force, the queue that runs their calls, and the files that say what was done. */
+/**
+ * Tools: the plugins of the active skills, the queue that runs their calls, and the task files, which say what was done.
+ */
 import { join } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
 import type { Author } from "../ports/message.ts";
@@ -55,7 +57,7 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     isIsolated: skills.isIsolated,
     noteUse: skills.noteUse,
     servicesFor: (call, signal) => services.get()(call, signal),
-    // A written skill is in force for everybody.
+    // A skill that is written becomes active for everybody.
     mayWriteSkills: async (scope) => config.safety.owners.length === 0 || (await isOwnersCall(scope)),
   });
   const wrapped = wrap("toolbox", toolbox);

@@ -1,4 +1,4 @@
-/** Puts a test's fault around a port; without one the port stays as it is. */
+/** Wraps a port so that a test can inject faults. Without a wrapper, returns the port unchanged. */
 import type { PortWrappers, WrapPort } from "../ports/port-wrappers.ts";
 
 export function createWrapPort(wrappers: PortWrappers = {}): WrapPort {

@@ -1,4 +1,4 @@
-/** Receipts: what the person who clicked reads. */
+/** Receipts: the texts for the person who clicked. */
 import type { AnswerReceipt } from "../ports/message.ts";
 import { approverNames } from "./authority.ts";
 import { type ApprovalRow, outcomeText } from "./card.ts";

@@ -1,10 +1,10 @@
 /**
- * Answers a click on a card, or the operator:
+ * Answers a person's click on a card, or the operator's decision:
  *
- *   1. find the card by the id; a click from elsewhere is as unknown as a wrong id
- *   2. expire the rows that are due; keep the open ones that this person may answer
- *   3. decide them (decide.ts), or act on settled changes (change-action.ts)
- *   4. return a receipt that says how things stand; a click that decides nothing changes nothing
+ *   1. find the card by the id; a click from another place is treated like a wrong id
+ *   2. expire the rows that are due; select the open rows that this person may answer
+ *   3. decide these rows (decide.ts), or act on settled changes (change-action.ts)
+ *   4. return a receipt with the current state; a click that decides nothing changes nothing
  *
  * Clicks on one card run one after the other, so "approve all" and "deny all" never mix.
  */
@@ -31,7 +31,7 @@ export async function answerCard(context: ApprovalsContext, click: Click): Promi
   });
 }
 
-/** Compares the message only once every message that shows the card is known. */
+/** Compares the message only if every message that shows the card is known. */
 function isFromCard({ card }: CardRows, { from, isOperator }: Click): boolean {
   if (isOperator) return true;
   if (from?.platform !== card.platform || from.conversationId !== card.conversationId) return false;
@@ -69,13 +69,13 @@ async function answerRows(
     case "again":
       return refused(unknownCard);
     default:
-      // A forged button can carry any choice.
+      // Reached only by a forged button, which can carry any choice.
       click.choice satisfies never;
       return refused(unknownCard);
   }
 }
 
-/** The person must meet both the rule recorded with the request and the rule in force now. */
+/** The person must meet both the rule recorded with the request and the current rule. */
 function mayAnswer(context: ApprovalsContext, { body }: ApprovalRow, { by, isOperator, choice }: Click): boolean {
   const rule = ruleNow(context, body);
   if (isOperator) return body.approvers.length > 0 && rule.approvers.length > 0;

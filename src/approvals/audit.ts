@@ -1,4 +1,4 @@
-/** Records answers in the audit before they take effect: who decided what, for whom, and what the card showed. */
+/** Records answers in the audit log before they take effect: who decided what, for whom, and what the card showed. */
 import { createHash } from "node:crypto";
 import { messageOf } from "../lib/errors.ts";
 import { describeRule } from "../lib/text/describe-rule.ts";
@@ -14,11 +14,11 @@ export interface RecordedAnswer {
   choice: AuditMap["approval.answered"]["choice"];
   by: Author;
   isOperator: boolean;
-  /** With `edit`: the new arguments as JSON text. */
+  /** Only with `edit`: the new arguments as JSON text. */
   input?: string;
 }
 
-/** Resolves when the answer is on disk, or to a sentence for people when it must not take effect. */
+/** Resolves when the answer is on disk. If the answer must not take effect, resolves to a sentence for people instead. */
 export async function recordAnswer(
   context: ApprovalsContext,
   rows: Pick<ApprovalRow, "body">[],

@@ -1,32 +1,32 @@
-/** Decides who may answer an approval. Ids are compared whole. Bots never fit. An empty list fits nobody. */
+/** Decides who may answer an approval. Ids must match completely. Bots never match. An empty list matches nobody. */
 import type { ApprovalRecord } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
 
 export interface AnswerRule {
-  /** `requester`, `user:<platform>:<id>`, `user:<id>`, `role:<platform>:<id>`, `role:<id>`. Empty: nobody. */
+  /** `requester`, `user:<platform>:<id>`, `user:<id>`, `role:<platform>:<id>` or `role:<id>`. Empty means nobody. */
   approvers: string[];
-  /** Different people who must approve. */
+  /** Number of different people who must approve. */
   quorum: number;
-  /** The requester may not approve, but may deny when listed. */
+  /** If true, the requester may not approve, but may deny if listed. */
   notRequester: boolean;
 }
 
 export interface ApprovalPolicy extends Partial<AnswerRule> {
   tools?: Readonly<Record<string, Partial<AnswerRule>>>;
-  /** The only people who may answer for the tools of `ownersOnly`. Entries as in `approvers`. */
+  /** The only people who may answer for the tools of `ownersOnly`. Entries are written as in `approvers`. */
   owners?: string[];
-  /** Called for every call; true, for example, for a tool that runs without its sandbox. */
+  /** Called for every call. True, for example, for a tool that runs without its sandbox. */
   ownersOnly?(tool: string): boolean;
-  /** Lifetime of a card; null: no limit. Default one hour. */
+  /** Lifetime of a card in milliseconds; null for no limit. The default is one hour. */
   expiryMs?: number | null;
   maxOpenCards?: number;
   grantMs?: number;
 }
 
-/** The command line or the dashboard. Nobody in a chat fits it; rules name it when no owner is configured. */
+/** Stands for the command line and the dashboard. Matches nobody in a chat; rules name it if no owner is configured. */
 const atTheMachine = "operator";
 
-/** `isMasked`: people do not see all of the call, so only an owner may approve it. */
+/** `isMasked` means that people do not see all of the call, so only an owner may approve it. */
 export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false): AnswerRule {
   const own = policy.tools !== undefined && Object.hasOwn(policy.tools, tool) ? policy.tools[tool] : undefined;
   const rule = {
@@ -36,7 +36,7 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
   };
   const owners = policy.owners ?? [];
   if (policy.ownersOnly?.(tool) === true) return { ...rule, approvers: owners };
-  // An empty list means nobody, masked or not.
+  // An empty list means nobody, even for a masked call.
   if (!isMasked || rule.approvers.length === 0) return rule;
   const named = owners.filter((entry) => entry !== "requester");
   return named.length === 0
@@ -44,7 +44,7 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
     : { ...rule, approvers: named };
 }
 
-/** The last of several requesters must not decide alone: other approvers decide, or all who asked must approve. */
+/** The last of several requesters must not decide alone. Either other approvers decide, or all requesters must approve. */
 export function ruleForAll(rule: AnswerRule, { platform, by, alsoAsked = [] }: Requester): AnswerRule {
   if (alsoAsked.length === 0 || rule.notRequester || !rule.approvers.includes("requester")) return rule;
   const others = rule.approvers.filter((entry) => entry !== "requester");
@@ -64,19 +64,19 @@ export interface Person {
   by: Author;
 }
 
-/** `alsoAsked`: other people whose turns changed the same draft. */
+/** `alsoAsked` contains other people whose turns changed the same draft. */
 export interface Requester extends Person {
   alsoAsked?: readonly string[];
 }
 
-/** `requester` must come from the record, never from the click. */
+/** The `requester` must come from the record, never from the click. */
 export function fits(rule: AnswerRule, person: Person, requester: Requester, choice: "approve" | "deny"): boolean {
   if (person.by.isBot) return false;
   const isThere = person.platform === requester.platform;
   const isRequester = isThere && person.by.id === requester.by.id;
   const hasAsked = isRequester || (isThere && requester.alsoAsked?.includes(person.by.id) === true);
   if (choice === "approve" && rule.notRequester && hasAsked) return false;
-  // Each of several requesters may deny.
+  // If there are several requesters, each may deny.
   if (choice === "deny" && hasAsked && (requester.alsoAsked ?? []).length > 0) return true;
   return rule.approvers.some((entry) => {
     if (entry === "requester") return isRequester;
@@ -109,7 +109,7 @@ export function hasSameAnswerers(one: ApprovalRecord, rule: AnswerRule, requeste
   return isSameRule && (!dependsOnRequester || (isSameRequester && haveSameAsked));
 }
 
-/** Why nobody could ever approve; undefined when somebody could. A role may have any number of members. */
+/** Says why nobody could ever approve; undefined if somebody could. A role may have any number of members. */
 export function impossibilityOf(rule: AnswerRule): string | undefined {
   const people = new Set(rule.approvers);
   if (rule.notRequester) people.delete("requester");
@@ -125,7 +125,9 @@ export function impossibilityOf(rule: AnswerRule): string | undefined {
   return undefined;
 }
 
-/** The people and roles of a rule, `Ann (who asked) or user b2`; empty: nobody. Names are not escaped. */
+/**
+ * The people and roles of a rule, such as `Ann (who asked) or user b2`; empty if it names nobody. Names are not escaped.
+ */
 export function approverNames(rule: AnswerRule, requesterName: string): string {
   const names = rule.approvers
     .filter((entry) => entry !== "requester" || !rule.notRequester)
@@ -138,7 +140,7 @@ export function approverNames(rule: AnswerRule, requesterName: string): string {
   return names.length === 0 ? last : `${names.join(", ")} or ${last}`;
 }
 
-/** The whole rule in words. Names are not escaped. */
+/** The complete rule in words. Names are not escaped. */
 export function approversText(rule: AnswerRule, requesterName: string): string {
   const parts = [approverNames(rule, requesterName) || "nobody"];
   if (rule.quorum > 1) parts.push(`${rule.quorum} people must approve`);
@@ -146,7 +148,7 @@ export function approversText(rule: AnswerRule, requesterName: string): string {
   return parts.join("; ");
 }
 
-/** Tells whether a person is among `safety.owners`. The entry `requester` makes nobody an owner. */
+/** Tells whether a person is among `safety.owners`. The entry `requester` is ignored. */
 export function createOwnerCheck(owners: readonly string[]): (platform: string, by: Author) => boolean {
   const approvers = owners.filter((entry) => entry !== "requester");
   return (platform, by) =>

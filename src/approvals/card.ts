@@ -1,7 +1,7 @@
 /**
- * Builds approval cards from records alone: a card holds no text from the model, and every text is escaped. Configured
- * secrets are replaced by their names; nothing is masked because it looks like a secret. Identical calls share one row,
- * and the row's id answers for all of them.
+ * Builds approval cards from records only: a card contains no text from the model, and every text is escaped. Configured
+ * secrets are replaced by their names; nothing is masked only because it looks like a secret. Identical calls share one
+ * row, and the row's id answers for all of them.
  */
 import type { Mask } from "../lib/redact.ts";
 import { describePattern, describeRule } from "../lib/text/describe-rule.ts";
@@ -22,7 +22,7 @@ export interface CardView {
   grantMs: number;
 }
 
-/** `rows`: every row of the card, oldest first, at least one. `target`: where the message goes. */
+/** `rows` are all rows of the card, oldest first, at least one. `target` is where the message is sent. */
 export function buildCard(id: string, rows: ApprovalRow[], target: ReplyTarget, view: CardView): ApprovalCard {
   const first = rows.find((row) => row.state === "open") ?? rows[0];
   if (first === undefined) throw new TypeError(`card ${id} has no row`);
@@ -37,7 +37,7 @@ export function buildCard(id: string, rows: ApprovalRow[], target: ReplyTarget, 
   };
 }
 
-/** Names each group of approvers once, with the tools that it may answer. */
+/** Names each group of approvers once, with the tools that this group may answer for. */
 function whoMayAnswer(rows: ApprovalRow[]): string {
   const open = rows.filter((row) => row.state === "open");
   const asked = open.length === 0 ? rows : open;
@@ -61,7 +61,7 @@ export function groupIdentical(rows: ApprovalRow[]): [ApprovalRow, ...ApprovalRo
   return [...groups.values()];
 }
 
-/** Identical calls can end differently. The row shows the state with the lowest rank. */
+/** Identical calls can end differently. Their row shows the state with the lowest rank. */
 const displayRank: Record<ApprovalState, number> = {
   open: 0,
   consumed: 1,
@@ -73,7 +73,7 @@ const displayRank: Record<ApprovalState, number> = {
 
 function groupItem(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardItem {
   const shown = group.reduce((best, row) => (displayRank[row.state] < displayRank[best.state] ? row : best));
-  // Identical calls can have different facts; the row lists all of them.
+  // Identical calls can have different facts, so the row lists all facts.
   const facts = [...new Set(group.flatMap((row) => row.body.facts ?? []))];
   const body = facts.length === 0 ? shown.body : { ...shown.body, facts };
   return rowItem(group[0].id, group.length, { ...shown, body }, view);
@@ -122,14 +122,14 @@ function maskedFacts(body: ApprovalRecord, mask: Mask): string[] {
   return [`${what} configured secrets, shown here by name and length only. Only an owner can approve.`];
 }
 
-/** The choices that the card offers for a row, and that `answer` accepts. */
+/** The choices that the card offers for a row. `answer` accepts the same choices. */
 export function rowChoices(row: ShownRow, mask: Mask): AnswerChoice[] {
   if (row.state !== "open") return row.body.changes === undefined ? [] : settledChangesChoices(row.body.changes);
   if (row.body.changes !== undefined) return openChangesChoices(row.body, row.body.changes);
   // Nobody may edit a call, or allow it in advance, without seeing all of it.
   if (hidesSecrets(row.body, mask)) return ["approve", "deny"];
   const choices: AnswerChoice[] = ["approve", "deny"];
-  // When several people must approve, one of them can neither edit the call nor allow it for the others.
+  // If several people must approve, one of them can neither edit the call nor allow it for the others.
   if (row.body.quorum > 1) return choices;
   if (editableJson(row.body.call, mask) !== undefined) choices.push("edit");
   if (row.body.isTainted !== true && grantableRules(row.body.matches) !== undefined) choices.push("allow");
@@ -144,10 +144,10 @@ function reasonLines(matches: GateMatch[]): string[] {
   return [...new Set(matches.map(reasonLine))];
 }
 
-/** The pattern stands in only where its skill gives no reason. */
+/** Shows the pattern only if its skill gives no reason. */
 function reasonLine({ skill, file, pattern, reason, form }: GateMatch): string {
   if (file === "" && reason !== undefined) return reason;
-  // A pattern that names a tag says so itself.
+  // For a pattern that names a tag, the form needs no mention.
   const variant = form === "exact" || form === "tag" ? "" : `, found in its ${form} form`;
   return `${reason ?? `matches “${describePattern(pattern)}”`} (skill ${skill}${variant})`;
 }
@@ -193,7 +193,7 @@ export function outcomeText({ body, state }: ShownRow): string {
   }
 }
 
-/** Matches the label of the button that was pressed. */
+/** Uses the same word as the label of the button that was pressed. */
 function deniedWord({ changes }: ApprovalRecord): string {
   return changes?.shown.labels.deny === "Discard" ? "Discarded" : "Denied";
 }

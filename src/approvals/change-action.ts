@@ -1,4 +1,4 @@
-/** What people can do with changes besides deciding: read the whole diff, undo, run again. */
+/** What people can do with changes besides deciding: read the complete diff, undo, run again. */
 import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 import { accepted, alreadySettledText, notYoursText, refused } from "./answer-text.ts";
 import { type ApprovalRow, rowChoices } from "./card.ts";
@@ -11,7 +11,7 @@ export function isChangeAction(choice: AnswerChoice): choice is "diff" | "undo" 
   return choice === "diff" || choice === "undo" || choice === "again";
 }
 
-/** Everyone who sees the card may read the diff. Undo and run again need a right. */
+/** Everyone who sees the card may read the diff. Undo and run again need the right to do so. */
 export async function actOnChanges(context: ApprovalsContext, row: ApprovalRow, click: Click): Promise<AnswerReceipt> {
   const { changes } = context;
   const { choice, by, isOperator } = click;

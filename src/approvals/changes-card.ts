@@ -8,7 +8,7 @@ import { grantableRules } from "./grants.ts";
 
 export function openChangesChoices(body: ApprovalRecord, changes: ChangesRecord): AnswerChoice[] {
   const choices: AnswerChoice[] = ["approve", "deny"];
-  // When several people must approve, one of them can neither choose files nor allow in advance.
+  // If several people must approve, one of them can neither choose files nor allow changes in advance.
   const decidesAlone = body.quorum <= 1;
   if (decidesAlone && changes.paths.length > 1 && changes.shown.moreFiles === 0) choices.push("part");
   if (decidesAlone && body.isMasked !== true && grantableRules(body.matches) !== undefined) choices.push("allow");
@@ -20,10 +20,11 @@ export function settledChangesChoices({ undoId, mayRunAgain }: ChangesRecord): A
   return [...(undoId === undefined ? [] : ["undo" as const]), ...(mayRunAgain === true ? ["again" as const] : [])];
 }
 
-/** A settled card drops the diff, the commands and their output: people needed them only to decide. */
+/** A settled card leaves out the diff, the commands and their output, because people needed them only to decide. */
 export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState, mask: Mask): ShownChanges {
   const line = cleaner(mask);
-  // Line ends stay visible, or a command of many lines would read as one comment. So do outer blanks of a path.
+  // Line ends are shown as escapes, because a command with several lines could otherwise read as one comment. So are blanks
+  // at the ends of a path.
   const exact = (text: string) => escapeHidden(mask(text)).replace(/^ | $/g, "\\u{20}");
   const lines = (text: string) => escapeHiddenLines(mask(text));
   const isOpen = state === "open";
@@ -41,7 +42,7 @@ export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState
   };
 }
 
-/** `diff`: the whole diff, even when the card does not show it. */
+/** `diff` is the complete diff, even if the card does not show it. */
 export function areChangesMasked(changes: ChangesRecord, diff: string | undefined, mask: Mask): boolean {
   const shown = JSON.stringify(changesText(changes, "open", mask));
   if (shown !== JSON.stringify(changesText(changes, "open", (text) => text))) return true;

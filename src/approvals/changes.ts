@@ -1,10 +1,10 @@
 /**
- * Approvals of changes to a working folder. Their records follow the same rules as those of calls: quorum, expiry, grants
+ * Approvals of changes to a working folder. Their records follow the same rules as records of calls: quorum, expiry, grants
  * and audit. The differences:
  *
  *   - the hash covers the shown files, not a call
- *   - no turn waits for them: the drafts keep or discard the files after the decision
- *   - a record can be a mere report of kept changes, so that they can be undone
+ *   - no turn waits for the decision: the drafts keep or discard the files after it
+ *   - a record can also be only a report of kept changes, so that people can undo them
  */
 import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
@@ -18,9 +18,9 @@ import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle 
 import { createApprovalId } from "./hash.ts";
 import { problemWithVotes } from "./redeem.ts";
 
-/** Tool name in the approval rules: `safety.tools.keep_changes` can name its own approvers. */
+/** Tool name in the approval rules, so that `safety.tools.keep_changes` can name separate approvers. */
 const keepChangesTool = "keep_changes";
-/** Takes the place of a skill in the record, because no skill's pattern asks about changes. */
+/** Stands in the record instead of a skill, because no skill's pattern asks about changes. */
 const changesSource = "changes";
 
 const continuedBelow = "Continued below.";
@@ -31,7 +31,7 @@ export async function openChanges(context: ApprovalsContext, request: ChangesReq
   const { turnId, changes, target } = request;
   const turnRows = await context.ledger.list("approval", { group: turnId });
   const known = turnRows.find(({ body }) => isSameDraft(body, changes));
-  // A card from before a crash shows an older state of the folder.
+  // A card from before a crash shows an older state of the folder, so it is replaced.
   for (const { id, body } of turnRows)
     if (body.changes?.draftId === changes.draftId && id !== known?.id)
       await replaceChanges(context, id, continuedBelow);
@@ -97,7 +97,7 @@ async function changesRecord(
   return isMasked ? record : await withGrants(context, record);
 }
 
-/** Checks the whole diff, because people read it before they decide even when the card does not show it. */
+/** Checks the complete diff, because people read it before they decide, even if the card does not show it. */
 async function isHidingSecrets(
   { mask, changes: actions }: ApprovalsContext,
   request: ChangesRequest,
@@ -117,7 +117,7 @@ async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Pr
   if (grants === undefined || giver === undefined) return record;
   const votes = [{ by: giver, at: createdAt, isOperator: false }];
   const granted = { ...record, votes, grantIds: grants.map(({ id }) => id), decidedBy: giver, decidedAt: createdAt };
-  // A grant that can't be recorded does not count; people are asked.
+  // If a grant can't be recorded, it does not count, and people are asked.
   const unrecorded = await recordAnswer(context, [{ body: granted }], {
     choice: "grant",
     by: giver,
@@ -191,7 +191,7 @@ async function change(
   });
 }
 
-/** The record's state stays. */
+/** Finishes the changes without changing the record's state. */
 export async function finishChanges(
   context: ApprovalsContext,
   approvalId: string,

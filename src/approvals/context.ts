@@ -1,4 +1,4 @@
-/** The context that all parts of the approvals share, and the steps that they take with records. */
+/** The context that all parts of the approvals share, and the operations on records that they share. */
 import type { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
@@ -24,22 +24,25 @@ export interface ApprovalsOptions {
   audit: Audit;
   gate: Gate;
   policy: ApprovalPolicy;
-  /** Wakes a parked turn. Not called for what the turn itself settles. */
+  /** Wakes a parked turn. Not called for approvals that the turn itself settles. */
   wake(turnId: string): void;
-  /** Called after every change, again later when it rejects. Absent without platforms: another process then shows. */
+  /**
+   * Called after every change, and again later if it rejects. Absent without platforms: another process then shows the
+   * change.
+   */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
-  /** Writes one line of preference history. Resolves when it, and the events before it, are on disk. */
+  /** Writes one line of preference history. Resolves when this line and the events before it are on disk. */
   remember(feedback: Feedback): Promise<void>;
-  /** Applied to every text that people decide on. */
+  /** Masks secrets in every text that people decide on. */
   mask: Mask;
   log: Log;
   now?: () => number;
-  /** Looks a person up again, right before a call runs; undefined: they have left. */
+  /** Looks a person up again, right before a call runs. Undefined if the person has left. */
   authority?(by: Author, target: ReplyTarget): Promise<Author | undefined>;
-  /** Checks edited arguments against the tool's schema. Resolves to a sentence when they are wrong. */
+  /** Checks edited arguments against the tool's schema. Resolves to a sentence if they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
   changes?: ChangesActions;
-  /** Changes whenever the content of the tool's skill does; undefined for a tool without a skill. */
+  /** Changes whenever the content of the tool's skill changes. Undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;
 }
 
@@ -52,7 +55,7 @@ export interface ApprovalsContext extends ApprovalsOptions {
   grantMs: number;
 }
 
-/** Inclusive: `now == expiresAt` is expired. */
+/** Inclusive: a record is expired if `now == expiresAt`. */
 export function isExpired(record: ApprovalRecord, at: number): boolean {
   return record.expiresAt !== null && at >= record.expiresAt;
 }
@@ -71,7 +74,7 @@ export function hashOfCall(
 
 export interface CardRows {
   card: CardRecord;
-  /** Oldest first. */
+  /** The card's rows, oldest first. */
   rows: ApprovalRow[];
 }
 
@@ -83,7 +86,7 @@ export async function cardRows(ledger: Ledger, cardId: string): Promise<CardRows
   return { card: entry.body, rows: rows.sort((one, other) => one.sequence - other.sequence) };
 }
 
-/** One card for each turn that shows it; usually one. */
+/** Returns one card for each turn that shows it, usually only one. */
 export async function cardsOf(context: ApprovalsContext, cardId: string): Promise<ApprovalCard[]> {
   const found = await cardRows(context.ledger, cardId);
   if (found === undefined) return [];
@@ -93,7 +96,7 @@ export async function cardsOf(context: ApprovalsContext, cardId: string): Promis
 
 type Settled = Exclude<ApprovalState, "open" | "consumed">;
 
-/** The only way a record gets its outcome. Of several callers one succeeds, and only its event is emitted. */
+/** The only way in which a record gets its outcome. Of several callers only one succeeds, and only its event is emitted. */
 export async function settle(
   context: ApprovalsContext,
   row: ApprovalRow,

@@ -1,5 +1,6 @@
 /**
- * Decisions on rows that are open and answerable by this person. Each is a compare-and-set: of many clicks one decides.
+ * Decisions on rows that are open and that this person may answer. Each is a compare-and-set, so of many clicks only one
+ * decides.
  */
 import type { ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { AnswerReceipt, Author } from "../ports/message.ts";
@@ -57,7 +58,7 @@ export async function keepChosenFiles(
   return await approve(context, cardId, [row], keepsAll ? click : { ...click, chosen });
 }
 
-/** One person's approval. It counts only for the record that the person saw. */
+/** One person's approval. It counts only for the version of the record that the person saw. */
 async function vote(context: ApprovalsContext, row: ApprovalRow, click: Click): Promise<ApprovalRow | undefined> {
   const at = context.now();
   for (let seen: ApprovalRow | undefined = row; seen !== undefined; seen = await stillOpen(context, seen)) {
@@ -103,7 +104,7 @@ export async function deny(
 ): Promise<AnswerReceipt> {
   const at = context.now();
   const reason = click.reason?.trim();
-  // A denial counts even when it can't be recorded.
+  // A denial counts even if it can't be recorded.
   await recordAnswer(context, rows, auditAnswer(click));
   const changed = await changeRows(context, cardId, rows, (row) =>
     settle(context, row, ["open"], "denied", (body) => ({

@@ -1,12 +1,13 @@
 /**
- * Decisions survive a crash: every decision gets recorded, every settled card loses its buttons, every parked turn wakes.
+ * Makes decisions survive a crash: every decision is recorded, every settled card loses its buttons, every parked turn
+ * wakes.
  *
- *   1. write a notice before rows of a card or its grants change
- *   2. change them, and wake the turns that wait for them
+ *   1. write a notice before a card's rows or its grants change
+ *   2. change them, and wake the turns that wait for these rows
  *   3. in the background, record the decisions and update the card; no click waits for this
- *   4. mark the notice as told
+ *   4. mark the notice as delivered (state `told`)
  *
- * A sweep delivers the notices that are still due: after a crash, from another process, or after a platform was away.
+ * A sweep delivers the notices that are still due: after a crash, from another process, or after a platform was unreachable.
  */
 import { messageOf } from "../lib/errors.ts";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
@@ -16,7 +17,7 @@ import type { CardNotice, Ledger } from "../ports/ledger.ts";
 import type { ApprovalRow } from "./card.ts";
 import { createApprovalId } from "./hash.ts";
 
-/** A message that can't be updated for that long is gone. */
+/** A message that can't be updated for that long no longer exists. */
 const maxRetryMs = 24 * 60 * 60 * 1000;
 
 export interface DecisionOutboxOptions {
@@ -24,15 +25,18 @@ export interface DecisionOutboxOptions {
   log: Log;
   cards(cardId: string): Promise<ApprovalCard[]>;
   record(cardId: string): Promise<void>;
-  /** Absent: another process shows the card at its next sweep. */
+  /** If absent, another process updates the card at its next sweep. */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
   wake(turnId: string): void;
 }
 
 export interface DecisionOutbox {
-  /** `work` changes rows of the card and returns the changed ones. `wakes`: wake their turns, which did not cause this. */
+  /**
+   * `work` changes rows of the card and returns the changed ones. `wakes` is true if their turns must be woken, because
+   * others caused the change.
+   */
   around(cardId: string, turnIds: string[], wakes: boolean, work: () => Promise<ApprovalRow[]>): Promise<ApprovalRow[]>;
-  /** For changes that must be recorded but that no card shows. */
+  /** For changes that must be recorded but that are not shown on a card. */
   quietly<T>(cardId: string, work: () => Promise<T>): Promise<T>;
   sweep(now: number): Promise<void>;
   whenIdle(): Promise<void>;
@@ -48,7 +52,7 @@ export function createDecisionOutbox({
 }: DecisionOutboxOptions): DecisionOutbox {
   const inOrder = createKeyedMutex();
   const active = new Set<string>();
-  /** Notices that failed in this process, and whether their card is up to date. */
+  /** Notices whose delivery failed in this process, and whether their card is up to date. */
   const failed = new Map<string, { isShown: boolean }>();
   const delivering = new Set<Promise<void>>();
 
@@ -58,13 +62,13 @@ export function createDecisionOutbox({
     failed.set(id, { isShown: true });
   }
 
-  /** Recording and showing must not block each other. Both read the card now, so they never use an older state. */
+  /** Recording and showing must not block each other. Both read the current card, so they never use an older state. */
   async function deliverNow(id: string, { cardId, isQuiet }: CardNotice): Promise<void> {
     const seen = (await ledger.get("notice", id))?.body.isChanged;
     const parts = await Promise.allSettled([record(cardId), isQuiet ? undefined : show(id, cardId)]);
     const rejected = parts.find((part) => part.status === "rejected");
     if (rejected !== undefined) throw rejected.reason;
-    // If the rows changed in between, the notice stays due.
+    // If the rows have changed since, the notice stays due.
     await ledger.transition("notice", id, ["due"], "told", (body) => (body.isChanged === seen ? body : undefined));
     failed.delete(id);
   }
@@ -100,7 +104,7 @@ export function createDecisionOutbox({
       await ledger.create("notice", id, { state: "due", body: notice, group: notice.cardId });
       const result = await work();
       const hasChanged = isDue(result);
-      // Another process may have delivered it before the change.
+      // Another process may have delivered the notice before the change.
       if (hasChanged) {
         await ledger.transition("notice", id, ["due", "told"], "due", (body) => ({ ...body, isChanged: true }));
       }

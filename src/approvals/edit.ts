@@ -1,4 +1,4 @@
-/** Edits a call. An accepted edit replaces the call in its records, which keep the original. */
+/** Edits a call. An accepted edit replaces the call in its records, which also store the original. */
 import { describePattern } from "../lib/text/describe-rule.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -10,7 +10,7 @@ import { type ApprovalsContext, hashOfCall, settle } from "./context.ts";
 
 export type EditResult =
   | { type: "refused"; text: string }
-  /** The edit changed nothing: an ordinary approval. */
+  /** The edit changed nothing, so it is an ordinary approval. */
   | { type: "same" }
   | { type: "edited"; input: JsonObject; settle(row: ApprovalRow): Promise<ApprovalRow | undefined> };
 
@@ -55,7 +55,7 @@ function mayApproveMasked(context: ApprovalsContext, { body }: ApprovalRow, { by
   return fits(rule, { platform: requester.platform, by }, requester, "approve");
 }
 
-/** Leaves out the rules that only ask. */
+/** Names only the rules that block, not those that ask. */
 function blockedBecause(matches: GateMatch[]): string {
   const blocking = matches.filter(({ kind }) => kind === "danger");
   const texts = blocking.map(({ reason, skill, pattern }) => reason ?? `${skill}: ${describePattern(pattern)}`);

@@ -1,7 +1,7 @@
 /**
- * Grants: one person's approval in advance for what one pattern of one skill asks about, in one conversation. A grant
- * covers only requests by the person it was given for, the giver's click must count for the call, and grants must cover
- * every pattern that asks. They never cover a question that the gate asks on its own.
+ * Grants: one person's approval in advance for the calls that one pattern of one skill asks about, in one conversation. A
+ * grant covers only requests by the person it was given for. The click of the person who gave it must count for the call,
+ * and grants must cover every pattern that asks. A grant never covers a question that the gate asks without a pattern.
  */
 import { randomBytes } from "node:crypto";
 import { describeRule } from "../lib/text/describe-rule.ts";
@@ -14,11 +14,11 @@ import { type AnswerRule, fits, type Requester } from "./authority.ts";
 export interface GrantRule {
   skill: string;
   pattern: string;
-  /** For people. Skill and pattern alone identify a rule. */
+  /** A text for people. The rule is identified by skill and pattern only. */
   reason?: string;
 }
 
-/** The rules of a grant for these matches; undefined when no grant can cover them. */
+/** The rules of a grant for these matches. Undefined if no grant can cover them. */
 export function grantableRules(matches: GateMatch[]): GrantRule[] | undefined {
   const isGrantable = matches.every(
     ({ kind, file, form }) => kind === "confirm" && file !== "" && form !== "fail-closed",
@@ -41,14 +41,14 @@ interface GrantWanted {
 
 export interface Grants {
   covering(wanted: GrantWanted): Promise<GrantRecord[] | undefined>;
-  /** Extends the same grant by the same giver for the same person, or creates it. */
+  /** Creates the grant, or extends it if the same person has already given it for the same person. */
   give(
     place: Pick<GrantRecord, "platform" | "conversationId" | "by">,
     rule: GrantRule,
     expiresAt: number,
     origin: GrantRecord["origin"],
   ): Promise<GrantRecord>;
-  /** True when any was revoked. An expired one does not count: it was active when it was used. */
+  /** True if any of the grants was revoked. An expired grant does not count as revoked: it was active when it was used. */
   isAnyRevoked(ids: string[]): Promise<boolean>;
   list(conversationId?: string): Promise<GrantRecord[]>;
   revoke(id: string, by: Author, conversationId?: string): Promise<{ receipt: AnswerReceipt; grant?: GrantRecord }>;

@@ -1,9 +1,9 @@
-/** Unguessable ids, and the hash that ties an approval to one call. */
+/** Creates unguessable ids, and the hash that ties an approval to one call. */
 import { createHash, randomBytes } from "node:crypto";
 import type { Json } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 
-/** 128 random bits, base64url. Never begins with a dash, so it can be typed after a command. */
+/** 128 random bits, base64url. Never begins with a dash, so that people can type it after a command. */
 export function createApprovalId(): string {
   for (;;) {
     const id = randomBytes(16).toString("base64url");
@@ -13,20 +13,20 @@ export function createApprovalId(): string {
 
 export interface CallPlace {
   workingFolder: string;
-  /** Changes whenever the content of the tool's skill does; empty for a tool without a skill. */
+  /** Changes whenever the content of the tool's skill changes; empty for a tool without a skill. */
   skillFile: string;
 }
 
-/** Equal exactly when tool, arguments (in any key order), working folder and skill file are equal. */
+/** Two hashes are equal if and only if tool, arguments (in any key order), working folder and skill file are equal. */
 export function hashOf(call: Pick<ToolCall, "name" | "input">, place: CallPlace): string {
   const parts = [call.name, canonicalJson(call.input), place.workingFolder, place.skillFile];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** JSON with sorted keys. Avoids recursion: arguments can be nested thousands of levels deep. */
+/** JSON with sorted keys. Avoids recursion, because arguments can be nested thousands of levels deep. */
 export function canonicalJson(root: Json): string {
   const written: string[] = [];
-  /** Left to write, last first: text, or a value. */
+  /** What is still to be written, last first. Each entry is text or a value. */
   const open: (string | { value: Json })[] = [{ value: root }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next === "string") written.push(next);

@@ -1,9 +1,9 @@
 /**
  * Opens approvals for the calls of one step:
  *
- *   1. keep the records of calls that this turn has already asked for, so that a crash changes nothing
- *   2. deny what nobody may approve, and approve what a grant covers, without asking
- *   3. put the rest on one card: the card of identical open calls in the conversation, or a new one
+ *   1. reuse the records of calls that this turn has already asked about, so that a crash changes nothing
+ *   2. without asking, deny calls that nobody may approve, and approve calls that a grant covers
+ *   3. put the other calls on one card: an existing card with identical open calls in the conversation, or a new one
  *   4. deny calls beyond the limit of open cards, with a note for the model
  */
 import { RemoraError } from "../lib/errors.ts";
@@ -75,7 +75,7 @@ async function openMissing(
       created.push(await create(context, callRecord(context, request, call, cardId), call, isFull));
     return created;
   };
-  // A shared card must be updated, because a click on it now answers for more calls.
+  // A shared card must be updated, because a click on it now also answers for these calls.
   return shared === undefined
     ? await context.notices.quietly(cardId, createAll)
     : await context.notices.around(cardId, [], false, createAll);
@@ -93,7 +93,7 @@ async function examine(
   const rule = ruleFor(context.policy, asked.call.name, isMasked);
   const impossibility = impossibilityOf(rule);
   const { matches } = asked;
-  // Whoever gave a grant knew nothing of the secret, or of the text from others.
+  // When the grant was given, nobody knew about the secret, or about the text from others.
   const grants =
     isMasked || asked.isTainted === true
       ? undefined
@@ -115,7 +115,7 @@ async function openRowsHere(context: ApprovalsContext, { target }: ApprovalReque
   );
 }
 
-/** A shared card must have a row for every call, because a reply shows one card per step. */
+/** A shared card must have a row for every call, because a reply shows only one card per step. */
 function sharedCard(request: ApprovalRequest, pending: PendingCall[], open: ApprovalRow[]): string | undefined {
   const requester = requesterIn(request);
   const isTwin = ({ body }: ApprovalRow, { asked, hash, rule }: PendingCall) =>
@@ -131,7 +131,7 @@ function sharedCard(request: ApprovalRequest, pending: PendingCall[], open: Appr
   return undefined;
 }
 
-/** A row shows the facts of one record, so calls with other facts would be decided unseen. */
+/** A row shows the facts of one record, so people would decide on a call with different facts without seeing them. */
 function hasSameFacts(one: Pick<ApprovalRecord, "facts">, other: Pick<ApprovalRecord, "facts">): boolean {
   return JSON.stringify(one.facts ?? []) === JSON.stringify(other.facts ?? []);
 }
@@ -197,7 +197,7 @@ async function create(
     const votes = [{ by: giver.by, at, isOperator: false }];
     const grantIds = grants.map((grant) => grant.id);
     const approved = { ...record, votes, grantIds, decidedBy: giver.by, decidedAt: at };
-    // A grant that can't be recorded does not count; people are asked.
+    // If a grant can't be recorded, it does not count, and people are asked.
     if (await isGrantRecorded(context, approved, giver.by)) return await save(context, "approved", approved);
   }
   if (!isFull) return await save(context, "open", record);

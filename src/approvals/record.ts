@@ -2,11 +2,12 @@
  * Records decisions: every approval, denial, expiry, cancellation, grant and revocation becomes an event and a line in the
  * feedback file of its scope, with who decided, when, and after how long.
  *
- *   announce   emits the event at the moment of the decision
- *   record     writes the missing feedback lines of a card, then marks them in the ledger (called by decision-outbox.ts)
+ *   announce   emits the event when the decision is made
+ *   record     writes the missing feedback lines of a card, then marks the decisions in the ledger (called by
+ *              decision-outbox.ts)
  *
  * A decision without a mark comes from another process, or from one that died; `record` then emits its event too. A line
- * carries the decision's id and is never written twice. An event can come twice when the process dies in between.
+ * contains the decision's id and is never written twice. An event can be emitted twice if the process dies in between.
  */
 import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { Events } from "../ports/events.ts";
@@ -16,7 +17,7 @@ import type { Author } from "../ports/message.ts";
 import type { ApprovalRow } from "./card.ts";
 
 export interface Decision {
-  /** The same in every process. */
+  /** The id is the same in every process. */
   id: string;
   feedback: Feedback;
   emit(events: Events): void;
@@ -25,7 +26,7 @@ export interface Decision {
 export interface RecordOptions {
   ledger: Ledger;
   events: Events;
-  /** Resolves when the line, and the events before it, are on disk. */
+  /** Resolves when the line and the events before it are on disk. */
   remember(feedback: Feedback): Promise<void>;
 }
 
@@ -58,7 +59,7 @@ export function createDecisionRecords({ ledger, events, remember }: RecordOption
   };
 }
 
-/** The decisions so far, in order: an approved call can still expire before it runs. */
+/** The decisions so far, in order. There can be several: an approved call can still expire before it runs. */
 export function decisionsOf(row: ApprovalRow): Decision[] {
   const { state, body } = row;
   switch (state) {
@@ -66,7 +67,7 @@ export function decisionsOf(row: ApprovalRow): Decision[] {
       return [];
     case "approved":
     case "consumed":
-      // Nobody decided about a report.
+      // A report needs no decision, so nobody decided about it.
       return body.changes?.kind === "report" ? [] : [approved(row)];
     case "denied":
       return [denied(row)];
@@ -109,7 +110,7 @@ function denied({ id, body }: ApprovalRow): Decision {
   const reason = body.reason ?? "";
   return {
     ...feedbackFor(id, body, "denied", at, by),
-    // Without a person, the rules denied it.
+    // If no person decided, the rules denied the call.
     emit: (events) => events.emit("safety.denied", { ...decisionFields(id, body, at), by: by?.id ?? "remora", reason }),
   };
 }
@@ -126,7 +127,7 @@ function ended({ id, body }: ApprovalRow, state: "expired" | "cancelled"): Decis
   };
 }
 
-/** For a consumed approval whose call did not run. Its state can't change any more. */
+/** For a consumed approval whose call did not run. Its state can no longer change. */
 export function cancelledLate(row: ApprovalRow, reason: string, at: number): Decision {
   return ended({ ...row, body: { ...row.body, reason, decidedAt: at } }, "cancelled");
 }
@@ -140,7 +141,7 @@ export function granted(grant: GrantRecord): Decision {
   const { turnId, approvalId, scope, tool, userId } = origin;
   const summary = `${skill}: ${pattern}`;
   return {
-    // An extended grant counts as a new decision.
+    // Includes the expiry, because an extended grant counts as a new decision.
     id: `${grantId}:granted:${expiresAt}`,
     feedback: { id: `${grantId}:granted:${expiresAt}`, turnId, scope, at, tool, summary, outcome: "granted", by },
     emit: (events) =>
@@ -172,7 +173,7 @@ function revoked(
 function feedbackFor(approvalId: string, body: ApprovalRecord, outcome: string, at: number, by?: Author) {
   const { turnId, scope, call } = body;
   const id = `${approvalId}:${outcome}`;
-  // Later prompts show the summary. Text from others could have put its own words into the arguments.
+  // Later prompts show the summary, and arguments may contain text that others wrote for the model.
   const summary = body.isTainted === true ? "(asked for after reading what others wrote)" : JSON.stringify(call.input);
   const waitedMs = waitedMsUntil(body, at);
   const who = by === undefined ? {} : { by };
@@ -189,7 +190,7 @@ function decisionFields(approvalId: string, body: ApprovalRecord, decidedAt: num
   };
 }
 
-/** Never negative, even when the clock was set back. */
+/** Never negative, even if the clock was set back. */
 function waitedMsUntil({ createdAt }: ApprovalRecord, at: number): number {
   return Math.max(0, at - createdAt);
 }

@@ -3,7 +3,7 @@
  *
  *   expiry · the call (tool, arguments, folder, skill file) · the grant · the rights of the approvers · the gate
  *
- * Then a compare-and-set consumes the approval. In doubt, the call does not run.
+ * Then a compare-and-set consumes the approval. If anything is in doubt, the call does not run.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
@@ -50,14 +50,14 @@ async function redeemApproved(
   const consumed = await context.ledger.transition("approval", row.id, ["approved"], "consumed", (body) =>
     isExpired(body, context.now()) ? undefined : body,
   );
-  // A stop, an expiry or another redemption came first; its state decides.
+  // A stop, an expiry or another redemption came first, and the state that it set decides.
   if (consumed === undefined) return await redeemApproval(context, row.id, call, workingFolder);
   return approvedOutcome(consumed);
 }
 
 /**
- * After a crash the turn redeems again what it had consumed. Once the queue has started the call, the queue's journal makes
- * sure that it runs once. Before that, everything is checked as in the first redemption.
+ * After a crash, the turn redeems again an approval that it had already consumed. If the queue has already started the call,
+ * the queue's journal makes sure that the call runs only once. Otherwise everything is checked as in the first redemption.
  */
 async function redeemAgain(
   context: ApprovalsContext,
@@ -93,7 +93,7 @@ export async function problemWithVotes(context: ApprovalsContext, record: Approv
   return (await grantProblem(context, record)) ?? (await authorityProblem(context, record));
 }
 
-/** For a missing record, or one whose state can't change any more. */
+/** For a missing record, or for a record whose state can no longer change. */
 function refusedNow(reason: string): ApprovalOutcome {
   return { type: "refused", state: "cancelled", reason };
 }
@@ -117,7 +117,7 @@ async function grantProblem(context: ApprovalsContext, { grantIds }: ApprovalRec
   return isRevoked ? "The grant that allowed it was revoked." : undefined;
 }
 
-/** Approvers must meet both the rule recorded with the request and the rule in force now. */
+/** Approvers must meet both the rule recorded with the request and the current rule. */
 async function authorityProblem(context: ApprovalsContext, record: ApprovalRecord): Promise<string | undefined> {
   const rule = ruleNow(context, record);
   const valid = new Set<string>();
@@ -138,7 +138,7 @@ function mayApprove(record: ApprovalRecord, rule: AnswerRule, { by, isOperator }
   return fits(record, person, requester, "approve") && fits(rule, person, requester, "approve");
 }
 
-/** Resolves to a sentence when the look-up fails; the approval then does not count. */
+/** Resolves to a sentence if the look-up fails; the approval then does not count. */
 async function lookUp(
   { authority, log }: ApprovalsContext,
   { by, isOperator }: ApprovalVote,

@@ -1,6 +1,6 @@
 /**
- * `remora approvals list|approve|deny|diff`. Settles the record in the ledger, whether the agent runs or not; a running
- * agent shows it within seconds, or the next start does. The agent makes all checks before the call runs.
+ * `remora approvals list|approve|deny|diff`. Settles the record in the ledger, even if no agent is running. A running agent
+ * shows the result within seconds, otherwise the next start does. The agent makes all checks before the call runs.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ interface DecideOptions extends ListOptions {
 
 /** Shorter prefixes could match several ids by accident. */
 const minPrefixCharacters = 4;
-/** 128 bits, base64url. */
+/** Length of 128 bits as base64url. */
 const idLength = 22;
 
 export async function approvalsListCommand(env: Environment, root: string, { json }: ListOptions): Promise<void> {
@@ -103,7 +103,9 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
 
 const onlyAgent = { accepted: false, text: "Only the agent can do that. Use the card or the dashboard." };
 
-/** Settles records only. The agent, which has the platforms and the memory, shows, records and wakes. */
+/**
+ * Only settles records. The agent has the platforms and the memory, so it updates cards, records decisions and wakes turns.
+ */
 async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit: Audit): Promise<ApprovalDesk> {
   const set = await loadSkills(skillRootsOf(settings));
   return createApprovals({
@@ -123,7 +125,10 @@ async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit:
   });
 }
 
-/** Completes a prefix to the one open id. Passes a whole unknown id on, so that its receipt tells the outcome. */
+/**
+ * Completes a prefix if exactly one open id matches. Passes on an unknown id of full length, so that its receipt tells the
+ * outcome.
+ */
 function fullId(cards: ApprovalCard[], written: string): string {
   const known = cards.flatMap((card) => [card.id, ...card.items.map((item) => item.approvalId)]);
   if (known.includes(written)) return written;

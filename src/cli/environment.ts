@@ -1,4 +1,4 @@
-/** Restores the environment: the visible variables, and the secrets that the launcher took out (secret-environment.mjs). */
+/** Restores the environment: the visible variables, and the secrets that the launcher removed (secret-environment.mjs). */
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { z } from "zod";
@@ -14,7 +14,7 @@ export function takeEnvironment(): Environment {
   if (descriptor === undefined) return shown;
   delete process.env[marker];
   try {
-    // The launcher's file has no name. Reading any other descriptor 0 could block the start.
+    // The launcher's file has no name (no links). Reading anything else from descriptor 0 could block the start.
     const { nlink } = fstatSync(0);
     if (nlink !== 0) throw new Error("descriptor 0 is not the launcher's file");
     const hidden = variables.parse(JSON.parse(readFileSync(0, "utf8")));

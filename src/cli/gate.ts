@@ -1,6 +1,7 @@
 /**
- * `remora gate test`: classifies calls exactly as the running agent would. Reads JSON lines `{tool,args}` from standard input
- * and writes one line each, in the same order. An invalid line gets `verdict: "error"` and sets exit code 1.
+ * `remora gate test`: classifies calls exactly as the running agent would. Reads JSON lines `{tool,args}` from standard
+ * input and writes one result line for each, in the same order. The result for an invalid line is `verdict: "error"`, and
+ * the exit code is then 1.
  */
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -47,7 +48,7 @@ export async function gateTestCommand(env: Environment, root: string, options: G
   }
 }
 
-/** Without the patterns of a missing folder, every call would look safe. */
+/** Refuses a missing folder, because without its patterns every call would look safe. */
 function refuseMissing(asked: string[] | undefined, diagnostics: SkillDiagnostic[]): void {
   const missing = diagnostics.find(({ code }) => code === "skill.no-folder");
   if (asked === undefined || missing === undefined) return;

@@ -1,4 +1,6 @@
-/** `remora memory search`. With `--batch`, each JSON line `{query, scope, limit}` gets one: an array, or `{error}`. */
+/**
+ * `remora memory search`. With `--batch`, each JSON line `{query, scope, limit}` gets one line back: an array, or `{error}`.
+ */
 import { z } from "zod";
 import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";

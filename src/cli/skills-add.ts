@@ -1,10 +1,10 @@
 /**
- * `remora skills add SOURCE`: copies other people's skills into the workspace:
+ * `remora skills add SOURCE`: copies skills that others have written into the workspace:
  *
  *   1. open the source (skills-source.ts) and read its skills; none of their code ever runs here
- *   2. copy the chosen ones aside (skills-copy.ts), into the workspace but hidden from the loader
- *   3. show what each may do (skills-facts.ts), and ask a person
- *   4. move each copy into place in one step; a replaced skill stays as a backup
+ *   2. copy the chosen skills to a folder in the workspace that the loader ignores (skills-copy.ts)
+ *   3. show what each skill may do (skills-facts.ts), and ask a person
+ *   4. move each copy into place in one step; a replaced skill is kept as a backup
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
@@ -69,7 +69,7 @@ export async function addSkillsCommand(
   }
 }
 
-/** `set` includes the present skills, because new ones may require them. */
+/** `set` includes the skills that are already installed, because new skills may require them. */
 function choose(set: SkillSet, { roots, shown }: SkillSource, options: AddOptions): Skill[] {
   const isFromHere = (path: string) => roots.some((root) => path === root || path.startsWith(join(root, sep)));
   const skills = set.skills.filter(({ folder }) => isFromHere(folder));
@@ -98,7 +98,7 @@ interface Place {
   present: SkillSet;
 }
 
-/** Reads the copies, because they are what the agent will load. */
+/** Reads the copies, because these are the files that the agent will load. */
 async function prepare(wanted: Skill[], { aside, skills, roots, present }: Place): Promise<Prepared[]> {
   const copied = new Map<string, { from: Skill; files: CopiedFile[] }>();
   for (const from of wanted) {
@@ -161,7 +161,7 @@ function refuseClashes(prepared: Prepared[], options: AddOptions): void {
   });
 }
 
-/** `--yes` can't answer for what a person must read first. */
+/** Refuses `--yes` if there are facts that a person must read first. */
 function refuseUnseen(prepared: Prepared[], options: AddOptions): void {
   const unseen = prepared.flatMap(mustBeSeen);
   if (unseen.length === 0 || options.yes !== true) return;
@@ -172,7 +172,7 @@ function refuseUnseen(prepared: Prepared[], options: AddOptions): void {
   });
 }
 
-/** Throws without a terminal. */
+/** Asks on the terminal. Throws if there is none. */
 async function askOnTerminal(question: string): Promise<string> {
   if (!process.stdin.isTTY) {
     const message = "there is no terminal to ask on: read the above, then use --yes";
@@ -186,7 +186,7 @@ async function askOnTerminal(question: string): Promise<string> {
   }
 }
 
-/** Renames, so that the agent never sees half a skill. */
+/** Renames the folder, so that the agent never sees half a skill. */
 async function putInPlace({ skill, aside, folder }: Prepared, skills: string): Promise<string> {
   const shown = relative(process.cwd(), folder);
   if (!existsSync(folder)) {
@@ -205,7 +205,7 @@ async function putInPlace({ skill, aside, folder }: Prepared, skills: string): P
   return `Added ${asPlain(skill.name)}: ${shown}. The old one is in ${relative(process.cwd(), backup)}.`;
 }
 
-/** Tells whether the agent would load them: a skill of the same name in another folder can take precedence. */
+/** Says whether the agent would load the new skills: a skill of the same name in another folder can take precedence. */
 async function describeState(prepared: Prepared[], roots: string[]): Promise<string> {
   const set = await loadSkills(roots);
   const missing = prepared.filter(({ folder }) => !set.skills.some((skill) => skill.folder === folder));

@@ -1,4 +1,7 @@
-/** Copies a skill's folder. Refuses links out of the folder, special files, and too many or too large files. */
+/**
+ * Copies a skill's folder. Refuses links that lead out of the folder, special files, too many files, and files that are too
+ * large.
+ */
 import { chmod, copyFile, lstat, mkdir, readdir, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { RemoraError } from "../lib/errors.ts";

@@ -1,4 +1,4 @@
-/** `remora skills list`: lists the loaded skills. `--conversation` shows which ones that conversation may use. */
+/** `remora skills list`: lists the loaded skills. `--conversation` shows which of them that conversation may use. */
 import { relative } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
@@ -14,11 +14,11 @@ interface ListedSkill {
   description: string;
   path: string;
   tools: string[];
-  /** Offers more tools while the agent runs. */
+  /** True if the skill offers more tools while the agent runs. */
   providesTools: boolean;
   danger: number;
   confirm: number;
-  /** Denied for everyone, or for the given conversation. */
+  /** True if the skill is denied for everyone, or for the given conversation. */
   isDenied: boolean;
 }
 

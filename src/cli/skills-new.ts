@@ -27,7 +27,7 @@ export async function newSkillCommand(env: Environment, root: string, name: stri
     throw new RemoraError({ code: "skills.taken", place, message });
   }
   await mkdir(skills, { recursive: true });
-  // Built aside, so that a running agent never sees half of it.
+  // Created in a hidden folder, so that a running agent never sees half of the skill.
   const aside = await mkdtemp(join(skills, ".new-"));
   try {
     await writeFile(join(aside, "SKILL.md"), skillText(name));
@@ -44,7 +44,7 @@ export async function newSkillCommand(env: Environment, root: string, name: stri
   );
 }
 
-/** All skills share one namespace for tools, so tool names begin with the skill's name. */
+/** Tool names begin with the skill's name, because all skills share one namespace for tools. */
 function toolPrefix(name: string): string {
   return name.replaceAll("-", "_");
 }

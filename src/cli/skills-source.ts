@@ -1,4 +1,4 @@
-/** Opens the source of skills. A git clone has one commit, and runs without hooks, submodules or prompts. */
+/** Opens the source of skills. A git clone fetches one commit, and runs without hooks, submodules or prompts. */
 import { existsSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { RemoraError } from "../lib/errors.ts";
 
 export interface SkillSource {
   roots: string[];
-  /** For people, without a password. */
+  /** The source as shown to people, without a password. */
   shown: string;
   remove(): Promise<void>;
 }
@@ -40,7 +40,7 @@ function rootsIn(folder: string): string[] {
   return [folder, ...hiddenRoots.map((root) => join(folder, root)).filter((root) => existsSync(root))];
 }
 
-/** Undefined: a path. */
+/** Returns undefined for a path. */
 function gitAddress(written: string): string | undefined {
   if (/^(?:https|ssh|file):\/\//i.test(written)) return written;
   const isOther = /^[a-z][a-z0-9+.-]*:(?:\/\/|:)/i.test(written);
@@ -51,7 +51,7 @@ function gitAddress(written: string): string | undefined {
       message: "this kind of address is not supported: use https, ssh or file, or a folder",
     });
   }
-  // `git@host:path`, as services show it. Write a path with a colon in its first part as `./a:b`.
+  // Matches `git@host:path`, as services show it. A path with a colon in its first part must be written as `./a:b`.
   return /^[\w.-]+@[\w.-]+:[^\s]+$/.test(written) && !existsSync(written) ? written : undefined;
 }
 

@@ -32,7 +32,7 @@ export async function checkSkillsCommand(
   }
 }
 
-/** Valid patterns that are probably a mistake. These are hints, not diagnostics. */
+/** Finds patterns that are valid but probably a mistake. These are hints, not diagnostics. */
 function hintsFor(set: SkillSet, rules: GateRules): { path: string; line: number; message: string }[] {
   const tools = set.skills.flatMap((skill) => skill.tools.map((tool) => tool.name));
   const known = new Set(set.diagnostics.map(({ path, line }) => `${path}:${line}`));

@@ -26,14 +26,15 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
   try {
     await app.start();
   } catch (thrown) {
-    // After a refused token or a port in use, open connections must not keep the process alive.
+    // If the start fails, for example because of a refused token or a port in use, open connections must not keep the
+    // process alive.
     await app.close().catch((again: unknown) => log.error({ error: messageOf(again) }, "stopping failed"));
     throw thrown;
   }
   process.stdout.write(describe(app.report(), token, settings, role));
 }
 
-/** Loads the module that a test names. Nothing else sets this variable. */
+/** Loads the module that a test names. Only tests set this variable. */
 async function portWrappers(path: string | undefined): Promise<PortWrappers> {
   if (path === undefined) return {};
   const module = (await import(pathToFileURL(path).href)) as { wrappers: PortWrappers };
@@ -69,7 +70,7 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
 const pageOnlyText =
   "only the page. To add Discord or Slack, set DISCORD_TOKEN, or SLACK_BOT_TOKEN and SLACK_APP_TOKEN (docs/discord.md, docs/slack.md)";
 
-/** Works during the start too, when there is no app to close yet. */
+/** Also works during the start, when there is no app to close yet. */
 function stopOnSignals(starting: AbortController, log: Log): { use(app: App): void } {
   let isStopping = false;
   let app: App | undefined;

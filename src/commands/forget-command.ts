@@ -1,8 +1,8 @@
 /**
- * `/remora forget`: removes memory, and says what it removed and what stays.
+ * `/remora forget`: removes memory, and says what it removed and what it did not remove.
  *
- *   forget me     a person's DM, and in channels the turns they took part in and the decisions they made
- *   forget here   everything in this place; in a channel for owners only, because it belongs to all members
+ *   forget me     removes a person's DM, and from channels the turns they took part in and the decisions they made
+ *   forget here   removes everything in this place; in a channel for owners only, because it belongs to all members
  *
  * Removes nothing without a `yes` at the end of the command.
  */
@@ -15,12 +15,12 @@ type Owner = { scope: Scope } | { userId: string };
 export interface ForgetOptions {
   conversations: ConversationRegistry;
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
-  /** Removes a conversation's history; with a person, only their exchanges. */
+  /** Removes a conversation's history, or with `person` only their exchanges. */
   history(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
-  /** Removes the task files for which this is true, and returns their number. */
+  /** Removes the task files for which `isTheirs` is true, and returns their number. */
   tasks(isTheirs: (task: { conversationId: string; requesterId: string }) => boolean): Promise<number>;
   snapshots(scopes: ReadonlySet<Scope>): Promise<number>;
-  /** Removes call outputs that were too long for the model. */
+  /** Removes stored call outputs, which were too long for the model. */
   outputs(scope: Scope): Promise<void>;
   isOwner(platform: string, by: Author): boolean;
 }
@@ -41,7 +41,7 @@ export function forgetCommand(options: ForgetOptions): CommandHandler {
     const forgotten = await options.memory({ userId: by.id });
     for (const { id } of shared) await options.history(id, { platform, userId: by.id });
     await options.outputs(`dm:${by.id}`);
-    // Prompts of other people may show what this person said.
+    // Snapshots of all these scopes are removed, because prompts of other people may show what this person said.
     const scopes = new Set<Scope>([`dm:${by.id}`, ...shared.map(({ scope }) => scope)]);
     const tasks = await options.tasks((task) => task.requesterId === by.id);
     return { ...forgotten, histories: shared.length, tasks, snapshots: await options.snapshots(scopes) };

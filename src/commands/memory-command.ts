@@ -6,7 +6,7 @@ import type { InboundCommand, MemoryScope } from "../ports/message.ts";
 
 export interface ReadableMemory extends Pick<Memory, "search"> {
   count(scopes: MemoryScope[]): Promise<number>;
-  /** Headlines of the newest entries of a scope, newest first; `at` is ISO 8601. */
+  /** Headlines of the newest entries of a scope, newest first. `at` is an ISO 8601 time. */
   newest(scope: MemoryScope, limit: number): Promise<{ at: string; headline: string }[]>;
   knowledge: { list(scope: MemoryScope): Promise<string[]> };
 }

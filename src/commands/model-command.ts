@@ -1,6 +1,6 @@
 /**
- * `/remora model`: people choose the model of a conversation, or of all in a channel without their own choice. A choice
- * that the configuration does not offer is ignored, but kept.
+ * `/remora model`: people choose the model of a conversation, or of all conversations in a channel that have no choice of
+ * their own. A choice that the configuration no longer offers is ignored, but stays stored.
  */
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
@@ -8,16 +8,16 @@ import type { InboundCommand, Scope } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
 
 export interface ModelChoice {
-  /** `provider/model`; undefined: no choice, so the configured order applies. */
+  /** `provider/model`. If undefined, nobody has chosen, so the configured order applies. */
   preferred(conversationId: string, scope: Scope): Promise<string | undefined>;
   command: CommandHandler;
 }
 
 export interface ModelChoiceOptions {
   store: Store;
-  /** Every `provider/model`, in configured order. At least one. */
+  /** Every `provider/model`, in the configured order. At least one. */
   models: readonly string[];
-  /** False for a channel whose conversations are its threads. */
+  /** False for a channel in which each thread is a conversation. */
   isConversation(conversationId: string): Promise<boolean>;
 }
 

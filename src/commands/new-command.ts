@@ -1,4 +1,4 @@
-/** `/remora new`: drops a conversation's history. Memory stays. */
+/** `/remora new`: drops a conversation's history. Memory is not removed. */
 import type { CommandHandler } from "../ports/command.ts";
 
 export function newCommand(forgetHistory: (conversationId: string) => Promise<void>): CommandHandler {

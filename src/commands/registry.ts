@@ -1,4 +1,4 @@
-/** Finds the command for `/remora NAME REST`, the same on every platform, and lists all commands as help. */
+/** Finds the command for `/remora NAME REST`, which works the same on every platform, and lists all commands as help. */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { CommandHandler, Commands } from "../ports/command.ts";

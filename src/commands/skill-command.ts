@@ -1,4 +1,6 @@
-/** Platforms turn `/remora skill` into a message; this handler lists it, and answers when name or text is missing. */
+/**
+ * Platforms turn `/remora skill` into a message. This handler lists the command, and answers if name or text is missing.
+ */
 import type { CommandHandler } from "../ports/command.ts";
 
 export const skillCommand: CommandHandler = {

@@ -1,4 +1,4 @@
-/** `/remora stop`: ends what runs or waits in a conversation. */
+/** `/remora stop`: ends the running and waiting turns of a conversation. */
 import type { CommandHandler } from "../ports/command.ts";
 import type { Conversations } from "../ports/conversation.ts";
 
@@ -7,7 +7,7 @@ export function stopCommand(conversations: Pick<Conversations, "stop" | "stopSco
     usage: "stop",
     description: "stop everything that runs or waits here",
     async run({ conversationId, scope }) {
-      // In a channel itself, the command means all its threads.
+      // In the channel itself, the command applies to all its threads.
       const count = (await conversations.stop(conversationId)) || (await conversations.stopScope(scope));
       if (count === 0) return "Nothing is running here.";
       return count === 1 ? "Stopped." : `Stopped ${count} requests.`;

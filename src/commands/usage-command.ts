@@ -1,4 +1,4 @@
-/** `/remora usage`: tokens and cost of the person, the conversation and, for owners, everyone. */
+/** `/remora usage`: tokens and cost of the person and the conversation. Owners also see the total. */
 import type { CommandHandler } from "../ports/command.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Author, InboundCommand } from "../ports/message.ts";
@@ -60,7 +60,7 @@ function countText(count: UsageCount): string {
   return `${calls}, ${number(tokensOf(count))} tokens (${parts}), ${costText(count)}, ${added} ms preparation per call`;
 }
 
-/** A call without a price has an unknown cost, never zero. */
+/** If a call has no price, its cost is unknown, never zero. */
 function costText({ cost, calls, unpricedCalls }: UsageCount): string {
   if (unpricedCalls === calls) return "cost unknown";
   const dollars = `$${cost.toFixed(cost < 1 ? 4 : 2)}`;

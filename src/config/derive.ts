@@ -1,4 +1,4 @@
-/** Derives the options of single parts from the settings. Null in the configuration becomes an absent key. */
+/** Derives the options of single parts from the settings. A null in the configuration becomes an absent key. */
 import { join, sep } from "node:path";
 import type { JsonObject } from "../ports/message.ts";
 import type { Settings } from "./settings.ts";
@@ -14,7 +14,7 @@ export function providerSettings({ config: { models }, preferredModel }: Setting
   };
 }
 
-/** The models that people can choose: those of ready providers, and the ones that the configuration adds. */
+/** The models that people can choose: the models of ready providers, and those that the configuration adds. */
 export function modelsToChoose({ config }: Settings, providers: readonly { name: string; model: string }[]): string[] {
   const ready = new Set(providers.map((provider) => provider.name));
   const added = config.models.choices.filter((model) => ready.has(model.split("/", 1)[0] ?? ""));
@@ -49,7 +49,7 @@ export function redisSettings({ redisUrl, config: { redis } }: Settings) {
   return redisUrl === null ? null : { url: redisUrl, ...redis };
 }
 
-/** By platform. The page has no rules: its token gives access. */
+/** Access rules by platform. The local page has none, because its token gives access. */
 export function accessRules({ config: { discord, slack } }: Settings) {
   const { guilds, ...ofDiscord } = discord.access;
   const { workspaces, ...ofSlack } = slack.access;
@@ -74,7 +74,7 @@ export function configuredFolder({ config: { folders } }: Settings, conversation
   return undefined;
 }
 
-/** The skill was shipped with Remora, or the operator lets it run inside this process. */
+/** True if the skill was shipped with Remora, or if the operator lets it run inside this process. */
 export function isTrustedSkill(skill: { name: string; folder: string }, { skillRoots, config }: Settings): boolean {
   const [shipped = ""] = skillRoots;
   return skill.folder.startsWith(join(shipped, sep)) || config.skills.inProcess.includes(skill.name);

@@ -9,7 +9,7 @@ export function readVariable(env: Environment, name: string): string | undefined
 }
 
 export interface ConfigProblem {
-  /** `config/remora.yaml:12`, or the name of an environment variable. */
+  /** Such as `config/remora.yaml:12`, or the name of an environment variable. */
   place: string;
   key: string;
   message: string;
@@ -57,14 +57,14 @@ function setIn(target: Record<string, unknown>, path: readonly string[], value: 
     return;
   }
   const child = target[key];
-  // The schema reports a wrong type in the file.
+  // The schema reports this wrong type in the file.
   if (child !== undefined && child !== null && typeof child !== "object") return;
   const next = { ...(child as Record<string, unknown> | null | undefined) };
   target[key] = next;
   setIn(next, rest, value);
 }
 
-/** Reports incomplete tokens, which would otherwise leave a platform silently off. */
+/** Reports incomplete sets of tokens, because the platform would otherwise be off without a message. */
 export function tokenProblems(env: Environment): ConfigProblem[] {
   const has = (name: string) => readVariable(env, name) !== undefined;
   const hasTransport = has("SLACK_APP_TOKEN") || has("SLACK_SIGNING_SECRET");

@@ -1,10 +1,10 @@
 /**
- * Loads the whole configuration, or reports every problem at once:
+ * Loads the complete configuration, or reports all its problems together:
  *
  *   1. read the YAML file (read-yaml.ts) and secrets from files (`NAME_FILE`)
- *   2. replace `${NAME}` and `${NAME:-default}` in values by the environment
+ *   2. replace `${NAME}` and `${NAME:-default}` in values by environment variables
  *   3. let environment variables override the file (environment.ts)
- *   4. check against the schema; a problem names file, line, key and value, and what to do
+ *   4. check the result against the schema; a problem names file, line, key and value, and says what to do
  */
 import { resolve } from "node:path";
 import {
@@ -24,7 +24,7 @@ import { createSettings, type Settings } from "./settings.ts";
 
 export type LoadResult = { type: "ok"; settings: Settings } | { type: "invalid"; problems: ConfigProblem[] };
 
-/** `root`: the project's folder, the base of relative paths. */
+/** `root` is the project's folder. Relative paths start there. */
 export function loadSettings(variables: Environment, root: string): LoadResult {
   const file = resolve(root, readVariable(variables, "REMORA_CONFIG") ?? "config/remora.yaml");
   const source = readSource(file, readVariable(variables, "REMORA_CONFIG") !== undefined);

@@ -4,7 +4,7 @@ import { isMap, isNode, LineCounter, parseDocument } from "yaml";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import { type ConfigProblem, type Environment, readVariable } from "./environment.ts";
 
-/** A missing file counts as empty, unless `isNamed`: REMORA_CONFIG names it. */
+/** A missing file counts as empty, unless REMORA_CONFIG names it (`isNamed`). */
 export function readSource(file: string, isNamed: boolean): string | ConfigProblem {
   try {
     return readFileSync(file, "utf8");
@@ -34,7 +34,7 @@ export function readYaml(source: string, file: string): ReadYaml {
   try {
     return { value: document.toJS(), placeOf: (path) => `${file}${lineSuffix(document, lines, path)}` };
   } catch (thrown) {
-    // Missing anchors and too many aliases are found only here.
+    // Missing anchors and too many aliases are detected only here.
     return { problems: [problemAt(1, messageOf(thrown))] };
   }
 }

@@ -1,4 +1,4 @@
-/** The schema of `config/remora.yaml`. A test keeps the file and the schema the same. */
+/** The schema of `config/remora.yaml`. A test checks that the shipped file gives exactly the schema's defaults. */
 import { z } from "zod";
 
 const milliseconds = z.number().int().min(0).max(86_400_000);
@@ -127,7 +127,7 @@ const context = z
   })
   .prefault({});
 
-/** Null allows all skills that are not denied. */
+/** If `allow` is null, all skills are allowed that are not denied. */
 const skillAccess = { allow: z.array(text).nullable().default(null), deny: z.array(text).default([]) };
 
 const skills = z
@@ -140,7 +140,7 @@ const skills = z
   })
   .prefault({});
 
-/** Null means everyone, an empty list nobody. */
+/** Null means everyone; an empty list means nobody. */
 const listed = z.array(text).nullable().default(null);
 const access = {
   users: listed,

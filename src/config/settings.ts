@@ -11,31 +11,31 @@ export interface Settings {
   workspace: string;
   data: string;
   /**
-   * Later folders win: shipped skills, the workspace's, `.agents/skills` of project and workspace (may be missing),
-   * `skills.folders`, REMORA_SKILLS.
+   * Later folders take precedence: shipped skills, the workspace's skills, `.agents/skills` of project and workspace (may be
+   * missing), `skills.folders`, REMORA_SKILLS.
    */
   skillRoots: string[];
   discord: DiscordAccess | null;
   slack: SlackAccess | null;
   redisUrl: string | null;
-  /** `provider/model` to try first. */
+  /** The `provider/model` to try first. */
   preferredModel: string | null;
   env: Environment;
-  /** Values that must never be shown, each named after its variable or setting. */
+  /** Values that must never be shown. Each is named after its variable or setting. */
   secrets: NamedSecret[];
 }
 
 export interface DiscordAccess {
   token: string;
-  /** Without the version. Absent: Discord's own. */
+  /** Without the version. If absent, Discord's own address is used. */
   apiUrl?: string;
 }
 
-/** Socket Mode with an app token, otherwise signed HTTP. */
+/** Uses Socket Mode if there is an app token, otherwise signed HTTP. */
 export interface SlackAccess {
   botToken: string;
   transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
-  /** Absent: Slack's own. */
+  /** If absent, Slack's own address is used. */
   apiUrl?: string;
 }
 

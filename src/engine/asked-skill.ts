@@ -1,10 +1,13 @@
-/** A message that begins with `/skill NAME` asks with the instructions of that skill. */
+/** A message that begins with `/skill NAME` asks for an answer with the instructions of that skill. */
 import { asCode } from "../lib/text/sanitize.ts";
 import type { InboundMessage, Notice } from "../ports/message.ts";
 
 const maxShownNameCharacters = 64;
 
-/** A notice when there is no such skill. `resolveSkill` maps any name of a skill to its own; undefined: none. */
+/**
+ * Returns a notice if there is no such skill. `resolveSkill` turns any name of a skill into its main name, or returns
+ * undefined.
+ */
 export function withSkill(
   message: InboundMessage,
   resolveSkill: (asked: string, conversationId: string) => string | undefined,

@@ -1,13 +1,15 @@
-/** Runs everything that depends on the clock. Nothing in memory waits for it, so a missed round only costs time. */
+/**
+ * Runs all work that depends on the clock. Nothing in memory waits for this work, so a missed round only causes a delay.
+ */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
 
 export interface HousekeepingOptions {
-  /** Run one after the other; a failure does not stop the others. */
+  /** These run one after the other. A failure does not stop the others. */
   sweeps: Record<string, (now: number) => Promise<unknown>>;
   ledger: Ledger;
-  /** Run once an hour and at the start, one after the other. */
+  /** These run at the start and once an hour, one after the other. */
   cleanUps: (() => Promise<unknown>)[];
   log: Log;
 }
@@ -19,7 +21,7 @@ export interface Housekeeping {
 
 const sweepIntervalMs = 2_000;
 const cleanUpIntervalMs = 3_600_000;
-/** Ended records stay for audit, and so that a repeated delivery is recognised. */
+/** Ended records are kept for audit, and so that a repeated delivery is recognised. */
 const maxKeptMs = 30 * 86_400_000;
 
 export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
@@ -36,7 +38,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     isSweeping = false;
   }
 
-  /** A turn can wait longer than `maxKeptMs` for an approval, and must still find its posts. */
+  /** A turn can wait longer than `maxKeptMs` for an approval, and must still find its posts afterwards. */
   async function refreshPosts(before: number): Promise<void> {
     for (const turn of await ledger.list("turn", { states: ["running", "parked"] })) {
       if (turn.createdAt >= before) continue;

@@ -1,4 +1,4 @@
-/** Routes events from all platforms. Each promise resolves when the event is durably kept. */
+/** Routes events from all platforms. Each promise resolves when its event is durably stored. */
 import type { Log } from "../lib/log.ts";
 import type { Access } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
@@ -17,7 +17,7 @@ export interface PlatformHandlersOptions {
   commands: Commands;
   context: ContextBuilder;
   access: Access;
-  /** A skill's own name, for any of its names, if the conversation may use it. */
+  /** Returns the main name of a skill for any of its names, if the conversation may use the skill. */
   skillNamed(asked: string, conversationId: string): string | undefined;
   log: Log;
 }
@@ -33,7 +33,7 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
         log.info({ platform, person: author.id, conversationId, why: verdict.why }, "a message was refused");
         return verdict.notice;
       }
-      // The single word `stop` works like the command. When nothing runs, it is an ordinary message.
+      // The single word `stop` works like the command. If nothing is running, it is an ordinary message.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stopFor(message))) return undefined;
       const asked = withSkill(message, options.skillNamed);

@@ -1,10 +1,10 @@
 /**
- * Tools ask questions with buttons. The requester answers once.
+ * Tools can ask questions with buttons. The requester answers once.
  *
  *   ask      writes the record, posts the card, and waits for a click in any process
- *   answer   takes the requester's first click; everyone else learns why theirs does not count
+ *   answer   accepts the requester's first click; everyone else learns why their click does not count
  *
- * The tool's own time-out limits the wait. When the wait ends (time-out, stop, shutdown), the question is withdrawn, its
+ * The tool's time-out limits the wait. When the wait ends (time-out, stop, shutdown), the question is withdrawn, its
  * card says so, and clicks change nothing.
  */
 import { randomBytes } from "node:crypto";
@@ -23,9 +23,9 @@ export interface QuestionsOptions {
   log: Log;
 }
 
-/** The bus can lose messages, so the ledger is polled too. */
+/** The bus can lose messages, so the ledger is also polled. */
 const pollIntervalMs = 1_000;
-/** A card that can't be updated for that long stays as it is; its channel may be gone. */
+/** After this time, a card that can't be updated is left as it is, because its channel may no longer exist. */
 const maxCardRetryMs = 86_400_000;
 const maxQuestionCharacters = 1_000;
 const maxOptionCharacters = 75;
@@ -70,7 +70,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     });
   }
 
-  /** Updates the card to its outcome. On failure the next sweep retries. */
+  /** Updates the card to show the question's outcome. If this fails, the next sweep retries. */
   async function close(ended: LedgerEntry<"question">): Promise<void> {
     try {
       await show(questionCard(ended));

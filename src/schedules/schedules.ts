@@ -2,11 +2,11 @@
  * Schedules run a person's request later, once or repeatedly.
  *
  *   add     stores the schedule in the ledger with its next due time
- *   sweep   turns a due schedule into a message by its owner in the same conversation; the turn has the owner's present
- *           rights, and its approvals go to the owner
+ *   sweep   turns a due schedule into a message by its owner in the same conversation. The turn has the owner's current
+ *           rights, and the owner answers its approvals
  *
- * The message's id combines the schedule and its due time, so it runs once, even when several processes sweep or one dies.
- * Runs missed during downtime happen once at the next start.
+ * The message's id combines the schedule and its due time, so the message is handled once, even if several processes sweep
+ * or one dies. If several runs were missed during downtime, the schedule runs once at the next start.
  */
 import { randomBytes } from "node:crypto";
 import { Cron } from "croner";
@@ -18,9 +18,9 @@ import type { NewSchedule, ScheduleRecord, Schedules, ScheduleTime } from "../po
 
 export interface SchedulesOptions {
   ledger: Ledger;
-  /** Resolves when the message is durably kept. Must ignore a message that it knows. */
+  /** Resolves when the message is durably stored. Must ignore a message that is already known. */
   accept(message: InboundMessage): Promise<unknown>;
-  /** The owner with their present roles; undefined when they have left. */
+  /** The owner with their current roles; undefined if the owner has left. */
   ownerNow(schedule: Pick<ScheduleRecord, "platform" | "conversationId" | "owner">): Promise<Author | undefined>;
   log: Log;
   now?: () => number;
@@ -43,13 +43,13 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
     if (owner === undefined) return await end(id, body);
     await accept(messageFor(id, { ...body, owner }));
     const next = nextAfter(body.time, at);
-    // Another process may have moved the due time already.
+    // Another process may already have moved the due time.
     await ledger.transition("schedule", id, ["active"], next === undefined ? "ended" : "active", (stored) =>
       stored.nextAt === body.nextAt ? { ...stored, nextAt: next ?? stored.nextAt } : undefined,
     );
   }
 
-  /** The owner has left, and so has their right to run anything. */
+  /** Ends the schedule: its owner has left and no longer has the right to run anything. */
   async function end(id: string, { conversationId, owner }: ScheduleRecord): Promise<void> {
     await ledger.transition("schedule", id, ["active"], "ended");
     log.info({ schedule: id, conversationId, owner: owner.id }, "a schedule ended because its owner has left");

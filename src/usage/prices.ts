@@ -1,7 +1,7 @@
-/** Computes the cost of a model call from the configured prices. Without a price the cost is unknown, never zero. */
+/** Computes the cost of a model call from the configured prices. If there is no price, the cost is unknown, never zero. */
 import type { Usage } from "../ports/provider.ts";
 
-/** US dollars per million tokens. Cached tokens without their own price cost as much as input tokens. */
+/** US dollars per million tokens. If cached tokens have no price, they cost as much as input tokens. */
 export interface Price {
   input: number;
   output: number;
@@ -9,10 +9,10 @@ export interface Price {
   cacheWrite?: number | undefined;
 }
 
-/** Keys are `provider/model`, or a prefix that ends in `*`; the longest prefix wins. */
+/** Keys are `provider/model`, or a prefix that ends in `*`. If several match, the longest prefix is used. */
 export type Prices = Readonly<Record<string, Price>>;
 
-/** US dollars; undefined when the model has no price. */
+/** The cost in US dollars; undefined if the model has no price. */
 export function costOf(model: string, usage: Usage, prices: Prices): number | undefined {
   const price = priceOf(model, prices);
   if (price === undefined) return undefined;

@@ -1,11 +1,11 @@
 /**
- * Meters model use: calls, tokens, cost and our own latency, by day (UTC), person, channel and conversation.
+ * Measures model use: calls, tokens, cost and our own latency, by day (UTC), person, channel and conversation.
  *
  *   admit   before a model call: checks today's limits
- *   count   after it: adds to the day's counts of the person, the channel, the conversation and everyone
+ *   count   after a model call: adds to the day's counts of the person, the channel, the conversation and everyone
  *
  * Counts are ledger entries that grow by compare-and-set, so turns in several processes all count. A running call reserves
- * as much of a limit as the day's average call. Otherwise many calls at once could pass a limit together.
+ * as much of a limit as the day's average call, because many simultaneous calls could otherwise exceed the limit together.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -34,7 +34,7 @@ export interface UsageOptions {
 
 const dayMs = 86_400_000;
 const maxKeptMs = 62 * dayMs;
-/** Reserved for a running call on a day without counts. */
+/** Tokens reserved for a running call on a day without counts. */
 const defaultCallTokens = 4_000;
 
 export function createUsageMeter(options: UsageOptions): UsageMeter {
@@ -43,15 +43,15 @@ export function createUsageMeter(options: UsageOptions): UsageMeter {
   let last: Promise<unknown> = Promise.resolve();
   let batch: ReturnType<typeof startBatch> | undefined;
 
-  /** Checking a limit and reserving under it must not interleave with counting. */
+  /** Runs work in order, because checking a limit and reserving under it must not interleave with counting. */
   function inOrder<T>(work: () => Promise<T>): Promise<T> {
-    // Not a keyed mutex: `work` must not begin before `startBatch` has returned.
+    // A keyed mutex would not do, because `work` must not begin before `startBatch` has returned.
     const result = last.then(work, work);
     last = result;
     return result;
   }
 
-  /** Batches the counts that arrive during a write, and writes them once per subject. */
+  /** Collects the counts that arrive during a write, and writes them once per subject. */
   function add(subjects: readonly string[], more: UsageCount, counted: () => void): Promise<void> {
     batch ??= startBatch();
     const { counts, onCounted, written } = batch;
@@ -161,7 +161,7 @@ function subjectsOf(turn: TurnRecord): string[] {
   ];
 }
 
-/** In a DM only the person's limit applies. */
+/** In a DM, only the person's limit applies. */
 function limitsFor(turn: TurnRecord, { userTokensPerDay, channelTokensPerDay }: UsageLimits): Watched[] {
   const { platform } = turn.target;
   const { id, name } = requesterOf(turn);

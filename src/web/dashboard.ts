@@ -1,4 +1,4 @@
-/** The dashboard. It can change approvals only: whoever has the page's token answers as the operator. */
+/** The dashboard. It can only answer approvals: whoever has the page's token answers as the operator. */
 import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
@@ -8,7 +8,7 @@ import type { OperatorDecision } from "../ports/approval.ts";
 import { maxShownFiles, type ShownChanges } from "../ports/card.ts";
 import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 
-/** `warning`: works, but needs attention. `off`: not set up. */
+/** `warning` means that it works but needs attention; `off`, that it is not set up. */
 export type StatusState = "ok" | "warning" | "error" | "off";
 
 export interface StatusLine {
@@ -22,7 +22,7 @@ export interface DashboardData {
   /** Milliseconds since the epoch, like all times here. */
   startedAt: number;
   status: StatusLine[];
-  /** Newest first. */
+  /** The newest turns first. */
   turns: {
     id: string;
     conversationId: string;
@@ -42,11 +42,11 @@ export interface DashboardData {
     reasons: string[];
     warning: string | null;
     facts: string[];
-    /** For changes to a folder: shown instead of `call` and `reasons`. */
+    /** Shown instead of `call` and `reasons` for changes to a folder. */
     changes: ShownChanges | null;
-    /** The choices in the chat. The dashboard offers approve, deny, part and diff. */
+    /** The choices that the chat offers. Of these, the dashboard offers approve, deny, part and diff. */
     choices: AnswerChoice[];
-    /** Number of identical calls, answered together. */
+    /** Number of identical calls, which are answered together. */
     times: number;
     progress: string | null;
     requester: string;
@@ -80,7 +80,7 @@ export interface DashboardOptions {
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
 }
 
-/** `app` must check token, origin and host first. */
+/** `app` must already check token, origin and host. */
 export function mountDashboard(app: Hono, { snapshot, decide, diffOf }: DashboardOptions): void {
   const root = fileURLToPath(new URL("dashboard/", import.meta.url));
   const onFound = (_path: string, context: Context) => context.header("Cache-Control", "no-cache");

@@ -1,11 +1,11 @@
 /**
  * Guards the web server. Checks every request in this order:
  *
- *   1. the Host header names this machine and port, or it may be DNS rebinding
- *   2. the token is in the printed link (which sets the cookie and redirects), the cookie, or a bearer header
- *   3. a request that changes something comes from this origin; a bearer header without an Origin is a program
+ *   1. the Host header must name this machine and port, because anything else may be DNS rebinding
+ *   2. the token must be in the printed link (which sets the cookie and redirects), the cookie, or a bearer header
+ *   3. a request that changes something must come from this origin; one with a bearer header and no Origin is from a program
  *
- * Health and metrics need no token, because they reveal nothing personal. Signed paths check their own signatures.
+ * Health and metrics need no token, because they reveal nothing personal. Handlers of signed paths check the signatures.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
@@ -14,14 +14,14 @@ import { secureHeaders } from "hono/secure-headers";
 
 export interface GuardOptions {
   token: string;
-  /** Known only once the server listens. */
+  /** The port is known only once the server listens. */
   port(): number;
   openPaths: readonly string[];
   /** Paths that services call with a signature, which their handlers must check. */
   signedPaths: readonly string[];
 }
 
-/** Allows scripts, styles, images and connections from this server only, nothing inline, and no frames. */
+/** Allows scripts, styles, images and connections only from this server. Allows nothing inline, and no frames. */
 export function createHeaders(): MiddlewareHandler {
   return secureHeaders({
     contentSecurityPolicy: {
@@ -36,7 +36,7 @@ export function createHeaders(): MiddlewareHandler {
     },
     referrerPolicy: "no-referrer",
     xFrameOptions: "DENY",
-    // The page is served over plain HTTP on this machine.
+    // Off, because the page is served over plain HTTP on this machine.
     strictTransportSecurity: false,
     overwrite: false,
   });
@@ -82,14 +82,14 @@ function allowedHosts(port: number): string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
 }
 
-/** A browser sends an Origin with everything but GET. Only a program may leave it out. */
+/** A browser sends an Origin with every request except GET. Only a program may leave it out. */
 function isOwnOrigin(origin: string | undefined, host: string, isProgram: boolean): boolean {
   return origin === undefined ? isProgram : origin === `http://${host}`;
 }
 
 const cookieMaxAgeSeconds = 365 * 24 * 60 * 60;
 
-/** Removes the token from the address bar, and so from history and screenshots. */
+/** Removes the token from the address bar, and so keeps it out of history and screenshots. */
 function signIn(context: Context, port: number, token: string): Response {
   setCookie(context, cookieName(port), token, {
     httpOnly: true,
@@ -102,7 +102,7 @@ function signIn(context: Context, port: number, token: string): Response {
   return context.redirect(url.pathname.replace(/^\/+/, "/") + url.search, 303);
 }
 
-/** Cookies ignore ports. The port in the name keeps two Remoras on one machine apart. */
+/** Cookies are shared between ports, so the name contains the port to keep two Remoras on one machine apart. */
 function cookieName(port: number): string {
   return `remora_${port}`;
 }

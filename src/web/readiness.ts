@@ -1,15 +1,15 @@
-/** What `/readyz` says: ready, or what is missing. */
+/** The answer of `/readyz`: ready, or what is missing. */
 import type { Platform } from "../ports/platform.ts";
 
 export interface Readiness {
   isReady: boolean;
-  /** One line a fact, for the person who looks. */
+  /** One line per fact, for the person who reads it. */
   detail: string;
 }
 
 interface ReadinessFacts {
   isStarted: boolean;
-  /** Undefined without Redis. */
+  /** Undefined if Redis is not used. */
   redis: { isConnected: boolean; detail: string } | undefined;
   connected: readonly Platform[];
 }

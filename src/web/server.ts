@@ -16,10 +16,10 @@ import type { Metrics } from "./metrics.ts";
 
 export interface WebServerOptions {
   host: string;
-  /** 0: any free port. */
+  /** 0 means any free port. */
   port: number;
   token: string;
-  /** `/readyz` answers 503 with the detail while `isReady` is false. */
+  /** While `isReady` is false, `/readyz` answers 503 with the detail. */
   readiness(): { isReady: boolean; detail: string };
   metrics: Metrics;
   log: Log;
@@ -27,12 +27,12 @@ export interface WebServerOptions {
 
 export interface WebServer {
   app: Hono;
-  /** Rejects with code `web.port-in-use` when another process uses the port. */
+  /** Rejects with code `web.port-in-use` if another process uses the port. */
   start(): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }
 
-/** Supervisors need no token. */
+/** These need no token, because supervisors have none. */
 const openPaths = ["/healthz", "/readyz", "/metrics"];
 /** The handlers of these paths check signatures. */
 const signedPaths = ["/slack/events"];
@@ -55,7 +55,7 @@ export function createWebServer(options: WebServerOptions): WebServer {
   );
   app.notFound((context) => context.text("There is nothing at this address.\n", 404));
   app.onError((thrown, context) => {
-    // A refusal with its own status, such as a body over its limit.
+    // A refusal that has a status, such as a body over its limit.
     if (thrown instanceof HTTPException) return thrown.getResponse();
     log.error({ path: context.req.path, error: messageOf(thrown), stack: thrown.stack ?? "" }, "a web request failed");
     return context.json({ error: "Something went wrong inside Remora. The log has the details." }, 500);

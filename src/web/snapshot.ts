@@ -1,4 +1,4 @@
-/** Gathers the dashboard's data from its sources. Stores nothing. */
+/** Collects the dashboard's data from its sources. Stores nothing. */
 import { dirname } from "node:path";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Ledger } from "../ports/ledger.ts";

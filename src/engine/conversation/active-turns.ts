@@ -1,4 +1,4 @@
-/** Reads the active turns from the ledger, and asks turns to end wherever they run or wait. */
+/** Reads the active turns from the ledger, and requests that turns end, in whichever process they run or wait. */
 import type { AbortCause } from "../../lib/abort.ts";
 import type { Bus } from "../../ports/cluster.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -13,7 +13,7 @@ export async function activeTurns(
   return entries.map((entry) => entry.body);
 }
 
-/** False when the answer came while the turn was parking; the caller must then wake it. */
+/** False if the answer came while the turn was being parked. The caller must then wake the turn. */
 export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Promise<boolean> {
   const approvals = await ledger.list("approval", { states: ["open"], group: turn.id });
   return approvals.length > 0;
@@ -22,15 +22,15 @@ export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Pr
 export interface TurnEnderOptions {
   ledger: Ledger;
   bus: Bus;
-  /** Later answers to the turn's approvals must not count. */
+  /** Cancels the turn's approvals, so that later answers do not count. */
   cancelApprovals(turnId: string): Promise<void>;
 }
 
-/** Returns the number of turns that it asked to end; the others had ended already. */
+/** Returns the number of turns that it asked to end. Other turns had already ended. */
 export type EndTurns = (turns: readonly TurnRecord[], cause: AbortCause) => Promise<number>;
 
 export function createTurnEnder({ ledger, bus, cancelApprovals }: TurnEnderOptions): EndTurns {
-  /** Marks the turn in the ledger for its present or next worker, and tells the bus for speed. */
+  /** Stores the request in the ledger for the turn's current or next worker, and publishes it on the bus for speed. */
   async function end({ id: turnId, conversationId }: TurnRecord, cause: AbortCause): Promise<boolean> {
     const marked = (turn: TurnRecord) => ({ ...turn, abort: cause });
     if ((await ledger.transition("turn", turnId, ["running"], "running", marked)) !== undefined) {
@@ -39,7 +39,7 @@ export function createTurnEnder({ ledger, bus, cancelApprovals }: TurnEnderOptio
     }
     if ((await ledger.transition("turn", turnId, ["parked"], "parked", marked)) === undefined) return false;
     await cancelApprovals(turnId);
-    // The conversation's worker ends it in order, like a running turn.
+    // The conversation's worker ends the turn in order, like a running turn.
     bus.publish({ type: "work", conversationId, turnId });
     return true;
   }

@@ -1,4 +1,7 @@
-/** Registers conversations for `forget`. Must be called before anything of one is stored. Holds no message texts. */
+/**
+ * Registers conversations for `forget`. Must be called before anything about a conversation is stored. Stores no message
+ * texts.
+ */
 import type { ConversationRegistry } from "../../ports/conversation.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 

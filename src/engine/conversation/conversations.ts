@@ -1,16 +1,17 @@
 /**
- * Turns accepted messages into turns: one at a time in each conversation, many conversations side by side.
+ * Makes turns from accepted messages: one turn at a time in each conversation, many conversations side by side.
  *
- *   accept    keep the message durably, then schedule its conversation
+ *   accept    store the message durably, then schedule its conversation
  *   wake      resume a parked turn after an answer or an expiry
- *   stop      end what runs and waits in a conversation
- *   recover   after a start, resume orphaned turns and start turns from kept messages
+ *   stop      end the running turn and the waiting messages of a conversation
+ *   recover   after a start, resume orphaned turns and start turns from stored messages
  *
- * A parked turn does not block its conversation. A message leaves the queue only as part of a turn, or when its author
+ * A parked turn does not block its conversation. A message leaves the queue only as part of a turn, or if its author
  * deletes it.
  *
- * Several processes can share one ledger. The holder of a conversation's lease works on it, and a worker claims each turn,
- * so that a process that has lost its lease can't write into the turn. Bus messages only save waiting for the next sweep.
+ * Several processes can share one ledger. Only the holder of a conversation's lease works on the conversation. A worker
+ * also claims each turn, so that a process that has lost its lease can't write to the turn. Bus messages only make work
+ * start sooner than the next sweep would.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
@@ -23,14 +24,17 @@ import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
 import { createWorker, type WorkerOptions } from "./worker.ts";
 
-/** What a message does while its author's turn runs: wait, join its next step, or replace it. Others always wait. */
+/**
+ * What happens to a message that arrives while its author's turn runs: it waits, joins the next step, or replaces the turn.
+ * Messages of other people always wait.
+ */
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
   extends Omit<WorkerOptions, "messages" | "startNextTurn">,
     TurnEnderOptions,
     Pick<TurnStarterOptions, "workingFolder"> {
-  /** False: this process keeps messages and wakes turns, and other processes run them. */
+  /** If false, this process stores messages and wakes turns, but other processes run the turns. */
   takesTurns: boolean;
   /** Interval between searches for orphaned turns, in milliseconds. Each search reads all active turns. */
   resumeOrphansEveryMs: number;
@@ -38,7 +42,7 @@ export interface ConversationsOptions
   concurrency: number;
 }
 
-/** A message that waits longer has no worker. */
+/** If a message waits longer than this, no worker seems to be running. */
 const maxUnattendedMs = 30_000;
 const minWarningIntervalMs = 60_000;
 
@@ -70,23 +74,23 @@ export function createConversations(options: ConversationsOptions): Conversation
     const entry = await ledger.get("turn", turnId);
     if (entry === undefined) return;
     const hasEnded = entry.state !== "parked" && entry.state !== "running";
-    // For an ended turn, the worker settles the changes that people have decided on.
+    // For an ended turn, the worker only settles the changes that people have decided on.
     if (!hasEnded) events.emit("turn.resumed", { ...turnFields(entry.body), because: "answer" });
     bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId });
   }
 
-  /** Orphaned turns: their process died, or the bus message that should wake them was lost. */
+  /** Resumes orphaned turns: their process died, or the bus message that should have woken them was lost. */
   async function resumeOrphans(because: "answer" | "restart"): Promise<void> {
-    // Read before the turns, so every taken message has its turn in the list.
+    // Read before the turns, so that every taken message has its turn in the list.
     const taken = await messages.taken();
-    // In one query, because a parked turn may start running in between.
+    // Read in one query, because a parked turn may start to run between two queries.
     const turns = await ledger.list("turn", { states: ["running", "parked"] });
     const activeTurnIds = new Set(turns.flatMap(({ body }) => body.messages.map((message) => message.id)));
-    // Their turn ended, but its process died before it marked them as answered.
+    // The turn of these messages ended, but its process died before it marked them as answered.
     await messages.answered(taken.filter((message) => !activeTurnIds.has(message.id)));
     for (const { body } of turns.filter(({ state }) => state === "running")) {
       if (scheduler.isBusy(body.conversationId)) continue;
-      // A crash may have come before the turn's messages were taken.
+      // The process may have crashed before it took the turn's messages.
       await messages.take(body.messages);
       if (because === "restart") events.emit("turn.resumed", { ...turnFields(body), because });
       scheduler.wake(body.conversationId, body.id);
@@ -99,18 +103,18 @@ export function createConversations(options: ConversationsOptions): Conversation
   async function sweep(now = Date.now()): Promise<void> {
     if (!options.takesTurns) return await warnOfUnattended(now);
     for (const conversationId of await messages.waitingConversations()) scheduler.schedule(conversationId);
-    // A clock that was set back must not delay the search.
+    // If the clock was set back, the search must not be delayed.
     if (now >= orphansResumedAt && now - orphansResumedAt < options.resumeOrphansEveryMs) return;
     orphansResumedAt = now;
     await resumeOrphans("answer");
   }
 
-  /** A process without workers warns when no other process takes messages. */
+  /** Warns, in a process without workers, if no other process takes messages. */
   async function warnOfUnattended(now: number): Promise<void> {
     if (now >= warnedAt && now - warnedAt < minWarningIntervalMs) return;
     const [oldest] = await ledger.list("message", { states: ["queued"], limit: 1 });
     if (oldest === undefined || now - oldest.createdAt < maxUnattendedMs) return;
-    // Messages also wait for a running turn of their conversation.
+    // Messages also wait while a turn of their conversation runs, so no warning is needed.
     if ((await activeTurns(ledger, oldest.group, ["running"])).length > 0) return;
     warnedAt = now;
     const waitsForMs = now - oldest.createdAt;
@@ -133,7 +137,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       const { conversationId } = message;
       if (options.overlap === "interrupt") {
         const running = await activeTurns(ledger, conversationId, ["running"]);
-        // Another process may have started a turn with this message already.
+        // Another process may already have started a turn with this message.
         const others = running.filter((turn) => turn.messages.every(({ id }) => id !== message.id));
         const own = others.filter((turn) => requesterOf(turn).id === message.author.id);
         await endTurns(own, "interrupted");
@@ -151,7 +155,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       const kept = await ledger.transition("turn", turnId, ["running"], "running", (turn) =>
         turn.owner === owner ? { ...turn, messages: [...turn.messages, ...said] } : undefined,
       );
-      // Another worker has claimed the turn, so this run must not take the messages.
+      // If another worker has claimed the turn, this run must not take the messages.
       return kept === undefined ? [] : await messages.take(said);
     },
     wake,
@@ -160,7 +164,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       const turns = await activeTurns(ledger, message.conversationId);
       if (turns.length === 0) return false;
       const isNew = await messages.keepAnswered(message);
-      // A repeated delivery must not stop what came after it.
+      // A repeated delivery must not stop turns that started after it.
       const isMeant = (turn: TurnRecord) => isNew || turn.messages.every(({ at }) => at <= message.at);
       await endTurns(turns.filter(isMeant), "stopped");
       return true;

@@ -1,24 +1,24 @@
-/** Unanswered messages in the ledger. Each is kept once, taken into a turn, and then answered. */
+/** Unanswered messages in the ledger. Each is stored once, taken into a turn, and then marked as answered. */
 import { createHash } from "node:crypto";
 import type { Ledger, MessageState } from "../../ports/ledger.ts";
 import type { InboundMessage } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 
 export interface Inbox {
-  /** Resolves to false, and changes nothing, for a known message. */
+  /** Resolves to false and changes nothing if the message is already known. */
   keep(message: InboundMessage): Promise<boolean>;
-  /** Like `keep`, for a message that needs no turn. */
+  /** Like `keep`, but for a message that needs no turn. */
   keepAnswered(message: InboundMessage): Promise<boolean>;
-  /** Oldest first. */
+  /** Queued messages, oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;
   waitingConversations(): Promise<string[]>;
-  /** Takes messages out of the queue and returns their present content, without the withdrawn ones. */
+  /** Takes messages out of the queue and returns their current content, without the withdrawn messages. */
   take(messages: readonly InboundMessage[]): Promise<InboundMessage[]>;
   answered(messages: readonly InboundMessage[]): Promise<void>;
   taken(): Promise<InboundMessage[]>;
-  /** Changes only a queued message. */
+  /** Changes a message only if it is still queued. */
   edit(key: string, text: string): Promise<void>;
-  /** Removes a queued message. Resolves to the message when a turn has taken it already. */
+  /** Removes a queued message. If a turn has already taken the message, resolves to it. */
   withdraw(key: string): Promise<InboundMessage | undefined>;
 }
 
@@ -26,7 +26,10 @@ export function messageKey(platform: string, messageId: string): string {
   return `${platform}:${messageId}`;
 }
 
-/** A message begins at most one turn, so a crash never creates it twice. Sorts by time; safe as a file name. */
+/**
+ * The id of the turn that begins with this message. It is always the same, so a crash never creates a second turn. Ids sort
+ * by time and are safe as file names.
+ */
 export function turnIdFor(first: InboundMessage): string {
   const key = messageKey(first.platform, first.id);
   const time = Math.max(0, Math.floor(first.at)).toString(36).padStart(9, "0");

@@ -1,6 +1,6 @@
 /**
- * Orders the work in each conversation, one piece at a time, and limits how many conversations run at once. After each
- * piece a conversation goes to the back of the queue, so that it starves no other.
+ * Orders the work in each conversation, one piece at a time, and limits how many conversations run at once. After each piece
+ * a conversation moves to the back of the queue, so that no conversation has to wait forever.
  */
 import PQueue from "p-queue";
 import { TurnAbort } from "../../lib/abort.ts";
@@ -8,30 +8,33 @@ import type { Lease } from "../../ports/cluster.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 
 export interface ScheduledConversation {
-  /** Ids of turns to resume before anything new, oldest first. */
+  /** Ids of turns to resume before any new turn starts, oldest first. */
   wokenTurnIds: string[];
-  /** Held while this process alone works on the conversation. */
+  /** Present while only this process may work on the conversation. */
   lease?: Lease;
   running?: { turn: TurnRecord; controller: AbortController };
 }
 
 export interface Scheduler {
   schedule(conversationId: string): void;
-  /** Resumes a turn before anything new. */
+  /** Resumes a turn before any new turn starts. */
   wake(conversationId: string, turnId: string): void;
   running(conversationId: string): ScheduledConversation["running"];
   isBusy(conversationId: string): boolean;
   whenIdle(): Promise<void>;
-  /** Starts nothing new. Aborts what still runs after `graceMs` as `shutdown`. */
+  /** Starts no new work. After `graceMs`, aborts what is still running, with the cause `shutdown`. */
   close(graceMs: number): Promise<void>;
 }
 
-/** `work` does one piece and resolves to whether there was one. Must not throw. */
+/** `work` does one piece of work and resolves to false if there was none. It must not throw. */
 export function createScheduler(
   concurrency: number,
   work: (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>,
 ): Scheduler {
-  /** `isRescheduled`: scheduled again while it worked, so a result of "no work" may be out of date. */
+  /**
+   * `isRescheduled` is true if the conversation was scheduled again while it worked, so a result of "no work" may be out of
+   * date.
+   */
   const scheduled = new Map<string, ScheduledConversation & { isBusy: boolean; isRescheduled: boolean }>();
   const pool = new PQueue({ concurrency });
   let isClosing = false;

@@ -13,7 +13,7 @@ export interface TurnStarterOptions {
   workingFolder(conversationId: string, scope: Scope): string;
 }
 
-/** Resolves to the conversation's next turn, claimed by the caller; undefined: no message waits. */
+/** Resolves to the conversation's next turn, claimed by the caller, or to undefined if no message waits. */
 export type StartNextTurn = (conversationId: string) => Promise<TurnRecord | undefined>;
 
 export function createTurnStarter({ ledger, messages, events, workingFolder }: TurnStarterOptions): StartNextTurn {
@@ -47,7 +47,7 @@ export function createTurnStarter({ ledger, messages, events, workingFolder }: T
     return turn;
   }
 
-  /** Takes the messages with last-moment edits. A turn whose messages were all withdrawn ends at once. */
+  /** Takes the messages, including the latest edits. A turn whose messages were all withdrawn ends immediately. */
   async function takeMessages(turnId: string): Promise<TurnRecord | undefined> {
     const entry = await ledger.get("turn", turnId);
     const taken = await messages.take(entry?.body.messages ?? []);

@@ -1,7 +1,7 @@
 /**
  * The conversation worker does one piece of work in a conversation:
  *
- *   1. hold the conversation's lease, or leave the work to the process that holds it
+ *   1. take the conversation's lease; if another process holds it, leave the work to that process
  *   2. claim a turn: a woken one, an orphan of a dead process, or a new one from the queued messages
  *   3. run it, and handle its end
  */
@@ -25,15 +25,15 @@ export interface WorkerOptions {
   log: Log;
   leases: Leases;
   startNextTurn: StartNextTurn;
-  /** False leaves the conversation to other processes. */
+  /** If false, other processes work on the conversation. */
   serves(conversationId: string): Promise<boolean>;
   run(turn: TurnRecord, signal: AbortSignal): Promise<TurnEnd>;
   settleDecided(turnId: string): Promise<void>;
-  /** Called when `run` threw, which is a bug. Must show people that the turn failed. */
+  /** Called if `run` threw, which is a bug. Must tell people that the turn failed. */
   onCrash(turn: TurnRecord, thrown: unknown): Promise<void>;
 }
 
-/** Resolves to whether there was work. Never throws. */
+/** Resolves to true if there was work. Never throws. */
 export type ConversationWorker = (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>;
 
 export function createWorker(options: WorkerOptions): ConversationWorker {
@@ -48,7 +48,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
         return true;
       }
       await releaseLease(conversation);
-      // Nobody could take messages that came before the lease was free.
+      // Nobody else could take messages that arrived while this process held the lease.
       return (await messages.queued(conversationId)).length > 0;
     } catch (thrown) {
       log.error(
@@ -60,7 +60,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     }
   }
 
-  /** False when another process holds the lease; it hears of new work too. */
+  /** False if another process holds the lease; that process also learns of new work. */
   async function holdLease(conversationId: string, conversation: ScheduledConversation): Promise<boolean> {
     if (conversation.lease?.signal.aborted === true) await releaseLease(conversation);
     if (conversation.lease !== undefined) return true;
@@ -75,10 +75,10 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     return !lease.signal.aborted;
   }
 
-  /** With the lease held here, no other process runs these turns. They come before anything new. */
+  /** While this process holds the lease, no other process runs these turns. They are resumed before any new turn starts. */
   async function wakeOrphans(conversationId: string, conversation: ScheduledConversation): Promise<void> {
     const running = await activeTurns(ledger, conversationId, ["running"]);
-    // A crash may have come before the turn's messages were taken.
+    // The process may have crashed before it took the turn's messages.
     for (const turn of running) await messages.take(turn.messages);
     conversation.wokenTurnIds = [...new Set([...running.map((turn) => turn.id), ...conversation.wokenTurnIds])];
   }
@@ -103,7 +103,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
       if (end === "parked" && !(await isWaitingForApproval(ledger, turn))) conversation.wokenTurnIds.push(turn.id);
       if (end === "suspended") await releaseLease(conversation);
     } catch (thrown) {
-      // The next holder of the lease resumes the turn before anything new.
+      // The next holder of the lease resumes the turn before any new turn starts.
       if (isLedgerAway(thrown)) await releaseLease(conversation);
       else if (!(thrown instanceof TurnOwnershipLost)) await crashed(turn, thrown);
       else if (await isStored(turn)) await releaseLease(conversation);
@@ -114,7 +114,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     }
   }
 
-  /** False when the ledger has lost the turn, such as a Redis that restarted empty. Nobody can resume it. */
+  /** False if the ledger has lost the turn, for example because Redis restarted empty. Nobody can then resume it. */
   async function isStored(turn: TurnRecord): Promise<boolean> {
     return (await ledger.get("turn", turn.id)) !== undefined;
   }

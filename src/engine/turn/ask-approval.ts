@@ -1,4 +1,4 @@
-/** Asks people about the calls of a step that need an approval. */
+/** Asks people about those calls of a step that need an approval. */
 import { messageOf } from "../../lib/errors.ts";
 import { type Origin, originText, withoutRememberedPeople } from "../../ports/origin.ts";
 import type { ToolCall } from "../../ports/tool.ts";
@@ -34,8 +34,8 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
     for (const [index, record] of asked.entries()) {
       const approvalId = approvalIds[index] ?? "";
       record.approvalId = approvalId;
-      // A grant, or the lack of approvers, may have settled it already. The card can't tell, because its rows stand for
-      // identical calls of other turns too.
+      // A grant, or the lack of approvers, may already have settled the approval. The card does not show this, because its
+      // rows also stand for identical calls of other turns.
       if ((await deps.ledger.get("approval", approvalId))?.state !== "open") continue;
       record.cardId = card.id;
       const at = { ...fields, callId: record.raw.id, tool: record.raw.name, approvalId };
@@ -59,17 +59,18 @@ function readBefore(untrusted: readonly Origin[]): string[] {
   return [`Read before: ${named}${more}`];
 }
 
-/** A card that can't be shown is a refusal, never an approval. */
+/** If a card can't be shown, its calls are refused, never approved. */
 async function postCards(run: TurnRun, asked: CallRecord[]): Promise<void> {
   const cardIds = new Set(asked.flatMap((record) => record.cardId ?? []));
   for (const cardId of cardIds) {
     const card = await run.deps.approvals.card(cardId);
     if (card === undefined) continue;
-    // After a crash between the post and its record, the platform finds the message again, even for an answered card.
+    // If a crash came between posting the card and recording it, the platform finds the message again, even for an answered
+    // card.
     const isKnown = (await run.deps.ledger.get("post", `${run.turn.id}:card:${cardId}`)) !== undefined;
     if (isKnown && card.items.every((item) => item.state !== "open")) continue;
     try {
-      // Other turns may share the card; this one shows it in its own reply.
+      // Other turns may share the card; this turn shows it in its own reply.
       await run.delivery.ask({ ...card, target: run.turn.target });
     } catch (thrown) {
       run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not post an approval card");

@@ -14,7 +14,7 @@ export function callSpec({ turn, deps }: TurnRun, tool: string): ToolSpec | unde
   return deps.toolbox.specs(turn.conversationId).find(({ name }) => name === tool);
 }
 
-/** Untrusted text in the prompt of this step; not what the turn has read since. */
+/** Untrusted text in the prompt of this step, without text that the turn has read since. */
 export function untrustedBefore({ turn, deps }: TurnRun, step: StepRecord): Origin[] {
   return untrustedIn(turn, step, deps.toolbox.specs(turn.conversationId));
 }
@@ -30,7 +30,7 @@ export function refuse(record: CallRecord, status: ToolStatus, text: string, ori
   record.result = { callId, name, status, text, attempts: 0, durationMs: 0, files: [], ...read };
 }
 
-/** Records feedback once per call and outcome, even when a crash repeats this. */
+/** Records feedback once per call and outcome, even if a crash repeats this. */
 export async function recordFeedback(
   run: TurnRun,
   step: StepRecord,
@@ -41,7 +41,7 @@ export async function recordFeedback(
   const { id: turnId, scope } = turn;
   const call = parsedCall(record);
   const id = `${turnId}-${call.id}:${outcome}`;
-  // Later prompts show the summary. Text from outside could have put its own words into the arguments.
+  // Later prompts show the summary, and arguments may contain text that outsiders wrote for the model.
   const summary = isFromOutside(untrustedBefore(run, step))
     ? "(asked for after reading text from outside)"
     : callSummary(call);

@@ -1,6 +1,6 @@
 /**
- * Judges what a call could do beyond its draft. A contained call runs without asking, and again after a crash. All others
- * ask, whatever the rules of skills say. No grant covers these questions.
+ * Judges what a call could do outside its draft. A contained call, which can do nothing there, runs without asking, and
+ * runs again after a crash. All other calls ask, whatever the rules of skills say. No grant covers these questions.
  */
 import type { Containment } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
@@ -10,12 +10,12 @@ import { networkOf, type ToolSpec } from "../../ports/tool.ts";
 export interface ContainmentOptions {
   sandboxHolds: boolean;
   fits(folder: string): Promise<boolean>;
-  /** `safety.shell: ask`: every command asks first. */
+  /** True with `safety.shell: ask`: every command asks first. */
   asksForCommands: boolean;
-  /** True when the settings let every command reach this host, spelled as in a call. */
+  /** True if the settings let every command reach this host. `host` is spelled as in a call. */
   isFreeHost(host: string): boolean;
   problemWithHosts(hosts: readonly string[]): string | undefined;
-  /** Lines for people about the hosts, their ports and secrets. */
+  /** Lines for people that describe the hosts, their ports and secrets. */
   describeHosts(hosts: readonly string[]): string[];
   changedPaths(conversationId: string): Promise<string[]>;
 }
@@ -62,7 +62,7 @@ export function createContainment(options: ContainmentOptions): Containment {
   };
 }
 
-/** A program's own output may go back to it, because its tools are often used in sequence. */
+/** A program's output may go back to the same program, because its tools are often used in sequence. */
 function offeredOutside({ offeredBy }: ToolSpec, untrusted: readonly Origin[]): boolean {
   const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
   return offeredBy !== undefined && isFromOutside(untrusted.filter((origin) => !isOwn(origin)));
@@ -75,7 +75,7 @@ function readableChanges(paths: readonly string[]): string[] {
   return [`Can read changes that nobody has approved yet: ${named}${more}`];
 }
 
-/** A match without a file is no rule of a skill. */
+/** A match without a file does not come from a skill's rule. */
 function reason(text: string): GateMatch {
   return { kind: "confirm", skill: "remora", pattern: "", reason: text, file: "", line: 0, form: "exact" };
 }

@@ -1,4 +1,4 @@
-/** Ends a turn: delivers its answer or the reason for its end, settles its changes, and remembers it. */
+/** Ends a turn: delivers its answer or the reason for its end, settles its changes, and writes it to memory. */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { callsOf, openSegment, textOf } from "../../ports/turn.ts";
@@ -28,7 +28,7 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   return await end(run, "done");
 }
 
-/** Shows the turn's changes below its answer. A failure is retried by the sweep. */
+/** Shows the turn's changes below its answer. If this fails, the sweep tries again. */
 async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | "stopped"): Promise<void> {
   await deps.drafts.settle(turn, state).catch((thrown: unknown) => {
     if (isLedgerAway(thrown)) throw thrown;
@@ -49,7 +49,7 @@ export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sent
   return await end(run, state);
 }
 
-/** Must use this delivery: its pending text would otherwise appear after the failure and hide it. */
+/** Must use the delivery of this run: otherwise its pending text would appear after the failure and hide it. */
 export async function endBroken(run: TurnRun, thrown: unknown): Promise<TurnEnd> {
   const { turn, deps } = run;
   const stack = thrown instanceof Error ? thrown.stack : "";
@@ -75,7 +75,7 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   try {
     await remember(run, state);
   } catch (thrown) {
-    // Memory needs the ledger to write. The turn waits, and is remembered when it resumes.
+    // Writing to memory needs the ledger. The turn waits, and is written to memory when it resumes.
     if (isLedgerAway(thrown)) throw thrown;
     const sentence = `I could not save this to memory: ${messageOf(thrown)}`;
     deps.log.error({ turnId: turn.id, error: messageOf(thrown) }, "could not remember a turn");

@@ -1,4 +1,6 @@
-/** Judges the calls of a step by the gate and by what they could do. Refuses blocked, impossible and unknown calls. */
+/**
+ * Judges the calls of a step by the gate and by what they could do. Refuses calls that are blocked, impossible or unknown.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { GateMatch, Verdict } from "../../ports/gate.ts";
 import type { CallRecord, StepRecord } from "../../ports/turn.ts";
@@ -14,22 +16,22 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
   const offered = new Set(specs.map((spec) => spec.name));
   for (const record of unjudged) {
     const call = parsedCall(record);
-    // Without the tool, its rules are unknown too.
+    // If the tool is missing, its rules are unknown too.
     if (!offered.has(call.name)) {
       refuse(record, "invalid", `Not run: there is no tool ${call.name} here.`);
       continue;
     }
     const wasJudged = record.verdict !== undefined;
     const spec = specs.find(({ name }) => name === call.name);
-    // Decided once, so that a folder that grows later does not take the call out of its view.
+    // Decided only once, so that a call is not taken out of its view if the folder grows later.
     record.isUnconfined = await deps.containment.isUnconfined(spec, run.turn.workingFolder);
     const verdict = stricter(
       deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted)),
       deps.containment.reasons(spec, call.input, { isUnconfined: record.isUnconfined, untrusted }),
     );
-    // Many long calls must not block other conversations.
+    // Lets other conversations continue, because judging many long calls takes time.
     await setImmediate();
-    // From here on exactly this call is shown, hashed, queued and executed.
+    // From here on, exactly this call is shown, hashed, queued and executed.
     if (verdict.input !== undefined) record.call = { ...call, input: verdict.input };
     record.verdict = { class: verdict.class, matches: verdict.matches, tags: verdict.tags };
     const problem = verdict.class === "block" ? undefined : deps.containment.problem(spec, call.input);
@@ -48,18 +50,21 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
   await run.save();
 }
 
-/** Combines the gate's verdict with the reasons of the containment; the stricter one counts. */
+/** Combines the gate's verdict with the reasons of the containment. The stricter of the two counts. */
 function stricter(verdict: Verdict, reasons: GateMatch[]): Verdict {
   if (reasons.length === 0 || verdict.class === "block") return verdict;
   return { ...verdict, class: "confirm", matches: [...verdict.matches, ...reasons] };
 }
 
-/** A safe call may have waited, and the rules may have changed. One that asks is judged again when it is redeemed. */
+/**
+ * A safe call may have waited while the rules changed, so it is judged again. A call that asks is judged again when its
+ * approval is redeemed.
+ */
 function needsVerdict({ verdict, startedAt }: CallRecord): boolean {
   return verdict === undefined || (verdict.class === "safe" && startedAt === undefined);
 }
 
-/** Names the skill, but not the rule, so that the model does not work around it. */
+/** Names the skill but not the rule, so that the model does not work around the rule. */
 function blockedText(verdict: Verdict): string {
   const skills = [...new Set(verdict.matches.filter((match) => match.kind === "danger").map((match) => match.skill))];
   return `Blocked by the safety rules${skills.length === 0 ? "" : ` of ${skills.join(", ")}`}: this call was not run and can't be approved. Tell the person, and do not try it in another form.`;

@@ -1,8 +1,8 @@
-/** Keeps the posts of a turn in the ledger: message ids by the platform's own keys. */
+/** Stores the posts of a turn in the ledger: message ids by keys that the platform chooses. */
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Posts } from "../../ports/platform.ts";
 
-/** `onKept` runs for every new post, before the platform continues. */
+/** `onKept` runs for every new post before the platform continues. */
 export function createPosts(
   ledger: Ledger,
   turnId: string,

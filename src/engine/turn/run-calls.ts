@@ -5,7 +5,7 @@
  *   2. put all calls that ask on one card, and park the turn until people have answered
  *   3. run the permitted calls; neighbouring read-only calls run side by side
  *
- * The turn store has every step before the next begins, and a crash can repeat every part.
+ * The turn store contains every step before the next step begins. After a crash, every part can run again.
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -46,7 +46,7 @@ function nextGroup(run: TurnRun, step: StepRecord): CallRecord[] {
   return firstOther === 0 ? [first] : open.slice(0, firstOther === -1 ? open.length : firstOther);
 }
 
-/** Redeems the approval of a call that needs one. From here on only the approved call can run. */
+/** Redeems the approval of a call that needs one. From here on, only the approved call can run. */
 async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "waiting" | "refused"> {
   if (record.verdict?.class !== "confirm") return "run";
   const outcome = await run.deps.approvals.redeem(record.approvalId ?? "", parsedCall(record), run.turn.workingFolder);
@@ -60,7 +60,7 @@ async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "
   const why = outcome.reason === undefined ? "" : ` Reason given: ${outcome.reason}`;
   const said = { denied: `was denied${who}`, expired: "expired: nobody answered in time", cancelled: "was cancelled" };
   const text = `Not run: the approval of this call ${said[outcome.state]}.${why} Do not try the same call again; say what you did not do.`;
-  // The reason is in that person's own words.
+  // The reason is in the words of the person who denied the call, so this person is its origin.
   const theirs = outcome.by === undefined || outcome.reason === undefined ? [] : [originOfPerson(outcome.by)];
   refuse(record, "denied", text, theirs);
   return "refused";
@@ -68,7 +68,7 @@ async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "
 
 async function park(run: TurnRun, cardId: string): Promise<"parked"> {
   await run.save("parked");
-  // Later turns of the conversation must see the waiting turn in their history.
+  // Later turns of the conversation must see this waiting turn in their history.
   await run.deps.context.remember(run.turn).catch((thrown: unknown) => {
     run.deps.log.warn(
       { turnId: run.turn.id, error: messageOf(thrown) },
@@ -84,7 +84,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
   const call = parsedCall(record);
   record.startedAt ??= Date.now();
   await run.save();
-  // People can read the task file while the tool runs. The tool does not wait for it.
+  // People can read the task file while the tool runs. The tool does not wait until it is written.
   const shown = deps.taskFiles.save(turn, "running").catch((thrown: unknown) => {
     deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not write a task file");
   });
@@ -92,7 +92,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
   const result = await deps.queue.run(toolJob(run, step, record), run.signal);
   await shown;
   if (delivery.takeAsked()) record.hasAsked = true;
-  // At a shutdown the call has no result. The next start submits it again, and the queue knows its progress.
+  // After a shutdown, the call has no result yet. The next start submits it again, and the queue still has its progress.
   if (result.status === "interrupted" && run.signal.aborted && abortCauseOf(run.signal) === "shutdown") return;
   const note =
     record.editedBy === undefined
@@ -126,7 +126,7 @@ function toolJob(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
       givenAddresses,
     },
     ...(record.approvalId === undefined ? {} : { approvalId: record.approvalId }),
-    // A tool that is gone by now fails in the toolbox with a reason.
+    // If the tool no longer exists, the toolbox returns a failure with the reason.
     isIdempotent: spec?.isIdempotent === true || isContained,
     timeoutMs: spec?.timeoutMs ?? defaultTimeoutMs,
   };

@@ -17,7 +17,7 @@ export class TurnOwnershipLost extends Error {
   }
 }
 
-/** How a run ended. `suspended` leaves the turn running in the ledger, and the next worker resumes it. */
+/** How a run ended. With `suspended`, the turn is still running in the ledger, and the next worker resumes it. */
 export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended";
 
 export interface TurnRun {
@@ -33,12 +33,12 @@ export function turnFields(turn: TurnRecord): TurnFields {
   return { turnId: turn.id, conversationId: turn.conversationId, userId: requesterOf(turn).id };
 }
 
-/** Claims the turn: every other run of it loses its ownership. */
+/** Claims the turn, so that every other run of it loses its ownership. */
 export function claimed(turn: TurnRecord): TurnRecord {
   return { ...turn, owner: randomUUID() };
 }
 
-/** Writes the record and moves it to `state`. Keeps an abort that somebody else wrote into it. */
+/** Writes the record and moves it to `state`. Does not overwrite an abort that somebody else wrote into the record. */
 export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnState = "running"): Promise<void> {
   const kept = await ledger.transition("turn", turn.id, ["running"], state, (stored) => {
     if (stored.owner !== turn.owner) return undefined;

@@ -1,15 +1,15 @@
 /**
- * Formats and parses the conversation ids of Discord. No other file does.
+ * Formats and parses Discord's conversation ids. No other file does this.
  *
  *   discord:dm:<channel>                   a DM with the bot
- *   discord:<guild>:<channel>:<thread>     a thread; it has the id of its first message, even before it exists
+ *   discord:<guild>:<channel>:<thread>     a thread; the thread's id is that of its first message, even before it exists
  *   discord:<guild>:<channel>              the channel itself, for commands and for replies in the channel
  */
 import type { Scope } from "../../ports/message.ts";
 
 export type DiscordConversation =
   | { type: "dm"; channel: string }
-  /** `thread` null: the channel itself. */
+  /** `thread` is null for the channel itself. */
   | { type: "guild"; guild: string; channel: string; thread: string | null };
 
 export function formatConversationId(conversation: DiscordConversation): string {

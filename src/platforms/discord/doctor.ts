@@ -1,4 +1,4 @@
-/** Checks a Discord set-up without connecting. Each problem says where to repair it. */
+/** Checks a Discord setup without connecting to the gateway. Each problem says where to fix it. */
 import {
   type APIApplication,
   type APIChannel,
@@ -77,7 +77,7 @@ function intentFinding({ flags }: APIApplication): DiscordFinding {
       };
 }
 
-/** A server that can't be checked must not hide the findings about the others. */
+/** If one server can't be checked, the findings about the others are still reported. */
 function refusedBy({ name }: RESTAPIPartialCurrentUserGuild, thrown: unknown): DiscordFinding[] {
   if (codeOfRefusal(thrown) === undefined || fatalProblem(thrown) !== undefined) throw thrown;
   return [
@@ -104,7 +104,7 @@ async function checkGuild(
   const lacking = channels
     .filter(({ type }) => type === ChannelType.GuildText || type === ChannelType.GuildAnnouncement)
     .map((channel) => ({ channel, bits: permissionsIn(channel, guild, member, botId) }))
-    // A channel hidden from the bot is no mistake.
+    // Skips channels that are hidden from the bot: hiding them is no mistake.
     .filter(({ bits }) => bits !== 0n)
     .map(({ channel, bits }) => ({ name: channel.name ?? channel.id, missing: missingFrom(bits) }))
     .filter(({ missing }) => missing.length > 0);

@@ -1,5 +1,5 @@
 /**
- * Every number that Discord sets, with its source. Limits of our own stay in the files that use them.
+ * Every number that Discord sets, with its source. Our own limits are in the files that use them.
  * Lengths are in characters (UTF-16 units).
  */
 
@@ -7,12 +7,12 @@
 export const maxMessageLength = 2_000;
 export const maxNonceLength = 25;
 export const maxAttachments = 10;
-/** Of one request, all files together: https://discord.com/developers/docs/reference#uploading-files */
+/** One request, including all its files: https://discord.com/developers/docs/reference#uploading-files */
 export const maxRequestBytes = 25 * 1024 * 1024;
-/** What every server accepts; boosted servers accept more. Same source. */
+/** The size of a file that every server accepts; boosted servers accept more. Same source. */
 export const maxAttachmentBytes = 10 * 1024 * 1024;
 
-/** Of all embeds of a message together: https://discord.com/developers/docs/resources/message#embed-object-embed-limits */
+/** All embeds of a message together: https://discord.com/developers/docs/resources/message#embed-object-embed-limits */
 export const maxEmbedLength = 6_000;
 export const maxEmbedTitleLength = 256;
 
@@ -37,14 +37,14 @@ export const maxSubcommands = 25;
 export const maxCommandDescriptionLength = 100;
 export const commandNamePattern = /^[-_\p{Ll}\p{N}]{1,32}$/u;
 
-/** Messages of one request for history: https://discord.com/developers/docs/resources/message#get-channel-messages */
+/** Messages per history request: https://discord.com/developers/docs/resources/message#get-channel-messages */
 export const maxHistoryPage = 100;
 /** https://discord.com/developers/docs/resources/channel#trigger-typing-indicator */
 export const typingShownMs = 10_000;
-/** Edits in one channel. From the rate-limit headers: https://discord.com/developers/docs/topics/rate-limits */
+/** Edits in one channel, from the rate-limit headers: https://discord.com/developers/docs/topics/rate-limits */
 export const editsPerWindow = 5;
 export const editWindowMs = 5_000;
-/** Of every bot; larger bots get more: https://discord.com/developers/docs/topics/rate-limits#global-rate-limit */
+/** Applies to every bot; larger bots get more: https://discord.com/developers/docs/topics/rate-limits#global-rate-limit */
 export const globalRequestsPerSecond = 50;
 /** The first second of 2015: https://discord.com/developers/docs/reference#snowflakes */
 export const snowflakeEpochMs = 1_420_070_400_000;

@@ -1,9 +1,9 @@
 /**
  * Discord behind the platform port.
  *
- *   connect   registers the commands, opens the gateway, and takes missed and new events (inbound.ts, interactions.ts)
- *   reply     writes by REST alone, in any process (reply.ts)
- *   chat      what tools can do besides (chat-actions.ts)
+ *   connect   registers the commands, opens the gateway, and handles missed and new events (inbound.ts, interactions.ts)
+ *   reply     writes through the REST API only, so any process can do it (reply.ts)
+ *   chat      what else tools can do (chat-actions.ts)
  */
 import {
   type APIInteraction,
@@ -44,10 +44,10 @@ import { createDiscordReply } from "./outbound/reply.ts";
 
 export interface DiscordPlatformOptions {
   token: string;
-  /** Without the version; absent: Discord's own. */
+  /** Without the version. If absent, Discord's own address is used. */
   apiUrl?: string;
   replyIn: "thread" | "channel";
-  /** An emoji on every message that will be answered; null for none. */
+  /** An emoji added to every message that will be answered; null for none. */
   ackReaction: string | null;
   shards: number | "auto";
   store: Store;
@@ -145,7 +145,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     noteReturn();
   }
 
-  /** The caller of `connect` knows about the first connection. */
+  /** Reports only reconnections, because the caller of `connect` already knows about the first connection. */
   function noteReturn(): void {
     if (isLost) events?.emit("platform.connected", { platform: "discord" });
     isLost = false;
@@ -225,7 +225,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       ended.abort();
       acknowledgements.close();
       await gateway.close();
-      // Lets running work be kept before the cursors are saved.
+      // Messages that are being handled must be stored before the cursors are saved.
       if (handling !== undefined) await withTimeout(maxCloseMs, handling.inbound.whenIdle());
       await cursors.flush();
       api.close();
@@ -233,7 +233,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   };
 }
 
-/** Unfolding a link also updates a message, without an edit. */
+/** Discord also sends an update when it adds a link preview. Such an update has no edit time. */
 function isEdit({ author, edited_timestamp, webhook_id }: Partial<RawMessage>, botId: string): boolean {
   return Boolean(edited_timestamp) && author !== undefined && author.id !== botId && webhook_id === undefined;
 }

@@ -52,7 +52,7 @@ export function keepFiles(store: ChatStore, messageId: string, files: SentFile[]
 
 export function inboundOf(message: StoredMessage, store: ChatStore): InboundMessage {
   const { id, place, at, isAddressed } = message;
-  // A message outside threads opens its own.
+  // A message outside threads starts a thread.
   const conversation = conversationOf(place, message.thread ?? id);
   return {
     id,

@@ -1,4 +1,4 @@
-/** What tools may do in the local chat. Everybody on the page can see the channels; only its person can see a DM. */
+/** What tools may do in the local chat. Everybody on the page can see the channels; a DM can be seen only by its person. */
 import { createHash } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { ChatActions, ChatLine, ChatPlace } from "../../ports/chat.ts";
@@ -44,7 +44,7 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
     return id;
   }
 
-  /** Reads further pages when a page holds too few messages among cards, receipts and unfinished replies. */
+  /** Reads further pages if a page contains too few messages among cards, receipts and unfinished replies. */
   function saidIn(viewer: string, place: Scope, before: number, limit: number): StoredMessage[] {
     const found: StoredMessage[] = [];
     let page: StoredMessage[] = [];

@@ -8,10 +8,10 @@ import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import type { ChatStore } from "./chat-store.ts";
 import { maxEventStreams } from "./limits.ts";
 
-/** Finds changes by other processes. */
+/** Polling finds changes that other processes make. */
 const pollMs = 250;
 const heartbeatMs = 15_000;
-/** A page that is further behind, or ahead because the chat was replaced, must reload everything. */
+/** A page that is further behind must reload everything. So must one that is ahead because the chat was replaced. */
 const maxCatchUpChanges = 500;
 
 const tooMany = `Too many pages are open (${maxEventStreams}). Close some, or try again later.`;
@@ -68,7 +68,7 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
   }
 }
 
-/** Call it before reading, so that no change is missed. */
+/** Call this before reading, so that no change is missed. */
 function nextChange(store: ChatStore, closed: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -1,15 +1,15 @@
-/** The limits of the local chat, which has no service that would set them. */
+/** The limits of the local chat, which has no service that would set limits. */
 
 export const maxPeople = 50;
 export const maxNameLength = 40;
 export const pageSize = 50;
 export const maxThreadMessages = 500;
-/** Of one request. Attachments arrive as Base64, which makes them a third larger. */
+/** Size of one request. Attachments arrive as Base64, which makes them a third larger. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 export const maxAttachments = 10;
-/** The model gets the name of a larger image, not its content. */
+/** For a larger image, the model gets the name but not the content. */
 export const maxImageBytes = 1024 * 1024;
-/** Of a file that a tool attaches. */
+/** Size of a file that a tool attaches. */
 export const maxFileBytes = 20 * 1024 * 1024;
-/** All pages share one token, and every stream polls the chat. The process must stay responsive. */
+/** Every open page has a stream that polls the chat, so their number is limited to keep the process responsive. */
 export const maxEventStreams = 100;

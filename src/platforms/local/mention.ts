@@ -1,6 +1,6 @@
-/** Finds `@remora` in a text, and removes it where it only addresses the agent. */
+/** Finds `@remora` in a text, and removes it if it only addresses the agent. */
 
-/** Neither in an address (`me@remora.dev`) nor at the start of another name (`@remora-fan`). */
+/** Does not match in an address (`me@remora.dev`) or at the start of another name (`@remora-fan`). */
 const mention = /(?<![\p{L}\p{N}_.+-])@remora(?![\p{L}\p{N}_-]|\.\p{L})/iu;
 const leadingMention = new RegExp(`^\\s*${mention.source}[,:]?[^\\S\\n]*`, "iu");
 

@@ -3,7 +3,7 @@ import { asCode } from "../../lib/text/sanitize.ts";
 
 const maxNameLength = 200;
 
-/** Standard Markdown. */
+/** Returns standard Markdown. */
 export function attachmentNote(name: string, why: string): string {
   return `⚠️ I couldn't attach the file ${asCode(name, maxNameLength)}: ${why}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Classifies each line of a Markdown text as far as a cut must know. Fences may be indented, follow list markers, or
- * stand in quotes, as models write them; a quoted fence ends with its quote. An opening line longer than
- * `maxOpeningLength` can't be repeated in every part, so it is plain text.
+ * Classifies each line of a Markdown text, as far as splitting the text requires. Fences may be indented, follow list
+ * markers, or stand in quotes, because models write them like that; a quoted fence ends with its quote. An opening line
+ * longer than `maxOpeningLength` can't be repeated in every part, so it counts as plain text.
  */
 
 export interface Fence {
@@ -14,7 +14,7 @@ export interface Fence {
 export type LineType =
   | "blank"
   | "text"
-  /** A heading, list item, rule or quote: a good place to start a part. */
+  /** A heading, list item, rule or quote. It is a good place to start a part. */
   | "block"
   | "table-head"
   | "table-delimiter"
@@ -25,7 +25,7 @@ export type LineType =
 
 export interface Line {
   type: LineType;
-  /** Offsets in the text; `end` is the line feed, or the end of the text. */
+  /** Offsets in the text. `end` is the offset of the line feed, or the end of the text. */
   start: number;
   end: number;
   fence?: Fence;
@@ -35,7 +35,7 @@ const opening = /^((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(`{3,}|~{3
 const closing = /^(?:[ \t]*>)*[ \t]*(`{3,}|~{3,})[ \t\r]*$/;
 const blockStart = /^[ \t]*(?:#{1,6}[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t]|>|-{3,}[ \t\r]*$|\*{3,}[ \t\r]*$)/;
 const tableDelimiter = /^[ \t>]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?[ \t]*)?\r?$/;
-/** Delimiter rows are short. Longer lines are not tested. */
+/** Delimiter rows are short, so longer lines are not tested. */
 const maxDelimiterLength = 2_000;
 
 export function scanLines(text: string, maxOpeningLength: number): Line[] {
@@ -65,7 +65,7 @@ export function openedBy(line: string, maxOpeningLength: number): Fence | undefi
   const found = opening.exec(line);
   if (found === null || line.length > maxOpeningLength) return undefined;
   const [, prefix = "", marks = "", info = ""] = found;
-  // More backticks in the line make it a code span.
+  // With more backticks in the line, this is a code span.
   if (marks.startsWith("`") && info.includes("`")) return undefined;
   return { prefix: prefix.replace(/[^\s>]/g, " "), marks, info: info.trimEnd() };
 }

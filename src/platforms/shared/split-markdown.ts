@@ -6,9 +6,9 @@
  *      rows, then words, then graphemes
  *   3. closes a fence that is open at a cut or at the end, and reopens it after the cut with the same info string
  *
- * Without those added lines, the joined parts are the text, up to blanks at the cuts. A link, code span or table row is
- * cut only when it is longer than a part. A blank text has no parts. The file is over 250 lines because all of its
- * functions share one model of a cut.
+ * Without those added lines, the joined parts are the original text, except for blanks at the cuts. A link, code span or
+ * table row is split only if it is longer than a part. A blank text has no parts. The file is over 250 lines because all of
+ * its functions share one model of a cut.
  */
 import { closes, type Fence, type Line, openedBy, scanLines } from "./markdown-lines.ts";
 import { type Span, unbreakableSpans } from "./markdown-spans.ts";
@@ -69,17 +69,20 @@ function closingLength(fence: Fence | undefined): number {
   return fence === undefined ? 0 : closingOf(fence).length + 1;
 }
 
-/** Minimum fill of a part for a cut of each rank, best rank first. Below it, a worse cut that fills more is chosen. */
+/**
+ * Minimum fill of a part, as a fraction, for a cut of each rank, best rank first. Below it, a worse cut that fills more is
+ * chosen.
+ */
 const minFill = [0.5, 0.5, 0.5, 0.4, 0.4];
 const minFillBeforeWords = 0.25;
 const neverRank = minFill.length;
 
 interface PossibleCut {
   rank: number;
-  /** Of the part, including the line that closes its fence. */
+  /** Length of the part, including the line that closes its fence. */
   length: number;
   end: number;
-  /** The first line of the next part, or the blank lines before it. */
+  /** The first line of the next part, or the first of the blank lines before it. */
   line: Line;
 }
 
@@ -103,7 +106,7 @@ function nextCut(source: Source, from: number, index: number, room: number): Cut
   return last === undefined ? hardCut(source, overflowing, from, room) : at(last);
 }
 
-/** A row or fence line should start the next part rather than be cut. */
+/** If true, the row or fence line starts the next part rather than being split. */
 function isWholeInOnePart(line: Line, limit: number): boolean {
   const isOneLine = line.type.startsWith("table") || line.type === "fence-open" || line.type === "fence-close";
   return isOneLine && line.end - line.start <= limit;
@@ -120,7 +123,7 @@ function lineCuts({ text, lines }: Source, from: number, index: number, room: nu
     const length = end - from + closingLength(fence);
     if (length > room) continue;
     overflowing = line;
-    // After a blank line, it would be the same cut as before it.
+    // A cut after a blank line would be the same as the cut before it.
     if (end <= from || (before.type === "blank" && fence === undefined)) continue;
     cuts.push({ rank: rankOf(before, line), length, end, line });
   }
@@ -135,7 +138,7 @@ function cutAt(end: number, next: number, fence: Fence | undefined): Cut {
   return fence === undefined ? { end, next } : { end, next, fence };
 }
 
-/** How bad a cut between two lines is: 0 is best, `neverRank` only when there is no other. */
+/** How bad a cut between two lines is: 0 is best, and `neverRank` is used only if there is no other cut. */
 function rankOf(before: Line, line: Line): number {
   switch (line.type) {
     case "blank":
@@ -172,7 +175,7 @@ function cutInLine(source: Source, line: Line, from: number, room: number): Cut 
   return end > from ? cutAt(endOfText(text, from, end), skipBlanks(text, end), undefined) : undefined;
 }
 
-/** After the last word outside spans, else before the span in the way, else after any word, else anywhere. */
+/** Cuts after the last word outside spans, else before the span in the way, else after any word, else anywhere. */
 function wordCut(source: Source, line: Line, range: { from: number; start: number; most: number }): number {
   const { text, limit } = source;
   const { from, start, most } = range;
@@ -203,10 +206,10 @@ function isWordEnd(text: string, at: number): boolean {
   return /[\s。、！？，；：]/u.test(text[at - 1] ?? "") || /\s/u.test(text[at] ?? "");
 }
 
-/** A line of nothing but fence marks has no safe place. */
+/** Limits the search, because a line that contains only fence marks has no safe place. */
 const maxSteps = 100;
 
-/** Moves the cut to the left while either side of it would read as a new fence. */
+/** Moves the cut to the left as long as the text on either side of it would read as a new fence. */
 function safeCut({ text, limit }: Source, line: Line, start: number, wanted: number): number {
   const isFence = (piece: string) =>
     line.type === "fence-body" && line.fence !== undefined
@@ -226,7 +229,7 @@ function graphemeStart(text: string, start: number, at: number): number {
   const found = segmenter.segment(text.slice(start, at + 64)).containing(at - start);
   const boundary = start + (found?.index ?? at - start);
   if (boundary > start) return boundary;
-  // A grapheme longer than a part is cut between its code points.
+  // A grapheme longer than a part is split between its code points.
   return /[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at;
 }
 

@@ -1,25 +1,28 @@
 /**
- * Shows states that replace each other with a minimum time between them, such as edits of a message that streams in.
+ * Shows states that replace each other, with a minimum time between updates. An example is a message that is edited while
+ * its text grows.
  *
- *   offer   shows the first state at once; of states that come too soon, only the newest waits
+ *   offer   shows the first state immediately; of the states that come too soon, only the newest is kept and shown later
  *   stop    drops the waiting state and resolves when the running update has ended
  *
  * The newest state is always shown in the end. A failed update is retried with growing pauses, unless a newer state has
- * replaced it. The pause starts when an update ends, so that waiting for a rate limit does not cause a second update
- * right after it.
+ * replaced it. The pause starts when an update ends, so that an update that waited for a rate limit is not followed
+ * immediately by another.
  */
 
 export interface ThrottledUpdatesOptions<T> {
-  /** Between the end of an update and the start of the next one. */
+  /** Milliseconds between the end of an update and the start of the next one. */
   minIntervalMs: number;
-  /** Called for one state at a time. Rejects when the state could not be shown. */
+  /** Called for one state at a time. Rejects if the state could not be shown. */
   show(state: T): Promise<void>;
   onFailure(thrown: unknown): void;
   now?: () => number;
 }
 
 export interface ThrottledUpdates<T> {
-  /** Resolves when the state was shown, if that starts at once, else when it is queued. Never rejects. */
+  /**
+   * If the update starts immediately, resolves when the state was shown; otherwise when the state is queued. Never rejects.
+   */
   offer(state: T): Promise<void>;
   stop(): Promise<void>;
 }
@@ -79,7 +82,7 @@ export function createThrottledUpdates<T>({
       clearTimeout(timer);
       timer = undefined;
       await running;
-      // A failed update puts its state back.
+      // A failed update has put its state back, so drop the state again.
       waiting = undefined;
       clearTimeout(timer);
       timer = undefined;

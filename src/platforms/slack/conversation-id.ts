@@ -1,18 +1,18 @@
 /**
- * Formats and parses the ids of Slack's conversations and messages. No other file does.
+ * Formats and parses the ids of Slack's conversations and messages. No other file does this.
  *
  *   slack:<team>:<channel>                a DM, or a channel itself (for commands and unprompted posts)
- *   slack:<team>:<channel>:<thread_ts>    a thread, also one of the assistant pane in a DM
+ *   slack:<team>:<channel>:<thread_ts>    a thread, including one of the assistant pane in a DM
  *   <channel>:<ts>                        a message
  *
- * Slack's own ids contain no colon. D starts the id of a DM. Group DMs are channels, because several people see them.
+ * Slack's ids contain no colon. The id of a DM starts with D. Group DMs count as channels, because several people see them.
  */
 import type { Scope } from "../../ports/message.ts";
 
 export interface SlackConversation {
   team: string;
   channel: string;
-  /** The ts of the thread's first message; null: not in a thread. */
+  /** The ts of the thread's first message; null outside threads. */
   thread: string | null;
 }
 
@@ -39,7 +39,7 @@ export function formatMessageId({ channel, ts }: SlackMessageId): string {
   return `${channel}:${ts}`;
 }
 
-/** Undefined for ids of messages that are not in Slack, such as those of schedules. */
+/** Undefined for ids of messages that are not in Slack, such as those that schedules create. */
 export function parseMessageId(id: string): SlackMessageId | undefined {
   const [channel = "", ts = "", ...rest] = id.split(":");
   return rest.length === 0 && channelPattern.test(channel) && tsPattern.test(ts) ? { channel, ts } : undefined;
@@ -53,7 +53,7 @@ export function scopeOf(channel: string, userId: string): Scope {
   return isDirect(channel) ? `dm:${userId}` : `channel:${channel}`;
 }
 
-/** A thread's first message carries its own ts once it has replies, but is not in the thread. */
+/** A thread's first message has its own ts as `thread_ts` once it has replies, but it does not count as in the thread. */
 export function threadOf(ts: string, threadTs: string | undefined): string | null {
   return threadTs === undefined || threadTs === ts ? null : threadTs;
 }

@@ -1,7 +1,7 @@
 /**
  * The Slack checks of `remora doctor`, one line per finding:
  *
- *   1. the bot token: whether Slack accepts it, who it is, and which of the manifest's scopes it lacks
+ *   1. the bot token: whether Slack accepts it, who it belongs to, and which of the manifest's scopes it lacks
  *   2. the app token, or the signing secret
  *   3. this machine's clock, compared with Slack's
  */

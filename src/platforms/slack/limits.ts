@@ -1,15 +1,17 @@
 /**
- * Every number that Slack sets, with its source. Limits of our own stay in the files that use them.
+ * Every number that Slack sets, with its source. Our own limits are in the files that use them.
  * Lengths are in characters (UTF-16 units).
  */
 
-/** Of a message: https://docs.slack.dev/reference/block-kit/blocks */
+/** Blocks of one message: https://docs.slack.dev/reference/block-kit/blocks */
 export const maxMessageBlocks = 50;
 /** All markdown blocks of a message together: https://docs.slack.dev/reference/block-kit/blocks/markdown-block */
 export const maxMarkdownLength = 12_000;
 /** `text` of chat.update, in bytes; other methods accept more: https://docs.slack.dev/reference/methods/chat.update */
 export const maxUpdateTextBytes = 4_000;
-/** Text of all rich text blocks together, where each block counts about 125 by itself. Measured; not documented. */
+/**
+ * Text of all rich text blocks of a message together. Each block itself counts about 125 more. Measured; not documented.
+ */
 export const maxBlocksLength = 13_200;
 /** https://docs.slack.dev/reference/block-kit/composition-objects/text-object */
 export const maxTextObjectLength = 3_000;
@@ -26,16 +28,21 @@ export const maxViewTitleLength = 24;
 /** https://docs.slack.dev/reference/methods/views.open */
 export const maxViewBytes = 250_000;
 
-/** The way there and back included: https://docs.slack.dev/interactivity/handling-user-interaction#acknowledgment_response */
+/**
+ * Includes the time that request and answer travel:
+ * https://docs.slack.dev/interactivity/handling-user-interaction#acknowledgment_response
+ */
 const interactionAckMs = 3_000;
-/** Leaves time for the way back. */
+/** Leaves time for the answer to travel. */
 export const maxAnswerMs = interactionAckMs - 700;
-/** Uses of a response URL: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses */
+/**
+ * How often a response URL can be used: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
+ */
 export const maxResponses = 5;
 /** https://docs.slack.dev/authentication/verifying-requests-from-slack */
 export const signatureLifetimeMs = 5 * 60_000;
 
-/** Calls a minute over the whole workspace, by tier: https://docs.slack.dev/apis/web-api/rate-limits */
+/** Calls per minute in the entire workspace, by tier: https://docs.slack.dev/apis/web-api/rate-limits */
 export const callsPerMinute = {
   /** chat.appendStream, tier 4. */
   append: 100,

@@ -1,8 +1,8 @@
 /**
- * Slack: receives by Socket Mode or signed HTTP, through Bolt; writes by the Web API.
+ * Slack behind the platform port. Receives through Bolt, by Socket Mode or signed HTTP; writes through the Web API.
  *
  *   connect   accepts events and fetches missed messages
- *   reply     writes into a conversation (reply.ts), also in a process that receives nothing
+ *   reply     writes into a conversation (reply.ts), even in a process that receives nothing
  *   mount     with HTTP: adds `/slack/events` to a web server, which must let Slack's requests through
  */
 import { App, type Receiver } from "@slack/bolt";
@@ -62,7 +62,7 @@ export interface SlackPlatform extends Platform {
 }
 
 const nothing = z.unknown();
-/** The start waits this long for Slack, then continues in the background. */
+/** The start waits this long for Slack, then connecting continues in the background. */
 const maxConnectMs = 10_000;
 const maxReactionMs = 5_000;
 const waitForSlackMs = 86_400_000;
@@ -122,11 +122,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
               ...(self.botId === undefined ? {} : { botId: self.botId }),
             };
           },
-          // inbound.ts ignores the agent's own messages, and the ledger keeps conversations.
+          // inbound.ts already ignores the agent's own messages, and the ledger already stores conversations.
           ...{ ignoreSelf: false, convoStore: false, logger: createSdkLogger(log) },
           ...(access.apiUrl === undefined ? {} : { clientOptions: { slackApiUrl: access.apiUrl } }),
         });
-        // The receiver handles a listener's failure.
+        // Rethrows, so that the receiver handles a listener's failure.
         app.error((thrown) => Promise.reject(thrown));
         addListeners(app, {
           ...{ inbound, interactions, commands, home, pane },
@@ -179,7 +179,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         const error = messageOf(opened?.problem ?? "can't reach Slack");
         health.disconnected(error);
         log.warn({ error }, "Slack is not connected yet; retrying in the background");
-        // A socket reports its connection itself.
+        // Only for HTTP: a socket reports its connection itself.
         if (http !== undefined) void opening.then(() => identity(waitForSlackMs)).then(onConnected, onProblem);
       }
       people.warmUp();
@@ -203,7 +203,9 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   };
 }
 
-/** Shown to the author alone in a channel. A thread without replies would not show it. */
+/**
+ * In a channel, only the author sees the notice. A thread without replies would not show it, so it is sent to the channel.
+ */
 async function sendNotice(
   ephemeral: ReturnType<typeof createEphemeralReplies>,
   message: InboundMessage,
@@ -225,7 +227,7 @@ function acknowledge(api: SlackApi, message: InboundMessage, emoji: string, log:
   });
 }
 
-/** Names the app token, because the bot's token is another one. */
+/** Names the app token, because there is also a bot token. */
 function tokenOf(problem: RemoraError, health: ReturnType<typeof createHealth>): void {
   if (isTokenProblem(problem)) health.disconnected(`Slack rejected SLACK_APP_TOKEN: ${problem.message}`);
   else health.disconnected(problem.message);

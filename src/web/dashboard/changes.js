@@ -1,8 +1,8 @@
-/** Changes to a folder in a row of open approvals. Files can be unchecked when a part may be kept. */
+/** Changes to a folder in a row of open approvals. Files can be unchecked if it is possible to keep only some of them. */
 import { diffView } from "./diff.js";
 import { element } from "./elements.js";
 
-/** `chosen()`: indexes of the files to keep; undefined: all. `onChoice` runs when it changes. */
+/** `chosen()` returns the indexes of the files to keep, or undefined for all. `onChoice` runs when the choice changes. */
 export function createChangesView({ changes, choices }, onChoice) {
   const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
   const boxes = choices.includes("part") ? files.map(() => box(onChoice)) : [];

@@ -1,7 +1,7 @@
 /**
- * Requests to Discord's REST API. discord.js waits for rate limits; its retries are off, because it retries 5xx answers
- * without a pause and broken sockets not at all. A post repeated after a lost answer appears once, because its nonce is
- * the same.
+ * Sends requests to Discord's REST API. discord.js waits for rate limits, but its retries are off, because it retries 5xx
+ * answers without a pause and broken sockets not at all. A post that is repeated after a lost answer appears only once,
+ * because it has the same nonce.
  */
 import {
   DiscordAPIError,
@@ -28,7 +28,7 @@ export interface ApiRequest {
   body?: unknown;
   files?: RawFile[];
   query?: Record<string, string>;
-  /** Answers to interactions carry their own token. */
+  /** For answers to interactions, which carry their own token. */
   withoutToken?: boolean;
   patience?: Patience;
   signal?: AbortSignal;
@@ -41,7 +41,7 @@ export interface DiscordApi {
 
 export interface DiscordApiOptions {
   token: string;
-  /** Without the version; absent: Discord's own. */
+  /** Without the version. If absent, Discord's own address is used. */
   apiUrl?: string;
   log: Log;
   pauses?: Partial<Record<Patience, readonly number[]>>;
@@ -72,7 +72,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
   const running = new Set<AbortController>();
 
   async function attempt<T>({ method, route, body, files, query, withoutToken, signal }: ApiRequest): Promise<T> {
-    // One controller per request, because the client never removes its listener from the signal.
+    // One controller per request, because the client never removes its listener from the signal it is given.
     const own = new AbortController();
     running.add(own);
     try {
@@ -86,7 +86,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
         signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
       })) as T;
     } catch (thrown) {
-      // After one refusal the client drops its token and would send nothing more.
+      // After a 401, the client drops its token and would send nothing more, so the token is set again.
       if (thrown instanceof DiscordAPIError && thrown.status === 401) rest.setToken(token);
       throw thrown;
     } finally {
@@ -117,7 +117,10 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
   };
 }
 
-/** Exceeds discord.js's 50 requests a second until Discord answers 429, then keeps to 50: refusals count too. */
+/**
+ * Exceeds discord.js's limit of 50 requests a second until Discord answers 429, then keeps to it, because refused requests
+ * count too.
+ */
 function keepGlobalRate(rest: REST): void {
   let timer: NodeJS.Timeout | undefined;
   rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
@@ -131,7 +134,7 @@ function keepGlobalRate(rest: REST): void {
   });
 }
 
-/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting that long. */
+/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting for the limit to reset. */
 function isNotWorthWaiting({ method, route, timeToReset }: RateLimitData): boolean {
   return method === "POST" && route.endsWith("/threads") && timeToReset > maxThreadWaitMs;
 }
@@ -140,7 +143,7 @@ function jittered(ms: number): number {
   return ms * (0.8 + Math.random() * 0.4);
 }
 
-/** Discord's host names do not disappear, so ENOTFOUND means a failing resolver. */
+/** ENOTFOUND counts as transient: Discord's host names do not disappear, so the resolver must be failing. */
 const isTransient = (code: unknown) => isTransientCode(code) || code === "ENOTFOUND";
 
 export function isPassing(thrown: unknown): boolean {
@@ -148,7 +151,7 @@ export function isPassing(thrown: unknown): boolean {
   if (thrown instanceof HTTPError) return true;
   if (!(thrown instanceof Error)) return false;
   if (thrown.name === "AbortError" || isTransient((thrown as { code?: unknown }).code)) return true;
-  // A truncated body is not valid JSON.
+  // An answer that was cut off is not valid JSON.
   if (thrown instanceof SyntaxError) return true;
   return thrown.cause !== undefined && isPassing(thrown.cause);
 }

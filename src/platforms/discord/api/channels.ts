@@ -1,4 +1,4 @@
-/** Facts about channels: from the gateway's cache, else requested and cached for a minute. */
+/** Facts about channels, from the gateway's cache or from a request whose answer is cached for a minute. */
 import { type APIChannel, ChannelType, type Client, Routes, ThreadChannel } from "discord.js";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
@@ -8,9 +8,9 @@ export interface ChannelFacts {
   type: ChannelType;
   name: string;
   guildId?: string;
-  /** Of a thread: its channel. */
+  /** Only for a thread: the id of its channel. */
   parentId?: string;
-  /** Of a thread: its creator. */
+  /** Only for a thread: the id of its creator. */
   ownerId?: string;
 }
 
@@ -20,7 +20,7 @@ export interface Channels {
 
 const keptMs = 60_000;
 
-/** `client` is undefined before the gateway is connected, and in processes without one. */
+/** `client` returns undefined before the gateway is connected, and in processes without a gateway. */
 export function createChannels(api: DiscordApi, client: () => Client | undefined): Channels {
   const recent = createLruMap<{ facts: ChannelFacts | undefined; until: number }>(500);
   return {

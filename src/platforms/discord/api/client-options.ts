@@ -1,7 +1,7 @@
 /** Settings of the discord.js client: intents, shards, and small caches. */
 import { type ClientOptions, GatewayIntentBits, Options, Partials } from "discord.js";
 
-/** A server in an outage must not delay the others. */
+/** Limits the wait, because a Discord server in an outage must not delay the others. */
 const maxGuildWaitMs = 3_000;
 const maxRequestMs = 15_000;
 
@@ -15,7 +15,7 @@ export function clientOptions({ apiUrl, shards }: { apiUrl?: string; shards: num
     ],
     partials: [Partials.Channel],
     ...(shards === "auto" ? { shards } : { shardCount: shards, shards: Array.from({ length: shards }, (_, id) => id) }),
-    // Messages pass through once, so they are not cached. Of people, only the most recent are.
+    // Messages are not cached, because each is needed only once. Of people, only the most recent are cached.
     makeCache: Options.cacheWithLimits({
       ...Options.DefaultMakeCacheSettings,
       MessageManager: 0,

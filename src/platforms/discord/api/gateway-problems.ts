@@ -1,4 +1,4 @@
-/** Gateway failures that only a person can repair, with the place to do it. */
+/** Gateway failures that only a person can fix, and where to fix them. */
 import { DiscordAPIError, DiscordjsError, DiscordjsErrorCodes, GatewayCloseCodes } from "discord.js";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 

@@ -2,13 +2,13 @@
  * The connection to Discord's gateway through discord.js, which identifies, resumes after a lost connection, and
  * reconnects.
  *
- *   open     resolves when every shard is ready. Retries transient failures for as long as needed. Rejects on what only a
- *            person can repair (token, intents, sharding)
- *   session  Discord does not resend what happened before a new session, so the platform fetches it. The shard's events
- *            wait until then, except interactions, which must be answered within three seconds
+ *   open     resolves when every shard is ready. Retries transient failures for as long as needed. Rejects if a person
+ *            must fix something (token, intents, sharding)
+ *   session  Discord does not resend what happened before a new session, so the platform fetches it. Until then the
+ *            shard's events wait, except interactions, which must be answered within three seconds
  *
- * Payloads are passed on raw, because messages fetched by REST look the same. The caches of discord.js provide servers
- * and channels.
+ * Payloads are passed on raw, so that they look like messages fetched by REST. Servers and channels come from the caches of
+ * discord.js.
  */
 import { once } from "node:events";
 import { Client, Events, GatewayDispatchEvents, type Guild, Status } from "discord.js";
@@ -26,11 +26,11 @@ export interface GatewayOptions {
   shards: number | "auto";
   log: Log;
   onDispatch(type: string, data: unknown): void;
-  /** A shard has a new session, and discord.js knows its servers. */
+  /** A shard has a new session, and discord.js has loaded its servers. */
   onSession(client: Client<true>, shard: number): void;
   onGuildBack(guild: Guild): void;
   onLost(detail: string): void;
-  /** A session resumed without missing events. */
+  /** A session resumed without missed events. */
   onResumed(): void;
 }
 
@@ -95,7 +95,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const dispatch of behind) dispatch();
     });
     client.on(Events.GuildAvailable, (guild) => {
-      // A new session fetches its own servers. Before that, the bot does not know its own id.
+      // A shard with a new session fetches all its servers later. Until then, the bot does not even know its own id.
       if (!waiting.has(guild.shardId)) options.onGuildBack(guild);
     });
     client.on(Events.ShardError, (thrown, shard) =>
@@ -168,7 +168,9 @@ const heardEvents = [
   GatewayDispatchEvents.ThreadDelete,
 ] as const;
 
-/** discord.js throws on unexpected events where no caller can catch it, which would end the process. */
+/**
+ * Skips events that discord.js can't read. It would throw where no caller can catch the error, which would end the process.
+ */
 function leaveOutUnreadable({ ws }: Client, log: Log): void {
   const manager = ws as unknown as { handlePacket(packet?: { t?: string }, shard?: unknown): boolean };
   const handle = manager.handlePacket.bind(manager);
@@ -202,7 +204,7 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
   });
 }
 
-/** A silent peer does not answer a close either. */
+/** Waits only briefly, because a peer that went silent does not answer a close either. */
 async function closeClient(client: Client): Promise<void> {
   client.ws.removeAllListeners();
   await withTimeout(

@@ -49,7 +49,9 @@ function memberPermissions(
   return (bits & PermissionFlagsBits.Administrator) === 0n ? bits : PermissionsBitField.All;
 }
 
-/** Discord's algorithm: overwrites for everyone, then roles, then the member. For a thread, pass its channel. */
+/**
+ * Applies Discord's algorithm: overwrites for everyone, then for roles, then for the member. For a thread, pass its channel.
+ */
 export function permissionsIn(
   channel: APIChannel,
   guild: Pick<APIGuild, "id" | "owner_id" | "roles">,

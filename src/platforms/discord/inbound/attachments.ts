@@ -1,4 +1,7 @@
-/** Attachments of a message. A quoted or forwarded message becomes one too: it is not the author's own words. */
+/**
+ * Attachments of a message. A quoted or forwarded message also becomes an attachment, because it is not the author's own
+ * words.
+ */
 import type { APIAttachment, APIMessage } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -8,7 +11,7 @@ import { personName } from "../api/people.ts";
 
 const maxTextBytes = 200 * 1024;
 const maxImageBytes = 1024 * 1024;
-/** Per message. */
+/** All attachments of one message. */
 const maxTotalBytes = 4 * 1024 * 1024;
 const timeoutMs = 10_000;
 
@@ -58,7 +61,7 @@ const imageTypes = /^image\/(?:png|jpeg|gif|webp)\b/;
 const textTypes = /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|yaml|toml|javascript|typescript|sql|sh|x-sh)\b))/;
 const otherTypes = /^(?:image|audio|video|font)\/|^application\/(?:pdf|zip|gzip|x-|vnd\.|octet-stream)/;
 
-/** A file without a known type may be text; reading it tells. */
+/** A file without a known type may be text; its content decides. */
 function kindOf({ content_type = "" }: APIAttachment): "text" | "image" | "other" {
   if (imageTypes.test(content_type)) return "image";
   if (textTypes.test(content_type)) return "text";
@@ -88,7 +91,7 @@ async function readFile(file: APIAttachment, log: Log): Promise<Attachment> {
   }
 }
 
-/** Undefined when the file is larger than announced. */
+/** Undefined if the file is larger than announced. */
 async function download(url: string, cap: number): Promise<Buffer | undefined> {
   const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: "error" });
   if (!response.ok || response.body === null) throw new Error(`the server answered ${response.status}`);
@@ -111,7 +114,7 @@ function textFrom(content: Buffer): string | undefined {
   }
 }
 
-/** Detected by content, because names and types may be wrong and models refuse a mismatch. */
+/** Detects the type from the content, because names and types may be wrong and models refuse a mismatch. */
 function imageTypeOf(content: Buffer): string | undefined {
   const head = content.subarray(0, 12).toString("latin1");
   if (head.startsWith("\x89PNG\r\n")) return "image/png";

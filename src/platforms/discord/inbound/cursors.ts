@@ -1,7 +1,7 @@
 /**
- * Remembers the last processed message of each place, so that nothing is missed or read twice after any absence. A
- * cursor advances only after the message was durably kept. Dropping a place from the bounded map moves `since` up to
- * its cursor, so every message before `since` counts as processed.
+ * Remembers the last processed message of each place (channel, thread or DM), so that no message is missed or read twice
+ * after any absence. A cursor advances only after its message is durably stored. If the bounded map drops a place, `since`
+ * moves up to that place's cursor, so every message before `since` counts as processed.
  */
 
 import { z } from "zod";
@@ -10,7 +10,7 @@ import type { Log } from "../../../lib/log.ts";
 import type { Store } from "../../../ports/store.ts";
 import { snowflakeEpochMs } from "../limits.ts";
 
-/** `own`: a thread in which the bot was addressed. */
+/** `own` is a thread in which the bot was addressed. */
 export type PlaceType = "channel" | "thread" | "own" | "dm";
 
 export interface KnownPlace {
@@ -21,14 +21,14 @@ export interface KnownPlace {
 
 export interface Cursors {
   load(): Promise<void>;
-  /** Nothing after this message is processed. */
+  /** No message after the returned one has been processed. */
   readUpTo(id: string): string;
-  /** Moves forward only. */
+  /** Moves the cursor forward only. */
   advance(id: string, type: PlaceType, messageId: string): void;
   isOwn(threadId: string): boolean;
   markOwn(threadId: string, messageId: string): void;
   forget(id: string): void;
-  /** Least recently used first. */
+  /** All places, least recently used first. */
   places(): KnownPlace[];
   flush(): Promise<void>;
 }

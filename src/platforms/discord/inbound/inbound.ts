@@ -1,12 +1,13 @@
 /**
- * Incoming messages: each place in order, each message once, and never past one that is not kept yet.
+ * Incoming messages. Each place (channel, thread or DM) is handled in order, each message once, and a cursor never passes a
+ * message that is not stored yet.
  *
  *   add               a message from the gateway
  *   catchUp           fetches a place's missed messages page by page, from its cursor on
  *   edited, deleted   queued behind the message they concern
  *
- * A message is processed when the handler has kept it; only then does the cursor advance. One that can't be kept is
- * retried until it is, and the rest of its place waits.
+ * A message counts as processed once the handler has stored it; only then does the cursor advance. A message that can't be
+ * stored is retried until it is, and later messages of its place wait.
  */
 import { type APIMessage, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -35,21 +36,24 @@ export interface InboundOptions {
   context: InboundContext;
   cursors: Cursors;
   handlers: PlatformHandlers;
-  /** Called after a message is kept. A notice says why it gets no answer. `channelId`: where the message stands. */
+  /**
+   * Called after a message is stored. If it gets no answer, the notice says why. `channelId` is the channel it was posted
+   * in.
+   */
   onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void;
   log: Log;
   signal: AbortSignal;
 }
 
-/** Per place and absence. */
+/** Per place and per absence of the process. */
 const maxMissedMessages = 1_000;
-/** Nobody waits longer for an answer. */
+/** Older messages are not fetched, because nobody waits longer for an answer. */
 const maxAwayMs = 24 * 3_600_000;
 
 export function createInbound({ api, context, cursors, handlers, onKept, log, signal }: InboundOptions): Inbound {
   const queues = createOrderedQueues(log, signal);
   const done = createLruMap<true>(5_000);
-  /** Places whose queue was full. What did not fit is fetched once it is empty. */
+  /** Places whose queue was full. Messages that did not fit are fetched once the queue is empty. */
   const behind = new Set<string>();
 
   async function take(raw: RawMessage): Promise<void> {
@@ -59,7 +63,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
       const thread = message.isAddressed ? messageThread(message) : undefined;
-      // Also before the thread exists: once somebody opens it, its messages belong to this conversation.
+      // Needed even before the thread exists: if somebody opens it later, its messages belong to this conversation.
       if (thread !== undefined) cursors.markOwn(thread, raw.id);
       onKept(message, notice, raw.channel_id);
     }
@@ -67,7 +71,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     cursors.advance(raw.channel_id, type, raw.id);
   }
 
-  /** Undefined for a message that would fail every time and block its channel. */
+  /** Undefined if reading the message would fail every time and so block its channel. */
   async function unlessHopeless<T>({ id, channel_id }: RawMessage, read: () => Promise<T>): Promise<T | undefined> {
     try {
       return await read();
@@ -99,11 +103,11 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     );
   }
 
-  /** Oldest first. */
+  /** The messages of a page, oldest first. */
   async function pageAfter(channelId: string, after: string): Promise<RawMessage[]> {
     try {
       const facts = await context.channels.get(channelId);
-      // Without the channel's facts it could be mistaken for a DM.
+      // Without its facts, the channel could be mistaken for a DM.
       if (facts === undefined) return [];
       const inGuild = facts.guildId === undefined ? {} : { guild_id: facts.guildId };
       const page = await api.request<APIMessage[]>({
@@ -116,7 +120,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     } catch (thrown) {
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
       if (isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) cursors.forget(channelId);
-      // New messages must not wait for a page that will never load.
+      // Gives up, because new messages must not wait for a page that will never load.
       else log.error({ channel: channelId, error: messageOf(thrown) }, "could not read a channel's missed messages");
       return [];
     }

@@ -1,13 +1,13 @@
-/** Queues run side by side, each in order. Failed work is retried until it succeeds, and blocks what follows. */
+/** Runs queues side by side, each in order. Failed work is retried until it succeeds, and blocks the work behind it. */
 
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 
 export interface OrderedQueues {
-  /** Returns false and drops the work when the queue is full. */
+  /** Returns false and drops the work if the queue is full. */
   add(name: string, work: () => Promise<void>): boolean;
-  /** Accepts work even when the queue is full. */
+  /** Accepts work even if the queue is full. */
   addLast(name: string, work: () => Promise<void>): void;
   whenIdle(): Promise<void>;
 }

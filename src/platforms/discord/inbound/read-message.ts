@@ -1,5 +1,5 @@
 /**
- * Converts a Discord message to an inbound message. Messages from REST lack the author's roles, so those are looked up.
+ * Converts a Discord message to an inbound message. Messages from REST lack the author's roles, so the roles are looked up.
  * Ignores the bot's own messages (except the question that `/remora ask` posts), webhooks, system messages, and bots
  * that are not allowed.
  */
@@ -12,7 +12,7 @@ import { type DiscordConversation, formatConversationId, scopeOf } from "../conv
 import { quotedMessage, readAttachments } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
 
-/** Without a `guild_id`, a DM. */
+/** A message without a `guild_id` is a DM. */
 export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "guild_id" | "member">;
 
 export interface InboundContext {
@@ -27,7 +27,7 @@ export interface InboundContext {
   log: Log;
 }
 
-/** Marks the question that `/remora ask` posts. Everything after it is a quote. */
+/** Prefix of the question that `/remora ask` posts. Everything after it appears as a quote. */
 export const askMark = ">>> ";
 
 export async function readInbound(raw: RawMessage, context: InboundContext): Promise<InboundMessage | undefined> {
@@ -74,7 +74,7 @@ export async function messageText(
   });
 }
 
-/** Over the gateway, mentioned users come with their membership. */
+/** In messages from the gateway, mentioned users come with their server membership. */
 function memberIn(user: object): { nick?: string | null } | undefined {
   return "member" in user ? (user.member as { nick?: string | null }) : undefined;
 }
@@ -107,7 +107,10 @@ function conversationOf(
   return { type: "guild", guild, channel, thread: context.replyIn === "thread" ? rootOf(raw, context) : null };
 }
 
-/** A thread has the id of its first message. Without threads, replies to the bot's answers belong to it too. */
+/**
+ * The id of the conversation's first message, which is also the id of its thread. Without threads, replies to the bot's
+ * answers belong to the same conversation.
+ */
 function rootOf({ id, referenced_message: answered }: RawMessage, { botId }: InboundContext): string {
   const isToBot = answered?.author.id === botId();
   return (isToBot ? answered.message_reference?.message_id : undefined) ?? id;
@@ -120,13 +123,13 @@ function isMeant(
   context: InboundContext,
 ): boolean {
   if (raw.mentions.some(({ id }) => id === context.botId())) return true;
-  // People mention the bot's role when they mean the bot. A role that can't be mentioned appears only in the text.
+  // People who mean the bot may mention its role. If the role can't be mentioned, its mention appears only in the text.
   const own = ownIds(guildId, context);
   if (idsIn(raw.content).roles.some((id) => own.includes(id))) return true;
   if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;
   if (raw.author.bot || facts === undefined || !isThread(facts)) return false;
   const isOwn = facts.ownerId === context.botId() || context.isOwnThread(facts.id);
-  // A message that starts with another person's mention is for that person.
+  // A message that starts with another person's mention is for that person, not for the bot.
   return isOwn && leadingMention(raw.content) === undefined;
 }
 
@@ -139,7 +142,7 @@ async function attachmentsOf(raw: RawMessage, conversation: DiscordConversation,
   const files = await readAttachments(raw, context.log);
   const answered = raw.type === MessageType.Reply ? raw.referenced_message : undefined;
   if (!answered) return files;
-  // In an existing conversation, the bot's own words are already in the history.
+  // In an existing conversation, the bot's own words are already in the history, so they are not quoted again.
   const isOwn = answered.author.id === context.botId();
   const isKnown = isOwn && (conversation.type === "dm" || conversation.thread !== raw.id);
   return isKnown ? files : [...files, quotedMessage(answered)];

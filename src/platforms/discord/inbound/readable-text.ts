@@ -1,4 +1,4 @@
-/** Makes Discord's mentions readable: names with ids, `@Ann (<@1>)`. */
+/** Makes Discord's mentions readable, as names with ids: `@Ann (<@1>)`. */
 import { shorten } from "../../../lib/text/shorten.ts";
 
 export interface Names {
@@ -7,7 +7,7 @@ export interface Names {
   channel(id: string): string | undefined;
 }
 
-/** `ownIds`: those of the bot and of its role. */
+/** `ownIds` are the ids of the bot and of its role. */
 export function withoutLeadingMention(text: string, ownIds: readonly string[]): string {
   return text.replace(new RegExp(String.raw`^\s*(?:<@[!&]?(?:${ownIds.join("|")})>[,:]?\s*)+`), "");
 }

@@ -1,12 +1,11 @@
 /**
- * The custom id of a button, at most 100 characters: its meaning, its place, and the id that locates its target. It
- * grants no authority.
+ * The custom id of a button, at most 100 characters. It contains the button's meaning, its place, and the id of its target.
+ * It grants no authority.
  *
  *   approve|<thread>|<message>|<approval or card>
  *
- * - `thread`: when a thread could not be made, its card stands in the channel, and only this names the
- *   conversation.
- * - `message`: a card of several messages is identified by its first one.
+ * - `thread`: if the thread could not be created, its card is in the channel, and only this id names the conversation
+ * - `message`: a card of several messages is identified by its first message
  */
 import type { AnswerChoice } from "../../../ports/message.ts";
 
@@ -17,9 +16,9 @@ export type ButtonMeaning =
   | { type: "pick"; option: number };
 
 export interface ButtonPlace {
-  /** Of the conversation; null outside threads and in DMs. */
+  /** The conversation's thread; null outside threads and in DMs. */
   thread: string | null;
-  /** The card's first message, when this is another one. */
+  /** The card's first message, if the button is on a later one. */
   firstMessage?: string;
 }
 

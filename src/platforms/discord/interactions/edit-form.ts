@@ -8,7 +8,7 @@ import {
 import { maxModalComponents, maxTextInputLength } from "../limits.ts";
 import { formatButtonId } from "./custom-id.ts";
 
-/** Leaves room for additions. */
+/** Leaves room for text that people add. */
 const maxInitialFieldLength = maxTextInputLength - 400;
 
 export function editForm(options: {
@@ -31,7 +31,7 @@ export function editForm(options: {
         style: TextInputStyle.Paragraph,
         value,
         max_length: maxTextInputLength,
-        // A part may be emptied, as long as the rest is JSON.
+        // A field may be emptied, as long as the joined text is still JSON.
         required: pieces.length === 1,
       },
     })),
@@ -49,7 +49,7 @@ export function editedJson(components: readonly APIModalSubmissionComponent[]): 
     .join("");
 }
 
-/** Cuts after a line, or at least not next to a blank: Discord may trim the ends of a field. */
+/** Splits after a line break, or at least not next to a blank, because Discord may trim the ends of a field. */
 function inPieces(json: string): string[] {
   const most = json.length <= maxInitialFieldLength * maxModalComponents ? maxInitialFieldLength : maxTextInputLength;
   const pieces: string[] = [];

@@ -15,7 +15,7 @@ import type { FileChoice } from "./form-contents.ts";
 const maxDenyLabelLength = 40;
 const menuId = "files";
 
-/** `choice.files` must not be empty. No card has more than 25 files; further ones are dropped. */
+/** `choice.files` must not be empty. No card has more than 25 files; more than that would be dropped here. */
 export function fileForm(options: {
   approvalId: string;
   thread: string | null;
@@ -44,7 +44,7 @@ export function fileForm(options: {
   };
 }
 
-/** A shortened path shows its number on the card, and its beginning in the second line. */
+/** If a path is shortened, its option shows the file's number on the card, and the path's beginning in the second line. */
 function optionFor({ path, action, detail }: ShownChange, index: number): APISelectMenuOption {
   const name = visiblePath(path);
   const about = detail === "" ? action : `${action} · ${detail}`;
@@ -58,7 +58,7 @@ function optionFor({ path, action, detail }: ShownChange, index: number): APISel
   };
 }
 
-/** Ascending indexes into the files; empty when none was chosen. */
+/** Indexes of the chosen files, ascending; empty if none was chosen. */
 export function chosenFiles(components: readonly APIModalSubmissionComponent[]): number[] {
   const values = components.flatMap((part) => {
     const menu = part.type === ComponentType.Label ? part.component : undefined;

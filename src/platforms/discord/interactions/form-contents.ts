@@ -1,9 +1,9 @@
-/** Keeps the contents of forms: one must open within three seconds of a click, also after a restart. */
+/** Stores the contents of forms, because a form must open within three seconds of a click, even after a restart. */
 import type { ApprovalCard, CardItem, ShownChange } from "../../../ports/card.ts";
 import type { Json } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
 
-/** One item's files, in the order that `InboundAnswer.parts` counts. */
+/** The files of one item, in the order that `InboundAnswer.parts` counts. */
 export interface FileChoice {
   files: ShownChange[];
   denyLabel: string;
@@ -11,12 +11,12 @@ export interface FileChoice {
 
 export interface FormContents {
   keep(card: ApprovalCard): Promise<void>;
-  /** As JSON text; undefined when the call can't be edited, or the contents have expired. */
+  /** JSON text. Undefined if the call can't be edited, or if the contents have expired. */
   arguments(approvalId: string): Promise<string | undefined>;
   files(approvalId: string): Promise<FileChoice | undefined>;
 }
 
-/** For cards that never expire. */
+/** How long the contents are stored for cards that never expire. */
 const maxKeptMs = 30 * 86_400_000;
 const minKeptMs = 60_000;
 

@@ -1,13 +1,14 @@
 /**
- * Clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is decided.
- * Only the person sees the result.
+ * Handles clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is decided.
+ * Only the person who acted sees the result.
  *
- *   approve, deny, allow, diff, undo, again, options   acknowledged, handed in, then a receipt
- *   edit, part                                         opens the form, which must be the first answer; then as above
+ *   approve, deny, allow, diff, undo, again, options   acknowledged, passed to the handler, then answered with a receipt
+ *   edit, part                                         opens a form, which must be the first answer; the submitted form is
+ *                                                      then treated as above
  *   /remora ask                                        posted for everybody, then read like any message
- *   /remora …                                          acknowledged, handed in, then a receipt
+ *   /remora …                                          acknowledged, passed to the handler, then answered with a receipt
  *
- * A click counts even when Discord no longer accepts its answer: the card shows the result.
+ * A click counts even if Discord no longer accepts its answer, because the card shows the result.
  */
 import {
   type APIInteraction,
@@ -48,12 +49,12 @@ export interface InteractionsOptions {
   channels: Channels;
   handlers: PlatformHandlers;
   formContents: FormContents;
-  /** The message that `/remora ask` posted. It also arrives over the gateway. */
+  /** Called with the message that `/remora ask` posted. The message also arrives over the gateway. */
   onAsked(message: RawMessage): void;
   log: Log;
 }
 
-/** For looking up what a form starts with. The form itself must open within Discord's three seconds. */
+/** Time limit for looking up a form's initial contents. The form itself must open within Discord's three seconds. */
 const maxLookUpMs = 1_500;
 
 export interface Interactions {
@@ -139,7 +140,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       log.error({ interaction: interaction.id, error: messageOf(thrown) }, "could not open a form");
       return await withReceipt(interaction, async () => notOpened);
     }
-    // Nothing to show: the handler gives the reason, such as a settled card.
+    // Without contents there is no form to show. The handler says why, for example because the card is already settled.
     if (data === undefined)
       return await withReceipt(interaction, () => answer(interaction, button, interaction.message.id));
     await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(() => {});
@@ -181,10 +182,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     });
   }
 
-  /** The post itself is the message. It also arrives over the gateway, even if this process dies now. */
+  /** The posted message is the question: it also arrives over the gateway, even if this process dies now. */
   async function ask(interaction: APIInteraction, text: string): Promise<void> {
     const content = askMark + text;
-    // Happens only with a command registered before the limit existed.
+    // Possible only if the command was registered before the limit existed.
     if (content.length > maxMessageLength) return await withReceipt(interaction, async () => tooLong);
     const data = { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
     const type = InteractionResponseType.ChannelMessageWithSource;
@@ -196,7 +197,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   return {
     async take(interaction) {
-      // The gateway may repeat an interaction. A second receipt would replace the first.
+      // The gateway may repeat an interaction, and a second receipt would replace the first.
       if (taken.has(interaction.id)) return;
       taken.set(interaction.id, true);
       try {

@@ -7,15 +7,15 @@ import { emojiFor } from "./emoji.ts";
 import { createTyping, type Typing } from "./typing.ts";
 
 export interface Acknowledgements {
-  /** `isPlace`: the message's conversation is that channel, thread or DM itself. */
+  /** `isPlace` is true if the message's conversation is that channel, thread or DM itself. */
   give(channelId: string, messageId: string, isPlace: boolean): void;
   end(messageId: string): void;
-  /** A message of the bot appeared, perhaps from another process. `replyTo`: the message that it answers. */
+  /** Call this if a message of the bot appeared, perhaps from another process. `replyTo` is the message that it answers. */
   seen(channelId: string, replyTo: string | undefined): void;
   close(): void;
 }
 
-/** A turn that waits longer than this for another one is not being worked on. */
+/** A turn without an answer after this time probably waits for another turn, so typing would be wrong. */
 const maxTypingMs = 60_000;
 
 export function createAcknowledgements(api: DiscordApi, reaction: string | null, log: Log): Acknowledgements {

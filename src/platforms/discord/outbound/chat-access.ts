@@ -1,4 +1,6 @@
-/** Which channel a tool may use: the conversation's own, or one that is open to the requester. In doubt, none. */
+/**
+ * Decides which channel a tool may use: the conversation's own, or one that is open to the requester. If in doubt, none.
+ */
 import {
   type APIChannel,
   type APIGuild,

@@ -1,7 +1,7 @@
-/** Emoji for reactions: the character itself, or a server's own as `name:id`. */
+/** Emoji for reactions: the character itself, or a server's custom emoji as `name:id`. */
 import { discordError } from "../api/api.ts";
 
-/** Names that models write for characters. */
+/** Names that models write instead of the characters. */
 const characters: Readonly<Record<string, string>> = {
   "+1": "👍",
   thumbsup: "👍",

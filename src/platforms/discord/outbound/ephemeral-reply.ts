@@ -22,7 +22,9 @@ export interface ShownReceipt extends CommandReceipt {
 }
 
 export interface EphemeralReplies {
-  /** The first answer; undefined when the interaction was already acknowledged. Rejects when Discord accepted none. */
+  /**
+   * Sends the first answer. Undefined if the interaction was already acknowledged. Rejects if Discord accepted no answer.
+   */
   respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined>;
   /** Never rejects. */
   withReceipt(interaction: APIInteraction, work: () => Promise<ShownReceipt>): Promise<void>;

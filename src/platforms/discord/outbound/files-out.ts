@@ -7,12 +7,12 @@ import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
 import { maxAttachmentBytes, maxAttachments, maxRequestBytes } from "../limits.ts";
 
-/** Of one message. Leaves room for the rest of the request. */
+/** All files of one message. Leaves room for the other parts of the request. */
 const maxTotalFileBytes = maxRequestBytes - 1024 * 1024;
 
 export interface ReadFiles {
   files: RawFile[];
-  /** Standard Markdown. */
+  /** In standard Markdown. */
   notes: string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The open segment of a reply: one text in one or more messages, edited in place. After a crash, the messages are known
- * but not their text, so it is always written again. A message that is gone is posted again under a new key.
+ * The open segment of a reply: one text in one or more messages, edited in place. After a crash, the messages are known but
+ * not their text, so the text is always written again. A deleted message is posted again under a new key.
  */
 import type { RawFile } from "discord.js";
 import { isRefusal, type Patience } from "../api/api.ts";
@@ -8,14 +8,14 @@ import type { MessageSender } from "./message-sender.ts";
 
 interface Posted {
   messageId: string;
-  /** Undefined: another process wrote it. */
+  /** Undefined if another process wrote the message. */
   content?: string;
 }
 
 export interface LiveMessage {
   readonly number: number;
   isPosted(): boolean;
-  /** Writes the parts. `files` go with the last one. Further messages stay as they are. */
+  /** Writes the parts. `files` are sent with the last part. Messages beyond the last part are not changed. */
   show(parts: string[], patience: Patience, files?: RawFile[]): Promise<void>;
   cutTo(count: number): Promise<void>;
   lastMessageId(): string | undefined;
@@ -35,7 +35,7 @@ export function createLiveMessage(
     versions.set(found.part, found.version);
   }
 
-  /** False when the text must be posted elsewhere. A partial text rejects instead, because it is not worth that. */
+  /** False if the text must be posted elsewhere. Rejects instead for a partial text, which is not worth another post. */
   async function isEdited(messageId: string, message: { content: string; files: RawFile[] }, patience: Patience) {
     try {
       return await sender.edit(messageId, message, patience);
@@ -82,7 +82,7 @@ export function createLiveMessage(
   };
 }
 
-/** `text:<segment>:<part>`, then `:<version>` once an earlier message was gone. */
+/** `text:<segment>:<part>`, plus `:<version>` if an earlier message was deleted. */
 function formatKey(segment: number, part: number, version: number): string {
   return `text:${segment}:${part}${version === 0 ? "" : `:${version}`}`;
 }

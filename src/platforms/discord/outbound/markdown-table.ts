@@ -1,9 +1,9 @@
-/** Renders tables as text, because Discord draws none. */
+/** Renders tables as text, because Discord does not render tables. */
 
-/** In columns: a desktop shows more, a phone wraps earlier. */
+/** In columns. A desktop shows more; a phone wraps earlier. */
 const maxTableWidth = 72;
 
-/** `rows`: the Markdown rows, head first, without the delimiter row. */
+/** `rows` are the Markdown rows, header first, without the delimiter row. */
 export function tableAsText(rows: string[]): string {
   const cells = rows.map(cellsOf);
   const columns = most(cells, (row) => row.length);
@@ -12,7 +12,7 @@ export function tableAsText(rows: string[]): string {
   return total > maxTableWidth ? asList(cells) : asBlock(cells, widths);
 }
 
-/** Not `Math.max(...)`, which fails on too many rows. */
+/** `Math.max(...)` would fail on too many rows. */
 function most(rows: string[][], measure: (row: string[]) => number): number {
   return rows.reduce((largest, row) => Math.max(largest, measure(row)), 0);
 }
@@ -29,7 +29,7 @@ function asBlock(cells: string[][], widths: number[]): string {
   return `\`\`\`\n${block.replace(/`(?=``)/g, "`\u200b")}\n\`\`\``;
 }
 
-/** `- **first** — Second: … · Third: …` */
+/** Formats each row as `- **first** — Second: … · Third: …`. */
 function asList([head = [], ...rows]: string[][]): string {
   const lines = rows.map(([first = "", ...others]) => {
     const named = others.flatMap((cell, index) => {

@@ -3,15 +3,15 @@
  *
  *   tables              a code block with aligned columns; wide tables become a list
  *   headings below ###  bold lines
- *   fences              three backticks, with only the language behind them
+ *   fences              three backticks, followed only by the language
  *   rules, tasks, images, `1)` numbers and hard line breaks get the nearest equivalent
  *
- * Leaves code alone. Also works on unfinished text.
+ * Leaves code unchanged. Accepts unfinished text.
  */
 import { type Line, scanLines } from "../../shared/markdown-lines.ts";
 import { plainCell, tableAsText } from "./markdown-table.ts";
 
-/** Fences are not repeated here, so their opening may be any length. */
+/** Fences are not repeated here, so their opening lines may have any length. */
 const anyLength = Number.POSITIVE_INFINITY;
 
 export function toDiscordMarkdown(markdown: string): string {
@@ -62,7 +62,7 @@ function lineAsText(text: string, { type, fence }: Line): string {
   }
 }
 
-/** Discord accepts one word as the language. Other settings behind it are dropped. */
+/** Discord accepts one word as the language. Settings after it are dropped. */
 function openingOf(prefix: string, info: string): string {
   const [, language = ""] = /^([A-Za-z][\w+\-.#]*)(?:\s+[\w\s="'{}.,:/-]*)?$/.exec(info) ?? [];
   return `${prefix}\`\`\`${language === "" && info !== "" ? `\n${prefix}${info}` : language}`;

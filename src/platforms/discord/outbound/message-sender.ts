@@ -1,13 +1,13 @@
 /**
- * Posts the messages of one reply. A mention is answered in a thread, which opens with the first words. Fallbacks when
- * Discord refuses:
+ * Posts the messages of one reply. A mention is answered in a thread, which is created once the first words are ready. If
+ * Discord refuses, the reply is posted elsewhere:
  *
- *   thread    can't be made, is locked or gone   → the channel, as a reply to the message
- *   channel   is gone or not writable            → a DM to the author, except for cards: they can be answered only where
- *                                                  they were asked
- *   DM        is closed                          → `platform.no-route`, because nobody would see it
+ *   thread    can't be created, is locked or deleted   → the channel, as a reply to the message
+ *   channel   is deleted or not writable               → a DM to the author, except for cards: they can be answered only
+ *                                                        where they were asked
+ *   DM        is closed                                → `platform.no-route`, because nobody would see the reply
  *
- * The person is told the reason once. The place is kept with the reply's posts, so that a resumed reply continues
+ * The person is told the reason once. The place is stored with the reply's posts, so that a resumed reply continues
  * there. The file is over 250 lines because every fallback shares the current place.
  */
 import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
@@ -42,21 +42,21 @@ export interface MessageSenderOptions {
   channels: Channels;
   target: ReplyTarget;
   posts: Posts;
-  /** By message id. Others are fetched. */
+  /** Origins by message id. Missing ones are fetched. */
   origins: LruMap<Origin>;
-  /** Reasons for a fallback that people already know, by channel. */
+  /** Fallback reasons that people were already told, by channel. */
   told: LruMap<true>;
   log: Log;
 }
 
 export interface MessageSender {
-  /** Rejects with `platform.no-route`, or with Discord's refusal when files or embeds may be the cause. */
+  /** Rejects with `platform.no-route`, or with Discord's refusal if files or embeds may be the cause. */
   post(message: OutgoingMessage, options: { key: string; patience: Patience; isCard?: boolean }): Promise<string>;
-  /** False when the message no longer exists. */
+  /** False if the message no longer exists. */
   edit(messageId: string, message: OutgoingMessage, patience: Patience): Promise<boolean>;
   remove(messageId: string): Promise<void>;
   open(): Promise<string>;
-  /** The chosen place; before that, where typing should show. */
+  /** The chosen place. Before one is chosen, the place where typing should show. */
   channelId(): string | undefined;
 }
 
@@ -65,7 +65,7 @@ interface Place {
   channelId: string;
   replyTo?: string;
   because?: string;
-  /** It was already reopened or recreated. */
+  /** True if the place was already reopened or recreated. */
   isLastTry?: boolean;
 }
 
@@ -96,7 +96,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     if (kept !== undefined) return { type: kept === conversation.thread ? "thread" : "author", channelId: kept };
     const { thread } = conversation;
     if (thread === null) return inChannel(conversation);
-    // The reply has posts already, or the conversation started in a thread.
+    // The reply already has posts, or the conversation started in a thread.
     const isThere = all.length > 0 || thread !== target.messageId || (await isForum(conversation.channel));
     return isThere ? { type: "thread", channelId: thread } : await startThread(conversation, thread);
   }
@@ -114,7 +114,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     return place;
   }
 
-  /** Keeps a place that the conversation id does not tell. */
+  /** Stores a place that can't be derived from the conversation id. */
   async function keepPlace(): Promise<void> {
     const isKnown = place?.type === "thread" || place?.type === "dm";
     if (place === undefined || isKnown || isKept) return;
@@ -145,7 +145,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
         return inChannel(where, "There are too many active threads right now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
-      // For example, a thread name with a word that the server blocks.
+      // For example because the thread's name contains a word that the server blocks.
       return inChannel(where, "Discord refused a thread for that message");
     }
   }
@@ -193,7 +193,10 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
-  /** Sent as a separate message, so that no edit removes it. Failures are ignored: the reply matters more. */
+  /**
+   * Sends the reason as a separate message, so that no edit removes it. Failures are ignored, because the reply matters
+   * more.
+   */
   async function explain({ type, channelId, because }: Place): Promise<void> {
     if (because === undefined) return;
     log.warn({ conversationId: target.conversationId, because }, "could not write a reply where it belongs");
@@ -216,11 +219,11 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
           const { id, isSame } = await messages.post(channelId, message, { nonce, patience, ...answering });
           await posts.keep(key, id);
           await keepPlace();
-          // An earlier process posted it and died before it kept the id.
+          // An earlier process posted the message and died before it stored the id.
           if (!isSame) await messages.edit(channelId, id, message, patience);
           return id;
         } catch (thrown) {
-          // Perhaps only attaching or embedding is forbidden; the caller can post a plainer message.
+          // Perhaps only attaching or embedding is forbidden, so the caller may post a plainer message.
           if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
           const next = place === undefined ? undefined : await nextPlace(place, thrown, isCard);
           if (next === undefined) throw routeProblem(target, thrown);

@@ -1,13 +1,13 @@
-/** Text that appears literally: nothing in it formats, links, mentions or becomes an emoji. */
+/** Escapes text so that it appears literally: nothing in it formats, links, mentions or becomes an emoji. */
 
-/** Characters that Discord accepts a backslash before. An escaped colon keeps `https://` from being a link. */
+/** Characters that a backslash escapes on Discord. An escaped colon keeps `https://` from being a link. */
 const special = /[\\`*_~|<>[\]()#+\-:@.!]/g;
 
 export function escapePlain(text: string): string {
   return text.replace(special, "\\$&");
 }
 
-/** An invisible character separates three backticks, which would end a code block. */
+/** Puts an invisible character between three backticks, which would otherwise end a code block. */
 export function withoutFences(text: string): string {
   return text.replace(/`(?=``)/g, "`\u200b");
 }
@@ -16,7 +16,7 @@ export function codeBlock(text: string, language = ""): string {
   return `\`\`\`${language}\n${withoutFences(text)}\n\`\`\``;
 }
 
-/** The same index, moved out of a surrogate pair. */
+/** Returns the index, moved if it would split a surrogate pair. */
 export function cutAt(text: string, length: number): number {
   if (length >= text.length) return text.length;
   return /[\uDC00-\uDFFF]/.test(text[length] ?? "") ? length - 1 : length;

@@ -1,4 +1,4 @@
-/** A tool's question as a message, with a button for each option while it is open. */
+/** A tool's question as a message, with a button for each option while the question is open. */
 import { ButtonStyle, ComponentType } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { QuestionCard } from "../../../ports/question.ts";

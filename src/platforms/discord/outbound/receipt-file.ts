@@ -1,4 +1,4 @@
-/** The file of a receipt, such as a whole diff: an attachment, or text where files are not allowed. */
+/** The file of a receipt, such as a complete diff: an attachment, or text where files are not allowed. */
 import type { RawFile } from "discord.js";
 import type { AnswerReceipt } from "../../../ports/message.ts";
 import { maxAttachmentBytes, maxMessageLength } from "../limits.ts";
@@ -7,7 +7,7 @@ import { maxAnswerMessages } from "./render.ts";
 
 type ReceiptFile = NonNullable<AnswerReceipt["file"]>;
 
-/** Attaches as much as fits. `note` is Markdown and says what is missing. `maxBytes`: Discord's limit there. */
+/** Attaches as much as fits. `note` is Markdown and says what is missing. `maxBytes` is Discord's limit in that channel. */
 export function attachmentFor(
   { name, text }: ReceiptFile,
   maxBytes = maxAttachmentBytes,
@@ -21,7 +21,7 @@ export function attachmentFor(
   return { attachment: { name, data: head, contentType }, note };
 }
 
-/** Leaves room for the receipt's own text, the fences at each cut, and the note. */
+/** Leaves room for the receipt's own text, the fences around each part, and the note. */
 const maxShown = maxMessageLength * (maxAnswerMessages - 1) - 200;
 
 export function attachmentText({ text }: ReceiptFile): string {

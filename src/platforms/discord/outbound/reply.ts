@@ -1,6 +1,6 @@
 /**
- * One reply on Discord. A card or question is a message of its own and closes the text above it. The final text is
- * retried until it arrives. The file is over 250 lines because text, cards and questions share the open segment.
+ * One reply on Discord. A card or question is a separate message and closes the text above it. The final text is retried
+ * until it arrives. The file is over 250 lines because text, cards and questions share the open segment.
  */
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -36,7 +36,7 @@ export interface DiscordReplyOptions {
   log: Log;
 }
 
-/** The state to show. It may change while an update is running. */
+/** The state to show. It may be replaced while an update is running. */
 interface Growing {
   text: string;
   activity: string;
@@ -46,29 +46,29 @@ interface Growing {
 const minEditIntervalMs = editWindowMs / editsPerWindow;
 const blockedText =
   "⚠️ This server's AutoMod blocked my answer. A moderator can exempt me or this channel from the rule.";
-/** Without news for this long, typing stops. */
+/** Typing stops if nothing changes for this long. */
 const maxTypingMs = 10 * 60_000;
 
 export function createDiscordReply(options: DiscordReplyOptions): Reply {
   const { api, sender, target, posts, log } = options;
   const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxTypingMs });
   const growing: Growing = { text: "", activity: "" };
-  /** By this process, since the segment opened. */
+  /** True if this process has written since the segment opened. */
   let isWritten = false;
   /** Message ids of cards and questions, by key. */
   const asked = new Map<string, string>();
   let segment: LiveMessage | undefined;
-  /** Partial updates can't be seen; only the end is worth retrying. */
+  /** True once partial updates can't be seen. Then only the final text is worth retrying. */
   let isShut = false;
 
   const updates = createThrottledUpdates<Growing>({
     minIntervalMs: minEditIntervalMs,
     async show(newest) {
       const open = await begun();
-      // Making the thread may take a while; text written by then goes into the first message.
+      // Creating the thread may take a while. Text written in that time goes into the first message.
       if (!open.isPosted()) await sender.open();
       const parts = newest.final ?? renderPartial(newest.text, newest.activity);
-      // An empty text with a cleared status is removed at the end.
+      // If nothing is left without the status, the message is removed at the end.
       if (parts.length > 0) await open.show(parts, "brief");
     },
     onFailure(thrown) {
@@ -147,13 +147,13 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await settleText(open, renderAll([whole, ...refused].join("\n\n")));
     } finally {
       typing.stop();
-      // A card below the answer must not change the answer.
+      // The answer ends here, because a card below it must not change it.
       forgetText();
     }
   }
 
   async function endWith(open: LiveMessage, parts: string[], [first = [], ...more]: RawFile[][]): Promise<void> {
-    // Files alone need a message without text.
+    // Files without text need a message with empty text.
     await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, first);
     for (const [index, files] of more.entries()) {
       const key = `files:${open.number}:${index}`;
@@ -174,7 +174,10 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     segment = createLiveMessage(cardsPosted(asked), sender, []);
   }
 
-  /** Fewer open items means newer, since none reopens. On a tie, the noted card: undone changes must not look kept. */
+  /**
+   * Returns the newer card: the one with fewer open items, since none reopens. On a tie, returns the recorded card, because
+   * undone changes must not look kept.
+   */
   async function newerCard(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);
     return latest !== undefined && openRows(latest) <= openRows(card) ? latest : card;
@@ -239,7 +242,9 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   };
 }
 
-/** Discord reports forbidden files or embeds only as a missing permission. */
+/**
+ * Discord reports forbidden files or embeds only as a missing permission, so plainer styles are tried one after the other.
+ */
 async function plainerUntilTaken(write: (style: CardStyle) => Promise<void>): Promise<void> {
   for (const style of cardStyles) {
     try {
@@ -254,7 +259,7 @@ function openRows({ items }: ApprovalCard): number {
   return items.filter(({ state }) => state === "open").length;
 }
 
-/** Each closes a segment. */
+/** Counts the posted cards and questions. Each closes a segment. */
 function cardsPosted(asked: Map<string, string>): number {
   return [...asked.keys()].filter((key) => !key.startsWith("more:")).length;
 }

@@ -1,4 +1,4 @@
-/** Names a thread after the first words of its message, as plain text. */
+/** Names a thread by the first words of its message, as plain text. */
 
 import { shorten } from "../../../lib/text/shorten.ts";
 import { plainCell } from "./markdown-table.ts";
@@ -8,7 +8,7 @@ const longest = 80;
 export function threadNameFor(text: string, authorName: string): string {
   const line = text
     .replace(/```[\s\S]*?(?:```|$)/g, " ")
-    // Mentions are already `@Ann (<@1>)`, or still raw.
+    // Mentions are either readable already (`@Ann (<@1>)`) or still raw.
     .replace(/ ?\(?<(?:@[!&]?|#|a?:\w+:)\d+>\)?/g, "")
     .replace(/https?:\/\/(\S{1,60})\S*/g, "$1")
     .split("\n")

@@ -1,4 +1,4 @@
-/** Shows "Remora is typing…". Discord hides it after ten seconds and with each message. */
+/** Shows "Remora is typing…". Discord hides this after ten seconds, and whenever the bot posts a message. */
 import { Routes } from "discord.js";
 import type { DiscordApi } from "../api/api.ts";
 import { typingShownMs } from "../limits.ts";
@@ -9,7 +9,7 @@ export interface Typing {
 }
 
 const refreshMs = typingShownMs - 2_000;
-/** An immediate answer needs no typing. */
+/** An answer that starts sooner needs no typing. */
 const firstAfterMs = 200;
 
 export interface TypingOptions {

@@ -1,4 +1,4 @@
-/** Approval cards. A click is answered on the card; the outcome comes from the server to everybody. */
+/** Approval cards. A person answers on the card; the server sends the outcome to everybody. */
 import { buttonsView, labels, looks } from "./card-buttons.js";
 import { askedChanges, factsView, reportedChanges } from "./changes-view.js";
 import { click } from "./click.js";
@@ -26,7 +26,7 @@ export function cardView(message, me) {
     const body = { person: me.id, messageId: message.id, cardOrApprovalId, choice, ...more };
     const answer = await click(view, receipt, "answers", body);
     if (answer?.file === undefined) return;
-    // Disabling the button took its focus. The dialog returns the focus here.
+    // The button lost its focus when it was disabled. The dialog returns the focus here.
     from?.focus({ preventScroll: true });
     const changed = card.items.find((item) => item.approvalId === cardOrApprovalId)?.changes;
     showDiff(answer.file, changed?.title ?? answer.file.name);
@@ -104,7 +104,7 @@ function callView(text, label) {
   return element("pre", { class: "card-call", tabindex: "0", role: "region", "aria-label": label, text });
 }
 
-/** Offered when every open call has that button. */
+/** A choice is shown for all calls only if every open call offers it. */
 function allView(card, open, send) {
   const buttons = ["approve", "deny"]
     .filter((choice) => open.every((item) => item.choices.includes(choice)))
@@ -126,7 +126,7 @@ function expiry(expiresAt) {
     class: "card-expiry",
     datetime: new Date(expiresAt).toISOString(),
     "data-expires": `${expiresAt}`,
-    // Screen readers would read the countdown every second.
+    // Otherwise screen readers would read the countdown every second.
     "aria-live": "off",
     text: expiryText(expiresAt),
   });

@@ -2,7 +2,7 @@
 
 export function createChat() {
   const messages = new Map();
-  /** By place: the sequence from which all messages outside threads are loaded. */
+  /** By place: the sequence number from which all messages outside threads are loaded. */
   const from = new Map();
   let facts = { me: { id: "", name: "" }, people: [], agent: {}, channels: [], commands: [], pageSize: 50 };
   let revision = 0;
@@ -20,7 +20,7 @@ export function createChat() {
     from.set(place, isWhole ? 0 : page[0].sequence);
   }
 
-  /** Hides the agent's emptied placeholders. A person's deleted message stays only as the head of its thread. */
+  /** Hides the agent's emptied placeholders. A person's deleted message is shown only if it started a thread. */
   function isShown(message) {
     return !message.isDeleted || (message.replies > 0 && message.thread === null && !message.author.isBot);
   }
@@ -61,11 +61,11 @@ export function createChat() {
   };
 }
 
-/** The agent was addressed and has not answered yet. */
+/** True if the agent was addressed and has not answered yet. */
 export function isThinking(messages) {
   const last = messages.at(-1);
   if (last === undefined || last.author.isBot || last.isDeleted || !last.isAddressed) return false;
-  // A lone "stop" stops the running turn and gets no answer.
+  // A message that says only "stop" stops the running turn and gets no answer.
   if (/^\s*(?:@remora\b[\s,:]*)?stop[.!]*\s*$/i.test(last.text)) return false;
   return Date.now() - last.at < 10 * 60_000;
 }

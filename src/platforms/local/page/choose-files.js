@@ -3,7 +3,7 @@ import { changeView } from "./changes-view.js";
 import { openDialog } from "./dialog.js";
 import { element } from "./dom.js";
 
-/** Resolves to the indexes of the files to keep, at least one; undefined when closed without an answer. */
+/** Resolves to the indexes of the files to keep, at least one. Undefined if the dialog is closed without an answer. */
 export function chooseFiles({ title, files, labels }) {
   const boxes = files.map(() => element("input", { type: "checkbox", checked: true }));
   const all = element("input", { type: "checkbox", checked: true });

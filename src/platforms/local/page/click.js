@@ -1,7 +1,9 @@
-/** A click on a card or question: disables its buttons until the answer arrives, then shows the answer below them. */
+/**
+ * Handles a click on a card or question: disables its buttons until the answer arrives, then shows the answer below them.
+ */
 import { Failure, request } from "./api.js";
 
-/** Resolves to the receipt, undefined on failure. The caller shows a receipt's file. */
+/** Resolves to the receipt, or to undefined on failure. The caller shows a receipt's file. */
 export async function click(view, receipt, path, body) {
   const buttons = [...view.querySelectorAll("button")];
   for (const button of buttons) button.disabled = true;

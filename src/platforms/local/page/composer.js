@@ -1,8 +1,8 @@
-/** The message composer. Each conversation keeps its draft, also after a failed send. */
+/** The message composer. Each conversation keeps its unsent text, even after a failed send. */
 import { Failure } from "./api.js";
 import { element, icon, sizeOf } from "./dom.js";
 
-/** Encoded, this stays under the server's limit for a message. */
+/** Encoded as Base64, this much still fits the server's limit for a message. */
 const maxAttachedBytes = 1_400_000;
 
 /** `send({ id, text, attachments })` and `command({ name, rest })` reject with a Failure whose sentence is shown. */
@@ -40,7 +40,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   const bar = element("div", { class: "composer-bar" }, attach, mention, hint, submit);
   const form = element("form", { class: "composer" }, label, attached, text, bar, problem, picker, suggestions);
   slot.append(form);
-  // Disabled until the target is known: earlier typing would be lost.
+  // Disabled until the target is known, because earlier input would be lost.
   enable(false);
 
   function enable(isEnabled) {
@@ -133,7 +133,7 @@ export function createComposer(slot, { id, send, command, commands }) {
       files = [];
       pending = undefined;
       showFiles();
-      // Keep what was typed during the request.
+      // Keeps what was typed during the request.
       if (text.value === value) text.value = "";
       changed();
     } catch (thrown) {
@@ -147,7 +147,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   async function deliver(value) {
     const typed = value.match(/^\/remora(?:\s+(\S+))?(?:\s+([\s\S]*))?$/);
     if (typed) return await command({ name: typed[1] ?? "help", rest: (typed[2] ?? "").trim() });
-    // The same draft keeps its id, so that a lost acknowledgement causes no second message.
+    // The same text keeps its id, so that a lost acknowledgement does not cause a second message.
     if (pending?.text !== value || pending.key !== context.key) {
       pending = { id: crypto.randomUUID(), text: value, key: context.key };
     }

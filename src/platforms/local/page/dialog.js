@@ -1,4 +1,4 @@
-/** Opens a modal dialog. Closing removes it, and the browser restores the focus. */
+/** Opens a modal dialog. Closing the dialog removes it, and the browser restores the focus. */
 import { element } from "./dom.js";
 
 export function openDialog({ title, className, closesOutside = false }, ...children) {

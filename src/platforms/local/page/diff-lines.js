@@ -1,13 +1,15 @@
 /**
- * Reads a unified diff: what each of its lines is. Nothing is left out, so the texts joined by newlines are the diff again.
+ * Reads a unified diff and classifies each of its lines. Nothing is left out: joining the texts with newlines restores the
+ * diff.
  *
- * The counts of a hunk say which lines are content, so that a deleted line `-- x`, which reads `--- x`, is no file header.
- * The page and the dashboard each have this file, because neither can load what is of the other; a test keeps them alike.
+ * The counts in a hunk's header say which lines are content, so that a deleted line `-- x`, which reads `--- x` in the
+ * diff, is not taken for a file header. The page and the dashboard each have a copy of this file, because neither can load
+ * the other's files; a test keeps the copies equal.
  */
 
-/** Of `{ kind, text }`: kind is `file` (a file begins), `meta`, `hunk`, `added`, `removed` or `context`. */
+/** Returns a list of `{ kind, text }`: kind is `file` (a file begins), `meta`, `hunk`, `added`, `removed` or `context`. */
 export function diffLines(diff) {
-  /** Lines of the open hunk that are still to come, on the old and the new side. */
+  /** Number of lines still to come in the open hunk, on the old and the new side. */
   const left = { old: 0, new: 0 };
   let isAfterContent = true;
   return diff.split("\n").map((text) => {
@@ -22,7 +24,7 @@ function contentKind(text, left) {
   if (text.startsWith("\\")) return "context";
   const isContent = text === "" || " +-".includes(text[0]);
   if (!isContent) {
-    // The diff was cut here.
+    // The diff was truncated here.
     Object.assign(left, { old: 0, new: 0 });
     return undefined;
   }
@@ -39,7 +41,7 @@ function headerKind(text, left, isAfterContent) {
     return "hunk";
   }
   if (text.startsWith("diff ")) return "file";
-  // Without a `diff` line before them, these two begin a file.
+  // These two lines begin a file if no `diff` line comes before them.
   if (text.startsWith("--- ")) return isAfterContent ? "file" : "meta";
   if (text.startsWith("+++ ")) return "meta";
   if (text.startsWith("+")) return "added";

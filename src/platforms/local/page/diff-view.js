@@ -1,13 +1,13 @@
-/** A diff with coloured lines: as a block on a card, or whole in a dialog. */
+/** A diff with coloured lines: as a block on a card, or in full in a dialog. */
 import { openDialog } from "./dialog.js";
 import { diffLines } from "./diff-lines.js";
 import { element } from "./dom.js";
 
-/** The browser lays out only the blocks in view. */
+/** Lines per block. The browser lays out only the blocks that are visible. */
 const linesInBlock = 200;
 const elements = { added: "ins", removed: "del" };
 
-/** Scrolls on its own, so it must be reachable by keyboard. */
+/** The block scrolls separately, so it must be reachable by keyboard. */
 export function diffView(text, { label, isWhole = false }) {
   const view = element("div", {
     class: isWhole ? "diff whole" : "diff",

@@ -1,6 +1,6 @@
 /** Helpers for building the page: elements, avatars, times, and one dialog. */
 
-/** `properties`: attributes, `on…` listeners, and `text`. False and undefined leave an attribute out. */
+/** `properties` contains attributes, `on…` listeners, and `text`. An attribute that is false or undefined is left out. */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -20,7 +20,7 @@ const strokes = {
   close: "M6 6l12 12M18 6L6 18",
 };
 
-/** Drawn as SVG, because not every font has these symbols. */
+/** Draws the icon as SVG, because not every font has these symbols. */
 export function icon(name) {
   const space = "http://www.w3.org/2000/svg";
   const picture = document.createElementNS(space, "svg");
@@ -78,7 +78,10 @@ export function sizeOf(bytes) {
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** Resolves to undefined when closed. Without `label` it only confirms. `check` returns a sentence to refuse a text. */
+/**
+ * Resolves to undefined when the dialog is closed. Without `label` it only confirms. `check` returns a sentence to refuse a
+ * text.
+ */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");
   const field = element(isLong ? "textarea" : "input", {

@@ -1,4 +1,4 @@
-/** What an empty place shows: two things to try. `write` puts a text into the composer. */
+/** What a place without messages shows: two things to try. `write` puts a text into the composer. */
 import { element } from "./dom.js";
 
 export function emptyView(name, isDirect, write) {

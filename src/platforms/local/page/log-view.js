@@ -1,17 +1,19 @@
-/** A list of messages that keeps its elements: adds new ones, changes others in place, and keeps the end in view. */
+/**
+ * A list of messages that reuses its elements: adds new messages, changes others in place, and stays scrolled to the end.
+ */
 import { dayOf, element } from "./dom.js";
 import { createMessageView } from "./message-view.js";
 
-/** Messages of one author closer together than this share one head. */
+/** If messages of one author are closer together than this, they share one heading. */
 const togetherMs = 5 * 60_000;
-/** Within this distance the view counts as scrolled to the end. */
+/** Within this distance of the end, the view counts as scrolled to the end. */
 const nearPixels = 90;
 
 export function createLogView(log, actions) {
   const views = new Map();
   let shownKey;
 
-  /** `empty`, `older`: elements or undefined. `isInThread`: the first message opened the shown thread. */
+  /** `empty` and `older` are elements or undefined. `isInThread` is true if the first message started the shown thread. */
   function render(key, messages, { me, isInThread, empty, older, isThinking }) {
     const isOther = key !== shownKey;
     const isAtEnd = isOther || log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
@@ -54,14 +56,14 @@ export function createLogView(log, actions) {
   };
 }
 
-/** Shows a card taller than the window from its top: people must read it before they reach the buttons. */
+/** Shows a card taller than the window from its top, because people must read it before they reach the buttons. */
 function scrollToEnd(log, newest, views) {
   log.scrollTop = log.scrollHeight;
   const root = newest?.state === "waiting" ? views.get(newest.id)?.root : undefined;
   if (root !== undefined && root.offsetHeight > log.clientHeight) log.scrollTop = root.offsetTop;
 }
 
-/** Leaves elements that are in place untouched: a moved element loses focus and scroll position. */
+/** Does not touch elements that are in place, because a moved element loses focus and scroll position. */
 function place(log, wanted) {
   const keep = new Set(wanted);
   for (const child of [...log.children]) if (!keep.has(child)) child.remove();

@@ -1,4 +1,7 @@
-/** Renders the agent's Markdown as safe elements. Remote pictures become links: loading would contact their server. */
+/**
+ * Renders the agent's Markdown as safe elements. Remote images become links, because loading them would contact their
+ * server.
+ */
 
 import DOMPurify from "/local/vendor/dompurify.js";
 import { Marked } from "/local/vendor/marked.js";

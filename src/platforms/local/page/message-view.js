@@ -1,4 +1,4 @@
-/** One message as an element. Only changed sections are rebuilt, so that focus and scroll positions stay. */
+/** One message as an element. Only changed sections are rebuilt, so that focus and scroll positions are kept. */
 import { cardView } from "./card-view.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
 import { rendered } from "./markdown.js";

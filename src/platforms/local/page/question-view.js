@@ -1,4 +1,4 @@
-/** A tool's question, with a button for each option while it is open. */
+/** A tool's question, with a button for each option while the question is open. */
 import { click } from "./click.js";
 import { element } from "./dom.js";
 

@@ -27,7 +27,7 @@ const placeErrors = new Set([
   "user_not_in_channel",
 ]);
 
-/** Slack's own failures: the same call may work in a moment. */
+/** Slack's own failures: the same call may succeed a moment later. */
 const passingErrors = new Set([
   "fatal_error",
   "internal_error",
@@ -83,7 +83,7 @@ function missingScopeText({ needed }: { needed?: unknown }): string {
   return `missing_scope: the app lacks the scope ${String(needed)}. Add it under OAuth & Permissions → Scopes → Bot Token Scopes, or paste slack/manifest.yaml under App Manifest; then install the app again.`;
 }
 
-/** Slack's own words about the arguments, if any. */
+/** Slack's own explanation of what is wrong with the arguments, if any. */
 function detailOf(data: object): string {
   const metadata = "response_metadata" in data ? data.response_metadata : undefined;
   const messages = typeof metadata === "object" && metadata !== null && "messages" in metadata ? metadata.messages : [];

@@ -1,13 +1,13 @@
 /**
  * Calls Slack's Web API:
  *
- *   1. waits when Slack asked to wait for this method, or rejects when the caller has no patience
+ *   1. waits if Slack asked to wait for this method, or rejects if the caller does not want to wait that long
  *   2. makes the call through the SDK's client, with a timeout
- *   3. retries transient failures (429, network, 5xx) within the caller's patience. A call that must happen once is retried only
- *      when Slack certainly did not carry it out
+ *   3. retries transient failures (429, network, 5xx) for as long as the caller allows. A call that must happen only once is
+ *      retried only if Slack certainly did not carry it out
  *   4. validates the answer; errors say what to do (api-problems.ts)
  *
- * Also reports refusals that concern the whole app (tokens, scopes) to `onProblem`.
+ * Refusals that concern the entire app (tokens, scopes) are also reported to `onProblem`.
  */
 import { webApi } from "@slack/bolt";
 import type { z } from "zod";
@@ -28,9 +28,14 @@ export interface SlackApiOptions {
 }
 
 export interface CallOptions {
-  /** Repeating does harm, as with posts. Retried only when Slack certainly did not carry it out. */
+  /**
+   * Set this if repeating the call does harm, as with posts. It is then retried only if Slack certainly did not carry it
+   * out.
+   */
   isOnce?: boolean;
-  /** How long to retry; 0: never. Absent: a minute, or as long as Slack asks to wait, within reason. */
+  /**
+   * How long to retry; 0 means never. If absent, retries for a minute, or for as long as Slack asks to wait, up to a limit.
+   */
   patienceMs?: number;
 }
 
@@ -41,12 +46,12 @@ export interface SlackApi {
     schema: z.ZodType<Result>,
     options?: CallOptions,
   ): Promise<Result>;
-  /** Slack's clock minus ours, by its last answer; undefined before the first one. */
+  /** Slack's clock minus ours, from its last answer; undefined before the first answer. */
   clockSkewMs(): number | undefined;
 }
 
 const defaultPatienceMs = 60_000;
-/** Slack counts per minute and may ask for one or several minutes. */
+/** Slack counts calls per minute, so it may ask to wait for one or several minutes. */
 const maxAskedWaitMs = 10 * 60_000;
 const maxCallMs = 15_000;
 const minWaitMs = 400;
@@ -118,7 +123,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
   };
 }
 
-/** A request can't hold half a surrogate pair, which a model or a cut may leave. */
+/** Repairs texts with half a surrogate pair, which a model or a cut can produce and a request can't contain. */
 function wellFormed(args: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, wellFormedValue(value)]));
 }
@@ -129,7 +134,7 @@ function wellFormedValue(value: unknown): unknown {
   return typeof value === "object" && value !== null ? wellFormed({ ...value }) : value;
 }
 
-/** Slack counts calls per method; posts, per channel. */
+/** Slack counts calls per method, but posts per channel. */
 function queueOf(method: string, args: Record<string, unknown>): string {
   return method === "chat.postMessage" ? `${method} ${String(args.channel)}` : method;
 }

@@ -1,7 +1,7 @@
 /**
- * Passes one Slack request through Bolt. Bolt acknowledges an event before its listeners run; here that waits until the
- * event is durably kept, and is omitted on failure, so that Slack sends it again. Buttons, modals and commands are
- * acknowledged as soon as the listener says so, because Slack waits three seconds and asks once.
+ * Passes one Slack request through Bolt. Bolt would acknowledge an event before its listeners run. Here the event is
+ * acknowledged once it is durably stored, and on failure not at all, so that Slack sends it again. Buttons, modals and
+ * commands are acknowledged as soon as the listener says so, because Slack waits only three seconds and sends them once.
  */
 import type { App } from "@slack/bolt";
 
@@ -11,7 +11,7 @@ export interface SlackRequest {
   retryReason?: string;
 }
 
-/** Rejects when there must be no acknowledgement. */
+/** Rejects if the request must not be acknowledged. */
 export function dispatch(app: App, request: SlackRequest): Promise<unknown> {
   const isEvent = request.body.type === "event_callback";
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Slack's state in one line that a person can act on: the connection, then open problems. */
+/** Slack's state in one line that tells a person what to do: first the connection, then open problems. */
 import type { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { PlatformHealth } from "../../../ports/platform.ts";
@@ -7,15 +7,15 @@ import { isTokenProblem } from "./api-problems.ts";
 export interface Health {
   connected(as: string): void;
   disconnected(why: string): void;
-  /** A call succeeded, so the token is valid. */
+  /** Call this after a call that succeeded, because its token is then valid. */
   tokenTaken(): void;
-  /** A refusal that concerns the whole app. Each is logged once. */
+  /** Reports a refusal that concerns the entire app. Each is logged once. */
   problem(problem: RemoraError): void;
   clock(skewMs: number | undefined): void;
   now(): PlatformHealth;
 }
 
-/** Slack's signatures fail from five minutes on; one minute is a warning sign. */
+/** Signatures fail if the clocks differ by five minutes, so a difference of one minute is reported. */
 const minReportedSkewMs = 60_000;
 const maxProblems = 10;
 

@@ -2,10 +2,11 @@
  * Receives Slack's HTTP requests on the process's own server:
  *
  *   1. refuses an oversized body with 413, and a missing or old signature with 401, before reading the body
- *   2. verifies the signature of the raw body, else 401
+ *   2. verifies the signature of the raw body, and refuses a wrong one with 401
  *   3. answers `url_verification` and `ssl_check`
- *   4. acknowledges a repeated click, form or command without running it again. Slack sends those once, and events have ids
- *   5. passes the rest through Bolt: 200 when it is kept, 500 when not
+ *   4. acknowledges a repeated click, form or command without running it again. Slack sends these only once, so a repeat is
+ *      a replay. Repeated events are recognised by their ids
+ *   5. passes all other requests through Bolt, and answers 200 if the request was stored, otherwise 500
  */
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";
@@ -25,7 +26,7 @@ export interface HttpReceiver extends Receiver {
 
 const maxBodyBytes = 4 * 1024 * 1024;
 const minLogIntervalMs = 60_000;
-/** Within five minutes; later repeats fail by their time. */
+/** Requests of the last five minutes. Later repeats are refused because their signature is too old. */
 const maxKnownRequests = 10_000;
 
 export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
@@ -35,7 +36,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   let isOpen = false;
   let refusals = { count: 0, loggedAt: Number.NEGATIVE_INFINITY };
 
-  /** Logs at intervals, because anybody can send requests. */
+  /** Logs only at intervals, because anybody can send requests. */
   function logRefusal(problem: string): void {
     refusals.count++;
     if (now() - refusals.loggedAt < minLogIntervalMs) return;
@@ -64,7 +65,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     if (body === undefined) return context.text("Not a Slack request.\n", 400);
     if (body.type === "url_verification") return context.json({ challenge: body.challenge });
     if (body.ssl_check === "1") return context.body(null, 200);
-    // Nothing can be kept while starting or stopping. Slack sends it again.
+    // Nothing can be stored during start and stop. Slack sends the request again.
     if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
     const signature = context.req.header("x-slack-signature") ?? "";
     if (body.type !== "event_callback") {

@@ -1,6 +1,6 @@
 /**
- * People in Slack. Entries are cached; an old one is used once more and refreshed in the background, so that messages
- * do not wait. An unknown person counts as a guest, so that a missing scope never grants access.
+ * People in Slack. Entries are cached. An outdated entry is used once more and refreshed in the background, so that
+ * messages do not wait. An unknown person counts as a guest, so that a missing scope never grants access.
  */
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
@@ -10,9 +10,9 @@ import type { SlackApi } from "./api.ts";
 import { isSlackError } from "./api-problems.ts";
 
 export interface People {
-  /** Rejects when Slack can't be reached and the person is not cached. */
+  /** Rejects if the person is not cached and Slack can't be reached. */
   author(userId: string): Promise<Author>;
-  /** Does not wait for groups. Returns the id when there is no such person. */
+  /** Does not wait for groups. Returns the id if there is no such person. */
   nameOf(userId: string): Promise<string>;
   teamOf(userId: string): Promise<string>;
   fresh(userId: string): Promise<Author | undefined>;
@@ -28,7 +28,7 @@ export interface PeopleOptions {
 
 const freshMs = 10 * 60_000;
 const freshGroupsMs = 5 * 60_000;
-/** Messages wait for the groups once, and briefly. */
+/** Messages wait for groups only the first time, and only briefly. */
 const groupsWithinMs = 5_000;
 const maxPeople = 5_000;
 
@@ -81,7 +81,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
   async function userOf(id: string): Promise<User | undefined> {
     const known = users.get(id);
     if (known === undefined) return await fetchUser(id);
-    // On failure the cached entry stays, and the next message tries again.
+    // On failure the cached entry is kept, and the next message tries again.
     if (now() - known.at > freshMs) fetchUser(id).catch(() => {});
     return known.user;
   }
@@ -104,7 +104,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
       const patience = { patienceMs: groupsWithinMs };
       return (await api.call("usergroups.list", { include_users: true }, groupsSchema, patience)).usergroups;
     } catch (thrown) {
-      // Without the scope, or in a plan without groups, there are none.
+      // Without the scope, or in a plan without groups, nobody is in a group.
       if (isSlackError(thrown, "missing_scope", "paid_teams_only", "plan_upgrade_required")) return [];
       throw thrown;
     }

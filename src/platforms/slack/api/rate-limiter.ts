@@ -1,14 +1,16 @@
-/** Limits how often all replies together send partial texts: Slack counts calls a minute for the whole workspace. */
+/**
+ * Limits how often all replies together send partial texts, because Slack counts calls per minute for the entire workspace.
+ */
 import { callsPerMinute } from "../limits.ts";
 
 export interface RateLimiter {
-  /** Takes a slot and returns 0, or returns the milliseconds until one is free. */
+  /** Takes a slot and returns 0, or returns the number of milliseconds until a slot is free. */
   take(call: LimitedCall): number;
 }
 
 export type LimitedCall = "append" | "edit" | "start" | "status";
 
-/** The rest of Slack's allowance is for posts, final texts and cards. */
+/** What is left of Slack's limits is for posts, final texts and cards. */
 const maxCallsPerMinute: Record<LimitedCall, number> = {
   append: callsPerMinute.append - 15,
   edit: callsPerMinute.edit - 15,
@@ -27,7 +29,7 @@ export function createRateLimiter(now: () => number = Date.now): RateLimiter {
       const [oldest] = recent;
       const last = recent.at(-1);
       if (recent.length >= maxCallsPerMinute[call] && oldest !== undefined) return oldest + windowMs - at;
-      // From half of the slots on, calls are spread out, so that the next slot is never far away.
+      // Once half of the slots are used, calls are spread out, so that the wait for the next slot is never long.
       const due =
         last === undefined || recent.length < maxCallsPerMinute[call] / 2
           ? at

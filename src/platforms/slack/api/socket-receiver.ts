@@ -2,9 +2,9 @@
  * Socket Mode with fast reconnection:
  *
  *   - pings are frequent, so a silent connection is noticed within about two seconds
- *   - this file reconnects instead of the SDK: at once, then with short pauses, without giving up. The SDK waits longer each time
- *     and gives up when the network is down
- *   - an envelope is acknowledged when its contents are kept (dispatch.ts)
+ *   - this file reconnects instead of the SDK: immediately, then with short pauses, and without giving up. The SDK waits
+ *     longer each time and gives up when the network is down
+ *   - an envelope is acknowledged when its contents are stored (dispatch.ts)
  */
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import { pause } from "../../../lib/backoff.ts";
@@ -24,12 +24,12 @@ export interface SocketReceiverOptions {
   signal: AbortSignal;
 }
 
-/** The SDK pings three times in this time, and drops a connection without an answer. */
+/** The SDK sends three pings in this time, and drops a connection that does not answer. */
 const maxSilenceMs = 1_500;
 const maxOpenMs = 5_000;
 const minPauseMs = 100;
 const maxPauseMs = 5_000;
-/** A refused token needs a person, so retries are rare. */
+/** Only a person can replace a refused token, so retries are rare. */
 const refusedPauseMs = 60_000;
 
 interface SocketEvent {
@@ -93,7 +93,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     }
   }
 
-  // Nobody catches the SDK's frame errors: an unreadable frame would end the process.
+  // Nobody catches the SDK's frame errors, so an unreadable frame would end the process.
   const readers = client.listeners("ws_message");
   client.removeAllListeners("ws_message");
   client.on("ws_message", (...frame: unknown[]) => {

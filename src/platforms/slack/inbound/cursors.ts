@@ -1,12 +1,12 @@
 /**
- * Remembers how far each conversation was received, so that missed messages can be fetched. Every message before a
- * cursor is kept.
+ * Remembers up to which message each conversation was received, so that missed messages can be fetched. Every message
+ * before a cursor is stored.
  *
  *   heard    a message arrived; the cursor stays before it until `kept`
- *   hold     messages may be missing from here on; the cursor stays until `release`
+ *   hold     messages may be missing from here on; the cursor does not move until `release`
  *
- * One value in the store, saved shortly after a change. After a crash some messages are handed in again, which does no
- * harm.
+ * All cursors are one value in the store, saved shortly after each change. After a crash some messages are therefore
+ * handled again, which does no harm.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -17,14 +17,14 @@ export interface Cursors {
   load(): Promise<void>;
   heard(channel: string, ts: string, thread: string | null): void;
   kept(channel: string, ts: string): void;
-  /** Where to start fetching, for a known conversation. */
+  /** Returns where to start fetching, if the conversation is known. */
   hold(channel: string): string | undefined;
   holdAt(channel: string, ts: string): void;
   release(channel: string): void;
   channels(): string[];
   /** Recent threads, newest first. */
   threadsOf(channel: string): string[];
-  /** The newest message anywhere; undefined before the first one. */
+  /** The newest message of all conversations; undefined before the first one. */
   newest(): string | undefined;
   flush(): Promise<void>;
 }

@@ -1,7 +1,7 @@
-/** Schemas for the parts of Slack's events and histories that are used here. */
+/** Schemas for the parts of Slack's events and histories that Remora uses. */
 import { z } from "zod";
 
-/** Slack leaves a field out in one place and sends null in another. */
+/** An absent value: Slack sometimes leaves the field out and sometimes sends null. */
 const word = z
   .string()
   .nullish()
@@ -50,7 +50,7 @@ export const deletedSchema = z.object({
   previous_message: messageSchema.optional().catch(undefined),
 });
 
-/** What people say. All other subtypes are Slack's own notices, or changes of messages. */
+/** Subtypes of messages that people or bots wrote. All others are Slack's own notices, or changes to messages. */
 const saidSubtypes = new Set([undefined, "bot_message", "file_share", "me_message", "thread_broadcast"]);
 
 export const messagesSchema = z

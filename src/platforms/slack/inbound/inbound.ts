@@ -2,12 +2,12 @@
  * Incoming messages, from events and from histories:
  *
  *   1. ignores Slack's own notices, the agent's messages, and bots that are not allowed
- *   2. handles each message once, however often it arrives; one that could not be kept is handed in again
- *   3. adds author, readable text and files to a message for the agent (a mention, a DM, a thread it is in), and hands in others
- *      raw
- *   4. resolves when the message is kept; only then is Slack's event acknowledged
+ *   2. handles each message once, however often it arrives; a message that could not be stored is handled again
+ *   3. adds author, readable text and files to a message for the agent (a mention, a DM, or in a thread that the agent is
+ *      in), and passes on all others unchanged
+ *   4. resolves when the message is stored; only then is Slack's event acknowledged
  *
- * Events arrive in any order and may repeat, so a message known to be edited or deleted is handled as such.
+ * Events arrive in any order and may repeat, so an edit or deletion may be known before its message arrives.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
@@ -40,7 +40,7 @@ export interface InboundOptions {
 }
 
 export interface Inbound {
-  /** Resolves when the message is durably kept, or ignored. */
+  /** Resolves when the message is durably stored, or ignored. */
   message(event: MessageEvent): Promise<void>;
   changed(event: unknown): Promise<void>;
   deleted(event: unknown): Promise<void>;
@@ -51,11 +51,11 @@ const maxKnownChanges = 2_000;
 
 export function createInbound(options: InboundOptions): Inbound {
   const { handlers, identity, people, threads, cursors, authors, log } = options;
-  /** Kept messages, and whether they were for the agent. */
+  /** Stored messages, and whether they were for the agent. */
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const oneAtATime = createKeyedMutex();
-  /** Cached, so that a message takes its place in the order without waiting. */
+  /** Our own ids, cached so that a message gets its position in the order without waiting. */
   let known: Identity | undefined;
 
   async function knowSelf(): Promise<Identity> {
@@ -145,7 +145,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const notice = await handlers.onMessage(message);
     if (!isAddressed) return;
     if (notice === undefined) {
-      // Only now: a thread in which somebody was refused does not belong to the agent.
+      // Not earlier, because a thread in which somebody was refused does not belong to the agent.
       if (thread !== null) await threads.join(event.channel, thread);
       return options.onTaken(message);
     }
@@ -158,7 +158,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const id = formatMessageId(event);
     const before = kept.get(id);
     const isAddressed = await isToAgent(event, self);
-    // An edit may have addressed it to the agent.
+    // The message is handled again if an edit has addressed it to the agent since.
     if (before !== undefined && (before.isAddressed || !isAddressed)) return;
     const change = changes.get(id);
     if (change === "deleted") return;
@@ -178,7 +178,7 @@ export function createInbound(options: InboundOptions): Inbound {
     await handlers.onEdited("slack", id, await messageText(message, self));
   }
 
-  /** In order within a conversation: an answer never overtakes its question, nor an edit its message. */
+  /** Keeps the order within a conversation: an answer never overtakes its question, nor an edit its message. */
   function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
     return oneAtATime(`${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`, work);
   }
@@ -198,9 +198,9 @@ export function createInbound(options: InboundOptions): Inbound {
       const self = known ?? (await knowSelf());
       if (isOurs(message, self)) return;
       const id = formatMessageId({ channel, ts: message.ts });
-      // What remains of a deleted message with replies.
+      // A tombstone replaces a deleted message that has replies.
       if (message.subtype === "tombstone") return await inOrder(channel, message, () => takeDeletion(id));
-      // Previews and replies also change a message, but are no edits.
+      // Previews and replies also change a message, but they are not edits.
       if (previous !== undefined && previous.text === message.text) return;
       await inOrder(channel, message, () => takeEdit(id, message, self));
     },

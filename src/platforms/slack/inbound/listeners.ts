@@ -1,4 +1,4 @@
-/** Routes Bolt's events. Buttons, modals and commands are acknowledged first; events, once they are kept. */
+/** Routes Bolt's events. Buttons, modals and commands are acknowledged first, events once they are stored. */
 import type { App } from "@slack/bolt";
 import { formCallbacks } from "../interactions/card-forms.ts";
 import type { Commands } from "../interactions/commands.ts";
@@ -39,7 +39,7 @@ export function addListeners(app: App, listeners: Listeners): void {
     if (subtype === "message_changed") return await inbound.changed(event);
     if (subtype === "message_deleted") return await inbound.deleted(event);
     const parsed = messageEventSchema.safeParse(event);
-    // An invalid message would be invalid again, so it is acknowledged.
+    // An invalid message would be invalid again, so it is acknowledged and ignored.
     if (parsed.success) await inbound.message(parsed.data);
   }
 

@@ -13,7 +13,7 @@ export interface TextReader {
 }
 
 const sequence = /<([^<>\n]+)>/g;
-/** Further people of one message stay as ids. */
+/** If a message mentions more people, the others stay as ids. */
 const maxNames = 20;
 
 export async function readText(text: string, { botUserId, nameOf }: TextReader): Promise<string> {
@@ -40,7 +40,7 @@ function shown(body: string, names: ReadonlyMap<string, string>): string {
   return `${label} (${target})`;
 }
 
-/** Names are unescaped later with the rest of the text. */
+/** Escapes a name, because names are unescaped later with the other text. */
 function escaped(name: string): string {
   return name.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 export const cardPlaceSchema = z.object({
   approvalId: z.string(),
   conversationId: z.string(),
-  /** Absent for a click on a card's further messages. */
+  /** Absent if the click was on one of the card's later messages. */
   messageId: z.string().optional(),
   channel: z.string(),
   thread: z.string().nullable(),

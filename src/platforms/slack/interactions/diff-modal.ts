@@ -1,4 +1,4 @@
-/** The modal of Show diff: the text in code boxes, cut at line ends. */
+/** The modal of Show diff: the text in code boxes, split at line ends. */
 import type { AnswerReceipt } from "../../../ports/message.ts";
 import { maxTextObjectLength, maxViewBytes } from "../limits.ts";
 import type { Block } from "../outbound/render.ts";
@@ -6,7 +6,7 @@ import { italic, plain, preformatted, richText } from "../outbound/rich-text.ts"
 import { beginningOf } from "../outbound/safe-text.ts";
 
 const maxBoxLength = maxTextObjectLength;
-/** Slack accepts more, but nobody reads that far in a window. */
+/** Slack accepts more boxes, but nobody reads that far in a modal. */
 const maxBoxes = 40;
 const maxModalBytes = maxViewBytes - 50_000;
 const maxNoteLength = maxTextObjectLength;
@@ -64,7 +64,7 @@ function lastLineEnd(text: string, from: number, most: number): number {
   return found > from ? found : -1;
 }
 
-/** Counts non-ASCII characters as `\u` escapes: six bytes per UTF-16 unit. */
+/** Counts the bytes of the JSON text. Every non-ASCII character counts as `\u` escapes: six bytes per UTF-16 unit. */
 function jsonBytes(view: Record<string, unknown>): number {
   return [...JSON.stringify(view)].reduce(
     (sum, character) => sum + (character < "\u0080" ? 1 : 6 * character.length),

@@ -8,7 +8,7 @@ import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
 
 export const editCallback = "remora_edit";
 
-/** `joints`: the text between two inputs. */
+/** `joints` are the texts between one input and the next. */
 const metadataSchema = cardPlaceSchema.extend({ joints: z.array(z.string()) });
 
 const maxErrorLength = 1_500;
@@ -82,7 +82,7 @@ function inputBlockId(index: number): string {
   return `arguments-${index}`;
 }
 
-/** Cuts at line ends if possible. Slack trims blanks at the ends of an input. */
+/** Splits at line ends if possible, because Slack trims blanks at the ends of an input. */
 function inputsOf(json: string): { texts: string[]; joints: string[] } {
   const texts: string[] = [];
   const joints: string[] = [];

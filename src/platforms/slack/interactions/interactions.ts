@@ -1,4 +1,6 @@
-/** Clicks and submitted forms. Each is acknowledged at once and handed in, whatever id and choice it carries. */
+/**
+ * Handles clicks and submitted forms. Each is acknowledged immediately and passed on, whatever id and choice it carries.
+ */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -30,7 +32,7 @@ export interface InteractionsOptions {
 
 export interface Interactions {
   click(body: unknown): Promise<void>;
-  /** Resolves to the acknowledgement of the modal; undefined: close it. */
+  /** Resolves to the acknowledgement of the modal; undefined closes it. */
   submit(body: unknown): Promise<Record<string, unknown> | undefined>;
 }
 

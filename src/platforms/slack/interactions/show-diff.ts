@@ -1,11 +1,11 @@
 /**
- * Show diff, for the person alone:
+ * Show diff, only for the person who clicked:
  *
- *   1. opens the modal at once, because its trigger expires after three seconds
- *   2. shows the answer and the diff in it
+ *   1. opens the modal immediately, because its trigger expires after three seconds
+ *   2. shows the answer and the diff in the modal
  *   3. sends a diff that does not fit as a file by direct message; the modal says so and shows the beginning
  *
- * Never shares a file in a channel. Without a modal, the person gets an ephemeral message.
+ * Never shares a file in a channel. If the modal can't be opened, the person gets an ephemeral message.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -53,7 +53,7 @@ export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (reque
       await api.call("views.update", { view_id: viewId, view }, nothing);
       return true;
     } catch (thrown) {
-      // The person closed the modal.
+      // The person has already closed the modal.
       if (isSlackError(thrown, "not_found")) return true;
       log.warn({ error: messageOf(thrown) }, "could not show a diff in its modal");
       return false;

@@ -28,7 +28,7 @@ export interface AssistantPaneOptions {
 
 export interface AssistantPane {
   opened(event: unknown): Promise<void>;
-  /** A tab of the app was opened. Only the messages tab matters. */
+  /** A tab of the app was opened. Only the messages tab is handled. */
   tabOpened(event: unknown): Promise<void>;
   stopped(event: unknown): Promise<void>;
   said(message: InboundMessage): void;
@@ -79,7 +79,7 @@ export function createAssistantPane({
       const { channel } = parsed.data;
       if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
       suggestedAt.set(channel, now());
-      // With a thread, Slack ignores the prompts: threads belong to the older pane.
+      // No thread is passed, because Slack would then ignore the prompts: threads belong to the older pane.
       await suggest({ channel_id: channel });
     },
     async stopped(event) {
@@ -111,7 +111,10 @@ export function createAssistantPane({
   };
 }
 
-/** Ends a session that would otherwise show as working. Apps that are not agents have none: failures are ignored. */
+/**
+ * Ends a session that would otherwise show as working. Failures are ignored, because apps that are not agents have no
+ * sessions.
+ */
 export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
   if (thread === null) return;
   const args = { channel_id: channel, thread_ts: thread, status: "active" };

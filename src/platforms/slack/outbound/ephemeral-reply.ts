@@ -1,5 +1,6 @@
 /**
- * Messages for one person alone. Uses the response URL of their click or command, which works everywhere five times.
+ * Messages that only one person sees. Uses the response URL of a click or command, which works everywhere, but only five
+ * times.
  */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
@@ -20,7 +21,7 @@ export interface Recipient {
 
 export interface EphemeralReplies {
   plain(recipient: Recipient, text: string): Promise<void>;
-  /** Standard Markdown. */
+  /** `markdown` is standard Markdown. */
   markdown(recipient: Recipient, markdown: string): Promise<void>;
 }
 
@@ -43,7 +44,7 @@ export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
     }
   }
 
-  /** Only in a DM. False elsewhere, and where the agent is not a member. */
+  /** Works only in a DM of which the agent is a member; returns false elsewhere. */
   async function sendAsFile({ channel, thread }: Recipient, text: string): Promise<boolean> {
     if (!isDirect(channel)) return false;
     const file = await uploadFile(api, { name: "answer.md", bytes: Buffer.from(text) });
@@ -77,7 +78,7 @@ function tooLong(parts: number): string {
   return `This is the beginning; ${parts - maxResponses + 1} more parts don't fit here. Ask for less at a time.`;
 }
 
-/** False when the URL is used up or expired, or Slack can't be reached. */
+/** Returns false if the URL is used up or expired, or Slack can't be reached. */
 async function respond(url: string, thread: string | null, content: MessageContent): Promise<boolean> {
   const body = {
     response_type: "ephemeral",

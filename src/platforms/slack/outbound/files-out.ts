@@ -23,7 +23,7 @@ const nothing = z.unknown();
 const maxFileBytes = 100 * 1024 * 1024;
 const maxUploadMs = 120_000;
 
-/** `notes`: one line of Markdown for each file that can't be read. */
+/** `notes` contains one line of Markdown for each file that can't be read. */
 export async function readFiles(files: readonly ToolFile[]): Promise<{ found: OutgoingFile[]; notes: string[] }> {
   const found: OutgoingFile[] = [];
   const notes: string[] = [];

@@ -1,4 +1,4 @@
-/** App Home. Its buttons run the commands of the same names. */
+/** App Home, Slack's page for the app. Each button runs the command of the same name. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

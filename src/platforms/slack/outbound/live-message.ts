@@ -1,11 +1,12 @@
 /**
  * The message of one segment of a reply, from its first words to its final text:
  *
- *   show     the text so far: the first words at once, then as often as the rate limits allow. Only the newest text counts
+ *   show     the text so far: the first words immediately, then as often as the rate limits allow. Only the newest text
+ *            is sent
  *   close    the final text. A text that is too long continues in a file
  *
- * Grows as a native stream if possible, else by edits. When a stream ends early (after four minutes, by size, or by
- * Slack), edits continue the same message: a segment is always one message.
+ * The message is a native stream if possible, and is edited otherwise. When a stream ends early (after four minutes, by
+ * size, or by Slack), edits continue the same message, so a segment is always one message.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -20,23 +21,23 @@ export interface LiveMessageOptions {
   key: string;
   sender: MessageSender;
   rateLimiter: RateLimiter;
-  /** Starts a stream with this text; undefined when streaming is not possible. */
+  /** Starts a stream with this text. Undefined if streaming is not possible. */
   startStream(first: string): Promise<Stream | undefined>;
-  /** Shows a status outside the message. Absent: the status stands below the text. */
+  /** Shows a status outside the message. If absent, the status is shown below the text. */
   setStatus?(status: string): Promise<void>;
   log: Log;
   now: () => number;
 }
 
 export interface LiveMessage {
-  /** Resolves when the first words are visible, or at once. Never rejects. */
+  /** Resolves when the first words are visible; later calls resolve immediately. Never rejects. */
   show(change: { text?: string; activity?: string }): Promise<void>;
-  /** Undefined keeps what is there. Resolves to the text when it did not fit into a message. */
+  /** Undefined keeps the text shown so far. Resolves to the complete text if it did not fit into a message. */
   close(text: string | undefined): Promise<{ rest: string | undefined }>;
   leave(): Promise<void>;
 }
 
-/** Leaves room for the note that says where the rest is. */
+/** Leaves room for the note that says where the text continues. */
 const maxHeadLength = maxMarkdownLength - 500;
 const maxFailures = 3;
 const minGapMs: Record<LimitedCall, number> = { append: 600, edit: 1_200, start: 0, status: 500 };
@@ -60,7 +61,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     }, waitMs);
   }
 
-  /** One step at a time. Later changes wait for the next step. */
+  /** Takes one step at a time. Changes that arrive during a step wait for the next one. */
   function work(): Promise<void> {
     working ??= step()
       .then(() => {
@@ -115,7 +116,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   }
 
   async function begin(next: typeof shown): Promise<void> {
-    // Slack clears a status when a message follows it.
+    // Slack clears the status when a message is posted after it.
     status = "";
     if (next.text !== "") {
       const first = settledPart(next.text);
@@ -127,7 +128,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     markShown(next);
   }
 
-  /** False when the stream is over. Edits then continue the message. */
+  /** Returns false if the stream is over. Edits then continue the message. */
   async function goOn(open: Stream, text: string): Promise<boolean> {
     const rest = open.isOld() ? undefined : open.next(text);
     if (rest !== undefined && (rest === "" || (await open.append(rest)))) return true;
@@ -156,13 +157,13 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       if (isWhole && rest !== undefined) return;
     } else if (shown.text === text && shown.activity === "") return;
     await sender.update(ts, key, renderMessage(text)).catch(async (thrown: unknown) => {
-      // The message was deleted, or can't be edited any more.
+      // The message was deleted, or can no longer be edited, so the text is posted again.
       if (!isSlackError(thrown, "message_not_found", "cant_update_message", "edit_window_closed")) throw thrown;
       await sender.post(`${key}:again`, renderMessage(text));
     });
   }
 
-  /** Without blocks, a message holds less. The rest is posted below it. */
+  /** A message without blocks has room for less text, so the text continues in posts below it. */
   async function finishAsText(text: string): Promise<void> {
     const [first = "", ...more] = renderMrkdwn(text);
     const ts = sender.tsOf(key);

@@ -1,7 +1,7 @@
 /**
- * Posts, updates and finds the messages of one turn in one place. Posting in Slack is not idempotent, so each post
- * leaves two marks: `try:<key>` in the ledger beforehand, and metadata with turn and key on the message. After a crash
- * or lost connection the sender looks for these before it posts again.
+ * Posts, updates and finds the messages of one turn in one place. Posting in Slack is not idempotent, so each post leaves
+ * two traces: `try:<key>` in the ledger beforehand, and metadata with turn and key on the message. After a crash or a lost
+ * connection, the sender looks for these traces before it posts again.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
@@ -14,7 +14,7 @@ import { formatMessageId, parseMessageId } from "../conversation-id.ts";
 import { maxHistoryPage } from "../limits.ts";
 import type { MessageContent } from "./render.ts";
 
-/** `since`: no message of the turn is older. */
+/** No message of the turn is older than `since`. */
 export interface Destination {
   channel: string;
   thread: string | null;
@@ -35,15 +35,15 @@ export interface MessageSenderOptions {
 export interface MessageSender {
   begin(): Promise<void>;
   keys(): string[];
-  /** Posts once. A message that already exists is updated to this content. Resolves to the message's ts. */
+  /** Posts once. If the message already exists, updates it to this content. Resolves to the message's ts. */
   post(key: string, content: MessageContent): Promise<string>;
-  /** Like `post`, for messages that another method creates. An existing message stays as it is. */
+  /** Like `post`, for messages that another method creates. An existing message is not changed. */
   postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
   update(ts: string, key: string, content: MessageContent): Promise<void>;
   endStream(ts: string, key: string): Promise<void>;
   remove(ts: string): Promise<void>;
   tsOf(key: string): string | undefined;
-  /** Like `tsOf`, but also looks for a post that was started and not kept. */
+  /** Like `tsOf`, but also looks for a post that was started and whose ts was not stored. */
   find(key: string): Promise<string | undefined>;
   metadata(key: string): Metadata;
   isKept(key: string): boolean;
@@ -128,7 +128,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
         const { turn, key: theirs } = message.metadata.event_payload;
         if (turn === turnId && theirs === key) return message.ts;
       } else if (key.startsWith("text:") && message.user === mine && message.streaming_state !== undefined) {
-        // A stream gets metadata when it ends. Without metadata, its process died first.
+        // A stream gets its metadata when it ends. If it has none, its process died before that.
         stray = message.ts;
       }
     }

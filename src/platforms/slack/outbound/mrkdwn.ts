@@ -1,11 +1,11 @@
 /**
- * Converts standard Markdown to mrkdwn, Slack's own markup, for places without markdown blocks. Text is escaped. A word
- * joiner keeps literal mrkdwn characters from formatting.
+ * Converts standard Markdown to mrkdwn, Slack's own markup, for places without markdown blocks. Escapes the text. A word
+ * joiner (an invisible character) keeps literal mrkdwn characters from formatting.
  */
 import { Lexer, type Token, type Tokens } from "marked";
 import { escapeText, wordJoiner } from "./safe-text.ts";
 
-/** Next to a letter, mrkdwn ignores a formatting mark without it. */
+/** Separates a formatting character from a letter next to it, because mrkdwn would otherwise ignore the character. */
 const zeroWidthSpace = "\u200B";
 
 export function toMrkdwn(markdown: string): string {
@@ -46,7 +46,7 @@ function blockText(token: Token): string {
 }
 
 function codeBlock(code: string): string {
-  // Three backticks would end the block.
+  // Three backticks would otherwise end the block.
   const whole = escapeText(code).replaceAll("```", `\`\`${wordJoiner}\``);
   return `\`\`\`\n${whole}\n\`\`\``;
 }
@@ -129,7 +129,7 @@ function childrenOf(token: Token): Token[] {
   return "tokens" in token ? (token.tokens ?? []) : [];
 }
 
-/** Formatting does not span lines. */
+/** Formats each line separately, because formatting does not span lines. */
 function marked(mark: string, text: string): string {
   return text
     .split("\n")
@@ -137,7 +137,7 @@ function marked(mark: string, text: string): string {
     .join("\n");
 }
 
-/** mrkdwn has no syntax for code with a backtick in it. */
+/** Code with a backtick becomes plain text, because mrkdwn has no syntax for it. */
 function codeSpan(code: string): string {
   if (code.trim() === "" || code.includes("`")) return literal(code);
   return `\`${escapeText(code.replace(/\s+/g, " "))}\``;
@@ -148,7 +148,7 @@ function linkText(href: string, label: string): string {
   if (!/^(?:https?|mailto|tel):/i.test(href)) return literal(shown === href ? href : `${shown} (${href})`);
   const url = escapeText(href).replaceAll("|", "%7C").replace(/\s/g, "%20");
   if (shown === href || `mailto:${shown}` === href) return `<${url}>`;
-  // A bar would end the label.
+  // A bar in the label would end it, so the address follows the label instead.
   return shown.includes("|") ? `${literal(shown)} <${url}>` : `<${url}|${escapeText(shown.replace(/\s+/g, " "))}>`;
 }
 
@@ -169,7 +169,7 @@ function decoded(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|apos|nbsp|#39);/g, (_whole, name: string) => entities[name] ?? "'");
 }
 
-/** Text that is literal in Markdown must stay literal in mrkdwn. */
+/** Keeps text that is literal in Markdown literal in mrkdwn. */
 function literal(text: string): string {
   return escapeText(decoded(text)).replace(/(^|[^\p{L}\p{N}])([*_~`])(?=\S)/gu, `$1$2${wordJoiner}`);
 }

@@ -1,7 +1,7 @@
 /**
- * Decides whether a reply can be a native stream. Slack streams only into threads, and to one person: the author of the
- * answered message. Everybody else sees the beginning, then the final text. When Slack refuses streams, replies use
- * edits for a while.
+ * Decides whether a reply can be a native stream. Slack streams only into threads, and only to one person: the author of
+ * the answered message. Everybody else sees the beginning, and the final text at the end. When Slack refuses streams,
+ * replies use edits for a while.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -20,7 +20,7 @@ import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface Streaming {
   start(beginning: Beginning): Promise<Stream | undefined>;
-  /** Shows a status such as "is thinking" in a thread, outside of messages; undefined where that is not possible. */
+  /** Shows a status such as "is thinking" in a thread, outside of messages. Undefined if that is not possible. */
   statusFor(destination: Destination): ((status: string) => Promise<void>) | undefined;
 }
 
@@ -47,7 +47,7 @@ const repliesSchema = z.object({ messages: z.array(z.object({ ts: z.string(), us
 const nothing = z.unknown();
 const maxFirstBytes = maxStreamBytes - 1_000;
 const restMs = 10 * 60_000;
-/** Slack's clients cut longer statuses. */
+/** Slack's clients truncate longer statuses. */
 const maxStatusLength = 90;
 
 export function createStreaming(options: StreamingOptions): Streaming {
@@ -61,7 +61,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
     return { recipient_user_id: userId, recipient_team_id: await people.teamOf(userId) };
   }
 
-  /** For messages that another process received. */
+  /** Finds the author of a message that another process received. */
   async function authorIn({ channel, thread }: Destination, messageId: string): Promise<string | undefined> {
     const message = parseMessageId(messageId);
     if (message === undefined || thread === null) return undefined;
@@ -81,7 +81,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
       key,
       async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, patienceMs: 0 })).ts,
     );
-    // An earlier stream's text has changed since, so edits continue it.
+    // The text has changed since an earlier stream started, so edits continue that message.
     return isFound
       ? undefined
       : createStream({ api, channel: destination.channel, thread: destination.thread, ts, first, now });

@@ -1,4 +1,7 @@
-/** One native stream. Text can only be appended, Slack ends it after five minutes, and it holds 12,000 bytes. */
+/**
+ * One native stream. Text can only be appended. Slack ends a stream after five minutes, and it contains at most 12,000
+ * bytes.
+ */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
@@ -9,9 +12,9 @@ import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface Stream {
   ts: string;
-  /** What to append to reach this text, possibly nothing; undefined when a stream can't show it. */
+  /** What to append to reach this text, possibly nothing. Undefined if a stream can't show the text. */
   next(markdown: string): string | undefined;
-  /** False when Slack or the person ended the stream. Also ends its session then. */
+  /** False if Slack or the person ended the stream. In that case, also ends its session. */
   append(text: string): Promise<boolean>;
   stop(rest: string, metadata: Metadata): Promise<boolean>;
   isOld(): boolean;
@@ -29,7 +32,7 @@ export interface StreamOptions {
 const nothing = z.unknown();
 const maxBytes = maxStreamBytes - 500;
 const maxStreamMs = streamLifetimeMs - 60_000;
-/** Better a late partial text than none. */
+/** A late partial text is better than none. */
 const patienceMs = 20_000;
 
 export function createStream({ api, channel, thread, ts, first, now }: StreamOptions): Stream {
@@ -77,7 +80,10 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
   };
 }
 
-/** The part that will not change its look later: without an unfinished code span, mark or character at the end. */
+/**
+ * The part whose formatting can't change later: without an unfinished code span, formatting character or character at the
+ * end.
+ */
 export function settledPart(text: string): string {
   const markdown = beginningOf(text, text.length);
   const lineStart = markdown.lastIndexOf("\n") + 1;

@@ -1,4 +1,4 @@
-/** A tool's question with a button per option; once it is closed, the outcome instead. */
+/** A tool's question with a button per option. Once the question is closed, shows its outcome instead. */
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { MessageContent } from "./render.ts";
 import { richText } from "./rich-text.ts";

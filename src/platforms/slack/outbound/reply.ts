@@ -1,6 +1,6 @@
 /**
- * One reply in Slack. Each segment is one message (live-message.ts); cards and questions stand between. Calls run one
- * after the other, so that nothing overtakes an earlier message. Needs only the Web API, so any process can write a
+ * One reply in Slack. Each segment is one message (live-message.ts); cards and questions appear between segments. Calls run
+ * one after the other, so that nothing overtakes an earlier message. Needs only the Web API, so any process can write a
  * reply. The file is over 250 lines because text, cards and questions share the open segment.
  */
 
@@ -34,9 +34,9 @@ export interface ReplyOptions {
   streaming: Streaming;
   forms: CardForms;
   botUserId(): Promise<string>;
-  /** Cards that this process is posting. A click may arrive before the post is known. */
+  /** Cards that this process is posting. A click may arrive before the id of the posted message is known. */
   posting: Map<string, Promise<void>>;
-  /** Makes later messages in this thread messages to the agent. */
+  /** From now on, messages in this thread are messages to the agent. */
   joinThread(channel: string, thread: string): Promise<void>;
   log: Log;
   signal: AbortSignal;
@@ -77,7 +77,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     if (destination === undefined) throw noRoute(target.conversationId, "is not a Slack conversation");
     const { api, botUserId, joinThread, signal } = options;
     const { channel, thread } = destination;
-    // A message in the channel itself starts one of the agent's threads.
+    // A message in the channel itself starts a thread, which then belongs to the agent.
     const onPosted = async (ts: string) => (isDirect(channel) ? undefined : await joinThread(channel, thread ?? ts));
     const sender = createMessageSender({
       api,
@@ -93,7 +93,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return { sender, destination };
   }
 
-  /** The number of cards and questions above identifies a segment, also after a restart. */
+  /** A segment is identified by the number of cards and questions above it, even after a restart. */
   function openSegment(sender: MessageSender, at: Destination): LiveMessage {
     if (segment !== undefined) return segment;
     const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
@@ -119,7 +119,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
   }
 
-  /** A text from an earlier process stays as it is when this one added nothing. */
+  /** If this process has added nothing, a text from an earlier process is not changed. */
   async function closeSegment(
     { sender, destination }: Begun,
     text: string | undefined,
@@ -196,7 +196,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await showCard(sender, card);
   }
 
-  /** Posts or updates the card's messages. Settled items need less room, so further messages may be emptied. */
+  /** Posts or updates the card's messages. Settled items need less room, so later messages may become empty. */
   async function showCard(sender: MessageSender, card: ApprovalCard): Promise<void> {
     const { parts } = cardMessages(card, cardFilesOf(sender, card));
     const keyOf = (index: number) => (index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`);
@@ -230,7 +230,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     await options.forms.keep(card);
     await options.forms.drop(card);
     await showCard(sender, card).catch((thrown: unknown) => {
-      // Nobody sees a deleted card, so its outcome does not matter.
+      // Nobody can see a deleted card, so this failure does not matter.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not update a settled card");
     });
@@ -266,13 +266,13 @@ function refusedKey({ id }: ApprovalCard): string {
   return `card-files-refused:${id}`;
 }
 
-/** After a restart, a refused file is tried again. */
+/** After a restart, the upload of a refused file is tried again. */
 function cardFilesOf(sender: MessageSender, card: ApprovalCard): CardFiles {
   if (sender.isKept(filesKey(card))) return "shared";
   return sender.isKept(refusedKey(card)) ? "refused" : "awaited";
 }
 
-/** A scheduled turn answers no message in Slack; its posts are younger than the turn. */
+/** A scheduled turn does not answer a message in Slack. Its posts are younger than the turn. */
 function sinceOf({ messageId }: ReplyTarget): string {
   const message = parseMessageId(messageId);
   if (message !== undefined) return message.ts;

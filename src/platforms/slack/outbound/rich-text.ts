@@ -1,4 +1,4 @@
-/** Rich text blocks. Slack reads no markup in them, so they can hold any text. */
+/** Rich text blocks. Slack reads no markup in them, so they can contain any text. */
 import type { Block } from "./render.ts";
 
 export interface TextElement {

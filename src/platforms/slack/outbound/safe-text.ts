@@ -2,11 +2,11 @@
  * Makes text safe from Slack's control sequences (`<@U…>`, `<!channel>`, `<!subteam^…>`, `<#C…>`, `<https://…|words>`):
  *
  *   escapeText     for mrkdwn and `text`: `&`, `<` and `>` become entities, as Slack's reference demands
- *   safeMarkdown   for markdown blocks and streams. Slack reads its sequences there too, and shows `&lt;` as `<`. In code, where
- *                  entities stay literal, a word joiner without width breaks a sequence
- *   beginningOf    cuts outside surrogate pairs, as endOf and middleCut do
+ *   safeMarkdown   for markdown blocks and streams. Slack reads its sequences there too, and shows `&lt;` as `<`. In code,
+ *                  where entities stay literal, a word joiner (an invisible character) breaks a sequence
+ *   beginningOf    cuts a text without splitting a surrogate pair, as endOf and middleCut do
  *
- * Markdown keeps `&`: Slack does not decode twice, and in addresses an entity would break the query.
+ * In Markdown, `&` is not escaped: Slack does not decode twice, and in addresses an entity would break the query.
  */
 import { scanLines } from "../../shared/markdown-lines.ts";
 
@@ -16,7 +16,7 @@ export function escapeText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** The first `most` characters. A request can't hold half a surrogate pair. */
+/** The first `most` characters. A request can't contain half a surrogate pair. */
 export function beginningOf(text: string, most: number): string {
   return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "");
 }
@@ -37,7 +37,7 @@ export function unescapeText(text: string): string {
 
 const sequence =
   /<(?=[@#][A-Z0-9]|!(?:here|channel|everyone|group|subteam|date)\b|(?:https?|mailto|tel|slack):[^<>\n]{0,3000}\|)/gi;
-/** A bare address stays a link. */
+/** A bare address, which is kept as a link. */
 const address = /^<https?:\/\/[^\s<>|\\]{1,2000}>/;
 const maxOpeningLength = 3_000;
 
@@ -57,7 +57,7 @@ export function safeMarkdown(markdown: string): string {
   return [...parts, outsideFences(paragraph)].join("");
 }
 
-/** A code span ends at the next run of as many backticks in the same line. */
+/** A code span ends at the next run of equally many backticks in the same line. */
 function outsideFences(text: string): string {
   let result = "";
   for (let at = 0; at < text.length; ) {
@@ -94,7 +94,7 @@ function brokenUp(code: string): string {
   return code.replace(sequence, `<${wordJoiner}`);
 }
 
-/** A backslash already escapes the `<`. It must not escape the ampersand instead. */
+/** If a backslash already escapes the `<`, makes sure that it does not escape the ampersand instead. */
 function escapeOpenings(text: string): string {
   return text.replace(/(\\*)<[^<]*/g, (part: string, slashes: string) => {
     const rest = part.slice(slashes.length + 1);

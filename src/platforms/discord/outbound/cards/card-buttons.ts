@@ -1,4 +1,4 @@
-/** The buttons of a card: a row of buttons for each item that can be answered, and one for all of them. */
+/** The buttons of a card: one row of buttons for each item that can be answered, and one row for all items together. */
 import {
   type APIButtonComponentWithCustomId,
   type APIMessageTopLevelComponent,
@@ -23,7 +23,7 @@ const looks: Record<AnswerChoice, { label: string; style: APIButtonComponentWith
 };
 const order: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"];
 
-/** These approve something, so people must be able to see all of it first. */
+/** These choices approve something, so people must be able to see all of it first. */
 const consents: readonly AnswerChoice[] = ["approve", "edit", "allow", "part"];
 
 export function withoutConsent(choices: AnswerChoice[]): AnswerChoice[] {
@@ -53,7 +53,7 @@ export function buttonLine(
   return buttons.length === 0 ? undefined : { type: ComponentType.ActionRow, components: buttons };
 }
 
-/** A hidden call must not be approved along with the others. */
+/** Without `canApprove` there is no button that approves all: a hidden call must not be approved along with the others. */
 export function lineForAll(card: ApprovalCard, place: ButtonPlace, canApprove: boolean): APIMessageTopLevelComponent {
   const deny = button("deny", "Deny all", card.id, { thread: place.thread });
   const approve = button("approve", "Approve all", card.id, { thread: place.thread });

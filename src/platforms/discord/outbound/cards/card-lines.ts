@@ -1,11 +1,11 @@
-/** Fits lines of plain text on a card into a limit. */
+/** Shortens lines of plain text so that they fit on a card. */
 
 import { shorten } from "../../../../lib/text/shorten.ts";
 import type { CardItem } from "../../../../ports/card.ts";
 import { escapePlain } from "../plain-text.ts";
 
 export interface CardLine {
-  /** Markdown, as is `after`; `text` is plain. */
+  /** `before` and `after` are Markdown; `text` is plain. */
   before: string;
   text: string;
   after?: string;
@@ -17,10 +17,13 @@ export interface Fitted {
   isWhole: boolean;
 }
 
-/** Maximum length of a line, best first. */
+/** Maximum lengths of a line, tried in this order. */
 const lineLengths = [300, 200, 120, 80, 40];
 
-/** At most `room` characters; `room` must be 40 or more. Shortens the lines first, then drops lines and counts them. */
+/**
+ * Fits the lines into `room` characters; `room` must be 40 or more. Shortens the lines first, then drops lines and counts
+ * them.
+ */
 export function fitLines(lines: CardLine[], room: number): Fitted {
   for (const longest of lineLengths) {
     const text = lines.map((line) => lineText(line, longest)).join("\n");
@@ -37,7 +40,7 @@ export function fitLines(lines: CardLine[], room: number): Fitted {
   return { text: [...kept, `and ${lines.length - kept.length} more lines`].join("\n"), isWhole: false };
 }
 
-/** Of `and 1234 more lines`. */
+/** Length of the line `and 1234 more lines`. */
 const maxMoreLength = 30;
 
 function lineText({ before, text, after = "" }: CardLine, longest: number): string {

@@ -1,10 +1,10 @@
-/** One item of an approval card as limited text, and whole as a file. */
+/** One item of an approval card: shortened as text, and in full as a file. */
 import type { CardItem } from "../../../../ports/card.ts";
 import { codeBlock, cutAt, withoutFences } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
 
 export interface RowOptions {
-  /** At least 800 characters. */
+  /** In characters, at least 800. */
   room: number;
   fileName: string | undefined;
 }
@@ -14,10 +14,10 @@ const maxReasons = 4;
 export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
   const heading = item.editedFrom === undefined ? undefined : "**Original call**";
-  // An edited call shares the space with the original.
+  // An edited call shares the space with the original call.
   const left = room - around.text.length - 2 * 20 - maxNoticeLength - (heading?.length ?? 0);
   const share = heading === undefined ? left : Math.floor(left / 2);
-  // Separating backticks takes room too.
+  // Separating backticks adds characters, so it comes before shortening.
   const call = shortened(withoutFences(item.callText), share, fileName);
   const before = item.editedFrom === undefined ? undefined : shortened(withoutFences(item.editedFrom), share, fileName);
   const isWhole = call.isWhole && around.isWhole && (before?.isWhole ?? true);

@@ -1,4 +1,4 @@
-/** Changes to a folder as the text of a card's item. A settled card or report is a few lines. */
+/** Changes to a folder as the text of a card's item. For a settled card or a report, the text has only a few lines. */
 
 import { shortenStart } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
@@ -7,7 +7,7 @@ import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts"
 import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";
 
 export interface ChangesOptions {
-  /** At least 800 characters. */
+  /** In characters, at least 800. */
   room: number;
   fileName: string | undefined;
 }
@@ -16,12 +16,12 @@ export function isAsked({ state }: CardItem): boolean {
   return state === "open";
 }
 
-/** `isWhole`: everything is visible here or behind one of the card's buttons. */
+/** `isWhole` is true if everything is visible here or behind one of the card's buttons. */
 export function changesText(item: CardItem, changes: ShownChanges, options: ChangesOptions): Fitted {
   return isAsked(item) ? askingText(item, changes, options) : reportText(item, changes, options.room);
 }
 
-/** For the notice, and for the headings of sections without room. */
+/** Room for the notice, and for the headings of sections that are not shown. */
 const reservedLength = 360;
 
 function askingText(item: CardItem, changes: ShownChanges, { room, fileName }: ChangesOptions): Fitted {
@@ -40,7 +40,7 @@ function askingText(item: CardItem, changes: ShownChanges, { room, fileName }: C
   const output = take(textSection("End of the last output", lastOutput, { room: left * 0.5, keeps: "end" }));
   const where = hasDiffButton ? "Show diff" : fileName;
   const shownDiff = textSection("Diff", diff, { room: left, keeps: "beginning", language: "diff", where });
-  // The button shows all files and their whole diff.
+  // The button shows all files and their complete diff.
   const isWhole =
     [opening, shownCommands, output, closing].every((part) => part.isWhole) &&
     (hasDiffButton || (shownFiles.isWhole && shownDiff.isWhole));
@@ -59,12 +59,12 @@ function noticeFor(fileName: string | undefined, hasDiffButton: boolean): string
   return "⚠️ This is too long for a card and I can't attach files here, so it can't be approved here.";
 }
 
-/** Named files per action; the largest number that fits. */
+/** How many files to name per action. The largest number that fits is used. */
 const namesPerAction = [4, 2, 1];
 const maxNameLength = 50;
 const actionMarks = { deleted: "🗑️ deleted", changed: "✏️ changed", added: "➕ added" } as const;
 
-/** Counts the files that it does not name, so it is always whole. */
+/** Names some files and counts the others, so it always counts as complete. */
 function reportText(item: CardItem, { summary, files, moreFiles }: ShownChanges, room: number): Fitted {
   const outcome = item.outcome === undefined ? [] : [{ before: "**", text: item.outcome, after: "**" }];
   const opening = fitLines([...outcome, ...summaryLine(summary)], Math.floor(room / 3));

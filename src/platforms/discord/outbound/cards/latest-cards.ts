@@ -1,6 +1,6 @@
 /**
- * Resolves the race between posting a card and settling it, perhaps in two processes. Settling notes the card here and
- * then looks for the message; posting keeps the message and then looks here. One of them always sees the other.
+ * Resolves the race between posting a card and settling it, perhaps in two processes. Settling records the card here and
+ * then looks for the message; posting stores the message and then looks here. So one of them always sees the other.
  */
 import type { ApprovalCard } from "../../../../ports/card.ts";
 import type { Json } from "../../../../ports/message.ts";
@@ -11,7 +11,7 @@ export interface LatestCards {
   find(cardId: string): Promise<ApprovalCard | undefined>;
 }
 
-/** Posting takes minutes at most. */
+/** Posting takes minutes at most, so an hour is enough. */
 const keptMs = 3_600_000;
 
 export function createLatestCards(store: Store): LatestCards {

@@ -1,4 +1,4 @@
-/** The buttons of a card's item, exactly those of its choices. A button carries its choice and the approval's id. */
+/** The buttons of a card's item, one for each of its choices. A button carries its choice and the approval's id. */
 import type { CardItem } from "../../../../ports/card.ts";
 import type { AnswerChoice } from "../../../../ports/message.ts";
 import { maxButtonLabelLength } from "../../limits.ts";
@@ -27,7 +27,7 @@ export function choiceBlock(item: CardItem): Block {
   };
 }
 
-/** These approve something, so people must be able to see all of it first. */
+/** These choices approve something, so people must be able to see all of it first. */
 const consents = new Set([choiceActions.approve, choiceActions.edit, choiceActions.allow, choiceActions.part]);
 
 export function withoutConsent(block: Block): Block[] {

@@ -1,7 +1,7 @@
 /**
  * Approval cards in Block Kit. Text from models, people and skills is rich text, in which Slack reads no markup. A call
- * that is too long shows its beginning and end; the whole call is a file, and buttons appear only once the file is
- * there. If the upload fails, the card says so and offers nothing that approves.
+ * that is too long shows its beginning and end. The complete call is in a file, and the buttons appear only once the file
+ * is uploaded. If the upload fails, the card says so and has no button that approves.
  */
 import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks } from "../../limits.ts";
@@ -17,10 +17,10 @@ export interface CardMessages {
   files: { name: string; text: string }[];
 }
 
-/** Both leave room for what is added later: buttons, expiry, notes. */
+/** Both leave room for parts that are added later: buttons, expiry, notes. */
 const maxBlocks = maxMessageBlocks - 6;
 const maxCardLength = maxBlocksLength - 1_700;
-/** What a block counts by itself. */
+/** The characters that Slack counts for a block itself, without its text. */
 const blockOverhead = 130;
 const maxNotificationLength = 700;
 const maxCallLength = 6_000;
@@ -92,7 +92,7 @@ function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
   return [...forAll, richText([plain(card.approversText)]), ...expiry, ...note[files]];
 }
 
-/** Slack shows it in each reader's time zone. */
+/** Slack shows the time in each reader's time zone. */
 function expiryText(expiresAt: number): string {
   const seconds = Math.floor(expiresAt / 1000);
   const fallback = `${new Date(expiresAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
@@ -153,7 +153,7 @@ function answerBlocks({ choices, grantText, progress }: CardItem): Block[] {
   return [...rule, ...(progress === undefined ? [] : [richText([plain(progress)])])];
 }
 
-/** Puts the whole text into a file when it is too long. `files` absent: no file is needed. */
+/** Puts the complete text into a file if it is too long. `files` is absent if no file is needed. */
 function shortened(text: string, limit: number, name: string, files: CardMessages["files"] | undefined): string {
   if (text.length <= limit) return text;
   files?.push({ name, text });
@@ -187,7 +187,7 @@ function sizeOf(value: unknown): number {
   );
 }
 
-/** Counts as Slack does, as far as measured. */
+/** Counts characters as Slack does, as far as measured. */
 function charactersOf(blocks: Block[]): number {
   return blocks.reduce((sum, block) => sum + blockOverhead + textLength(block), 0);
 }
@@ -210,7 +210,7 @@ function noticeOf({ items, requesterName }: ApprovalCard): string {
   return escapeText(beginningOf(`${names}: ${outcomes}`, maxNotificationLength));
 }
 
-/** Clicks carry the block id, so it tells the message. Only the first message is known as the card. */
+/** A click carries the block id, which tells the message. Only the first message's id is stored for the card. */
 function withId(part: number) {
   return (block: Block, index: number): Block => ({ ...block, block_id: `card-${part}-${index}` });
 }

@@ -1,6 +1,6 @@
 /**
- * A turn's changes to its folder, as blocks. Nothing is cut silently: a diff without room is behind Show diff, or in a
- * file below the card. A shortened list of files is in a file too.
+ * A turn's changes to its folder, as blocks. Nothing is dropped silently: a diff that does not fit is behind Show diff, or
+ * in a file below the card. If the list of files is shortened, the complete list is also in a file.
  */
 import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
 import type { Block } from "../render.ts";
@@ -10,7 +10,7 @@ import { choiceLabel } from "./card-buttons.ts";
 
 type Files = { name: string; text: string }[];
 
-/** With 25 files, these leave room on the card for facts, the rule of Allow and who may answer. */
+/** Even with 25 files, these limits leave room on the card for facts, the rule that Allow creates, and who may answer. */
 const maxTitleCharacters = 300;
 const maxSummaryCharacters = 500;
 const maxPathCharacters = 110;
@@ -19,7 +19,7 @@ const maxCommands = 8;
 const maxCommandCharacters = 120;
 const maxOutcomeCharacters = 60;
 const maxOutputCharacters = 1_000;
-/** People scroll past a card with a longer diff. */
+/** With a longer diff, people would scroll past the card. */
 const maxDiffCharacters = 4_000;
 const maxReportedFiles = 5;
 const listFile = "changes.txt";
@@ -34,7 +34,7 @@ export const changeActions: readonly ShownChange["action"][] = ["deleted", "chan
 
 export interface AskingChanges {
   requesterName: string;
-  /** The characters that the diff may take on this card. */
+  /** Returns how many characters the diff may take on this card. */
   diffRoom(blocks: Block[]): number;
   files: Files;
 }
@@ -51,7 +51,7 @@ export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking
   return [...blocks, ...diffBlocks(item, changes, asking, blocks)];
 }
 
-/** For a settled item, or a report about changes that were kept at once. */
+/** For a settled item, or for a report about changes that were kept without asking. */
 export function settledChangeBlocks({ outcome, state }: CardItem, changes: ShownChanges): Block[] {
   const isKept = state === "approved" || state === "consumed";
   const lines = [
@@ -82,7 +82,7 @@ function fileBlocks(changes: ShownChanges, files: Files): Block[] {
   return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
 }
 
-/** Deletions come first, so that a shortened list still has them. */
+/** Deletions come first, so that they are still in a shortened list. */
 function listed({ files, moreFiles }: ShownChanges, most: number): { shown: ShownChange[]; more: number } {
   const ordered = changeActions.flatMap((action) => files.filter((file) => file.action === action));
   const shown = ordered.slice(0, most);
@@ -113,7 +113,7 @@ function reportedLines(changes: ShownChanges): string[] {
   return [...lines, ...(more === 0 ? [] : [`and ${counted(more, "more file")}`])];
 }
 
-/** Shows the latest commands: an earlier failure may be repaired by then. */
+/** Shows the latest commands, because they may have repaired an earlier failure. */
 function commandBlocks(commands: ShownChanges["commands"]): Block[] {
   if (commands.length === 0) return [];
   const shown = commands.slice(-maxCommands);
