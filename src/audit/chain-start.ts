@@ -52,7 +52,7 @@ async function readEnd(folder: string, chain: string, files: AuditFile[]): Promi
     torn ??= end.torn;
     if (end.last !== undefined) return { chain, ...end.last, ...(torn === undefined ? {} : { torn }) };
   }
-  // Cut off in its first line.
+  // The file ends within its first line.
   return torn === undefined ? undefined : { chain, sequence: 0, hash: "", torn };
 }
 

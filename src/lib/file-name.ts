@@ -1,4 +1,4 @@
-/** Turns ids into file names. Call ids come from the model and can hold anything. */
+/** Turns ids into file names. Call ids come from the model and can contain anything. */
 import { createHash } from "node:crypto";
 
 /** Keeps harmless characters only. An id that loses some gets a hash, so that names stay unique. */
