@@ -178,12 +178,12 @@ const sandboxLost: ToolAttempt = {
   isRetryable: false,
 };
 
-/** Ids may hold characters that file names can't. */
+/** Encodes an id as a file name, because ids may contain characters that file names can't. */
 function callKey({ callId, scope }: FolderCall): string {
   return encodeURIComponent(`${scope.turnId}-${callId}`).replace(/^\.+/, "_");
 }
 
-/** A failure without an answer may have stopped anywhere. */
+/** If a call failed without an answer of its tool, it may have stopped anywhere. */
 function wasInterrupted(attempt: ToolAttempt, end: CommandEnd | undefined): boolean {
   if (end !== undefined) return end.exitCode === undefined;
   return !attempt.isOk && attempt.isAnswer !== true;

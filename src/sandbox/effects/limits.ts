@@ -4,7 +4,7 @@ import { formatBytes } from "../../lib/text/format-bytes.ts";
 export interface WalkLimits {
   maxPaths: number;
   maxDepth: number;
-  /** Size of all written files. Holes count, because they are read like other bytes. */
+  /** Size of all written files. Holes in sparse files count, because they are read like other bytes. */
   maxBytes: number;
 }
 

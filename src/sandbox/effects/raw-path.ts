@@ -22,7 +22,7 @@ function decodeBytes(text: string): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Throws when the path could lead out of the folder. */
+/** Throws if the path could lead out of the folder. */
 export function decodePath(raw: RawPath): Buffer[] {
   return raw.split("/").map((part) => {
     const name = decodeBytes(part);
@@ -42,7 +42,7 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
   return parent === "" ? encoded : `${parent}/${encoded}`;
 }
 
-/** For people. Escapes characters that hide, reorder or break lines, so that different names look different. */
+/** Converts a path for people. Escapes characters that hide text, reorder it or break lines, so that different names look different. */
 export function displayPath(raw: RawPath): string {
   const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
   return escapeHidden(text).replace(invisibleInNames, codePointText);
