@@ -4,10 +4,10 @@
  *   1. lines that arrive during a write are written together next, with one flush to disk
  *   2. `record` resolves when its line is on disk; nobody waits for the lines of bus events
  *   3. the data folder contains the head (last line) of each chain, so that lines missing at a chain's end are found
- *   4. retention removes whole files, after a line that names them and the heads of their chains
+ *   4. retention removes complete files, after a line that names them and the heads of their chains
  *
- * If a write fails, `record` rejects for every waiting caller and the chain stays unchanged. The next line that can be written counts the
- * lost events. Only configured secrets are masked.
+ * If a write fails, `record` rejects for every waiting caller and the chain stays unchanged. The next line that can be written
+ * counts the lost events. Only configured secrets are masked.
  */
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";

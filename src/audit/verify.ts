@@ -5,7 +5,7 @@
  *   2. check each chain's end against the head in the data folder and the first lines of later chains
  *   3. accept missing lines only when a retention line names them and they were old enough
  *
- * Somebody who can write every file can also forge the whole audit. If that matters, export it to another machine.
+ * Somebody who can write every file can also forge the complete audit. If that matters, export it to another machine.
  */
 import { basename, join } from "node:path";
 import { type ChainStart, type EarlierChain, hashOfFile, startEvent } from "./chain-start.ts";

@@ -1,10 +1,16 @@
-/** Finds which atoms (prefilter.ts) occur in a text. Must never miss an atom. Where chunks meet, it may report an atom that does not occur. */
+/**
+ * Finds which atoms (prefilter.ts) occur in a text. Must never miss an atom. Where chunks meet, it may report an atom that does
+ * not occur.
+ */
 import type { Deadline } from "./deadline.ts";
 import { readPattern } from "./pattern-compiler.ts";
 import { atomsOf } from "./prefilter.ts";
 import { setsOf } from "./re2-sets.ts";
 
-/** Characters between two checks of the deadline. Chunks overlap by the longest atom; an atom has no loops, so no match is longer. */
+/**
+ * Characters between two checks of the deadline. Chunks overlap by the longest atom; an atom has no loops, so no match is
+ * longer.
+ */
 const chunkCharacters = 16_384;
 /** Up to this many atoms, JavaScript's engine searches for each one; beyond that one automaton is faster. */
 const maxNativeAtoms = 128;
@@ -54,7 +60,7 @@ function automaton(atoms: readonly NumberedAtom[]): Find {
   };
 }
 
-/** Undefined when JavaScript's engine would read an atom differently, or when there are too many atoms. */
+/** Undefined if JavaScript's engine would read an atom differently, or if there are too many atoms. */
 function nativeFinder(atoms: readonly NumberedAtom[]): Find | undefined {
   if (atoms.length > maxNativeAtoms || !atoms.every(isReadAlike)) return undefined;
   const expressions = atoms.map(({ atom, number }) => ({ expression: new RegExp(atom, "i"), number }));

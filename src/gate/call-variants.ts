@@ -18,7 +18,7 @@ export interface CallVariant {
 
 /** Values beyond this are matched together, one per line. There, an anchor such as `$` no longer refers to a single value. */
 const maxSeparateValues = 500;
-/** Longest value in the line of all values. A longer one is matched by itself and in the exact string. */
+/** Longest value in the line of all values. A longer value is matched only separately and in the exact string. */
 const maxJoinedCharacters = 65_536;
 
 /** The variants of a call except its shell reading. Incomplete if time ran out or a folded text was too long. */

@@ -10,7 +10,8 @@ const spaces = / \s+|[^\S ]\s*/g;
 const invisible =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for them.
   /[\p{Cf}\p{Default_Ignorable_Code_Point}\x00-\x08\x0e-\x1f\x7f-\x9f]+/gu;
-// Normalising sorts runs of combining marks in quadratic time, so longer runs are shortened. Unicode's stream-safe format allows 30 marks.
+// Normalising sorts runs of combining marks in quadratic time, so longer runs are shortened. Unicode's stream-safe format
+// allows 30 marks.
 const maxMarkRun = 30;
 const longMarkRun = /(\p{M}{30})\p{M}+/gu;
 const plain = /^[\x20-\x7e\t\n\r]*$/;
@@ -53,7 +54,7 @@ export function foldCharacters(text: string, deadline: Deadline): string | undef
   return folded.length > maxFoldedCharacters ? undefined : folded;
 }
 
-/** Finds a cut that does not split a surrogate pair. A cut before a mark only makes it combine less. */
+/** Finds a position that does not split a surrogate pair. If it is before a combining mark, the mark is folded separately. */
 function cutBefore(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff ? at + 1 : Math.min(at, text.length);

@@ -6,7 +6,8 @@
  *   3. unless matching is `exact`, match call variants, the reading of shell commands, and tags; these can only be stricter
  *   4. return the strictest match first, each with its pattern, skill, file, line and form
  *
- * A deadline bounds everything. If the check does not end in time, the call needs approval, unless an earlier match already blocks it.
+ * A deadline bounds everything. If the check does not end in time, the call needs approval, unless an earlier match already
+ * blocks it.
  * Brain name: amygdala.
  */
 import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../ports/gate.ts";
@@ -176,7 +177,10 @@ function strictest(matches: readonly GateMatch[]): VerdictClass {
   return matches.length > 0 ? "confirm" : "safe";
 }
 
-/** The gate's own rules, which no skill can switch off. A call that was not checked in time may be harmless, so a person decides. */
+/**
+ * The gate's own rules, which no skill can switch off. A call that was not checked in time may be harmless, so a person
+ * decides.
+ */
 function failClosed(why: keyof typeof failClosedReasons): GateMatch {
   const kind = why === "not-checked-in-time" ? "confirm" : "danger";
   const reason = failClosedReasons[why];

@@ -1,6 +1,7 @@
 /**
- * RE2 runs a pattern if it can express the pattern's meaning in JavaScript; otherwise JavaScript's engine runs it under a time limit.
- * If the engines interpret a pattern differently, both run it, because a safety rule must not depend on its author's dialect.
+ * RE2 runs a pattern if it can express the pattern's meaning in JavaScript; otherwise JavaScript's engine runs it under a time
+ * limit. If the engines interpret a pattern differently, both run it, because a safety rule must not depend on its author's
+ * dialect.
  */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 

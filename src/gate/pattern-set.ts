@@ -22,7 +22,7 @@ import { runUntil, runWithin } from "./time-limit.ts";
 export interface PatternHits {
   /** Maps a pattern's index to the index of the first text that it matched. */
   first: Map<number, number>;
-  /** False when the deadline passed before every pattern was tried. */
+  /** False if the deadline passed before every pattern was tried. */
   isComplete: boolean;
 }
 
@@ -166,8 +166,8 @@ function matchExpressions(
     if (limit <= 0) return false;
     if (runWithin(limit, run) !== undefined) continue;
     const [entry, positions] = open[next] ?? [];
-    // Blame the expression only if it had nearly all of the time. Other expressions may have used some of it, or a busy machine may have
-    // suspended the process.
+    // Blame the expression only if it had nearly all of the time. Other expressions may have used some of it, or a busy machine
+    // may have suspended the process.
     if (own.time.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
     first.set(entry.index, positions?.[0] ?? 0);
     next += 1;

@@ -23,7 +23,10 @@ export function runWithin<T>(milliseconds: number, work: () => T): { value: T } 
   return outcome;
 }
 
-/** If a busy machine suspended the process, the deadline may not have passed when the limit is reached. Then `work` starts again. */
+/**
+ * If a busy machine suspended the process, the deadline may not have passed when the limit is reached. Then `work` starts
+ * again.
+ */
 export function runUntil<T>(deadline: Deadline, work: () => T): { value: T } | undefined {
   for (let left = deadline.left(); left >= minRunMs; left = deadline.left()) {
     const outcome = runWithin(left, work);

@@ -60,7 +60,10 @@ export async function atPlace<T>(opening: Opening, work: (place: Place) => Promi
   }
 }
 
-/** The working folder of a call over a draft is an open folder of a process in its view. Its link leads to the path of the real folder. */
+/**
+ * The working folder of a call over a draft is an open folder of a process in its view. Its link leads to the path of the real
+ * folder.
+ */
 async function rootOf(workingFolder: string): Promise<{ root: string; shownRoot?: string }> {
   const isInView = /^\/proc\/\d+\/fd\/\d+$/.test(workingFolder);
   if (!isInView) return { root: await realpath(workingFolder) };

@@ -27,7 +27,7 @@ export interface ApprovalRecord {
   /** SHA-256 of tool, canonical arguments, working folder and skill file. Checked again before the call runs. */
   callHash: string;
   requestedHash: string;
-  /** The model's call, kept when a person edited it. */
+  /** The model's call, kept if a person edited it. */
   original?: ToolCall;
   workingFolder: string;
   matches: GateMatch[];
@@ -164,7 +164,9 @@ export interface Approvals {
 
 /** Approvals of changes to a working folder, with the same records, cards and rules as approvals of calls. */
 export interface ChangeApprovals {
-  /** Creates one record per hash of a draft; the same hash returns the same card. A grant may already have approved the changes. */
+  /**
+   * Creates one record per hash of a draft; the same hash returns the same card. A grant may already have approved the changes.
+   */
   openChanges(
     request: ChangesRequest,
   ): Promise<{ card: ApprovalCard; approvalId: string; state: "open" | "approved" | "denied" | "consumed" }>;

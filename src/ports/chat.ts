@@ -26,11 +26,17 @@ export interface ChatLine {
 export interface ChatActions {
   /** Returns the newest `limit` messages (at most 200), oldest first. With `before`, only messages older than that one. */
   history(place: ChatPlace, options: { limit: number; before?: string }): Promise<ChatLine[]>;
-  /** Posts Markdown like a reply, and pings nobody. Posts only once for the same `key` if the service can detect duplicates. Returns the first message's id. */
+  /**
+   * Posts Markdown like a reply, and pings nobody. Posts only once for the same `key` if the service can detect duplicates.
+   * Returns the first message's id.
+   */
   post(place: ChatPlace, message: { text: string; files: ToolFile[]; key: string }): Promise<{ messageId: string }>;
   /** `emoji` is the character itself or its `:name:`. */
   react(place: ChatPlace, messageId: string, emoji: string): Promise<void>;
-  /** Opens a thread with `text` as its first message, on the message `messageId`. Without it, on the message with `text`. Returns the service's thread id. */
+  /**
+   * Opens a thread with `text` as its first message, on the message `messageId`. Without it, on the message with `text`.
+   * Returns the service's thread id.
+   */
   openThread(
     place: ChatPlace,
     thread: { messageId?: string; name: string; text: string; key: string },

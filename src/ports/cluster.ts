@@ -30,7 +30,10 @@ export type BusMessage =
   | { type: "changed"; kind: string; id: string };
 
 export interface Bus {
-  /** Sends the message to every process, including this one, at most once. Never throws. Messages can get lost, so listeners must also poll. */
+  /**
+   * Sends the message to every process, including this one, at most once. Never throws. Messages can get lost, so listeners
+   * must also poll.
+   */
   publish(message: BusMessage): void;
   listen(listener: (message: BusMessage) => void): () => void;
   close(): Promise<void>;

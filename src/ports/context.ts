@@ -19,7 +19,7 @@ export interface ContextInput {
   turn: TurnRecord;
   /** 1-based number of the model call in its turn. */
   step: number;
-  /** Empty when the step must end in text. */
+  /** Empty if the step must end in text. */
   tools: ToolSpec[];
   /** Shown in `<runtime>`, e.g. that no more tool calls are allowed. */
   notes: string[];

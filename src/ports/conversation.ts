@@ -26,7 +26,10 @@ export interface Conversations {
   wake(turnId: string): Promise<void>;
   /** Ends the conversation's turns. Resolves to their number. */
   stop(conversationId: string): Promise<number>;
-  /** Stops the conversation because of a message that only says stop. If nothing runs, resolves to false and does not store the message. */
+  /**
+   * Stops the conversation because of a message that only says stop. If nothing runs, resolves to false and does not store the
+   * message.
+   */
   stopFor(message: InboundMessage): Promise<boolean>;
   stopScope(scope: Scope): Promise<number>;
   /** Changes a queued message. `remove` also stops a turn that is only about the removed message. */

@@ -40,7 +40,10 @@ export interface DraftRecord {
 }
 
 export interface CallFolder {
-  /** The real folder, or a view of the draft over it. Valid until the call ends. Open it and work from the open folder; never use `realpath`. */
+  /**
+   * The real folder, or a view of the draft over it. Valid until the call ends. Open it and work from the open folder; never
+   * use `realpath`.
+   */
   path: string;
   /** Runs commands in the folder. Absent unless the call may write. */
   commands?: PluginCommands;
@@ -50,9 +53,15 @@ export interface CallFolder {
 }
 
 export interface PluginCommands {
-  /** Runs a command, at most once per call. Its changes are merged into the draft when it ends, unless it was killed or exceeded a limit. */
+  /**
+   * Runs a command, at most once per call. Its changes are merged into the draft when it ends, unless it was killed or exceeded
+   * a limit.
+   */
   run(text: string, signal: AbortSignal): Promise<RunningCommand>;
-  /** Starts a background job over the current draft. Rejects with code `jobs.too-many` at the limits per conversation, person and process. */
+  /**
+   * Starts a background job over the current draft. Rejects with code `jobs.too-many` at the limits per conversation, person
+   * and process.
+   */
   startJob(text: string): Promise<JobSummary>;
 }
 

@@ -1,4 +1,7 @@
-/** Marks files that contain other people's text, by path and content. A file that a person changes by other means loses its mark. */
+/**
+ * Marks files that contain other people's text, by path and content. A file that a person changes by other means loses its
+ * mark.
+ */
 import type { Origin } from "./origin.ts";
 
 export interface SeenFolder {
@@ -8,7 +11,10 @@ export interface SeenFolder {
 }
 
 export interface FileOrigins {
-  /** Marks these files with their current content. `paths` are relative and encoded like `RawPath`. Does nothing if `origins` is empty. */
+  /**
+   * Marks these files with their current content. `paths` are relative and encoded like `RawPath`. Does nothing if `origins` is
+   * empty.
+   */
   mark(folder: SeenFolder, paths: readonly string[], origins: readonly Origin[]): Promise<void>;
   /**
    * Returns the origins of what a call reads. If `path` is a file, these are the origins of that file, or of the marked file

@@ -50,6 +50,6 @@ export interface GateRule {
 
 export interface GateRules {
   rules: GateRule[];
-  /** The parameters that hold a shell command, by tool. */
+  /** The parameters that contain a shell command, by tool. */
   shellParameters: ReadonlyMap<string, readonly string[]>;
 }

@@ -71,7 +71,7 @@ export interface LedgerKinds {
   approval: { state: ApprovalState; body: ApprovalRecord };
   card: { state: "made"; body: CardRecord };
   grant: { state: GrantState; body: GrantRecord };
-  /** Written before a card changes; In state `told`, the change is recorded and shown. */
+  /** Written before a card changes. In state `told`, the change is recorded and shown. */
   notice: { state: "due" | "told"; body: CardNotice };
   /** Marks a decision as recorded in the feedback file and the event log. */
   decision: { state: "recorded"; body: Record<string, never> };

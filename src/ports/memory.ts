@@ -1,4 +1,7 @@
-/** Memory is Markdown that people can read, with a search over exactly the given scopes. Saving a turn again replaces its episode. */
+/**
+ * Memory is Markdown that people can read, with a search over exactly the given scopes. Saving a turn again replaces its
+ * episode.
+ */
 import type { Author, MemoryScope, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";

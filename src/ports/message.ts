@@ -13,7 +13,10 @@ export interface Author {
   name: string;
   isBot: boolean;
   roles: string[];
-  /** Absent for a member. A `guest` has limited rights; an `external` person belongs to another workspace that shares the channel. */
+  /**
+   * Absent for a member. A `guest` has limited rights; an `external` person belongs to another workspace that shares the
+   * channel.
+   */
   kind?: "guest" | "external";
 }
 
@@ -117,6 +120,9 @@ export interface ReplyTarget {
   platform: string;
   conversationId: string;
   turnId: string;
-  /** The message to answer. The message of a schedule (`schedule:<id>:<time>`) is not on the platform, so its reply is a new message. */
+  /**
+   * The message to answer. The message of a schedule (`schedule:<id>:<time>`) is not on the platform, so its reply is a new
+   * message.
+   */
   messageId: string;
 }

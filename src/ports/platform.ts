@@ -26,7 +26,10 @@ export interface Posts {
 }
 
 export interface Reply {
-  /** Writes the complete text since the last card or question, in standard Markdown. Resolves when the platform has accepted it. Never rejects for a transient failure. */
+  /**
+   * Writes the complete text since the last card or question, in Markdown. Resolves when the platform has accepted it. Never
+   * rejects for a transient failure.
+   */
   write(text: string): Promise<void>;
   /** Shows one status line below the text, in place of the previous one. An empty string removes it. */
   activity(text: string): Promise<void>;

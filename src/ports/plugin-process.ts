@@ -1,4 +1,7 @@
-/** The plugin process port runs the code of skills that did not come with Remora, with the permissions that their SKILL.md declares. */
+/**
+ * The plugin process port runs the code of skills that did not come with Remora, with the permissions that their SKILL.md
+ * declares.
+ */
 import type { Readable } from "node:stream";
 
 export interface PluginProgram {

@@ -41,7 +41,10 @@ export interface ToolOffer {
 
 /** A tool that a plugin offers while it runs. Somebody else may have described the tool, so nothing in it is trusted. */
 export interface OfferedTool {
-  /** The name that `execute` gets. The model sees a name that providers accept, which means the same tool as long as the process lives. */
+  /**
+   * The name that `execute` gets. The model sees a name that providers accept, which means the same tool as long as the process
+   * lives.
+   */
   name: string;
   description: string;
   /** A JSON Schema. Parts that can't be used are left out. */
@@ -69,7 +72,10 @@ export interface PluginMemory {
   forget(title: string, isShared?: boolean): Promise<boolean>;
 }
 
-/** Chat actions, bound to the call's conversation and requester. `channel` is another channel that the requester sees, by id or `#name`. */
+/**
+ * Chat actions, bound to the call's conversation and requester. `channel` is another channel that the requester sees, by id or
+ * `#name`.
+ */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;

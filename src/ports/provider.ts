@@ -67,7 +67,10 @@ export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";
 export type ModelEvent =
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
-  /** `carry` is the data of a `Carry`, at most `maxProviderStateLength` characters as JSON; absent if nothing has to be sent back. */
+  /**
+   * `carry` is the data of a `Carry`, at most `maxProviderStateLength` characters as JSON; absent if nothing has to be sent
+   * back.
+   */
   | { type: "end"; stop: StopReason; usage: Usage; model: string; carry?: Json }
   | { type: "error"; error: RemoraError };
 

@@ -1,4 +1,7 @@
-/** A question that a tool asks its requester, who answers with one click. It is not an approval: an answer alone makes nothing run. */
+/**
+ * A question that a tool asks its requester, who answers with one click. It is not an approval: an answer alone makes nothing
+ * run.
+ */
 import type { AnswerReceipt, Author, InboundPick, ReplyTarget } from "./message.ts";
 
 export interface QuestionCard {
@@ -34,7 +37,10 @@ export interface QuestionRequest {
 }
 
 export interface Questions {
-  /** Resolves to the option that was picked. Rejects if the question can't be asked, and with the signal's reason if the signal aborts first. */
+  /**
+   * Resolves to the option that was picked. Rejects if the question can't be asked, and with the signal's reason if the signal
+   * aborts first.
+   */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
   /** Withdraws questions whose process died, because no question outlives its turn. Updates cards whose earlier update failed. */

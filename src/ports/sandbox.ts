@@ -7,7 +7,10 @@ import type { Readable } from "node:stream";
 /** What the probe found at start, by trying to break out. */
 export interface SandboxReport {
   holds: boolean;
-  /** `overlay` if the kernel separates the writes into a layer, `copy` if the folder is copied, up to a size limit. Meaningless unless `holds`. */
+  /**
+   * `overlay` if the kernel separates the writes into a layer, `copy` if the folder is copied, up to a size limit. Meaningless
+   * unless `holds`.
+   */
   layers: "overlay" | "copy";
   /** One sentence for people: what was found and, if a command could break out, what to do. */
   detail: string;
@@ -37,7 +40,10 @@ export interface ViewOptions {
   layers: readonly string[];
   /** An empty folder that the caller provides for the view's writes, on the same file system as the layers. */
   scratch: string;
-  /** Folders outside the working folder that commands may read, in addition to the system's folders. Missing folders are skipped. */
+  /**
+   * Folders outside the working folder that commands may read, in addition to the system's folders. Missing folders are
+   * skipped.
+   */
   readable?: readonly string[];
   /** Folders mounted at another path in the view, such as `/outputs`. Read-only unless `isWritable`. */
   mounts?: readonly ViewMount[];

@@ -24,7 +24,10 @@ export interface GateTest {
   line: number;
 }
 
-/** Names of tools that the plugin offers. Rules still apply to a tool that is no longer offered, because it may return while a call waits. */
+/**
+ * Names of tools that the plugin offers. Rules still apply to a tool that is no longer offered, because it may return while a
+ * call waits.
+ */
 export interface OfferedNames {
   current: string[];
   /** All names that were ever offered. Danger patterns with `{offered_tool}` apply to each of them. */

@@ -29,7 +29,7 @@ export interface ToolSpec {
   folder: FolderUse;
   /** The program or service that offers the tool, as named in the settings. Absent for tools of a SKILL.md. */
   offeredBy?: string;
-  /** Parameters that hold a shell command (`format: shell` in SKILL.md), for the gate. */
+  /** Parameters that contain a shell command (`format: shell` in SKILL.md), for the gate. */
   shellParameters: string[];
 }
 
@@ -70,7 +70,10 @@ export interface ToolAttempt {
   files: ToolFile[];
   /** The failure is known to be temporary (network, time-out, 429, 5xx, or the plugin says so). Meaningless when `isOk`. */
   isRetryable: boolean;
-  /** The tool worked and reported a failure (not found, wrong input, a non-zero exit), so even an idempotent call is not retried. */
+  /**
+   * The tool worked and reported a failure (not found, wrong input, a non-zero exit), so even an idempotent call is not
+   * retried.
+   */
   isAnswer?: boolean;
   retryAfterMs?: number;
 }

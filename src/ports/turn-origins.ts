@@ -29,7 +29,10 @@ function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
   return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
 }
 
-/** If a result has no origins (recorded by an earlier version, or interrupted), the call may have read anything that its tool reads. */
+/**
+ * If a result has no origins (recorded by an earlier version, or interrupted), the call may have read anything that its tool
+ * reads.
+ */
 function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
   // People's reason for the denial.
   if (result?.status === "denied") return result.origins ?? [];

@@ -7,7 +7,9 @@ import type { Origin } from "./origin.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
 
-/** A turn is `running` until it parks (waits for a person) or ends. An answer or an expiry makes a parked turn `running` again. */
+/**
+ * A turn is `running` until it parks (waits for a person) or ends. An answer or an expiry makes a parked turn `running` again.
+ */
 export type TurnState = "running" | "parked" | "done" | "failed" | "stopped";
 
 export interface CallRecord {
@@ -36,7 +38,10 @@ export interface StepRecord {
   /** Origins of text in this step's prompt that the requester has not written. Absent in records of earlier versions. */
   untrusted?: Origin[];
   calls: CallRecord[];
-  /** Data that the provider needs back with this step (provider.ts). Present only with calls, because a step without calls ends the turn. */
+  /**
+   * Data that the provider needs back with this step (provider.ts). Present only with calls, because a step without calls ends
+   * the turn.
+   */
   carry?: Json;
   stop: StopReason;
   /** The `provider/model` that answered, and the one that was asked first. */
@@ -50,14 +55,19 @@ export interface TurnRecord {
   id: string;
   conversationId: string;
   scope: Scope;
-  /** One or more messages of one person, oldest first. What the person said while another turn ran is merged into the next turn. */
+  /**
+   * One or more messages of one person, oldest first. What the person said while another turn ran is merged into the next turn.
+   */
   messages: InboundMessage[];
   target: ReplyTarget;
   workingFolder: string;
   steps: StepRecord[];
   startedAt: number;
   endedAt?: number;
-  /** Id of the only run that may write. Every process that takes up the turn sets a new id, so a run presumed dead can't write any more. */
+  /**
+   * Id of the only run that may write. Every process that takes up the turn sets a new id, so a run presumed dead can't write
+   * any more.
+   */
   owner?: string;
   /** Why the turn must end. The process that runs it, or takes it up next, ends it. */
   abort?: AbortCause;

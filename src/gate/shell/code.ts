@@ -1,4 +1,7 @@
-/** Commands that run code. Code in the command's own text is judged like a command. If the code comes from elsewhere, the command gets a tag. */
+/**
+ * Commands that run code. Code in the command's own text is judged like a command. If the code comes from elsewhere, the
+ * command gets a tag.
+ */
 import { baseName } from "./flags.ts";
 import type { ShellWord } from "./words.ts";
 

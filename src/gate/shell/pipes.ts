@@ -1,4 +1,6 @@
-/** Finds code that flows between commands: `curl … | sudo bash`, `bash <(curl …)` and `eval "$(curl …)"` become `curl … | bash`. */
+/**
+ * Finds code that flows between commands: `curl … | sudo bash`, `bash <(curl …)` and `eval "$(curl …)"` become `curl … | bash`.
+ */
 import { type Command, forEachChild, type Pipeline, type Function as ShellFunction, type SyntaxNode } from "unbash";
 import { codeSourceOf } from "./code.ts";
 import { type Layer, layersOf, lineOf, readCommand } from "./command.ts";

@@ -1,4 +1,7 @@
-/** The result of reading a shell command: texts to match, and tags. Its size is limited; a tag reports that something exceeded the limit. */
+/**
+ * The result of reading a shell command: texts to match, and tags. Its size is limited; a tag reports that something exceeded
+ * the limit.
+ */
 
 import type { ShellWord, Variables } from "./words.ts";
 

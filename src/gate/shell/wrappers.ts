@@ -1,4 +1,7 @@
-/** Commands that run another command: `sudo -u ann env A=1 rm x` contains `env A=1 rm x`, which contains `rm x`. The wrapped commands are judged too. */
+/**
+ * Commands that run another command: `sudo -u ann env A=1 rm x` contains `env A=1 rm x`, which contains `rm x`. The wrapped
+ * commands are judged too.
+ */
 import { baseName } from "./flags.ts";
 import { literalWord, type ShellWord } from "./words.ts";
 

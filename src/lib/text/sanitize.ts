@@ -1,4 +1,6 @@
-/** Makes untrusted text safe to show to people: it can't add formatting, hide text, mention anybody, or imitate something else. */
+/**
+ * Makes untrusted text safe to show to people: it can't add formatting, hide text, mention anybody, or imitate something else.
+ */
 
 /** Removes invisible and direction-changing characters, except line breaks. For places that don't interpret markup. */
 export function asPlain(text: string): string {

@@ -1,4 +1,7 @@
-/** Finds files that git, CI, a shell or an editor runs automatically. Takes linear time, because a command may create very many files. */
+/**
+ * Finds files that git, CI, a shell or an editor runs automatically. Takes linear time, because a command may create very many
+ * files.
+ */
 import type { Effect, Effects } from "../effects/effect.ts";
 
 const files = new Set([".gitmodules", ".gitlab-ci.yml", ".envrc"]);

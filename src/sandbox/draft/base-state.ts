@@ -13,7 +13,10 @@ export async function fileSystemTime(folder: string): Promise<string> {
   return String((await stat(folder, { bigint: true })).ctimeNs);
 }
 
-/** Must be called before the plan is applied. Files changed after `since` (before the view was opened) count as changed by others. */
+/**
+ * Must be called before the plan is applied. Files changed after `since` (before the view was opened) count as changed by
+ * others.
+ */
 export async function recordBaseStamps(file: string, folder: string, plan: MergePlan, since: string): Promise<void> {
   const known = await readStamps(file);
   const paths = new Set(known.map(({ path }) => path));

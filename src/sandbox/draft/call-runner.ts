@@ -2,7 +2,7 @@
  * Runs one call over a draft:
  *
  *   1. a call that only reads gets the real folder while there is no draft; every other call gets a view of the draft
- *   2. the call works in its view and writes to a layer of its own
+ *   2. the call works in its view and writes to its own layer
  *   3. when the call has ended, its layer is merged into the draft (merge-call.ts)
  *
  * The layer of an interrupted call is discarded.

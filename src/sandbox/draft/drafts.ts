@@ -1,4 +1,7 @@
-/** Combines calls, jobs, decisions and undo into one service. Everything that changes or decides a draft must hold its lock (draft-locks.ts). */
+/**
+ * Combines calls, jobs, decisions and undo into one service. Everything that changes or decides a draft must hold its lock
+ * (draft-locks.ts).
+ */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";

@@ -4,7 +4,8 @@
  *   - A mark names a path and the hash of the content. It does not apply to other content at that path.
  *   - Marks of earlier contents are kept, because undoing or discarding changes brings those contents back.
  *   - When a call writes very many files, as a package install does, the mark covers the top-level folder.
- *   - When there are too many marks, the oldest stale marks are dropped. Then the oldest marks are merged into one for the whole working folder.
+ *   - When there are too many marks, the oldest stale marks are dropped. Then the oldest marks are merged into one for the
+ *     whole working folder.
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * A background job works over a snapshot of the draft. When it ends without being stopped, its changes are merged. It belongs to the
- * conversation that started it and ends with the process. Only `read` shows its log (job-log.ts).
+ * A background job works over a snapshot of the draft. When it ends without being stopped, its changes are merged. It belongs
+ * to the conversation that started it and ends with the process. Only `read` shows its log (job-log.ts).
  */
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";

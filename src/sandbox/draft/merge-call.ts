@@ -33,7 +33,10 @@ export interface CallMergerOptions {
 }
 
 export interface CallMerger {
-  /** Undefined if the call changed nothing. If the draft would get too large, rejects with code `draft.too-large` and merges nothing. */
+  /**
+   * Undefined if the call changed nothing. If the draft would get too large, rejects with code `draft.too-large` and merges
+   * nothing.
+   */
   merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined>;
   finishPending(draft: DraftRecord): Promise<void>;
 }

@@ -5,7 +5,8 @@
  *   kept by the rules        the changes are applied immediately; a small card reports them and offers Undo
  *   needs approval           a card shows them; Approve applies exactly the shown changes, Deny discards them
  *
- * Every step can be repeated after a crash: each keep (application of the changes) has an id, by which a repeated keep finds its earlier result.
+ * Every step can be repeated after a crash: each keep (application of the changes) has an id, by which a repeated keep finds
+ * its earlier result.
  */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -72,7 +73,7 @@ export function createSettler(options: SettlerOptions): Settler {
     await ask(now, turn, effects, end, decision.why);
   }
 
-  /** The draft may also hold changes of earlier turns, so the requesters of those turns also count as requesters of the card. */
+  /** The draft may contain changes of earlier turns, so the requesters of those turns also count as requesters of the card. */
   async function requestOf(draft: DraftRecord, turn: TurnRecord) {
     const { id: turnId, target, scope } = turn;
     const requester = requesterOf(turn);
@@ -190,7 +191,7 @@ export function createSettler(options: SettlerOptions): Settler {
     await store.remove(draft.id);
   }
 
-  /** Must not throw: without a card, the changes stay a draft and the turn goes on. */
+  /** Must not throw: without a card, the changes remain a draft and the turn continues. */
   async function show(card: ApprovalCard, { id }: DraftRecord): Promise<void> {
     await options.show(card).catch((thrown: unknown) => {
       log.warn({ draftId: id, error: messageOf(thrown) }, "could not post a card about changes");

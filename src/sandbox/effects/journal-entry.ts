@@ -18,7 +18,10 @@ import type { EntryState } from "./entry-state.ts";
 import type { Pace } from "./pace.ts";
 import type { RawPath } from "./raw-path.ts";
 
-/** `applying` if a recovery must complete the changes. `incomplete` if they were reverted, except files that somebody else changed. */
+/**
+ * `applying` if a recovery must complete the changes. `incomplete` if they were reverted, except files that somebody else
+ * changed.
+ */
 const states = ["preparing", "applying", "reverting", "done", "incomplete"] as const;
 
 const entrySchema = z.object({

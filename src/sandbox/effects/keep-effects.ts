@@ -35,7 +35,10 @@ export type KeepResult =
   | { type: "failed"; path: string; reason: string; notRestored: string[] }
   | TooLarge;
 
-/** Can be aborted until it starts to change base. Rejects with Node's own error if a folder can't be read. Never changes the layer. */
+/**
+ * Can be aborted until it starts to change base. Rejects with Node's own error if a folder can't be read. Never changes the
+ * layer.
+ */
 export function keepEffects(options: KeepOptions, signal: AbortSignal): Promise<KeepResult> {
   return withinLimits(async () => {
     const { undoFolder, id } = options;

@@ -1,4 +1,7 @@
-/** Finds what keeping a draft would change. Walks only the layer's folders, and folders of the base that the layer deletes or replaces. */
+/**
+ * Finds what keeping a draft would change. Walks only the layer's folders, and folders of the base that the layer deletes or
+ * replaces.
+ */
 import { createHash } from "node:crypto";
 import { codeOf } from "../../lib/errors.ts";
 import {

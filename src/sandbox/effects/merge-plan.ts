@@ -1,4 +1,7 @@
-/** Finds what one command changed, while its view is open. Write the plan to disk before applying it, so that the merge can be repeated after a crash. */
+/**
+ * Finds what one command changed, while its view is open. Write the plan to disk before applying it, so that the merge can be
+ * repeated after a crash.
+ */
 import type { BigIntStats } from "node:fs";
 import { planCopyMerge } from "./copy-merge-plan.ts";
 import { isWhiteout, modeOf } from "./entry-state.ts";
@@ -71,7 +74,7 @@ async function planOverlayMerge(
     add({ path, action: "write", type: "folder", mode: modeOf(stat) });
     const mergedStat = level.merged?.stat(name);
     // Overlayfs reports one hard link for a folder merged from several layers, and more for a folder that hides the layers
-    // below. On btrfs every folder has one link, so there the contents must be compared.
+    // below. On btrfs every folder has one link, so there the names in the lower folders are always compared.
     const isMerged = mergedStat?.nlink === 1n && stat.nlink > 1n;
     const merged = level.merged && openChild(level.merged, name);
     const upper = openChild(level.upper, name);

@@ -1,4 +1,7 @@
-/** Opens folders one by one without following links, so a link that somebody puts in their place has no effect. Needs Linux, for `/proc/self/fd`. */
+/**
+ * Opens folders one by one without following links, so a link that somebody puts in their place has no effect. Needs Linux, for
+ * `/proc/self/fd`.
+ */
 import {
   type BigIntStats,
   chmodSync,

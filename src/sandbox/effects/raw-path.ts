@@ -42,7 +42,10 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
   return parent === "" ? encoded : `${parent}/${encoded}`;
 }
 
-/** Converts a path for people. Escapes characters that hide text, reorder it or break lines, so that different names look different. */
+/**
+ * Converts a path for people. Escapes characters that hide text, reorder it or break lines, so that different names look
+ * different.
+ */
 export function displayPath(raw: RawPath): string {
   const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
   return escapeHidden(text).replace(invisibleInNames, codePointText);

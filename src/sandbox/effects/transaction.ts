@@ -5,7 +5,8 @@
  *   2. applying: the entry is durable before base changes; recovery completes the changes
  *   3. done; or reverting, after a failure or a conflict: recovery completes the reverting
  *
- * The caller must run one transaction per base folder at a time. If several run, each treats the others' changes as changes by somebody else.
+ * The caller must run one transaction per base folder at a time. If several run, each treats the others' changes as changes by
+ * somebody else.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

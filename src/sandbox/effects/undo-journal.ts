@@ -1,4 +1,7 @@
-/** Stores old versions of kept changes, for some days and up to a total size. An undo works only if the kept files are unchanged, and can't be undone. */
+/**
+ * Stores old versions of kept changes, for some days and up to a total size. An undo works only if the kept files are
+ * unchanged, and can't be undone.
+ */
 import { linkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -42,7 +45,10 @@ export interface UndoJournal {
   list(base?: string): Promise<UndoEntry[]>;
   /** Can be aborted until it starts to change base. Repeating a finished undo, such as after a crash, returns `unknown`. */
   undo(id: string, signal: AbortSignal): Promise<UndoResult>;
-  /** Removes entries that are too old, then the oldest until the rest is small enough. The newest entry is never removed because of its size. */
+  /**
+   * Removes entries that are too old, then the oldest until the rest is small enough. The newest entry is never removed because
+   * of its size.
+   */
   prune(now: number): Promise<UndoEntry[]>;
 }
 

@@ -1,4 +1,7 @@
-/** Creates whiteouts: devices 0:0, which mark deletions for overlayfs. `mknod` makes the first, hard links the others. Without root, needs Linux 5.8. */
+/**
+ * Creates whiteouts: devices 0:0, which mark deletions for overlayfs. `mknod` makes the first, hard links the others. Without
+ * root, needs Linux 5.8.
+ */
 import { execFile } from "node:child_process";
 import { linkSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -86,7 +86,7 @@ function handshakeBytes(bytes: Buffer): Buffer | undefined {
   return Buffer.concat(parts);
 }
 
-/** RFC 8446, section 4.1.2. Throws a RangeError when a length exceeds the message. */
+/** RFC 8446, section 4.1.2. Throws a RangeError if a length exceeds the message. */
 function nameIn(hello: Buffer): ServerName {
   let at = 2 + 32;
   at += 1 + hello.readUInt8(at);

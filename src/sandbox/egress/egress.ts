@@ -49,7 +49,7 @@ export interface Egress {
 }
 
 export interface EgressSession {
-  /** Folders to mount in the view, read-only. Empty when no TLS is terminated. */
+  /** Folders to mount in the view, read-only. Empty if no TLS is terminated. */
   mounts: readonly { from: string; at: string }[];
   /** Starts the proxy on the view's loopback. For `pid`, see `openListener`. At most once. Rejects with code `egress.listen`. */
   connect(pid: number, signal: AbortSignal): Promise<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** Serves CONNECT: an opaque tunnel to an approved host, or TLS terminated here when the host has a secret. */
+/** Serves CONNECT: an opaque tunnel to an approved host, or TLS terminated here if the host has a secret. */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Transform } from "node:stream";

@@ -3,7 +3,8 @@
  *
  *   1. process 1 forks a child, which confines itself and becomes the command
  *   2. process 1 reaps orphans, and waits until the command ends, the host sends a kill byte, or the host exits
- *   3. process 1 kills and reaps the rest of the view, reports how the command ended, and waits until the host closes the connection
+ *   3. process 1 kills and reaps the rest of the view, reports how the command ended, and waits until the host closes the
+ *      connection
  *
  * The child enters a second user namespace, where it is an ordinary user without capabilities. The mounts belong to the
  * first namespace, so the command can't undo them, even if its user is root on the host.

@@ -40,7 +40,7 @@ const maxFileBytes = 4 * 1024 * 1024;
 const maxFiles = 5_000;
 const source = "/etc";
 
-/** Links into these folders can stay links, because every view has the same content there. */
+/** Links into these folders are copied as links, because every view has the same content there. */
 const sharedFolders = ["/usr", "/etc"];
 
 /** Makes the template. The folder must not exist yet. Rejects with Node's own error if it can't be written. */

@@ -88,7 +88,7 @@ export function launcherFile(processor: Processor): Buffer {
   const codeOffset = elfHeaderBytes + segments * segmentHeaderBytes;
   const code = machineCode(processor, { firstStep: bootStep(0), failure: failureReport + 8 });
   const data = bootProgram(processor);
-  // The data starts at a file offset that matches its address for any page size, so it gets pages of its own.
+  // The data starts at a file offset that matches its address for any page size, so it gets separate pages.
   const dataOffset = 0x10000;
   const header = Buffer.alloc(elfHeaderBytes);
   header.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]); // ELF, 64 bits, little-endian, version 1

@@ -1,4 +1,7 @@
-/** Measures what a view has written. Counts the layer's files only if the file system's used space has grown enough to exceed a limit. */
+/**
+ * Measures what a view has written. Counts the layer's files only if the file system's used space has grown enough to exceed a
+ * limit.
+ */
 import { readdirSync, statSync } from "node:fs";
 import { lstat, statfs } from "node:fs/promises";
 import { createPace } from "../effects/pace.ts";
@@ -32,7 +35,7 @@ export interface LayerMeterOptions {
   openFiles(): readonly string[];
 }
 
-/** Content that is already in the folder is not limited. */
+/** Content that is already in the folder does not count towards the limits. */
 export async function createLayerMeter(options: LayerMeterOptions): Promise<LayerMeter> {
   const { folder, minFreeBytes } = options;
   const everything = { maxLayerBytes: Number.POSITIVE_INFINITY, maxLayerFiles: Number.POSITIVE_INFINITY };

@@ -35,7 +35,9 @@ export function createProcessMeter(proc: string, maxProcessesRead: number, pageB
   };
 }
 
-/** Measures memory with shared pages divided among their processes. Slow, because the kernel walks all pages. Stops above `max`. */
+/**
+ * Measures memory with shared pages divided among their processes. Slow, because the kernel walks all pages. Stops above `max`.
+ */
 export async function proportionalBytes(proc: string, processes: readonly string[], max: number): Promise<number> {
   let bytes = 0;
   for (const pid of processes) {
