@@ -45,7 +45,7 @@ export interface AuditMap {
   "network.opening": ((TurnPlace & { callId: string }) | { skill: string }) & { hosts: string[] };
   "changes.keeping": TurnPlace & {
     draftId: string;
-    /** Id of the entry in the undo journal. A repetition after a crash uses the same id. */
+    /** Id of the entry in the undo journal. If the step is repeated after a crash, the id is the same. */
     undoId: string;
     folder: string;
     hash: string;

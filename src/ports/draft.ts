@@ -113,7 +113,7 @@ export interface Drafts {
   changedPaths(conversationId: string): Promise<string[]>;
   undoNewest(scope: Scope, by: Author): Promise<AnswerReceipt>;
   sweep(now: number): Promise<void>;
-  /** Must be called at start. Completes or reverts a keep or an undo that a crash interrupted. */
+  /** Must be called at start. Completes or reverts changes that a crash interrupted while they were kept or undone. */
   recover(): Promise<void>;
   close(): Promise<void>;
 }

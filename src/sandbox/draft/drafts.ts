@@ -66,7 +66,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   const locks = createDraftLocks(leases);
   const undoFolder = join(options.folder, "undo");
   const undo = createUndoJournal(undoFolder, options.undo);
-  /** Allows one keep, undo or recovery at a time, across all processes. */
+  /** Lets only one process at a time keep, undo or recover changes. */
   const keepLock: KeepLock = (work) => locks.use("keeps", "exclusive", never, work);
   const merger = createCallMerger({
     ...{ store, fileOrigins: options.fileOrigins, events, redact: options.redact, log },

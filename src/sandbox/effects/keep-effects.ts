@@ -19,7 +19,10 @@ export interface KeepOptions extends DraftFolders {
   stamps?: BaseStamps;
   paths?: readonly RawPath[];
   undoFolder: string;
-  /** Letters, digits, "-" and "_". If a keep is repeated with the same id, such as after a crash, it is applied only once. */
+  /**
+   * Letters, digits, "-" and "_". If the call is repeated with the same id, such as after a crash, the changes are applied only
+   * once.
+   */
   id: string;
   limits?: WalkLimits;
   /** For tests, which throw here to simulate a crash. */

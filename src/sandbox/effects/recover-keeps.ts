@@ -1,4 +1,4 @@
-/** Completes or reverts the keeps and undos that a crash interrupted. */
+/** Completes or reverts changes that a crash interrupted while they were kept or undone. */
 import {
   entryIds,
   type JournalEntry,
@@ -21,7 +21,9 @@ export interface Recovered {
   notRestored: RawPath[];
 }
 
-/** Must be called once at start, before any keep or undo. Rejects with Node's own error if the journal can't be read. */
+/**
+ * Must be called once at start, before anything is kept or undone. Rejects with Node's own error if the journal can't be read.
+ */
 export async function recoverKeeps(undoFolder: string): Promise<Recovered[]> {
   const recovered: Recovered[] = [];
   for (const id of await entryIds(undoFolder)) {

@@ -1,4 +1,7 @@
-/** Prepares a keep or an undo without a visible change to the base: only renames, links and new folders are left to do. */
+/**
+ * Prepares keeping or undoing changes, without a visible change to the base: only renames, links and new folders are left to
+ * do.
+ */
 import { chmodSync, lchownSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { type ChangeFailure, failureOf } from "./change-outcome.ts";

@@ -1,4 +1,7 @@
-/** Holds versions of files during a keep or an undo. Always on the base folder's file system, so that renames work. */
+/**
+ * Stores versions of files while changes are kept or undone. It is always on the base folder's file system, so that renames
+ * work.
+ */
 import { fstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { entryFolder, type JournalEntry } from "./journal-entry.ts";
