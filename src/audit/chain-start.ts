@@ -1,4 +1,6 @@
-/** The first line of a chain names the ends of earlier chains, torn lines included, that no earlier start has named. */
+/**
+ * The first line of a chain names the ends of earlier chains that no other chain has named, including torn (incomplete) lines.
+ */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";

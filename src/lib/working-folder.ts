@@ -166,7 +166,7 @@ function ignoreExisting(thrown: unknown): void {
   if (codeOf(thrown) !== "EEXIST") throw thrown;
 }
 
-/** Allows replacing nothing or a regular file, but no link. */
+/** Returns the regular file to replace, or undefined if nothing is there. Throws for anything else, such as a link. */
 export async function existingFile(place: Place): Promise<{ mode: number; size: number } | undefined> {
   try {
     const found = await lstat(place.path);

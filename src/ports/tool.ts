@@ -95,7 +95,7 @@ export interface ToolResult {
 }
 
 export interface Toolbox {
-  /** Lists the tools that a conversation may use now. A changed skill is active from the next call on. */
+  /** Lists the tools that a conversation may use now. Includes changes to skills since the last call. */
   specs(conversationId: string): ToolSpec[];
   /** Makes one attempt. Never throws; if a plugin throws, the attempt has failed. */
   run(call: ToolCall, scope: ToolScope, signal: AbortSignal): Promise<ToolAttempt>;

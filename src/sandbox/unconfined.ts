@@ -18,7 +18,7 @@ export async function startUnconfined(text: string, folder: string): Promise<Run
   const kill = () => {
     started.kill("SIGKILL");
   };
-  // Processes that the command leaves behind would keep its output open.
+  // Kill processes that the command leaves behind, because they would keep its output open.
   started.nodeChildProcess.once("exit", kill);
   const ended = started.then(({ exitCode, signal, shortMessage = "" }) => ({
     ...(exitCode === undefined ? {} : { exitCode }),

@@ -15,7 +15,7 @@ export interface Layer {
 
 const declares = /^(?:export|declare|typeset|local|readonly)$/;
 
-/** Also records the variables that the command sets to plain text. */
+/** Reads a simple command, and records the variables that it sets to plain text. */
 export function readCommand(node: Command, variables: Variables): SimpleCommand {
   const parts = node.name === undefined ? node.args : [node.name, ...node.args];
   const words = parts.flatMap((part) => (part.type === "Word" ? readWord(part, variables) : [assignmentWord(part)]));

@@ -11,7 +11,7 @@ export interface Effect {
   /** The type after the change, or before it for a deletion. `special` is a deleted socket, pipe or device. */
   type: EffectType;
   previousType?: EffectType;
-  /** Size of the file, or of all changed files in the folder. 0 when deleted. */
+  /** Size of the file, or of all changed files in the folder. 0 if it is deleted. */
   bytes: number;
   previousBytes: number;
   /** Number of files and links in a deleted or added folder. 0 for a changed folder, and 1 for everything else. */

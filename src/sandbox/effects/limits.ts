@@ -33,7 +33,7 @@ export function tooLargeReason({ limit }: TooLarge, limits: WalkLimits = default
   }
 }
 
-/** Throws at a limit. `withinLimits` turns that into a value. */
+/** Throws if a limit is exceeded. `withinLimits` turns the error into a value. */
 export interface WalkCounter {
   count(): void;
   countBytes(bytes: bigint): void;

@@ -51,7 +51,7 @@ export function displayPath(raw: RawPath): string {
   return escapeHidden(text).replace(invisibleInNames, codePointText);
 }
 
-/** Spaces at the ends of a name, unusual spaces, and characters without a shape. */
+/** Spaces at the ends of a name, unusual spaces, and characters without a visible shape. */
 const invisibleInNames = /(?<=^|\/) | (?=\/|$)|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|\u2800/gu;
 
 /** Makes invisible, direction-changing and control characters visible. Keeps tabs. */
