@@ -3,11 +3,11 @@
  *
  *   1. lines that arrive during a write are written together next, with one flush to disk
  *   2. `record` resolves when its line is on disk; nobody waits for the lines of bus events
- *   3. the data folder has the head of each chain, so that lines missing at its end are found
- *   4. retention removes whole files, after a line that names them and the heads of their chains
+ *   3. the data folder contains the head (last line) of each chain, so that lines missing at a chain's end are found
+ *   4. retention removes complete files, after a line that names them and the heads of their chains
  *
- * A failed write rejects for every waiting caller and leaves the chain unchanged. The next line that can be written counts the
- * lost events. Only configured secrets are masked.
+ * If a write fails, `record` rejects for every waiting caller and the chain stays unchanged. The next line that can be written
+ * counts the lost events. Only configured secrets are masked.
  */
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -120,11 +120,11 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
     return file;
   }
 
-  /** Without a flush to disk: the head may lag behind the file, but is never ahead of it. */
+  /** Does not flush to disk, because the head may lag behind the file. It is never ahead of the file. */
   async function saveHead(): Promise<void> {
     try {
       notes ??= await openHeadFile(options.headsFolder, chain);
-      // Never shorter than before, because only the number grows.
+      // Overwrites the earlier text completely: only the number changes its length, and it only grows.
       await notes.write(`${JSON.stringify({ chain, ...head })}\n`, 0);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "could not save the head of the audit chain");

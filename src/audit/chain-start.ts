@@ -1,4 +1,6 @@
-/** The first line of a chain names the ends of earlier chains, torn lines included, that no earlier start has named. */
+/**
+ * The first line of a chain names the ends of earlier chains that no other chain has named, including torn (incomplete) lines.
+ */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +54,7 @@ async function readEnd(folder: string, chain: string, files: AuditFile[]): Promi
     torn ??= end.torn;
     if (end.last !== undefined) return { chain, ...end.last, ...(torn === undefined ? {} : { torn }) };
   }
-  // Cut off in its first line.
+  // The file ends within its first line.
   return torn === undefined ? undefined : { chain, sequence: 0, hash: "", torn };
 }
 

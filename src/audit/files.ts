@@ -14,14 +14,14 @@ export interface AuditFile {
 
 const namePattern = /^(\d{4}-\d\d-\d\d)(?:\.([a-z0-9-]+))?\.jsonl$/;
 const lineEnd = 10;
-/** First read when searching the last line; a longer line needs more. */
+/** Bytes of the first read in the search for the last line. A longer line needs more reads. */
 const tailBytes = 64 * 1024;
 
 export function fileName(day: string, chain: string): string {
   return `${day}.${chain}.jsonl`;
 }
 
-/** Oldest day first. Skips other files. A missing folder is empty. */
+/** Lists the files, oldest day first. Skips other files. A missing folder counts as empty. */
 export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
   const names = await readdir(folder).catch((thrown: unknown) => {
     if (codeOf(thrown) === "ENOENT") return [];

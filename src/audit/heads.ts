@@ -1,4 +1,4 @@
-/** Chain heads in the data folder. They reveal lines that are missing at the end of a chain. */
+/** Stores the head (last line) of each chain in the data folder, to reveal lines that are missing at the end of a chain. */
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export interface LineFile {
   name: string;
-  /** With `isLasting`, resolves when the bytes are on disk. A rejection leaves the file unchanged. */
+  /** If `isLasting`, resolves when the bytes are on disk. A rejection leaves the file unchanged. */
   append(text: string, isLasting: boolean): Promise<void>;
   isThere(): Promise<boolean>;
   close(): Promise<void>;
@@ -61,7 +61,7 @@ async function writeAll(handle: FileHandle, bytes: Buffer, at: number): Promise<
   }
 }
 
-/** Makes the file's name survive a power cut. */
+/** Makes a new file's name survive a power cut. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

@@ -9,12 +9,12 @@ import type { Mask } from "../lib/redact.ts";
 /** `prev` of a chain's first line. */
 export const genesis = "0".repeat(64);
 
-/** Sorts by time. Unique over processes. */
+/** The ids sort by time and are unique across processes. */
 export function createChainId(at: number): string {
   return `${at.toString(36)}-${randomBytes(4).toString("hex")}`;
 }
 
-/** ISO 8601; undefined for another kind of id. */
+/** Returns ISO 8601. Undefined if the id has another format. */
 export function chainStartedAt(chain: string): string | undefined {
   const [, time] = /^([0-9a-z]{8})-[0-9a-f]{8}$/.exec(chain) ?? [];
   return time === undefined ? undefined : new Date(Number.parseInt(time, 36)).toISOString();

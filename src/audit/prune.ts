@@ -7,17 +7,17 @@ import { type ChainHead, chainStartedAt } from "./line.ts";
 export const pruneEvent = "audit.pruned";
 const dayMs = 86_400_000;
 
-/** The chain is removed up to this line. `hash` alone: a file of an older version. */
+/** The chain is removed up to this line. A file of an older version has only a `hash`. */
 export type PrunedFile = ({ file: string; chain: string } & ChainHead) | { file: string; hash: string };
 
-/** Files of days before `oldest`, by name and by content, so that renaming can't make a file expire. */
+/** Lists files whose name and content are both from days before `oldest`, so that renaming can't make a file expire. */
 export async function expiredFiles(folder: string, oldest: string): Promise<AuditFile[]> {
   const named = (await listAuditFiles(folder)).filter(({ day }) => day < oldest);
   const firstLines = await Promise.all(named.map((file) => firstLine(folder, file)));
   return named.filter((_file, index) => (firstLines[index]?.at ?? "").slice(0, 10) < oldest);
 }
 
-/** True when a retention of at least one day can have removed the file at that time (ISO 8601). */
+/** True if a retention period of at least one day can have removed the file at that time (ISO 8601). */
 export function isPlausible(pruned: PrunedFile, at: string): boolean {
   const day = pruned.file.slice(0, 10);
   const startedAt = "chain" in pruned ? chainStartedAt(pruned.chain) : undefined;
@@ -25,7 +25,7 @@ export function isPlausible(pruned: PrunedFile, at: string): boolean {
   return day < at.slice(0, 10) && !isFromBeforeItsStart;
 }
 
-/** More than a corrected clock, or a line that waited over midnight, can explain. */
+/** True if the dates differ by more than a corrected clock, or a line that waited over midnight, can explain. */
 export function areDaysApart(one: string, other: string): boolean {
   return Math.abs(Date.parse(one.slice(0, 10)) - Date.parse(other.slice(0, 10))) > dayMs;
 }

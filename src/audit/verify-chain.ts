@@ -10,13 +10,13 @@ export interface SeenLine {
 
 export interface ChainProblem {
   file: string;
-  /** 0: the whole file. */
+  /** 0 for the complete file. */
   line: number;
   kind: "deleted" | "changed" | "reordered" | "added";
   message: string;
 }
 
-/** `pruned`: the ends of each part that retention has removed. */
+/** `pruned` contains the end of each part that retention has removed. */
 export function verifyChain(chain: string, lines: SeenLine[], pruned: readonly ChainHead[]): ChainProblem[] {
   const problems = new Map<string, ChainProblem>();
   const report = ({ file, line }: SeenLine, kind: ChainProblem["kind"], message: string) => {
@@ -82,7 +82,7 @@ function checkStep(
 
 function countMissing(from: number, to: number, sequences: ReadonlySet<number>): number {
   let present = 0;
-  // A changed line can hold any number, so the range may be huge.
+  // A changed line can contain any number, so the range may be too large to loop over.
   for (const sequence of sequences) if (sequence >= from && sequence < to) present++;
   return to - from - present;
 }

@@ -5,7 +5,7 @@
  *   2. check each chain's end against the head in the data folder and the first lines of later chains
  *   3. accept missing lines only when a retention line names them and they were old enough
  *
- * Somebody who can write every file can also forge the whole audit. If that matters, export it to another machine.
+ * Somebody who can write every file can also forge the complete audit. If that matters, export it to another machine.
  */
 import { basename, join } from "node:path";
 import { type ChainStart, type EarlierChain, hashOfFile, startEvent } from "./chain-start.ts";
@@ -35,7 +35,7 @@ interface Claims {
 }
 
 export async function verifyAudit(options: { folder: string; headsFolder: string }): Promise<AuditReport> {
-  // Read before the files, because a running process writes its line before its head.
+  // Read the heads before the files, because a running process writes its line before its head.
   const heads = await readHeads(options.headsFolder);
   const files = await listAuditFiles(options.folder);
   const report: AuditReport = { chains: 0, lines: 0, problems: [], notes: [] };
@@ -131,7 +131,7 @@ function checkEnd(
   problems.push({ file, line: 0, kind: "deleted", message });
 }
 
-/** Lines after the end that a later start named are forged, because the chain's process had ended. */
+/** Reports lines after the end that a later chain's start has named. They are forged, because the chain's process had ended. */
 function checkAdded(
   head: EarlierChain,
   chains: Map<string, SeenChain>,
@@ -148,7 +148,7 @@ function checkAdded(
   problems.push({ file: first.file, line: first.line, kind: "added", message });
 }
 
-/** A crash can cut off a line, and the next start names it. Until then it may be a line that is still being written. */
+/** A crash can leave an incomplete line, which the next start names. Until then, the line may still be being written. */
 function checkTorn(chain: string, { torn }: SeenChain, { starts }: Claims, report: AuditReport): void {
   if (torn === undefined) return;
   const { file, line, hash } = torn;

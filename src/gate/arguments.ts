@@ -7,7 +7,7 @@ import type { JsonObject } from "../ports/message.ts";
 
 const maxArgumentBytes = 1_048_576;
 const maxArgumentDepth = 1_000;
-/** Values on all levels together. Each one costs time, however short the text is. */
+/** Number of values on all levels together. Each one costs time, however short the text is. */
 const maxValues = 50_000;
 
 export type ReadArguments =

@@ -1,17 +1,23 @@
-/** Finds which atoms (prefilter.ts) occur in a text. Must never miss one; an absent one may be reported where chunks meet. */
+/**
+ * Finds which atoms (prefilter.ts) occur in a text. Must never miss an atom. Where chunks meet, it may report an atom that does
+ * not occur.
+ */
 import type { Deadline } from "./deadline.ts";
 import { readPattern } from "./pattern-compiler.ts";
 import { atomsOf } from "./prefilter.ts";
 import { setsOf } from "./re2-sets.ts";
 
-/** Between two checks of the deadline. Chunks overlap by the longest atom: without loops, no match is longer. */
+/**
+ * Characters between two checks of the deadline. Chunks overlap by the longest atom; an atom has no loops, so no match is
+ * longer.
+ */
 const chunkCharacters = 16_384;
 /** Up to this many atoms, JavaScript's engine searches for each one; beyond that one automaton is faster. */
 const maxNativeAtoms = 128;
 const minNativeCharacters = 2_048;
-/** Bytes of UTF-8 per character. Above this, the script of the text shares few characters with atoms. */
+/** UTF-8 bytes per character. Above this, the text is in a script that shares few characters with atoms. */
 const minNativeBytes = 1.3;
-/** RE2 folds these two to `s` and `k`. */
+/** RE2 matches these two characters case-insensitively with `s` and `k`. */
 const foldsToAscii = /[\u017f\u212a]/;
 
 type AtomFinder = (text: string, deadline: Deadline) => Set<number> | undefined;
@@ -25,7 +31,7 @@ export function createAtomFinder(atoms: readonly string[]): AtomFinder {
   const numbered = atoms.map((atom, number): NumberedAtom => ({ atom, number }));
   const atStart = numbered.filter(({ atom }) => atom.startsWith("^"));
   const anywhere = numbered.filter(({ atom }) => !atom.startsWith("^"));
-  // One more character, so that the end of the chunk is not the end of a match.
+  // One character more than the longest match, so that no match ends at the end of the chunk.
   const startLength = longest(atStart) + 1;
   const startSets = setsOf(atStart.map(re2Of));
   const findAutomatically = automaton(anywhere);
@@ -54,7 +60,7 @@ function automaton(atoms: readonly NumberedAtom[]): Find {
   };
 }
 
-/** Undefined when JavaScript's engine would read an atom differently, or when there are too many atoms. */
+/** Undefined if JavaScript's engine would read an atom differently, or if there are too many atoms. */
 function nativeFinder(atoms: readonly NumberedAtom[]): Find | undefined {
   if (atoms.length > maxNativeAtoms || !atoms.every(isReadAlike)) return undefined;
   const expressions = atoms.map(({ atom, number }) => ({ expression: new RegExp(atom, "i"), number }));
@@ -75,7 +81,7 @@ function isReadAlike({ atom }: NumberedAtom): boolean {
   return alone?.length === 1 && alone[0]?.length === 1 && alone[0][0] === atom;
 }
 
-/** Length of the longest possible match. For `.`, a surrogate pair is one character. */
+/** Length of the longest possible match. Doubled, because `.` can match a surrogate pair. */
 function longest(atoms: readonly NumberedAtom[]): number {
   return 2 * Math.max(0, ...atoms.map(({ atom }) => atom.length));
 }

@@ -1,8 +1,8 @@
 /**
  * Variants of a call, against which the gate tries the patterns again:
  *
- *   decoded  the tool and all string values in one line, and the tool with each value by itself
- *   folded   the same in NFKC, without invisible characters, with each run of white space as one blank
+ *   decoded  the tool and all string values in one line, and the tool with each single value
+ *   folded   the decoded texts in NFKC, without invisible characters, with each run of white space as one blank
  *
  * Variants add texts. They never replace the exact match string.
  */
@@ -16,12 +16,12 @@ export interface CallVariant {
   name: "exact" | "decoded" | "folded" | "shell" | "tag";
 }
 
-/** Values beyond this are matched together, one per line. Anchors then no longer bind to a single value. */
+/** Values beyond this are matched together, one per line. There, an anchor such as `$` no longer refers to a single value. */
 const maxSeparateValues = 500;
-/** Longest value in the line of all values. A longer one is matched by itself and in the exact string. */
+/** Longest value in the line of all values. A longer value is matched only separately and in the exact string. */
 const maxJoinedCharacters = 65_536;
 
-/** The variants of a call except its shell reading. Incomplete when time ran out or a folded text was too long. */
+/** The variants of a call except its shell reading. Incomplete if time ran out or a folded text was too long. */
 export function callVariants(
   tool: string,
   exact: string,

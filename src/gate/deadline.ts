@@ -3,7 +3,7 @@ export interface Deadline {
   left(): number;
 }
 
-/** Counts the smaller of wall and processor time, so that a busy machine that suspends the process uses up no time. */
+/** Counts the smaller of wall and processor time, so that no time counts while a busy machine suspends the process. */
 export function createDeadline(milliseconds: number): Deadline {
   const startedAt = performance.now();
   const cpuAtStart = process.cpuUsage();

@@ -1,7 +1,7 @@
-/** Folds text: NFKC, no invisible characters, one kind of blank. Look-alikes of a text become that text. */
+/** Folds text: NFKC, no invisible characters, one kind of blank. Texts that look like another become that text. */
 import type { Deadline } from "./deadline.ts";
 
-/** Characters of a folded text. Folding can turn one character into 18. */
+/** Maximum characters of a folded text. Folding can turn one character into 18. */
 const maxFoldedCharacters = 2_097_152;
 const chunkCharacters = 16_384;
 
@@ -10,7 +10,8 @@ const spaces = / \s+|[^\S ]\s*/g;
 const invisible =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for them.
   /[\p{Cf}\p{Default_Ignorable_Code_Point}\x00-\x08\x0e-\x1f\x7f-\x9f]+/gu;
-// Normalising sorts runs of combining marks in quadratic time. Unicode's stream-safe format allows 30 of them.
+// Normalising sorts runs of combining marks in quadratic time, so longer runs are shortened. Unicode's stream-safe format
+// allows 30 marks.
 const maxMarkRun = 30;
 const longMarkRun = /(\p{M}{30})\p{M}+/gu;
 const plain = /^[\x20-\x7e\t\n\r]*$/;
@@ -40,7 +41,7 @@ export function withSingleBlanks(text: string): string {
   return text.replace(spaces, " ");
 }
 
-/** Keeps line ends and runs of blanks. Undefined when the folded text gets too long or time runs out. */
+/** Keeps line ends and runs of blanks. Undefined if the folded text gets too long or time runs out. */
 export function foldCharacters(text: string, deadline: Deadline): string | undefined {
   if (isPlain(text)) return text;
   let folded = "";
@@ -53,7 +54,7 @@ export function foldCharacters(text: string, deadline: Deadline): string | undef
   return folded.length > maxFoldedCharacters ? undefined : folded;
 }
 
-/** Finds a cut that does not split a surrogate pair. A cut before a mark only makes it combine less. */
+/** Finds a position that does not split a surrogate pair. If it is before a combining mark, the mark is folded separately. */
 function cutBefore(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff ? at + 1 : Math.min(at, text.length);

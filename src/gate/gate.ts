@@ -2,11 +2,12 @@
  * The safety gate judges a tool call by the patterns of all skills, in this order:
  *
  *   1. serialise the arguments; block those that are not a JSON object, too large or too deep
- *   2. match the exact string, `tool + " " + JSON.stringify(args)`; its verdict is the floor
+ *   2. match the exact string, `tool + " " + JSON.stringify(args)`; the final verdict is at least as strict
  *   3. unless matching is `exact`, match call variants, the reading of shell commands, and tags; these can only be stricter
  *   4. return the strictest match first, each with its pattern, skill, file, line and form
  *
- * A deadline bounds everything. What was not checked in time asks, unless an earlier match already blocks.
+ * A deadline bounds everything. If the check does not end in time, the call needs approval, unless an earlier match already
+ * blocks it.
  * Brain name: amygdala.
  */
 import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../ports/gate.ts";
@@ -22,7 +23,7 @@ export interface GateOptions {
   rules: GateRules;
   /** `exact` matches only the exact string, as the specification defines it, without variants and tags. */
   matching: "exact" | "extended";
-  /** Milliseconds for one call, during which the event loop stands still. Default 90. */
+  /** Milliseconds for one call, during which the event loop is blocked. Default 90. */
   timeLimitMs?: number;
 }
 
@@ -34,7 +35,7 @@ export interface RuleGate extends Gate {
 
 const defaultTimeLimitMs = 90;
 
-/** Runs through most of the code that judges commands. */
+/** An input that exercises most of the code that judges commands. */
 const warmUpInput = {
   command: `cd /srv && npm install "x y" | tee -a log; rm -rf ./build $(git push) <<< 'ｃｕｒｌ' & sudo -u a sh -c 'ls'`,
 };
@@ -61,11 +62,11 @@ export function createGate(options: GateOptions): RuleGate {
   let compiled: CompiledRules | undefined;
   const timeLimitMs = options.timeLimitMs ?? defaultTimeLimitMs;
 
-  /** Compiles on first use: hundreds of patterns take longer to compile than a process to start. */
+  /** Compiles on first use, because hundreds of patterns take longer to compile than a process takes to start. */
   function compiledRules(): CompiledRules {
     if (compiled !== undefined) return compiled;
     const fresh = compileRules(rules);
-    // Otherwise the first call would pay for code and patterns that are still being compiled.
+    // Compile and run everything once now. Otherwise the first call would spend its time limit on that.
     fresh.patterns.compileAll();
     judge(fresh, options.matching, warmUpCall, createDeadline(warmUpLimitMs));
     compiled = fresh;
@@ -123,7 +124,7 @@ function judge(
     [...tags].map((tag): CallVariant => ({ text: `${tool} ${tag}`, name: "tag" }));
   const tags = new Set(matching === "extended" ? extraTags : []);
   const variants: CallVariant[] = [{ text: `${tool} ${argsJson}`, name: "exact" }, ...tagVariants(tags)];
-  // The exact string goes first, so that its verdict holds even if the rest runs out of time.
+  // The exact string goes first, so that its verdict counts even if time runs out for the other texts.
   let hits = compiled.patterns.match(textsOf(variants), deadline);
   let isComplete = hits.isComplete;
   if (matching === "extended") {
@@ -176,7 +177,10 @@ function strictest(matches: readonly GateMatch[]): VerdictClass {
   return matches.length > 0 ? "confirm" : "safe";
 }
 
-/** The gate's own matches, which no skill can switch off. An unchecked call may be harmless, so a person decides. */
+/**
+ * The gate's own rules, which no skill can switch off. A call that was not checked in time may be harmless, so a person
+ * decides.
+ */
 function failClosed(why: keyof typeof failClosedReasons): GateMatch {
   const kind = why === "not-checked-in-time" ? "confirm" : "danger";
   const reason = failClosedReasons[why];

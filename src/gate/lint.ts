@@ -1,4 +1,4 @@
-/** Warnings for the author of a pattern. A strange pattern stays in force. */
+/** Warnings for the author of a pattern. A pattern with a warning is still active. */
 import type { GateRules } from "../ports/gate.ts";
 import { compileRules, type GateDiagnostic } from "./compile.ts";
 import { createDeadline } from "./deadline.ts";
@@ -59,7 +59,7 @@ function endsInAnchor(pattern: string): boolean {
   return /(?<!\\)(?:\\\\)*\$$/.test(pattern) && !/\}\)*\$$/.test(pattern);
 }
 
-/** The literal start after `^` that fits no tool name, in any alternative of a flat group. */
+/** Finds literal text after `^` that no tool name starts with, in any alternative of a group that is not nested. */
 function unknownToolAtStart(pattern: string, knownTools: readonly string[]): string | undefined {
   const anchored = /^(?:\(\?i\))?\^(?:\((?:\?:)?([^()]*)\)|([\w-]*))/.exec(pattern);
   const alternatives = anchored?.[1]?.split("|") ?? [anchored?.[2] ?? ""];
@@ -68,7 +68,7 @@ function unknownToolAtStart(pattern: string, knownTools: readonly string[]): str
   return beginnings.find((text) => text !== "" && !tools.some((tool) => tool.startsWith(text.toLowerCase())));
 }
 
-/** Uses the gate's own engines, so that no pattern can hang the check. */
+/** Uses the gate's own engines, so that no pattern can make the check hang. */
 function matches(pattern: string, text: string): boolean {
   const set = createPatternSet([readPattern(pattern)]);
   return set.match([text], createDeadline(100)).first.size > 0;

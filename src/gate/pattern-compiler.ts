@@ -1,6 +1,7 @@
 /**
- * RE2 runs a pattern wherever it can express the same as JavaScript; otherwise JavaScript's engine runs it under a time limit.
- * Where they read a spelling differently, both run: a safety rule must not depend on its author's dialect.
+ * RE2 runs a pattern if it can express the pattern's meaning in JavaScript; otherwise JavaScript's engine runs it under a time
+ * limit. If the engines interpret a pattern differently, both run it, because a safety rule must not depend on its author's
+ * dialect.
  */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 
@@ -33,7 +34,7 @@ export function readPattern(written: string): Readings | undefined {
   return isJavaScript ? { source: pattern, javascript: pattern } : undefined;
 }
 
-/** Removes a leading `(?i)`, which is the default here and which JavaScript does not know. */
+/** Removes a leading `(?i)`, which is the default here and which JavaScript does not support. */
 function withoutInlineFlag(pattern: string): string {
   return pattern.replace(/^\(\?i\)/, "");
 }
@@ -56,7 +57,7 @@ function isAccepted(compile: () => unknown): boolean {
     return true;
   } catch (thrown) {
     if (thrown instanceof SyntaxError || thrown instanceof RE2JSException) return false;
-    // Too deep for a recursive parser, so as good as invalid.
+    // Nested too deep for a recursive parser, so treat the pattern as invalid.
     if (thrown instanceof RangeError) return false;
     throw thrown;
   }
@@ -82,7 +83,7 @@ function widenSpaces(pattern: string): string {
 
 function spaceEscape(letter: string, isInClass: boolean): string | undefined {
   if (letter === "s") return isInClass ? spaceRanges : `[${spaceRanges}]`;
-  // Not `otherRanges`: case folding a million characters would cost milliseconds for every `\S`.
+  // Don't use `otherRanges` here: folding the case of a million characters would take milliseconds for every `\S`.
   if (letter === "S") return isInClass ? otherRanges : `[^${spaceRanges}]`;
   return undefined;
 }

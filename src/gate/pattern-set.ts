@@ -2,11 +2,11 @@
  * Matches many patterns against several texts in bounded time. For each text:
  *
  *   1. one pass finds the atoms in it, and so the patterns that can match at all (prefilter.ts)
- *   2. each of those is tried by itself; patterns without atoms are tried together in one pass
+ *   2. each of those patterns is tried separately; patterns without atoms are tried together in one pass
  *   3. what RE2 can't express runs as a JavaScript regular expression for at most 50 ms; a timeout counts as a match
  *
- * On a long text, patterns with loops run under a time limit, because multiplying states slow down even a linear engine.
- * RE2's automata may be stopped at any point: they only keep caches, and enter complete entries.
+ * On a long text, patterns with loops run under a time limit, because a growing number of states slows down even a linear engine.
+ * RE2's automata may be stopped at any point, because they only keep caches, whose entries are complete when they are added.
  *
  * Each pattern is reported once, for the first text that it matches.
  */
@@ -20,16 +20,16 @@ import { compileSet, setsOf } from "./re2-sets.ts";
 import { runUntil, runWithin } from "./time-limit.ts";
 
 export interface PatternHits {
-  /** Pattern index to the index of the first text that it matched. */
+  /** Maps a pattern's index to the index of the first text that it matched. */
   first: Map<number, number>;
-  /** False when the deadline passed before every pattern was tried. */
+  /** False if the deadline passed before every pattern was tried. */
   isComplete: boolean;
 }
 
 export interface PatternSet {
   /** Compiles now what would otherwise be compiled on first use. */
   compileAll(): void;
-  /** `earlier` holds the matches of the texts before `start`; their patterns are not tried again. */
+  /** `earlier` contains the matches of the texts before `start`. Patterns in it are not tried again. */
   match(
     texts: readonly string[],
     deadline: Deadline,
@@ -41,15 +41,15 @@ interface Entry {
   index: number;
   re2: string | undefined;
   expression: RegExp | undefined;
-  /** Atom numbers per alternative. All atoms of one alternative must occur. Absent: always try the pattern. */
+  /** Atom numbers per alternative. All atoms of one alternative must occur. If absent, the pattern is always tried. */
   atoms: number[][] | undefined;
   isAtom: boolean;
   set: RE2Set | undefined;
 }
 
-/** Even the worst pattern reads this many characters in tens of milliseconds. Longer texts are timed. */
+/** Even the slowest pattern reads this many characters in tens of milliseconds. Longer texts are read under a time limit. */
 const maxUntimedCharacters = 2_048;
-/** These matches depend on the position in the text, which the search for atoms ignores. */
+/** Matches of these depend on the position in the text, which the search for atoms ignores. */
 const isAboutPlace = /[$^]|\\b/i;
 const expressionLimitMs = 50;
 
@@ -75,12 +75,12 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
       (entry) =>
         entry.re2 !== undefined && entry.atoms !== undefined && !hits.has(entry.index) && canMatch(entry, found),
     );
-    // Outside of the time limit: it must not interrupt the library while it builds shared state.
+    // Compile outside of the time limit, because it must not interrupt the library while it builds shared state.
     candidates.forEach(compileEntry);
     const hit = (entry: Entry | undefined) => {
       if (entry !== undefined && !hits.has(entry.index)) hits.set(entry.index, position);
     };
-    // A restart of the work continues here.
+    // If the work is restarted, it continues here.
     let next = 0;
     const tried = within(() => {
       for (; next < candidates.length; next += 1) {
@@ -143,7 +143,7 @@ function canMatch({ atoms }: Entry, found: ReadonlySet<number>): boolean {
   return atoms === undefined || atoms.some((branch) => branch.every((atom) => found.has(atom)));
 }
 
-/** Tries one after the other under one limit. Returns false when the deadline passed first. */
+/** Tries the expressions one after the other, each for at most 50 ms. Returns false if the deadline passed first. */
 function matchExpressions(
   open: [Entry, number[]][],
   texts: readonly string[],
@@ -166,8 +166,8 @@ function matchExpressions(
     if (limit <= 0) return false;
     if (runWithin(limit, run) !== undefined) continue;
     const [entry, positions] = open[next] ?? [];
-    // Blame the expression only if it had nearly all of the time. Others may have used some, and a busy machine may have
-    // suspended the process.
+    // Blame the expression only if it had nearly all of the time. Other expressions may have used some of it, or a busy machine
+    // may have suspended the process.
     if (own.time.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
     first.set(entry.index, positions?.[0] ?? 0);
     next += 1;

@@ -8,15 +8,15 @@
  * Must never exclude a match. `atomsOf` returns undefined for whatever it does not understand.
  */
 
-/** Literal characters of an atom. Shorter ones occur everywhere. */
+/** Minimum literal characters of an atom. Shorter atoms would occur in nearly every text. */
 const minLiterals = 2;
-/** Atoms of one pattern; the longest win. */
+/** Maximum atoms of one pattern. The longest ones are used. */
 const maxAtoms = 4;
 
 interface Item {
-  /** As written, with non-capturing groups. Empty for an item that is no fixed part. */
+  /** As written, with non-capturing groups. Empty if the item is not fixed. */
   source: string;
-  /** It has no loop, so it may be part of an atom. */
+  /** The item has no loop, so it may be part of an atom. */
   isFixed: boolean;
   /** The fewest literal characters of any alternative. */
   literals: number;
@@ -38,7 +38,7 @@ interface Reader {
 
 class NotUnderstood extends Error {}
 
-/** For each alternative, atoms that every match contains. Undefined: the pattern may match any text. */
+/** For each alternative, atoms that every match contains. Undefined if the pattern may match any text. */
 export function atomsOf(pattern: string, isForJavaScript: boolean): string[][] | undefined {
   const reader: Reader = { pattern, at: 0, isForJavaScript };
   // One of the engines applies a quantifier after a surrogate pair to its second half only.
@@ -75,7 +75,7 @@ function readAlternatives(reader: Reader): Piece[][] {
 
 interface Piece {
   item: Item;
-  /** `many`: at least once. */
+  /** `many` means at least once. */
   times: "once" | "many" | "optional";
 }
 
@@ -91,7 +91,7 @@ function atomsIn(pieces: readonly Piece[]): Atom[] {
     if (times === "optional" || !item.isFixed) close();
     else {
       open = { source: open.source + item.source, literals: open.literals + item.literals };
-      // What follows comes after the last repetition.
+      // The next pieces follow the last repetition, so start a new atom with this piece.
       if (times === "many") close({ source: item.source, literals: item.literals });
     }
   }
@@ -146,7 +146,7 @@ function readGroup(reader: Reader): Item {
   const alternatives = readAlternatives(reader);
   if (reader.pattern.charAt(reader.at) !== ")") throw new NotUnderstood();
   reader.at += 1;
-  // A lookaround is no part of the match, and `!` forbids its text.
+  // A lookaround is not part of the match, and with `!` its text must not occur.
   if (/[=!]$/.test(opening)) return loose();
   const isFixed = alternatives.every((pieces) => pieces.every(({ item, times }) => item.isFixed && times === "once"));
   if (!isFixed) return { ...loose(), inner: alternatives.length === 1 ? atomsIn(alternatives[0] ?? []) : [] };

@@ -1,4 +1,4 @@
-/** Runs work that must end: a `node:vm` time limit stops any synchronous code, also native regular expressions. Costs 0.2 ms. */
+/** Runs work that must end: a `node:vm` time limit stops any synchronous code, even native regular expressions. Costs 0.2 ms. */
 import { createContext, Script } from "node:vm";
 import { codeOf } from "../lib/errors.ts";
 import type { Deadline } from "./deadline.ts";
@@ -6,7 +6,7 @@ import type { Deadline } from "./deadline.ts";
 const call = new Script("work()");
 const minRunMs = 1;
 
-/** Returns undefined when `work` did not end in time. State that it was changing is then unreliable. */
+/** Returns undefined if `work` did not end in time. State that `work` was changing is then unreliable. */
 export function runWithin<T>(milliseconds: number, work: () => T): { value: T } | undefined {
   let outcome: { value: T } | undefined;
   const context = createContext({
@@ -23,7 +23,10 @@ export function runWithin<T>(milliseconds: number, work: () => T): { value: T } 
   return outcome;
 }
 
-/** When a busy machine suspends the process, time may be left at the limit; then `work` runs again from its start. */
+/**
+ * If a busy machine suspended the process, the deadline may not have passed when the limit is reached. Then `work` starts
+ * again.
+ */
 export function runUntil<T>(deadline: Deadline, work: () => T): { value: T } | undefined {
   for (let left = deadline.left(); left >= minRunMs; left = deadline.left()) {
     const outcome = runWithin(left, work);

@@ -1,4 +1,4 @@
-/** Why a turn was aborted. Carried as the reason of its signal. */
+/** Why a turn was aborted. The turn's signal has it as its reason. */
 
 /** `stopped` (by a person) and `interrupted` (by a newer message) end the turn; after `shutdown` it resumes. */
 export type AbortCause = "stopped" | "interrupted" | "shutdown";

@@ -26,7 +26,7 @@ function networkRule(network: BlockList, port: number | undefined): AddressRule 
   };
 }
 
-/** `*.corp.example` is every host below corp.example. */
+/** `*.corp.example` matches every host below corp.example. */
 function hostRule(written: string, port: number | undefined): AddressRule | undefined {
   const isBelow = written.startsWith("*.");
   const url = URL.parse(`http://${isBelow ? written.slice(2) : written}/`);

@@ -7,7 +7,7 @@ import { codeOf } from "./errors.ts";
 /** A starting process can mistake the temporary file for a crash's remains and remove it. */
 const maxTries = 3;
 
-/** Rejects with Node's own error, and changes nothing, when the disk is full or the folder is not writable. */
+/** Rejects with Node's own error, and changes nothing, if the disk is full or the folder is not writable. */
 export async function writeFileAtomic(path: string, text: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     await mkdir(dirname(path), { recursive: true });
@@ -23,14 +23,14 @@ export async function writeFileAtomic(path: string, text: string): Promise<void>
 /** Writes to one path happen in the order of the calls. Other paths are independent. */
 export interface FileWriter {
   write(path: string, text: string): Promise<void>;
-  /** Reads, changes and writes in one step. `current` is undefined without a file. Returning undefined writes nothing. */
+  /** Reads, changes and writes in one step. `current` is undefined if there is no file. Returning undefined writes nothing. */
   update(path: string, change: (current: string | undefined) => string | undefined): Promise<void>;
 }
 
-/** Runs `work` after all earlier work on the same path, even if that failed. Other paths are independent. */
+/** Runs `work` after all earlier work on the same path, even if the earlier work failed. Other paths are independent. */
 export type PathOrder = <T>(path: string, work: () => Promise<T>) => Promise<T>;
 
-/** `alone` keeps other processes out too. It gets the path as given. */
+/** `withLock` can also exclude other processes. It gets the path as given. */
 export function createPathOrder(withLock: PathOrder = (_path, work) => work()): PathOrder {
   const lastByPath = new Map<string, Promise<unknown>>();
   return (path, work) => {

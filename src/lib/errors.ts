@@ -1,11 +1,11 @@
 /** Errors for people and code: `[place] what, why, what to do`. Ports return expected failures as values instead. */
 
 export interface FailureOptions {
-  /** Permanent and machine-readable, e.g. `config.unknown-key`. */
+  /** Stable and machine-readable, e.g. `config.unknown-key`. */
   code: string;
   place: string;
   message: string;
-  /** A retry may work: network, time-out, 429, 5xx. Set where the failure is understood. */
+  /** A retry may succeed (network, time-out, 429, 5xx). Set by the code that knows the cause. */
   isRetryable?: boolean;
   retryAfterMs?: number;
   cause?: unknown;

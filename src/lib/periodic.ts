@@ -4,7 +4,7 @@ import type { Store } from "../ports/store.ts";
 export interface DueWork {
   name: string;
   everyMs: number;
-  /** A rejection keeps it due, and reaches the caller. */
+  /** If it rejects, the work is still due, and the caller gets the error. */
   work(): Promise<unknown>;
 }
 

@@ -48,7 +48,7 @@ export function isPublicAddress(address: string): boolean {
   return globalIpv6.check(address, "ipv6") && !specialIpv6.check(address, "ipv6");
 }
 
-/** The machine's own public address can reach services behind its firewall. */
+/** Lists the addresses of this machine. Even a public one can reach services behind the machine's firewall. */
 export function ownAddresses(): Set<string> {
   return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
 }

@@ -4,7 +4,7 @@
  *   createRedactor   for replies, logs, snapshots, task files and memory: configured secrets and known token formats
  *   createMasker     for approvals and the audit: configured secrets only, each replaced by its name and length
  *
- * A token format must never mask what people decide on, or a call could hide a part of itself behind `sk-`. Configured
+ * Token formats must never mask what people decide on, because a call could then hide a part of itself behind `sk-`. Configured
  * values are also found base64-, base64url-, URL- and JSON-encoded. Token formats are the ones that vendors document.
  */
 
@@ -58,7 +58,7 @@ export function createMasker(secrets: readonly NamedSecret[]): Mask {
     }
   }
   if (marks.size === 0) return (text) => text;
-  // One pass, so that a mark is never masked again.
+  // Replaces in one pass, so that a replacement is never masked again.
   const longestFirst = [...marks.keys()].sort((one, other) => other.length - one.length);
   const anyOf = new RegExp(
     longestFirst.map((literal) => literal.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|"),

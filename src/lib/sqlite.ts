@@ -6,8 +6,8 @@ const patienceMs = 5_000;
 const askAgainMs = 5;
 
 /**
- * When several processes open a new file at once, SQLite refuses all but one; so this retries. With NORMAL, a power cut can
- * lose the last commits but never the file.
+ * If several processes open a new file at the same time, SQLite refuses all but one, so this retries. With NORMAL, a power cut
+ * can lose the last commits but never the file.
  */
 export function useWriteAheadLog(database: DatabaseSync): void {
   const until = Date.now() + patienceMs;

@@ -1,4 +1,4 @@
-/** System error codes of failures that may pass by themselves: the network, or a busy machine. */
+/** System error codes of failures that may be temporary: network problems, or a busy machine. */
 const transientCodes: ReadonlySet<string> = new Set([
   ...["ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "EAI_AGAIN"],
   ...["ENETUNREACH", "ENETDOWN", "EHOSTUNREACH", "EHOSTDOWN", "EMFILE", "ENFILE", "EAGAIN", "EBUSY"],

@@ -1,10 +1,10 @@
-/** Locks a name over all processes, with the cluster's leases. */
+/** Locks a name across all processes, with the cluster's leases. */
 import type { Lease, Leases, WithLock } from "../ports/cluster.ts";
 import { pause } from "./backoff.ts";
 
 import { RemoraError } from "./errors.ts";
 
-/** For short work, such as rewriting a file: polls every few milliseconds. Rejects when the lock is held too long. */
+/** For short work, such as rewriting a file: polls every few milliseconds. Rejects if another holder keeps the lock too long. */
 export function createWithLock(leases: Leases): WithLock {
   return async (name, work) => {
     const lease = await acquiredInTime(leases, name);

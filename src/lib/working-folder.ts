@@ -13,11 +13,11 @@ import { join, relative, resolve, sep } from "node:path";
 import { codeOf, messageOf, RemoraError } from "./errors.ts";
 
 export interface Place {
-  /** For people and the model: relative to the working folder; `.` is the folder itself. */
+  /** The path as people and the model see it: relative to the working folder; `.` is the folder itself. */
   shown: string;
   /** A path for system calls, valid while the work runs. */
   path: string;
-  /** Throws when the opened file is outside the working folder. */
+  /** Throws if the opened file is outside the working folder. */
   check(handle: FileHandle): Promise<void>;
 }
 
@@ -29,12 +29,12 @@ export interface Opening {
 
 /** On Linux, paths through open descriptors are safe from swapped links. */
 const hasDescriptorPaths = process.platform === "linux";
-/** In characters; a little below the systems' limits. */
+/** A little below the limits of operating systems. */
 const maxPathCharacters = 1_000;
 const { O_RDONLY, O_DIRECTORY, O_NONBLOCK } = constants;
 const folderFlags = O_RDONLY | O_DIRECTORY;
 
-/** Opens the folder that holds `path`, and works there. `.` names the working folder. */
+/** Opens the folder that contains `path`, and runs `work` there. `.` means the working folder. */
 export async function atPlace<T>(opening: Opening, work: (place: Place) => Promise<T>): Promise<T> {
   const { root, shownRoot } = await rootOf(opening.workingFolder);
   const parts = partsOf(opening.path, shownRoot ?? opening.workingFolder, shownRoot ?? root);
@@ -60,7 +60,10 @@ export async function atPlace<T>(opening: Opening, work: (place: Place) => Promi
   }
 }
 
-/** A call reaches its draft through an open folder of a process in its view, whose paths are those of the real folder. */
+/**
+ * The working folder of a call over a draft is an open folder of a process in its view. Its link leads to the path of the real
+ * folder.
+ */
 async function rootOf(workingFolder: string): Promise<{ root: string; shownRoot?: string }> {
   const isInView = /^\/proc\/\d+\/fd\/\d+$/.test(workingFolder);
   if (!isInView) return { root: await realpath(workingFolder) };
@@ -94,7 +97,7 @@ export function fileProblem(shown: string, what: string): RemoraError {
   return new RemoraError({ code: "filesystem.path", place: shown, message: what });
 }
 
-/** Turns expected system errors into sentences that say what to do; undefined: unexpected. */
+/** Turns expected system errors into sentences that say what to do. Undefined for unexpected errors. */
 export function explainFileProblem(thrown: unknown, path: string): string | undefined {
   if (thrown instanceof RemoraError) return thrown.message;
   const shown = shownPath(path);
@@ -127,7 +130,7 @@ function shownPath(path: string): string {
   return JSON.stringify(path.length > 300 ? `${path.slice(0, 300)}…` : path);
 }
 
-/** The names from the working folder on. Throws when the text alone leads out of it. */
+/** Splits a path into its names below the working folder. Throws if the path leads out of it, links aside. */
 function partsOf(written: string, workingFolder: string, root = workingFolder): string[] {
   const shown = shownPath(written);
   if (written === "")
@@ -163,7 +166,7 @@ function ignoreExisting(thrown: unknown): void {
   if (codeOf(thrown) !== "EEXIST") throw thrown;
 }
 
-/** Allows replacing nothing or a regular file, but no link. */
+/** Returns the regular file to replace, or undefined if nothing is there. Throws for anything else, such as a link. */
 export async function existingFile(place: Place): Promise<{ mode: number; size: number } | undefined> {
   try {
     const found = await lstat(place.path);

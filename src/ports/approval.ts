@@ -1,10 +1,10 @@
-/** Approval records. An id gives no authority. Each is settled once, for good, and its call runs at most once. */
+/** Approval records. Knowing an id gives no authority. Each record is settled only once, and its call runs at most once. */
 import type { ApprovalCard, ApprovalState, ShownChanges } from "./card.ts";
 import type { GateMatch } from "./gate.ts";
 import type { AnswerReceipt, Author, InboundAnswer, ReplyTarget, Scope } from "./message.ts";
 import type { ToolCall } from "./tool.ts";
 
-/** One person's approval. `isOperator`: given on the command line or the dashboard. */
+/** One person's approval. `isOperator` is true if it was given on the command line or the dashboard. */
 export interface ApprovalVote {
   by: Author;
   at: number;
@@ -20,52 +20,52 @@ export interface ApprovalRecord {
   scope: Scope;
   target: ReplyTarget;
   requester: Author;
-  /** Ids of other people who asked for it too. With `notRequester` they may not approve either. */
+  /** Ids of other people who also asked for the call. If `notRequester` is set, they may not approve it either. */
   alsoAsked?: string[];
   /** The model's call, or a person's edit of it. */
   call: ToolCall;
-  /** SHA-256 over tool, canonical arguments, working folder and skill file. Compared before the call runs. */
+  /** SHA-256 of tool, canonical arguments, working folder and skill file. Checked again before the call runs. */
   callHash: string;
   requestedHash: string;
-  /** The model's call, kept when a person edited it. */
+  /** The model's call, kept if a person edited it. */
   original?: ToolCall;
   workingFolder: string;
   matches: GateMatch[];
   extraTags: string[];
-  /** The prompt held text that somebody else may have written, so no grant covers the call. */
+  /** The prompt contained text that somebody else may have written, so no grant covers the call. */
   isTainted?: boolean;
-  /** `requester`, `user:<platform>:<id>`, `user:<id>` or `role:<id>`. Empty: nobody may answer. */
+  /** `requester`, `user:<platform>:<id>`, `user:<id>` or `role:<id>`. If empty, nobody may answer. */
   approvers: string[];
-  /** Different people who must approve. One denial denies. */
+  /** Number of different people who must approve. A single denial denies the call. */
   quorum: number;
   notRequester: boolean;
   votes: ApprovalVote[];
   grantIds: string[];
   createdAt: number;
-  /** Inclusive; null: never. */
+  /** Inclusive, in milliseconds since the epoch. Null if the approval never expires. */
   expiresAt: number | null;
   decidedBy?: Author;
   decidedAt?: number;
-  /** Why the call did not run, in a sentence: the denier's own words, or the problem that was found. */
+  /** In one sentence, why the call did not run: the denier's own words, or the problem that was found. */
   reason?: string;
   facts?: string[];
-  /** People see the name of a configured secret in place of the secret, so only owners may approve. */
+  /** The card shows the name of a configured secret instead of its value, so only owners may approve. */
   isMasked?: boolean;
-  /** Set for changes to the working folder; `call` then only names them. */
+  /** Set if the approval is about changes to the working folder; `call` then only names the changes. */
   changes?: ChangesRecord;
 }
 
 export interface ChangesRecord {
   draftId: string;
-  /** `ask`: a person decides. `report`: the rules kept the changes without asking. */
+  /** `ask` if a person decides, `report` if the rules already kept the changes without asking. */
   kind: "ask" | "report";
-  /** SHA-256 over the layer and every file that it touches. Only exactly this state is kept. */
+  /** SHA-256 of the draft's layer and every file that it touches. The draft is kept only if it still has this hash. */
   hash: string;
   /** Not yet escaped. */
   shown: ShownChanges;
   /** Exact paths of `shown.files`, in the same order. */
   paths: string[];
-  /** Set by the choice `part`: the paths to keep. */
+  /** The paths to keep, if a person chose `part`. */
   chosen?: string[];
   result?: string;
   undoId?: string;
@@ -80,19 +80,19 @@ export interface CardRecord {
   messages: { turnId: string; messageId: string }[];
 }
 
-/** One person's approval in advance, for a while, in one conversation, for what one pattern of one skill asks about. */
+/** One person's approval in advance, for a limited time and one conversation, of what one pattern of one skill asks about. */
 export interface GrantRecord {
-  /** Short, because people type it. Revoking needs no secret. */
+  /** Short, because people type it to revoke the grant. It need not be a secret. */
   id: string;
   platform: string;
   conversationId: string;
   skill: string;
   pattern: string;
   reason?: string;
-  /** Counts only for calls that this person may answer. */
+  /** The grant covers only calls that this person may answer. */
   by: Author;
   createdAt: number;
-  /** Last time the person gave it; giving it again extends it. */
+  /** When the person last gave the grant. Giving it again extends it. */
   givenAt: number;
   /** Inclusive. */
   expiresAt: number;
@@ -105,7 +105,7 @@ export type GrantState = "active" | "revoked" | "expired";
 
 export type ApprovalOutcome =
   | { type: "waiting" }
-  /** Exactly `call` must run. With `isEdited` it differs from the model's call. */
+  /** Exactly `call` must run. If `isEdited`, it differs from the model's call. */
   | { type: "approved"; by: Author; call: ToolCall; isEdited: boolean }
   | { type: "refused"; state: Exclude<ApprovalState, "open" | "approved" | "consumed">; by?: Author; reason?: string };
 
@@ -117,15 +117,15 @@ export interface ChangesRequest {
   alsoAsked?: string[];
   workingFolder: string;
   changes: ChangesRecord;
-  /** The rule that a grant would hold; absent: the changes can't be allowed in advance. */
+  /** The rule that a grant would contain. Absent if the changes can't be allowed in advance. */
   grant?: { pattern: string; reason: string };
-  /** null: never. Ignored for a report. */
+  /** Null if the approval never expires. Ignored for a report. */
   expiresAt: number | null;
 }
 
 export type ChangesOutcome =
   | { type: "waiting" }
-  /** `paths` absent: all of them. */
+  /** If `paths` is absent, all paths are kept. */
   | { type: "keep"; by: Author; hash: string; paths?: string[] }
   | { type: "discard"; sentence: string };
 
@@ -136,38 +136,41 @@ export interface ApprovalRequest {
   requester: Author;
   alsoAsked?: string[];
   workingFolder: string;
-  /** `extraTags`: tags that the gate got besides the call. `isTainted`: no grant covers the call. */
+  /** `extraTags` are tags that the gate got in addition to the call. If `isTainted`, no grant covers the call. */
   calls: { call: ToolCall; matches: GateMatch[]; extraTags?: string[]; isTainted?: boolean; facts?: string[] }[];
 }
 
 export interface Approvals {
   /**
-   * One record per call; the same calls of a turn return the same records. A row may be settled already: approved by a grant,
-   * or denied because nobody may answer or too many cards are open. Without an open row there is nothing to post.
+   * Creates one record per call; opening the same calls of a turn again returns the same records. A row of the card may already
+   * be settled: approved by a grant, or denied because nobody may answer or too many cards are open. If no row is open, there
+   * is nothing to post.
    */
   open(request: ApprovalRequest): Promise<{ card: ApprovalCard; approvalIds: string[] }>;
-  /** Settles at most once. Any later answer gets a receipt with the earlier outcome. */
+  /** Settles the approval at most once. Any later answer gets a receipt with the earlier outcome. */
   answer(answer: InboundAnswer): Promise<AnswerReceipt>;
   /**
-   * Call it right before the call runs, with that call. Checks expiry, hash and authority again and consumes the approval. A
-   * second redemption says `approved` only to the same turn and call.
+   * Must be called right before the tool call runs, with that tool call. Checks expiry, hash and authority again and consumes
+   * the approval. A second redemption returns `approved` only for the same turn and tool call.
    */
   redeem(approvalId: string, call: ToolCall, workingFolder: string): Promise<ApprovalOutcome>;
   hashOf(call: ToolCall, workingFolder: string): string;
   card(cardId: string): Promise<ApprovalCard | undefined>;
-  /** Cancels every approval of a turn that has not run. `reason`: for people and the model. */
+  /** Cancels every approval of the turn whose call has not run yet. People and the model see `reason`. */
   cancel(turnId: string, reason?: string): Promise<void>;
-  /** Expires what is due. Nothing is timed in memory. */
+  /** Expires the approvals that are due. There are no timers in memory, so this must be called regularly. */
   sweep(now: number): Promise<void>;
 }
 
-/** Approvals of changes to a working folder, with the same records, cards and rules as those of calls. */
+/** Approvals of changes to a working folder, with the same records, cards and rules as approvals of calls. */
 export interface ChangeApprovals {
-  /** One record per hash of a draft; the same hash returns the same card. A grant may have approved it already. */
+  /**
+   * Creates one record per hash of a draft; the same hash returns the same card. A grant may already have approved the changes.
+   */
   openChanges(
     request: ChangesRequest,
   ): Promise<{ card: ApprovalCard; approvalId: string; state: "open" | "approved" | "denied" | "consumed" }>;
-  /** Call it right before the changes are kept. Checks expiry and authority again and consumes the approval. */
+  /** Must be called right before the changes are kept. Checks expiry and authority again and consumes the approval. */
   redeemChanges(approvalId: string): Promise<ChangesOutcome>;
   finishChanges(approvalId: string, outcome: Pick<ChangesRecord, "result" | "undoId" | "mayRunAgain">): Promise<void>;
   /** True for the requester and for everyone who may approve. */
@@ -176,7 +179,7 @@ export interface ChangeApprovals {
   replaceChanges(approvalId: string, reason: string): Promise<void>;
 }
 
-/** What people can do with changes besides deciding. The drafts implement it. */
+/** What people can do with changes besides deciding about them. Implemented by the drafts. */
 export interface ChangesActions {
   diff(record: Pick<ApprovalRecord, "changes">): Promise<string | undefined>;
   undo(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
@@ -191,17 +194,17 @@ export interface OperatorDecision {
 }
 
 export interface ApprovalDesk extends Approvals, ChangeApprovals {
-  /** Notes which message shows the card. From then on, clicks on other messages are refused. */
+  /** Records which message shows the card. From then on, clicks on other messages are refused. */
   posted(cardId: string, turnId: string, messageId: string): Promise<void>;
-  /** When nobody may answer, the operator may not either. */
+  /** If nobody may answer, the operator may not either. */
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
-  /** Escaped, because terminals show it. Undefined: no such card, or its diff is gone. */
+  /** Returns the diff, escaped for terminals. Undefined if there is no such card or its diff no longer exists. */
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
-  /** Cards with an open row, oldest first; of one conversation or of all. */
+  /** Lists the cards with an open row, oldest first, of one conversation or of all. */
   listOpen(conversationId?: string): Promise<ApprovalCard[]>;
-  /** Active grants, oldest first; of one conversation or of all. */
+  /** Lists the active grants, oldest first, of one conversation or of all. */
   listGrants(conversationId?: string): Promise<GrantRecord[]>;
-  /** `conversationId` limits the search to one conversation. `by` absent: the operator. */
+  /** `conversationId` limits the search to one conversation. If `by` is absent, the operator revokes the grant. */
   revokeGrant(grantId: string, conversationId?: string, by?: Author): Promise<AnswerReceipt>;
   /** Resolves when no card update is running. */
   whenIdle(): Promise<void>;

@@ -1,7 +1,7 @@
-/** Records every effect, in lines that nobody can change unnoticed. When `record` rejects, the effect must not happen. */
+/** Records every effect in lines that nobody can change unnoticed. If `record` rejects, the effect must not happen. */
 import type { Author } from "./message.ts";
 
-/** The card's text at the decision, with configured secrets masked, and its SHA-256. */
+/** The card's text at the time of the decision, with configured secrets masked, and its SHA-256. */
 export interface ShownCard {
   text: string;
   hash: string;
@@ -21,13 +21,13 @@ export interface AuditMap {
     requester: Pick<Author, "id" | "name">;
     by: Pick<Author, "id" | "name">;
     isOperator: boolean;
-    /** `grant`: allowed in advance. */
+    /** `grant` if the call was allowed in advance. */
     choice: "approve" | "deny" | "edit" | "allow" | "part" | "grant";
     /** The call as JSON text; after `edit`, the edited call. */
     tool: string;
     input: string;
     shown: ShownCard;
-    /** With `allow`: rules that don't ask until `grantedUntil`. With `grant`: the grants. */
+    /** For `allow`, `rules` don't ask until `grantedUntil`. For `grant`, `grantIds` are the grants that allowed the call. */
     rules?: string[];
     grantedUntil?: number;
     grantIds?: string[];
@@ -39,19 +39,19 @@ export interface AuditMap {
     /** JSON text. */
     input: string;
     attempt: number;
-    /** Absent: nobody was asked. */
+    /** Absent if nobody was asked. */
     approvalId?: string;
   };
   "network.opening": ((TurnPlace & { callId: string }) | { skill: string }) & { hosts: string[] };
   "changes.keeping": TurnPlace & {
     draftId: string;
-    /** Entry of the undo journal. Stays the same after a crash. */
+    /** Id of the entry in the undo journal. If the step is repeated after a crash, the id is the same. */
     undoId: string;
     folder: string;
     hash: string;
-    /** Absent: all paths. */
+    /** Absent if all paths are kept. */
     paths?: string[];
-    /** Absent: kept by the rules. */
+    /** Absent if the rules kept the changes. */
     approvalId?: string;
   };
   "changes.undoing": { draftId: string; undoId: string; approvalId: string; by: string };

@@ -1,4 +1,4 @@
-/** Approval cards, made from records alone: no text is from the model. Plain text, one line unless noted; platforms escape it. */
+/** Approval cards, made only from records. Texts are plain and one line long unless noted; platforms escape them. */
 import type { AnswerChoice, ReplyTarget } from "./message.ts";
 
 /** `open → approved → consumed`, or `open → denied | expired | cancelled`, or `approved → expired | cancelled`. */
@@ -8,19 +8,19 @@ export interface CardItem {
   /** An answer to this id counts for all identical calls of the card. */
   approvalId: string;
   tool: string;
-  /** The whole call in several lines. Invisible characters are escaped, so nothing is hidden. */
+  /** The complete call in several lines. Invisible characters are escaped, so nothing is hidden. */
   callText: string;
-  /** Why the call asks, one line per reason, with the skill. */
+  /** Why the call needs approval, one line per reason, with the skill's name. */
   reasons: string[];
-  /** Set when the call does not read as it looks. */
+  /** Set if the call may mislead a reader: odd characters, mixed alphabets or long blanks. */
   warning?: string;
   times: number;
   state: ApprovalState;
-  /** The present choices; exactly these have a button. */
+  /** The choices that are currently possible; exactly these have a button. */
   choices: AnswerChoice[];
-  /** With `edit` in `choices`: the present arguments as JSON text without invisible characters. */
+  /** If `choices` contains `edit`, the current arguments as JSON text without invisible characters. */
   editJson?: string;
-  /** With `allow` in `choices`: the rule that the grant would save, in words. */
+  /** If `choices` contains `allow`, the rule that the grant would save, in words. */
   grantText?: string;
   editedFrom?: string;
   /** `1 of 2 approvals: Ann`, while more approvals are needed. */
@@ -33,7 +33,7 @@ export interface CardItem {
   changes?: ShownChanges;
 }
 
-/** All texts are escaped. An item that offers at most `undo` and `diff` only reports what was kept. */
+/** All texts are escaped. An item with no choices other than `undo` and `diff` only reports what was kept. */
 export interface ShownChanges {
   /** One line: `website: 1 file deleted, 2 changed, 3 added`. */
   title: string;
@@ -42,10 +42,10 @@ export interface ShownChanges {
   /** Deletions first, then changes, then additions; at most `maxShownFiles`. */
   files: ShownChange[];
   moreFiles: number;
-  /** The commands that ran, oldest first. `outcome`: such as `exit code 0`. */
+  /** The commands that ran, oldest first. `outcome` is a short text such as `exit code 0`. */
   commands: { text: string; outcome: string }[];
   lastOutput?: string;
-  /** The diff in several lines, when it is short enough for a card. The choice `diff` shows a longer one. */
+  /** The diff in several lines, if it is short enough for a card. The choice `diff` shows a longer one. */
   diff?: string;
   /** Labels of the buttons. For a stopped or failed turn they are Keep and Discard. */
   labels: { approve: string; deny: string };

@@ -1,6 +1,6 @@
 /**
- * Coordination of several processes on one ledger: leases, so that one process works on a conversation, and a bus, so that
- * nobody waits for the next sweep. Both serve speed and order; only the ledger guarantees correctness.
+ * Coordinates several processes that share one ledger: leases let only one process work on a conversation, and a bus wakes
+ * processes before their next sweep. Both serve speed and order; only the ledger guarantees correctness.
  */
 import type { AbortCause } from "../lib/abort.ts";
 
@@ -8,20 +8,21 @@ import type { AbortCause } from "../lib/abort.ts";
 export interface Lease {
   /** Aborts when renewal fails; another process may hold the name from then on. */
   signal: AbortSignal;
-  /** Never rejects. A lease that can't be released expires by itself. */
+  /** Never rejects. A lease that can't be released expires automatically. */
   release(): Promise<void>;
 }
 
 export interface Leases {
   /**
-   * At most one holder over all processes; undefined when the name is held, even by this process. Renewed until released, and
-   * expires within the implementation's `lockMs` after its process died. Rejects when the service is unreachable.
+   * Acquires the lease of a name. Resolves to undefined if any process already holds it, even this one. The lease is renewed
+   * until it is released, and expires within the implementation's `lockMs` after its process died. Rejects if the service is
+   * unreachable.
    */
   acquire(name: string): Promise<Lease | undefined>;
   close(): Promise<void>;
 }
 
-/** `work` with `turnId`: that turn resumes before anything new. `abort`: the ledger has this request too. */
+/** `work` with a `turnId` resumes that turn before new ones start. An `abort` is also in the ledger. */
 export type BusMessage =
   | { type: "work"; conversationId: string; turnId?: string }
   | { type: "abort"; conversationId: string; turnId?: string; cause: AbortCause }
@@ -29,7 +30,10 @@ export type BusMessage =
   | { type: "changed"; kind: string; id: string };
 
 export interface Bus {
-  /** Reaches every process, including this one, at most once. Never throws. Messages can get lost, so listeners must also poll. */
+  /**
+   * Sends the message to every process, including this one, at most once. Never throws. Messages can get lost, so listeners
+   * must also poll.
+   */
   publish(message: BusMessage): void;
   listen(listener: (message: BusMessage) => void): () => void;
   close(): Promise<void>;

@@ -2,7 +2,7 @@
 import type { CommandReceipt, InboundCommand } from "./message.ts";
 
 export interface CommandHandler {
-  /** The name with its arguments: `new`, `ask TEXT`. */
+  /** The name with its arguments, such as `new` or `ask TEXT`. */
   usage: string;
   description: string;
   /** Resolves to standard Markdown that only the person sees. */

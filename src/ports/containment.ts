@@ -6,18 +6,18 @@ import type { ToolSpec } from "./tool.ts";
 
 export interface CallState {
   isUnconfined: boolean;
-  /** Text in the call's prompt that the requester has not written. */
+  /** Origins of text in the call's prompt that the requester has not written. */
   untrusted: readonly Origin[];
 }
 
 export interface Containment {
-  /** True when the call can change only its draft, so it can run again after a crash. */
+  /** True if the call can change only its draft, so it can run again after a crash. */
   isContained(spec: ToolSpec | undefined, input: JsonObject): boolean;
-  /** True when no view over the folder is possible, so the call would work on the real folder. */
+  /** True if no view over the folder is possible, so the call would work on the real folder. */
   isUnconfined(spec: ToolSpec | undefined, folder: string): Promise<boolean>;
-  /** Why the call can't run at all, in a sentence for the model. Nobody is asked then. */
+  /** If the call can't run at all, says why in a sentence for the model. Nobody is asked then. */
   problem(spec: ToolSpec | undefined, input: JsonObject): string | undefined;
   reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
-  /** What the call can carry out of the draft, one line each. */
+  /** Lists what can leave the draft through the call, one line each. */
   facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
 }

@@ -8,9 +8,9 @@ import type { TurnRecord } from "./turn.ts";
 export interface SkillBrief {
   name: string;
   description: string;
-  /** Lower-case keywords, or `*`; empty: never injected. */
+  /** Lower-case keywords, or `*`; if empty, the skill is never injected. */
   triggers: string[];
-  /** The skill has tools: it is always listed, and its body is never injected. */
+  /** True if the skill has tools; then it is always listed, and its body is never injected. */
   isCapability: boolean;
   body: string;
 }
@@ -19,15 +19,15 @@ export interface ContextInput {
   turn: TurnRecord;
   /** 1-based number of the model call in its turn. */
   step: number;
-  /** Empty when the step must end in text. */
+  /** Empty if the step must end in text. */
   tools: ToolSpec[];
-  /** Shown in `<runtime>`, e.g. that tools are used up. */
+  /** Shown in `<runtime>`, e.g. that no more tool calls are allowed. */
   notes: string[];
 }
 
 export interface BuiltContext {
   request: ModelRequest;
-  /** Path of the coming snapshot, relative to the workspace. A failed write is only logged. */
+  /** Path of the snapshot that will be written, relative to the workspace. A failed write is only logged. */
   snapshotPath: string;
   estimatedTokens: number;
   /** Origins of everything in the prompt, including people's own words. */
@@ -35,12 +35,12 @@ export interface BuiltContext {
 }
 
 export interface ContextBuilder {
-  /** Hint that a turn about this message will follow, so slow work can begin. Optional. Must not throw. */
+  /** Announces a turn about this message, so that slow work can begin early. Calling it is optional. Must not throw. */
   prepare(message: InboundMessage): void;
   build(input: ContextInput): Promise<BuiltContext>;
-  /** Adds an ended turn to its conversation's history. The same turn replaces its earlier entry. */
+  /** Adds an ended turn to its conversation's history. If the turn is already there, replaces its entry. */
   remember(turn: TurnRecord): Promise<void>;
-  /** The next turn starts without history. With a person, removes only their exchanges. */
+  /** Removes the conversation's history, or only the exchanges of `person`. */
   forget(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   flush(): void;
 }

@@ -19,17 +19,20 @@ export interface ConversationsStatus {
 }
 
 export interface Conversations {
-  /** Resolves when the message is durably kept. Ignores a known message. */
+  /** Resolves when the message is durably stored. Ignores a message that was already accepted. */
   accept(message: InboundMessage): Promise<void>;
-  /** With `overlap: steer`: takes the requester's new messages into the running turn. */
+  /** If `overlap` is `steer`, takes the requester's new messages into the running turn. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   wake(turnId: string): Promise<void>;
-  /** Resolves to the number of turns that it ended. */
+  /** Ends the conversation's turns. Resolves to their number. */
   stop(conversationId: string): Promise<number>;
-  /** Stops because of a message that only says stop. Resolves to false, and does not keep it, when nothing runs. */
+  /**
+   * Stops the conversation because of a message that only says stop. If nothing runs, resolves to false and does not store the
+   * message.
+   */
   stopFor(message: InboundMessage): Promise<boolean>;
   stopScope(scope: Scope): Promise<number>;
-  /** Changes a queued message. `remove` also stops a turn that is only about this message. */
+  /** Changes a queued message. `remove` also stops a turn that is only about the removed message. */
   edit(messageKey: string, text: string): Promise<void>;
   remove(messageKey: string): Promise<void>;
   recover(): Promise<void>;

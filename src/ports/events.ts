@@ -1,7 +1,7 @@
 /**
  * The event bus: one typed map of events, and one subscription for all of them.
  *
- * Emitting is synchronous and never throws. `onListenerError` gets the error of a throwing listener, and the others still
+ * Emitting is synchronous and never throws. If a listener throws, `onListenerError` gets its error, and the others still
  * run. Brain name: corpus.
  */
 import type { GateMatch } from "./gate.ts";
@@ -26,7 +26,7 @@ interface JudgedFields extends CallFields {
 
 interface DecisionFields extends JudgedFields {
   approvalId: string;
-  /** Milliseconds since the epoch. The event can come later, when another process decided. */
+  /** Milliseconds since the epoch. The event may come later if another process made the decision. */
   decidedAt: number;
   waitedMs: number;
 }
@@ -73,7 +73,7 @@ export interface EventMap {
   "safety.confirm": JudgedFields & { approvalId: string; reasons: string[] };
   "safety.blocked": JudgedFields & { reasons: string[] };
   /**
-   * `by` gave the last of the `voters`' approvals. `grantIds` is empty when a person was asked. `isEdited`: the call differs
+   * `by` gave the last of the `voters`' approvals. `grantIds` is empty if a person was asked. If `isEdited`, the call differs
    * from the model's call, whose hash is `requestedHash`.
    */
   "safety.approved": DecisionFields & {
@@ -83,17 +83,17 @@ export interface EventMap {
     isEdited: boolean;
     requestedHash: string;
   };
-  /** `by` is `remora` when nobody could be asked. */
+  /** `by` is `remora` if nobody could be asked. */
   "safety.denied": DecisionFields & { by: string; reason: string };
   "safety.expired": DecisionFields;
   "safety.cancelled": DecisionFields & { reason: string };
   "safety.granted": TurnFields & GrantFields & { approvalId: string; expiresAt: number };
   "safety.revoked": GrantFields & { conversationId: string };
-  /** Changes were written to the real folder. `undoId` absent: they can't be undone. */
+  /** Changes were written to the real folder. `undoId` is absent if they can't be undone. */
   "changes.kept": { draftId: string; conversationId: string; turnIds: string[]; files: number; undoId?: string };
   "changes.refused": { draftId: string; conversationId: string; turnIds: string[]; message: string };
   "changes.undone": { draftId: string; undoId: string; by: string; files: number };
-  /** A command's connection ended. The command chose the host. */
+  /** A command's connection ended. `host` is untrusted, because the command chose it. */
   "network.connection": {
     host: string;
     port: number;

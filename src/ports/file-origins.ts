@@ -1,4 +1,7 @@
-/** Marks files that hold text by others, by path and content: a file that a person changes by other means loses its mark. */
+/**
+ * Marks files that contain other people's text, by path and content. A file that a person changes by other means loses its
+ * mark.
+ */
 import type { Origin } from "./origin.ts";
 
 export interface SeenFolder {
@@ -8,11 +11,14 @@ export interface SeenFolder {
 }
 
 export interface FileOrigins {
-  /** Marks these files with their present content. `paths`: relative, encoded as in effects. Does nothing without origins. */
+  /**
+   * Marks these files with their current content. `paths` are relative and encoded like `RawPath`. Does nothing if `origins` is
+   * empty.
+   */
   mark(folder: SeenFolder, paths: readonly string[], origins: readonly Origin[]): Promise<void>;
   /**
-   * Origins of what a call reads. With `path`: of that file, or of the marked file that it copies. Without, or when `path` is
-   * a folder or can't be opened: of all unchanged marked files.
+   * Returns the origins of what a call reads. If `path` is a file, these are the origins of that file, or of the marked file
+   * that it is a copy of. If `path` is absent, a folder or can't be opened, they are the origins of all unchanged marked files.
    */
   read(folder: SeenFolder, path: string | undefined): Promise<Origin[]>;
 }

@@ -1,6 +1,7 @@
 /**
- * The gate classifies calls by the patterns of SKILL.md files alone. `classify` never throws and is bounded in time: a call
- * that can't be checked in time asks. Block beats confirm beats safe, over all patterns of all skills.
+ * The gate classifies calls only by the patterns in SKILL.md files. `classify` never throws and is bounded in time; a call that
+ * can't be checked in time needs a person's approval. The strictest matching pattern of all skills decides: block, then
+ * confirm, then safe.
  */
 import type { JsonObject } from "./message.ts";
 
@@ -11,7 +12,7 @@ export interface GateMatch {
   skill: string;
   /** Path of the SKILL.md; empty for the gate's own fail-closed rules. */
   file: string;
-  /** 1-based line of the pattern in `file`; 0: none. */
+  /** 1-based line of the pattern in `file`; 0 if there is none. */
   line: number;
   pattern: string;
   reason?: string;
@@ -23,16 +24,16 @@ export interface Verdict {
   class: VerdictClass;
   /** Strictest first. Empty exactly when `class` is `safe`. */
   matches: GateMatch[];
-  /** `#shell:dynamic-command` and so on, without the tool's name. */
+  /** Tags such as `#shell:dynamic-command`, without the tool's name. */
   tags: string[];
   /** The judged arguments, which must be shown, hashed, queued and executed. Absent when they can't be serialised. */
   input?: JsonObject;
-  /** The exact match string's second half: `JSON.stringify(args)`. */
+  /** `JSON.stringify(args)`, the second half of the exact match string. */
   argsJson: string;
 }
 
 export interface Gate {
-  /** `extraTags`: facts that the call does not show, such as `#taint:untrusted`. */
+  /** `extraTags` are facts that the call itself does not show, such as `#taint:untrusted`. */
   classify(tool: string, args: unknown, extraTags?: string[]): Verdict;
 }
 
@@ -49,6 +50,6 @@ export interface GateRule {
 
 export interface GateRules {
   rules: GateRule[];
-  /** The parameters that hold a shell command, by tool. */
+  /** The parameters that contain a shell command, by tool. */
   shellParameters: ReadonlyMap<string, readonly string[]>;
 }

@@ -22,8 +22,8 @@ import type { UsageCount } from "./usage.ts";
 export type MessageState = "queued" | "taken" | "answered" | "removed";
 
 /**
- * `planned → started → done`; `started → waiting → started` between attempts; `started → unknown` when it may have run and
- * nobody knows the outcome. Only in `started` an effect can be happening.
+ * `planned → started → done`; `started → waiting → started` between attempts; `started → unknown` if the call may have run
+ * and nobody knows the outcome. The call can have effects only in `started`.
  */
 export type CallState = "planned" | "started" | "waiting" | "done" | "unknown";
 
@@ -32,7 +32,7 @@ export interface CardNotice {
   turnIds: string[];
   /** Only record the change; don't update the card. */
   isQuiet?: boolean;
-  /** The change is complete. A notice that was told earlier becomes due again. */
+  /** The change is complete. A notice that was already told becomes due again. */
   isChanged?: boolean;
 }
 
@@ -40,19 +40,19 @@ export interface CallEntry {
   turnId: string;
   callId: string;
   name: string;
-  /** Started attempts. Only grows, so it also reveals that another process has taken over the call. */
+  /** Number of started attempts. It only grows, so it also reveals that another process has taken over the call. */
   attempts: number;
   /** Start of the first attempt, or the time of planning; milliseconds since the epoch. */
   startedAt: number;
-  /** With `waiting`: due time of the next attempt in milliseconds since the epoch, and the last failure. */
+  /** Present in state `waiting`. `retryAt` is when the next attempt is due, in milliseconds since the epoch. */
   retryAt?: number;
   failure?: string;
   result?: ToolResult;
 }
 
-/** A file with its content. Without `hash`: everything in a folder; `.`: the whole folder. */
+/** Marks a file by its content. Without `hash`, marks everything in a folder; `.` is the complete working folder. */
 export interface FileMark {
-  /** Relative to the folder, encoded as in effects. */
+  /** Relative to the folder, encoded like `RawPath`. */
   path: string;
   hash?: string;
   origins: Origin[];
@@ -71,17 +71,17 @@ export interface LedgerKinds {
   approval: { state: ApprovalState; body: ApprovalRecord };
   card: { state: "made"; body: CardRecord };
   grant: { state: GrantState; body: GrantRecord };
-  /** Written before a card changes; `told` once the change is recorded and shown. */
+  /** Written before a card changes. In state `told`, the change is recorded and shown. */
   notice: { state: "due" | "told"; body: CardNotice };
   /** Marks a decision as recorded in the feedback file and the event log. */
   decision: { state: "recorded"; body: Record<string, never> };
   post: { state: "posted"; body: { messageId: string } };
   /** One per day and subject; grouped by subject. */
   usage: { state: "counted"; body: UsageCount };
-  /** `open → answered | withdrawn → closed`; `closed` once the card shows it. */
+  /** `open → answered | withdrawn → closed`; `closed` once the card shows the outcome. */
   question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
   draft: { state: DraftState; body: DraftRecord };
-  /** One per real folder with files that hold text by others. */
+  /** One for each real folder with files that contain other people's text. */
   "file-origins": { state: "kept"; body: FolderMarks };
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
   pairing: { state: "open" | "paired"; body: PairingRecord };
@@ -110,7 +110,7 @@ export interface ListOptions<K extends LedgerKind> {
 }
 
 export interface Ledger {
-  /** Resolves to false, and changes nothing, when the id exists. */
+  /** Resolves to false, and changes nothing, if the id already exists. */
   create<K extends LedgerKind>(
     kind: K,
     id: string,
@@ -118,8 +118,9 @@ export interface Ledger {
   ): Promise<boolean>;
   get<K extends LedgerKind>(kind: K, id: string): Promise<LedgerEntry<K> | undefined>;
   /**
-   * Undefined, and nothing changes, when the entry is missing or not in a state of `from`. `change` must be pure and can be
-   * called more than once; it refuses the step by returning undefined. `from` may contain `to`, to change only the body.
+   * Resolves to undefined, and changes nothing, if the entry is missing or not in one of the states `from`. `change` must be
+   * pure, because it may be called more than once; it refuses the transition by returning undefined. `from` may contain `to`,
+   * to change only the body.
    */
   transition<K extends LedgerKind>(
     kind: K,
@@ -129,7 +130,7 @@ export interface Ledger {
     change?: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
   ): Promise<LedgerEntry<K> | undefined>;
   list<K extends LedgerKind>(kind: K, options: ListOptions<K>): Promise<LedgerEntry<K>[]>;
-  /** Removes entries in these states last changed before `before`. Resolves to their number. */
+  /** Removes entries in these states that were last changed before `before`. Resolves to their number. */
   prune<K extends LedgerKind>(kind: K, states: LedgerKinds[K]["state"][], before: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** Markdown that people can read, and a search over exactly the given scopes. Saving a turn again replaces its entry. */
+/**
+ * Memory is Markdown that people can read, with a search over exactly the given scopes. Saving a turn again replaces its
+ * episode.
+ */
 import type { Author, MemoryScope, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
@@ -8,7 +11,7 @@ export interface MemoryHit {
   /** Relative to the workspace, `/`-separated. */
   path: string;
   heading: string;
-  /** ISO 8601; empty: unknown. */
+  /** ISO 8601; empty if unknown. */
   at: string;
   scope: MemoryScope;
   /** Higher is better. Comparable only within one result. */
@@ -48,15 +51,15 @@ export interface Feedback {
   summary: string;
   /** `ok`, `failed`, `approved`, `denied`, `expired`, `blocked`, … */
   outcome: string;
-  /** `waitedMs` and `by`: absent for outcomes. */
+  /** `waitedMs` and `by` are present only for people's decisions. */
   waitedMs?: number;
   by?: Author;
 }
 
 export interface Memory {
-  /** Best first. Never rejects because of the query text. */
+  /** Returns hits, best first. Never rejects because of the query text. */
   search(query: MemoryQuery): Promise<MemoryHit[]>;
-  /** Past decisions and outcomes of a scope for the prompt, at most 2,400 characters; may be empty. */
+  /** Returns past decisions and outcomes of a scope for the prompt, at most 2,400 characters; may be empty. */
   digest(scope: Scope): Promise<string>;
   saveEpisode(episode: Episode): Promise<void>;
   recordFeedback(feedback: Feedback): Promise<void>;

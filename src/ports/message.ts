@@ -1,4 +1,4 @@
-/** Input from people, in one form for every platform. Plain JSON, because the ledger keeps it before anything acts on it. */
+/** Input from people, in one form for every platform. Plain JSON, because the ledger stores it before anything acts on it. */
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
@@ -13,7 +13,10 @@ export interface Author {
   name: string;
   isBot: boolean;
   roles: string[];
-  /** Absent: a member. `guest`: has limited rights. `external`: from another workspace that shares the channel. */
+  /**
+   * Absent for a member. A `guest` has limited rights; an `external` person belongs to another workspace that shares the
+   * channel.
+   */
   kind?: "guest" | "external";
 }
 
@@ -31,7 +34,7 @@ export interface Attachment {
 export interface InboundMessage {
   id: string;
   platform: string;
-  /** Only its platform makes and reads it, e.g. `local:channel:general:t42`. */
+  /** Only the message's platform creates and interprets it, e.g. `local:channel:general:t42`. */
   conversationId: string;
   scope: Scope;
   /** The platform's ids of the channel (a thread's parent) and of its guild or workspace. Absent in DMs. */
@@ -41,17 +44,17 @@ export interface InboundMessage {
   text: string;
   skill?: string;
   attachments: Attachment[];
-  /** True for a mention, a DM, a reply to the agent, or its own thread. Other messages are not answered. */
+  /** True for a mention, a DM, a reply to the agent, or a message in the agent's own thread. Other messages are not answered. */
   isAddressed: boolean;
   isDirect: boolean;
   /** Milliseconds since the epoch, by the platform's clock. */
   at: number;
 }
 
-/** The last four are for changes: keep some files, show the whole diff, undo, and run the request again. */
+/** The last four are for changes to files: keep some files, show the complete diff, undo, and run the request again. */
 export type AnswerChoice = "approve" | "deny" | "edit" | "allow" | "part" | "diff" | "undo" | "again";
 
-/** A click on a tool's question. `questionId` locates it; authority comes from `by` alone. */
+/** A click on a tool's question. `questionId` locates the question; authority comes only from `by`. */
 export interface InboundPick {
   platform: string;
   conversationId: string;
@@ -61,7 +64,7 @@ export interface InboundPick {
   at: number;
 }
 
-/** A click on an approval card. `cardOrApprovalId` locates it; authority comes from `by` alone. */
+/** A click on an approval card. `cardOrApprovalId` locates the card; authority comes only from `by`. */
 export interface InboundAnswer {
   platform: string;
   conversationId: string;
@@ -70,11 +73,11 @@ export interface InboundAnswer {
   cardOrApprovalId: string;
   choice: AnswerChoice;
   by: Author;
-  /** With `deny`: the reason, which the model reads. */
+  /** For `deny`, the reason, which the model reads. */
   reason?: string;
-  /** With `edit`: the arguments as JSON text. */
+  /** For `edit`, the arguments as JSON text. */
   editedJson?: string;
-  /** With `part`: the files to keep, as indexes into `ShownChanges.files`. */
+  /** For `part`, the files to keep, as indexes into `ShownChanges.files`. */
   parts?: number[];
   at: number;
 }
@@ -83,17 +86,17 @@ export interface InboundAnswer {
 export interface AnswerReceipt {
   accepted: boolean;
   text: string;
-  /** With `diff`: the whole diff as plain text, for that person alone if the platform can. */
+  /** For `diff`, the complete diff as plain text, visible only to that person if the platform supports it. */
   file?: { name: string; text: string };
 }
 
-/** Tells the author why a message is not answered: privately if the platform can, otherwise as a reply. */
+/** Tells the author why a message is not answered: privately if the platform supports it, otherwise as a reply. */
 export interface Notice {
   /** Standard Markdown. */
   text: string;
 }
 
-/** `/remora NAME REST`, or the same through a button. */
+/** A typed `/remora NAME REST`, or a button with the same meaning. */
 export interface InboundCommand {
   platform: string;
   conversationId: string;
@@ -109,7 +112,7 @@ export interface InboundCommand {
 export interface CommandReceipt {
   /** Standard Markdown. */
   text: string;
-  /** Show it to the person alone, if the platform can. */
+  /** Show the text only to that person, if the platform supports it. */
   isPrivate: boolean;
 }
 
@@ -117,6 +120,9 @@ export interface ReplyTarget {
   platform: string;
   conversationId: string;
   turnId: string;
-  /** The message to answer. A schedule's (`schedule:<id>:<time>`) is not on the platform, so its reply stands alone. */
+  /**
+   * The message to answer. The message of a schedule (`schedule:<id>:<time>`) is not on the platform, so its reply is a new
+   * message.
+   */
   messageId: string;
 }

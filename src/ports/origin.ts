@@ -1,13 +1,13 @@
 /**
- * Origins: where text in a prompt comes from. Text keeps them wherever it is stored, a prompt has those of everything in it,
- * and a call those of its prompt. The agent's instructions, its skills and its own tools have none.
+ * An origin says where text in a prompt comes from. Text keeps its origins wherever it is stored. A prompt has the origins of
+ * everything in it, and a call has the origins of its prompt. The agent's instructions, skills and own tools have none.
  */
 import { z } from "zod";
 
 const maxNameCharacters = 120;
-/** By way of what memory adds to a prompt by itself. */
+/** The `via` of text that memory adds to a prompt automatically. */
 export const fromMemory = "memory";
-/** Kept of one text; people read them, and one is enough to ask. */
+/** Maximum origins of one text. People read them, and a single one is enough to require approval. */
 const maxOrigins = 12;
 
 const originSchema = z.object({
@@ -15,24 +15,24 @@ const originSchema = z.object({
   /** One short line for people: `example.com/page`, `report.pdf`, `Ben`. */
   name: z.string(),
   personId: z.string().exactOptional(),
-  /** By which way it came back: `memory`, `file notes.md`. */
+  /** How the text came back into the prompt, such as `memory` or `file notes.md`. */
   via: z.string().exactOptional(),
 });
 export const originsSchema = z.array(originSchema);
 
 export type Origin = z.infer<typeof originSchema>;
 
-/** What the gate is told of an outward call whose prompt held untrusted text. */
+/** The gate's tag for a call that sends something out and whose prompt contained untrusted text. */
 export const taintTag = "#taint:untrusted";
-/** As well, unless all of it was said by people. */
+/** A second tag, unless all of the untrusted text came from people. */
 export const outsideTag = "#taint:outside";
 
-/** Which of these the person who asked has not written: all but their own words. Each once, at most `maxOrigins`. */
+/** Returns all origins except the requester's own words, each once, at most `maxOrigins`. */
 export function untrustedFor(origins: readonly Origin[], personId: string): Origin[] {
   return distinctOrigins(origins.filter((origin) => origin.kind !== "person" || origin.personId !== personId));
 }
 
-/** Each once; of too many, people go first, because the others say more. */
+/** Removes duplicates. If too many are left, drops people first, because other origins tell more. */
 export function distinctOrigins(origins: readonly Origin[]): Origin[] {
   const byKey = new Map(origins.map((origin) => [JSON.stringify(keyOf(origin)), origin]));
   const all = [...byKey.values()];
@@ -73,7 +73,7 @@ export function originsOfHosts(hosts: readonly string[]): Origin[] {
   return hosts.length === 0 ? [] : [originOf("web", hosts.join(", "))];
 }
 
-/** By way of memory, other people's words are in nearly every prompt of a channel; with them, no grant would ever hold there. */
+/** Leaves out people's words from memory. They are in nearly every prompt of a channel, so no grant would ever apply there. */
 export function withoutRememberedPeople(origins: readonly Origin[]): Origin[] {
   return origins.filter(({ kind, via }) => kind !== "person" || via !== fromMemory);
 }
@@ -83,7 +83,7 @@ export function taintTags(untrusted: readonly Origin[], isOutward: boolean): str
   return isFromOutside(untrusted) ? [taintTag, outsideTag] : [taintTag];
 }
 
-/** Not all of it was said by people, who could as well ask the agent themselves. */
+/** True if some of the text is not from people. People don't count, because they could ask the agent themselves. */
 export function isFromOutside(origins: readonly Origin[]): boolean {
   return origins.some(({ kind }) => kind !== "person");
 }

@@ -1,6 +1,7 @@
 /**
- * A platform must acknowledge an event only after the handler's promise has resolved, when the event is durably kept. Each
- * reply has one writer. `Posts` keeps every post at once, so that another process can resume the reply without posting twice.
+ * A platform must acknowledge an event only after the handler's promise has resolved, because only then is the event durably
+ * stored. Each reply has one writer. `Posts` stores every post immediately, so that another process can resume the reply
+ * without posting twice.
  */
 import type { ApprovalCard } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
@@ -25,25 +26,28 @@ export interface Posts {
 }
 
 export interface Reply {
-  /** The open segment's whole text so far, in standard Markdown. Resolves when the platform has taken it. Never rejects for a transient failure. */
+  /**
+   * Writes the complete text since the last card or question, in Markdown. Resolves when the platform has accepted it. Never
+   * rejects for a transient failure.
+   */
   write(text: string): Promise<void>;
-  /** One status line below the text; the next one replaces it. An empty string removes it. */
+  /** Shows one status line below the text, in place of the previous one. An empty string removes it. */
   activity(text: string): Promise<void>;
-  /** Posts a card and opens the next segment. Rejects with code `platform.no-route` when nobody can see it. */
+  /** Posts a card and opens the next segment. Rejects with code `platform.no-route` if nobody can see the card. */
   ask(card: ApprovalCard): Promise<void>;
-  /** Updates a posted card: settled rows show their outcome without buttons, open rows keep theirs. */
+  /** Updates a posted card: settled rows show their outcome without buttons, open rows keep their buttons. */
   settle(card: ApprovalCard): Promise<void>;
   /** Posts a tool's question with one button per option, or updates the posted one. Closes the segment, like `ask`. */
   question(card: QuestionCard): Promise<void>;
   finish(text: string, files: ToolFile[]): Promise<void>;
   /** Ends the reply visibly as failed. `text` says what happened and what to do. */
   fail(text: string): Promise<void>;
-  /** Drops pending writes, because another process resumes the reply. Absent when nothing is ever pending. */
+  /** Drops pending writes, because another process resumes the reply. Absent if writes are never pending. */
   leave?(): Promise<void>;
 }
 
 export interface PlatformHandlers {
-  /** Resolves to a notice when the message is not answered; the platform must show it to the author. */
+  /** Resolves to a notice if the message is not answered; the platform must show it to the author. */
   onMessage(message: InboundMessage): Promise<Notice | undefined>;
   onAnswer(answer: InboundAnswer): Promise<AnswerReceipt>;
   onPick(pick: InboundPick): Promise<AnswerReceipt>;
@@ -61,11 +65,11 @@ export interface PlatformHealth {
 
 export interface Platform {
   name: string;
-  /** Resolves when messages can come in. */
+  /** Resolves when the platform can receive messages. */
   connect(handlers: PlatformHandlers, signal: AbortSignal): Promise<void>;
-  /** Works without `connect`: a worker writes replies and never receives. */
+  /** Works without `connect`, because a worker process writes replies but receives no messages. */
   reply(target: ReplyTarget, posts: Posts): Reply;
-  /** The person with their present roles; undefined: they have left. Absent on platforms without roles. */
+  /** Finds the person with their current roles. Undefined if they have left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
   chat?: ChatActions;
   health(): PlatformHealth;

@@ -1,9 +1,10 @@
 /**
  * What a skill's code looks like: the default export of `plugin.ts|js|mjs` beside its SKILL.md.
  *
- * A plugin is loaded at its first call, never while skills are read; one whose SKILL.md says `provides_tools: true` in the
- * background as soon as its skill is in force. `init` runs once before the first `execute`; `destroy` runs once when the plugin is replaced or the process ends, and never while a call is running.
- * What it throws is a failed attempt: a network or system error that may pass is tried again, any other is not.
+ * A plugin is loaded at its first call, never while skills are read. If its SKILL.md says `provides_tools: true`, it is loaded
+ * in the background as soon as its skill is active. `init` runs once before the first `execute`. `destroy` runs once when the
+ * plugin is replaced or the process ends, and never while a call is running. If `execute` throws, the attempt has failed, and
+ * only a network or system error that may be temporary is tried again.
  */
 
 import type { Log } from "../lib/log.ts";
@@ -14,65 +15,71 @@ import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "./schedule.ts
 import type { Skill, SkillDiagnostic } from "./skill.ts";
 import type { ToolFile } from "./tool.ts";
 
-/** What belongs to the skill, whatever the call. All paths are absolute. */
+/** What is the same for all calls of a skill. All paths are absolute. */
 export interface PluginHome {
   /** The agent's Markdown brain and files, shared by all skills. */
   workspace: string;
-  /** The folder of the SKILL.md; not to be written to. */
+  /** The folder of the SKILL.md. Plugins must not write to it. */
   skillFolder: string;
-  /** This skill's own folder for what it has to keep; it exists, and outlives restarts. */
+  /** This skill's own folder for its data. It already exists and survives restarts. */
   dataFolder: string;
   log: Log;
   config: JsonObject;
   /**
-   * Absent unless SKILL.md says `provides_tools: true`. The tools are in force at once; each offer stands in place of its
-   * source's earlier one. Never throws.
+   * Absent unless SKILL.md says `provides_tools: true`. The tools are active immediately. Each offer replaces the earlier offer
+   * of the same source. Never throws.
    */
   offer?(source: string, offer: ToolOffer): void;
 }
 
 export interface ToolOffer {
-  /** Absent: those it offered before stay. */
+  /** If absent, the source's earlier tools are kept. */
   tools?: OfferedTool[];
   /** One sentence each, for people: shown as findings about the skill until the source's next offer. */
   problems?: string[];
 }
 
-/** A tool that turned up while the plugin runs. Somebody else may have described it, so that nothing of it is believed. */
+/** A tool that a plugin offers while it runs. Somebody else may have described the tool, so nothing in it is trusted. */
 export interface OfferedTool {
-  /** What `execute` is given. The model sees a name that providers take, which means one tool as long as the process lives. */
+  /**
+   * The name that `execute` gets. The model sees a name that providers accept, which means the same tool as long as the process
+   * lives.
+   */
   name: string;
   description: string;
   /** A JSON Schema. Parts that can't be used are left out. */
   parameters: unknown;
-  /** Milliseconds; the default of all tools when absent. */
+  /** Milliseconds. If absent, the default of all tools applies. */
   timeoutMs?: number;
-  /** The operator's settings say that it need not be asked about: confirm patterns with `{offered_tool}` leave it out. */
+  /** The operator's settings say that the tool needs no approval, so confirm patterns with `{offered_tool}` leave it out. */
   isTrusted?: boolean;
 }
 
 export interface RecalledNote {
   heading: string;
-  /** ISO 8601; empty where the source has no time. */
+  /** ISO 8601; empty if the source has no time. */
   at: string;
   isShared: boolean;
   text: string;
 }
 
-/** Bound to the scope of the call's conversation. Only owners may change shared notes (`memory.not-owner`). */
+/** Memory, bound to the scope of the call's conversation. Only owners may change shared notes (`memory.not-owner`). */
 export interface PluginMemory {
-  /** Writes the note, or replaces the one of this title. Resolves to the text it had; undefined for a new one. */
+  /** Writes a note, or replaces the note with this title. Resolves to the replaced text; undefined for a new note. */
   remember(title: string, text: string, isShared?: boolean): Promise<string | undefined>;
-  /** Notes and episodes of this scope and shared ones, best first. Never rejects for any query. */
+  /** Finds notes and episodes of this scope and shared ones, best first. Never rejects because of the query. */
   recall(query: string, limit: number): Promise<RecalledNote[]>;
   forget(title: string, isShared?: boolean): Promise<boolean>;
 }
 
-/** Bound to the call's conversation and requester. `channel`: another channel, by id or `#name`, that the requester sees. */
+/**
+ * Chat actions, bound to the call's conversation and requester. `channel` is another channel that the requester sees, by id or
+ * `#name`.
+ */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;
-  /** `messageId` absent: the message that is being answered. */
+  /** If `messageId` is absent, reacts to the message that is being answered. */
   react(reaction: { channel?: string; messageId?: string; emoji: string }): Promise<void>;
   openThread(thread: {
     channel?: string;
@@ -89,51 +96,52 @@ export interface PluginSchedules {
 }
 
 export interface PluginSkills {
-  /** Those that the conversation of the call may use, later ones going before earlier ones. */
+  /** Lists the skills that the call's conversation may use. Later skills take precedence over earlier ones. */
   list(): readonly Skill[];
-  /** All active skills, including those that the conversation may not use. */
+  /** Lists all active skills, including those that the conversation may not use. */
   all(): readonly Skill[];
   mayWrite(): Promise<boolean>;
   diagnostics(): readonly SkillDiagnostic[];
-  /** The text as the SKILL.md at this path; no skill: the diagnostics say why. */
+  /** Reads the text as if it were the SKILL.md at this path. If there is no skill, the diagnostics say why. */
   read(text: string, path: string): { skill?: Skill; diagnostics: SkillDiagnostic[] };
-  /** Resolves when what was written before the call is in force. */
+  /** Resolves when everything that was written before this call is active. */
   reload(): Promise<void>;
 }
 
-/** What a call may use of Remora; each is absent where the process that runs the call does not have it. */
+/** Remora's services for a call. Each is absent if the process that runs the call does not have it. */
 export interface PluginServices {
   skills?: PluginSkills;
   memory?: PluginMemory;
   chat?: PluginChat;
   schedules?: PluginSchedules;
-  /** Asks the requester with a button per option (1 to 5, at most 75 characters each). Rejects when nobody answered in time. */
+  /** Asks the requester with a button per option (1 to 5, at most 75 characters each). Rejects if nobody answers in time. */
   ask?(question: string, options: readonly string[]): Promise<string>;
 }
 
 export interface PluginContext extends PluginHome, PluginServices {
-  /** Relative paths start here. A draft is good only until the call ends: open it, never resolve it with `realpath`. */
+  /** Relative paths start here. Valid only until the call ends. Open this folder; never resolve it with `realpath`. */
   workingFolder: string;
-  /** Outputs that were too long for the model are kept here; tools show it as `/outputs`. It may be missing. */
+  /** The folder of outputs that were too long for the model. Tools show it as `/outputs`. It may not exist. */
   outputsFolder: string;
-  /** Runs shell commands in the working folder; only for tools that say `folder: write`. */
+  /** Runs shell commands in the working folder. Present only for tools that say `folder: write`. */
   commands?: PluginCommands;
   jobs?: PluginJobs;
   scope: Scope;
   conversationId: string;
   turnId: string;
   requester: Author;
-  /** The model had read text from outside when it asked for the call: what it sends out may be what that text wants. */
+  /** True if the model had read text from outside before it asked for the call, so that text may have caused the call. */
   isTainted: boolean;
-  /** Web addresses that the requester wrote in the turn, as URLs are written in full. */
+  /** Web addresses that the requester wrote in the turn, as complete URLs. */
   givenAddresses: readonly string[];
-  /** Aborts when the person says stop, when the call's time is up, and when the process ends. */
+  /** Aborts when the person says stop, when the call times out, and when the process ends. */
   signal: AbortSignal;
 }
 
 /**
- * A string is the output of a success. Of an object with `success: false`, `error` (or else `output`) is what the model reads,
- * and `retryable: true` asks for another attempt; without it the failure is an answer. Paths of `files` may be relative to the working folder.
+ * A string is the output of a successful call. If `success` is false, the model reads `error`, or `output` if there is none,
+ * and `retryable: true` asks for another attempt; otherwise the failure is the tool's answer. Paths in `files` may be relative
+ * to the working folder.
  */
 export type PluginResult =
   | string

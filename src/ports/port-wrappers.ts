@@ -24,7 +24,7 @@ export interface WrappedPorts {
   sandbox: Sandbox;
 }
 
-/** Each gets the port right after it was made, and returns what is used in its place. */
+/** Each wrapper gets a port right after it was created, and returns the port to use instead. */
 export type PortWrappers = { [Name in keyof WrappedPorts]?: (port: WrappedPorts[Name]) => WrappedPorts[Name] };
 
 export type WrapPort = <Name extends keyof WrappedPorts>(name: Name, port: WrappedPorts[Name]) => WrappedPorts[Name];

@@ -8,25 +8,25 @@ import type { RemoraError } from "../lib/errors.ts";
 import type { Json } from "./message.ts";
 import type { ToolSpec } from "./tool.ts";
 
-/** A part of the system prompt. Parts come stable first, so that provider prompt caches hold. */
+/** A part of the system prompt. Stable parts come first, so that the provider's prompt cache can be used. */
 export interface SystemPart {
   text: string;
-  /** The prefix up to and with this part is the same on the next call: a cache breakpoint may be set after it. */
+  /** The prompt up to and including this part is the same in the next call, so a cache breakpoint may be set after it. */
   isCacheable: boolean;
 }
 
 export interface ModelToolCall {
   id: string;
   name: string;
-  /** As the model wrote it; may be malformed. Providers that give objects stringify them. */
+  /** As the model wrote it; may be malformed. Providers whose service returns objects stringify them. */
   inputJson: string;
 }
 
 export type UserPart = { type: "text"; text: string } | { type: "image"; mimeType: string; base64: string };
 
 /**
- * What a service wants back unchanged while the turn goes on, mostly its thinking. Only the same `provider/model` uses it,
- * while it is valid; any other leaves it out.
+ * Data that a service needs back unchanged during the turn, mostly the model's thinking. It is sent only to the same
+ * `provider/model`, and only while it is valid.
  */
 export interface Carry {
   /** `provider/model` that answered. */
@@ -34,12 +34,12 @@ export interface Carry {
   data: Json;
 }
 
-/** Characters of a carry as JSON. A longer one is dropped: the model goes on from what it said, without what it thought. */
+/** Maximum characters of a carry as JSON. A longer one is dropped, and the model continues without its earlier thinking. */
 export const maxProviderStateLength = 262_144;
 
 export type ModelMessage =
   | { role: "user"; content: UserPart[] }
-  /** `carry` only in the running turn: history has none. */
+  /** `carry` is present only in the running turn, never in history. */
   | { role: "assistant"; text: string; toolCalls: ModelToolCall[]; carry?: Carry }
   | { role: "tool"; callId: string; name: string; text: string; isError: boolean };
 
@@ -47,14 +47,14 @@ export interface ModelRequest {
   system: SystemPart[];
   /** Starts with a user message; every tool call of an assistant message is answered before the next one. */
   messages: ModelMessage[];
-  /** Empty: the model must answer in text. */
+  /** If empty, the model must answer in text. */
   tools: ToolSpec[];
   maxOutputTokens: number;
-  /** `provider/model` a person chose for this conversation; absent: the cascade's order. */
+  /** The `provider/model` that a person chose for this conversation. If absent, the cascade's order applies. */
   preferredModel?: string;
 }
 
-/** Tokens as the provider counted them; 0 where it does not say. */
+/** Tokens as the provider counted them; 0 if it does not say. */
 export interface Usage {
   inputTokens: number;
   outputTokens: number;
@@ -67,7 +67,10 @@ export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";
 export type ModelEvent =
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
-  /** `carry` is the data of a `Carry`, at most `maxProviderStateLength` characters as JSON; absent: nothing has to go back. */
+  /**
+   * `carry` is the data of a `Carry`, at most `maxProviderStateLength` characters as JSON; absent if nothing has to be sent
+   * back.
+   */
   | { type: "end"; stop: StopReason; usage: Usage; model: string; carry?: Json }
   | { type: "error"; error: RemoraError };
 

@@ -1,4 +1,7 @@
-/** A question that a tool asks the person it works for: one click answers it. Not an approval: nothing runs because of it alone. */
+/**
+ * A question that a tool asks its requester, who answers with one click. It is not an approval: an answer alone makes nothing
+ * run.
+ */
 import type { AnswerReceipt, Author, InboundPick, ReplyTarget } from "./message.ts";
 
 export interface QuestionCard {
@@ -20,7 +23,7 @@ export interface QuestionRecord {
   tool: string;
   question: string;
   options: string[];
-  /** Once it was answered: index into the options, and who it was. */
+  /** Set when the question is answered: the index into the options, and the person who picked. */
   picked?: number;
   pickedBy?: Author;
 }
@@ -34,9 +37,12 @@ export interface QuestionRequest {
 }
 
 export interface Questions {
-  /** Resolves to the option that was picked. Rejects when it can't be asked, and with the signal's reason when that aborts first. */
+  /**
+   * Resolves to the option that was picked. Rejects if the question can't be asked, and with the signal's reason if the signal
+   * aborts first.
+   */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
-  /** Withdraws questions whose process died, as none outlives its turn. Rewrites cards that could not be rewritten before. */
+  /** Withdraws questions whose process died, because no question outlives its turn. Updates cards whose earlier update failed. */
   sweep(now: number): Promise<void>;
 }

@@ -1,24 +1,27 @@
 /**
- * Where commands run. A **view** is a set of namespaces of its own. What a command writes never reaches the real folder; the
- * rest of the file system is an allow-list; there is no network, no privilege, and a limit on everything that runs.
+ * The sandbox runs commands. Each command has a **view**: separate Linux namespaces, in which its writes never reach the real
+ * folder. Of the other files it sees only an allow-list. It has no network and no privileges, and its resources are limited.
  */
 import type { Readable } from "node:stream";
 
 /** What the probe found at start, by trying to break out. */
 export interface SandboxReport {
   holds: boolean;
-  /** `overlay`: the kernel keeps the layer. `copy`: the folder is copied, up to a size limit. Meaningless unless `holds`. */
+  /**
+   * `overlay` if the kernel separates the writes into a layer, `copy` if the folder is copied, up to a size limit. Meaningless
+   * unless `holds`.
+   */
   layers: "overlay" | "copy";
-  /** One sentence for people: what was seen and, where the sandbox does not hold, what to do. */
+  /** One sentence for people: what was found and, if a command could break out, what to do. */
   detail: string;
 }
 
 export interface Sandbox {
-  /** Never rejects; tries once and remembers the answer. */
+  /** Probes once and remembers the result. Never rejects. */
   probe(): Promise<SandboxReport>;
-  /** False when the folder would have to be copied and is over the limit for that. Never rejects. */
+  /** False if the folder would have to be copied and is too large for that. Never rejects. */
   fits(folder: string): Promise<boolean>;
-  /** Rejects with code `sandbox.missing` or `sandbox.folder-too-large`, or with Node's own error without the folder. */
+  /** Rejects with code `sandbox.missing` or `sandbox.folder-too-large`, or with Node's own error if the folder does not exist. */
   open(options: ViewOptions, signal: AbortSignal): Promise<View>;
   close(): Promise<void>;
 }
@@ -26,33 +29,36 @@ export interface Sandbox {
 export interface ViewMount {
   from: string;
   at: string;
-  /** What is written goes straight to the real folder; sockets in it can be connected to. */
+  /** Writes go directly to the real folder, and programs can connect to sockets in it. */
   isWritable?: boolean;
 }
 
 export interface ViewOptions {
   /** Absolute and free of links. It appears at the same path inside the view. */
   folder: string;
-  /** Layers over the folder, topmost first; each is a folder in the form that `Layer` describes. May be empty. */
+  /** Layers over the folder, topmost first; each has the form of an overlay's upper folder. May be empty. */
   layers: readonly string[];
-  /** An empty folder of the caller, on the same file system as the layers. The view keeps what it writes there. */
+  /** An empty folder that the caller provides for the view's writes, on the same file system as the layers. */
   scratch: string;
-  /** Folders outside the working folder that commands may read besides the system's own. Missing ones are left out. */
+  /**
+   * Folders outside the working folder that commands may read, in addition to the system's folders. Missing folders are
+   * skipped.
+   */
   readable?: readonly string[];
-  /** Folders bound at another path inside, such as `/outputs`: read-only, unless they say that they are writable. */
+  /** Folders mounted at another path in the view, such as `/outputs`. Read-only unless `isWritable`. */
   mounts?: readonly ViewMount[];
 }
 
 export interface View {
-  /** The working folder as the view sees it, good until `close`. Open it and go on from there; never use `realpath`. */
+  /** The working folder as the view sees it, valid until `close`. Open it and work from the open folder; never use `realpath`. */
   merged: string;
-  /** What was written, as an overlay's upper folder; undefined where the folder was copied. Good after `close` too. */
+  /** What was written, as an overlay's upper folder. Undefined if the folder was copied. Still valid after `close`. */
   upper: string | undefined;
-  /** A process in the view's namespaces, for nsenter; good until `close`. */
+  /** A process in the view's namespaces, for nsenter. Valid until `close`. */
   pid: number;
   /** Runs one command with bash (or sh). When it has ended, nothing in the view runs any more. At most once per view. */
   start(command: ViewCommand): RunningCommand;
-  /** Ends what runs and lets go of the view. Never rejects; may be called again. */
+  /** Ends everything in the view and removes the view. Never rejects; may be called again. */
   close(): Promise<void>;
 }
 
@@ -65,7 +71,7 @@ export interface ViewCommand {
 export type CommandLimit = "memory" | "processes" | "processor-time" | "disk-space" | "files" | "output";
 
 export interface CommandEnd {
-  /** Absent when it was ended by a signal or did not start. */
+  /** Absent if the command was ended by a signal or did not start. */
   exitCode?: number;
   /** A signal that ended the command itself, such as SIGKILL. */
   signal?: string;
@@ -76,14 +82,14 @@ export interface CommandEnd {
 }
 
 export interface RunningCommand {
-  /** Standard output and standard error as one, in the order in which they were written. Must be read. */
+  /** Standard output and standard error combined, in the order in which they were written. Must be read. */
   output: Readable;
-  /** Never rejects. Resolves when nothing of the command runs any more and its output has been read to the end. */
+  /** Never rejects. Resolves when no process of the command runs any more and its output has been read to the end. */
   ended: Promise<CommandEnd>;
   kill(): void;
 }
 
-/** The defaults are constants of `src/sandbox/view/limits.ts`. */
+/** The defaults are constants in `src/sandbox/view/limits.ts`. */
 export interface ViewLimits {
   maxMemoryBytes: number;
   maxProcesses: number;

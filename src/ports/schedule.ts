@@ -1,10 +1,10 @@
-/** Schedules: what a person wants to be said or done later, once or again and again. */
+/** Schedules: reminders and tasks that a person wants later, once or repeatedly. */
 import type { Author, Scope } from "./message.ts";
 
 /** Once, or by a cron expression (five or six fields) in an IANA time zone. */
 export type ScheduleTime = { type: "once"; at: number } | { type: "cron"; expression: string; timeZone: string };
 
-/** - `remind`: the text is said to the person.  - `do`: the text is a task, as if the person had written it then. */
+/** `remind` sends the text to the person. `do` runs the text as a task, as if the person had written it at that time. */
 export type SchedulePurpose = "remind" | "do";
 
 export interface ScheduleRecord {
@@ -29,9 +29,9 @@ export interface ShownSchedule extends ScheduleRecord {
 export type NewSchedule = Omit<ScheduleRecord, "nextAt" | "createdAt">;
 
 export interface Schedules {
-  /** Rejects with `schedule.invalid` for a time that has passed or never comes, and when the person has too many. */
+  /** Rejects with `schedule.invalid` if the time has passed or never comes, or if the person has too many schedules. */
   add(schedule: NewSchedule): Promise<ShownSchedule>;
-  /** Those in force of one person in one scope, soonest first. */
+  /** Lists the active schedules of one person in one scope, soonest first. */
   list(owner: Pick<Author, "id">, scope: Scope): Promise<ShownSchedule[]>;
   remove(id: string, owner: Pick<Author, "id">, scope: Scope): Promise<boolean>;
   sweep(now: number): Promise<void>;

@@ -6,9 +6,9 @@ import type { ToolSpec } from "./tool.ts";
 export type SkillVerdict = "accept" | "warn" | "skip";
 
 export interface SkillDiagnostic {
-  /** Path of the SKILL.md (or of the folder, where there is none). */
+  /** Path of the SKILL.md, or of the folder if it has none. */
   path: string;
-  /** 1-based; 0 where no single line is meant. */
+  /** 1-based; 0 if the problem is not in a single line. */
   line: number;
   severity: "warning" | "error";
   /** Permanent, e.g. `skill.unclosed-frontmatter`. */
@@ -16,7 +16,7 @@ export interface SkillDiagnostic {
   message: string;
 }
 
-/** A call with the verdict its author wants; `remora skills check` runs them. */
+/** A call with the verdict that the skill's author expects; `remora skills check` runs them. */
 export interface GateTest {
   tool: string;
   args: JsonObject;
@@ -24,21 +24,24 @@ export interface GateTest {
   line: number;
 }
 
-/** Names of offered tools. Rules go on holding for a tool that is gone: it may come back while a call of it waits. */
+/**
+ * Names of tools that the plugin offers. Rules still apply to a tool that is no longer offered, because it may return while a
+ * call waits.
+ */
 export interface OfferedNames {
   current: string[];
-  /** All that were ever offered; danger patterns with `{offered_tool}` hold for each. */
+  /** All names that were ever offered. Danger patterns with `{offered_tool}` apply to each of them. */
   ever: string[];
-  /** Of those, the ones that confirm patterns with `{offered_tool}` hold for: all but the trusted. */
+  /** The names in `ever` to which confirm patterns with `{offered_tool}` apply: all except trusted tools. */
   asking: string[];
 }
 
 export interface SkillPermissions {
   files: "none" | "read" | "write";
-  /** Hosts, written as in a shell call. */
+  /** Hosts, in the syntax of a shell call. */
   network: string[];
   env: string[];
-  /** Starts other programs; in the sandbox of its process. */
+  /** Whether the plugin may start other programs, which then run in its own sandbox. */
   commands: boolean;
   services: ("memory" | "chat" | "schedules")[];
 }
@@ -50,12 +53,12 @@ export interface Skill {
   /** One clean line of at most 300 characters. */
   description: string;
   version: string | null;
-  /** Lower-case; `*` alone means every message; empty means index-only. */
+  /** Lower-case; a single `*` means every message; empty means that the skill is only listed. */
   triggers: string[];
   tools: ToolSpec[];
-  /** From the tool name in force to the one in the file, for tools whose written name providers refuse. */
+  /** Maps the name in use to the name in the file, for tools whose name in the file is refused by providers. */
   renamedTools: { [name: string]: string };
-  /** Its plugin offers tools while it runs; they are in `tools` beside those of the file. */
+  /** True if the skill's plugin offers tools while it runs. They are in `tools`, like those of the file. */
   providesTools: boolean;
   offered?: OfferedNames;
   permissions: SkillPermissions;
@@ -71,9 +74,9 @@ export interface Skill {
   verdict: Exclude<SkillVerdict, "skip">;
 }
 
-/** One set of skills, built aside and swapped whole. */
+/** One set of skills. It is complete before it replaces the previous set. */
 export interface SkillSet {
-  /** In precedence order: of two tools with one name the later skill's is in force. */
+  /** In precedence order: if two tools have the same name, the later skill's tool is used. */
   skills: Skill[];
   diagnostics: SkillDiagnostic[];
 }

@@ -1,6 +1,6 @@
 /**
- * A **Toolbox** owns tools and makes one attempt: it never throws and never retries. A **ToolQueue** makes a job of a call:
- * its effect is started at most once unless the tool is idempotent, and every request for the job gets the same result.
+ * A **Toolbox** owns tools and makes one attempt at a call: it never throws and never retries. A **ToolQueue** runs a call as
+ * a job: it starts the call at most once unless the tool is idempotent, and every request for the job gets the same result.
  */
 import type { Author, JsonObject, Scope } from "./message.ts";
 
@@ -9,27 +9,27 @@ import type { Origin } from "./origin.ts";
 export type JsonSchema = { [key: string]: unknown };
 
 export interface ToolSpec {
-  /** 1 to 64 of `A-Z a-z 0-9 _ -`, as every provider takes it. */
+  /** 1 to 64 characters of `A-Z a-z 0-9 _ -`, which every provider accepts. */
   name: string;
   description: string;
   /** A JSON Schema whose `type` is `object`. */
   parameters: JsonSchema;
-  /** The skill that owns it; `remora` for built-in ones. */
+  /** The skill that owns the tool; `remora` for built-in tools. */
   skill: string;
-  /** Changes nothing anywhere: may run beside other read-only calls of its step. */
+  /** Changes nothing anywhere, so it may run in parallel with other read-only calls of its step. */
   isReadOnly: boolean;
-  /** Running it twice is the same as running it once: any failure may be retried, also after a crash. */
+  /** Running it twice is the same as running it once, so any failure may be retried, even after a crash. */
   isIdempotent: boolean;
-  /** Its results come from outside: somebody else may have written them (`untrusted: true` in SKILL.md). */
+  /** Its results come from outside, so somebody else may have written them (`untrusted: true` in SKILL.md). */
   readsUntrusted: boolean;
-  /** It can send something out to where others read it (`outward: true` in SKILL.md). */
+  /** It can send something to a place where others read it (`outward: true` in SKILL.md). */
   isOutward: boolean;
   timeoutMs: number;
   /** What a call does with the working folder (`folder: read` or `write` in SKILL.md). */
   folder: FolderUse;
   /** The program or service that offers the tool, as named in the settings. Absent for tools of a SKILL.md. */
   offeredBy?: string;
-  /** Parameters that hold a shell command (`format: shell` in SKILL.md), for the gate. */
+  /** Parameters that contain a shell command (`format: shell` in SKILL.md), for the gate. */
   shellParameters: string[];
 }
 
@@ -40,7 +40,7 @@ export interface ToolCall {
   input: JsonObject;
 }
 
-/** Who and where a call is run for. Plain JSON: it travels with the job. */
+/** For whom and where a call runs. Plain JSON, because it is stored with the job. */
 export interface ToolScope {
   turnId: string;
   conversationId: string;
@@ -50,9 +50,9 @@ export interface ToolScope {
   workingFolder: string;
   /** A person has approved that the call works on the real folder, without a sandbox. */
   isUnconfined?: boolean;
-  /** What the prompt that led to the call held that the requester has not written; what the call writes keeps it. */
+  /** Origins of text in the call's prompt that the requester has not written. What the call writes gets them too. */
   untrusted?: Origin[];
-  /** Web addresses that the requester wrote in the turn, as URLs are written in full. */
+  /** Web addresses that the requester wrote in the turn, as complete URLs. */
   givenAddresses?: string[];
 }
 
@@ -68,14 +68,17 @@ export interface ToolAttempt {
   text: string;
   origins?: Origin[];
   files: ToolFile[];
-  /** Known to be passing (network, time-out, 429, 5xx, the plugin says so). Meaningless when `isOk`. */
+  /** The failure is known to be temporary (network, time-out, 429, 5xx, or the plugin says so). Meaningless when `isOk`. */
   isRetryable: boolean;
-  /** The tool did its work and said no (not found, wrong input, a non-zero exit): trying again changes nothing, idempotent or not. */
+  /**
+   * The tool worked and reported a failure (not found, wrong input, a non-zero exit), so even an idempotent call is not
+   * retried.
+   */
   isAnswer?: boolean;
   retryAfterMs?: number;
 }
 
-/** `invalid`, `denied` and `blocked` calls never ran. The text of `interrupted` says whether it may have run. */
+/** `invalid`, `denied` and `blocked` calls never ran. The text of `interrupted` says whether the call may have run. */
 export type ToolStatus = "ok" | "failed" | "invalid" | "denied" | "blocked" | "interrupted";
 
 export interface ToolResult {
@@ -83,18 +86,18 @@ export interface ToolResult {
   name: string;
   status: ToolStatus;
   text: string;
-  /** Where the text comes from; absent: not known, as of a call that was cut off. */
+  /** Where the text comes from. Absent if that is unknown, as after an interrupted call. */
   origins?: Origin[];
   attempts: number;
-  /** Of all attempts and the waits between them. */
+  /** Total of all attempts and the waits between them. */
   durationMs: number;
   files: ToolFile[];
 }
 
 export interface Toolbox {
-  /** The tools a conversation may use now; a changed skill is in force on the next call. */
+  /** Lists the tools that a conversation may use now. Includes changes to skills since the last call. */
   specs(conversationId: string): ToolSpec[];
-  /** One attempt. Never throws: an exception of a plugin is an attempt that failed. */
+  /** Makes one attempt. Never throws; if a plugin throws, the attempt has failed. */
   run(call: ToolCall, scope: ToolScope, signal: AbortSignal): Promise<ToolAttempt>;
 }
 
@@ -104,21 +107,21 @@ export interface ToolJob {
   id: string;
   call: ToolCall;
   scope: ToolScope;
-  /** What it was approved by; absent: nobody was asked. */
+  /** Id of the approval. Absent if nobody was asked. */
   approvalId?: string;
   isIdempotent: boolean;
   timeoutMs: number;
 }
 
 export interface ToolQueue {
-  /** Runs or re-joins the job. Never throws; an abort ends as `interrupted`. */
+  /** Runs the job, or waits for it if it already runs. Never throws; after an abort, the status is `interrupted`. */
   run(job: ToolJob, signal: AbortSignal): Promise<ToolResult>;
   counts(): { waiting: number; running: number };
-  /** Resolves when nothing runs; takes nothing new. */
+  /** Accepts no new jobs. Resolves when no job runs any more. */
   close(): Promise<void>;
 }
 
-/** The hosts that a shell call wants to reach, as it names them; empty for every other tool. */
+/** Returns the hosts that a shell call wants to reach, as the call names them; empty for every other tool. */
 export function networkOf({ shellParameters }: Pick<ToolSpec, "shellParameters">, input: JsonObject): string[] {
   const { network } = input;
   if (shellParameters.length === 0 || !Array.isArray(network)) return [];

@@ -1,4 +1,4 @@
-/** The stages of the pipeline as `runTurn` takes them: everything it needs, and nothing it could reach by itself. */
+/** The dependencies of `runTurn`: the stages of the pipeline, and everything else that it uses. */
 
 import type { Log } from "../lib/log.ts";
 import type { Approvals } from "./approval.ts";
@@ -17,7 +17,7 @@ import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
 import type { ReadAnswer, TaskFiles } from "./turn.ts";
 import type { UsageMeter } from "./usage.ts";
 
-/** Reads one model answer: normalises text, parses and checks tool calls. `onText` gets the whole text so far. */
+/** Reads one model answer: normalises text, parses and checks tool calls. `onText` gets the complete text so far. */
 export type ReadModel = (
   events: AsyncIterable<ModelEvent>,
   tools: ToolSpec[],
@@ -25,29 +25,29 @@ export type ReadModel = (
   onText: (text: string) => void,
 ) => Promise<ReadAnswer>;
 
-/** One reply on its way to a platform. `show` and `activity` return at once; a newer state replaces an unsent older one. */
+/** One reply on its way to a platform. `show` and `activity` return immediately; a newer state replaces an unsent older one. */
 export interface Delivery {
   show(text: string): void;
   activity(text: string): void;
   ask(card: ApprovalCard): Promise<void>;
   settle(card: ApprovalCard): Promise<void>;
   question(card: QuestionCard): Promise<void>;
-  /** Whether a question was posted since it was asked last: then the text goes on below it. */
+  /** True if a question was posted since the last `takeAsked`. The text then continues below the question. */
   takeAsked(): boolean;
   finish(text: string, files: ToolFile[]): Promise<void>;
   fail(text: string): Promise<void>;
-  /** Writes nothing more: somebody else goes on with the reply. Never rejects. */
+  /** Stops writing, because another process continues the reply. Never rejects. */
   leave(): Promise<void>;
 }
 
 export interface TurnLimits {
-  /** Model calls with tools in one turn; one more without tools follows. */
+  /** Maximum model calls with tools in one turn. One call without tools follows. */
   steps: number;
-  /** Calls of one step that run; the others are answered without running. */
+  /** Maximum tool calls of one step that run. The others are answered without running. */
   callsPerStep: number;
-  /** Denied or blocked calls after which the tools are taken away. */
+  /** Number of denied or blocked calls after which the model gets no more tools. */
   refusals: number;
-  /** Characters of one message that are read; longer ones are refused with a reason. */
+  /** Maximum characters of one message. Longer messages are refused with a reason. */
   messageCharacters: number;
 }
 
@@ -67,7 +67,7 @@ export interface TurnDeps {
   memory: Memory;
   taskFiles: TaskFiles;
   usage: Pick<UsageMeter, "admit">;
-  /** With `overlap: steer`: what was said meanwhile, to be read at the next step; else empty. */
+  /** If `overlap` is `steer`, takes the requester's new messages for the next step. Otherwise empty. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   limits: TurnLimits;
   log: Log;

@@ -1,4 +1,4 @@
-/** Where the text of a whole turn comes from: its messages, and what its calls brought in. */
+/** Finds where the text of a turn comes from: its messages, and what its calls brought in. */
 
 import type { InboundMessage, JsonObject } from "./message.ts";
 import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";
@@ -7,7 +7,7 @@ import type { ToolSpec, ToolStatus } from "./tool.ts";
 
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
 
-/** A call with one of these never ran, so that nothing came in through it. */
+/** A call with one of these statuses never ran, so it brought in no text. */
 const neverRan: readonly ToolStatus[] = ["invalid", "denied", "blocked"];
 
 export function originsOfTool(spec: ToolSpec | undefined, name: string, input: JsonObject): Origin[] {
@@ -25,27 +25,30 @@ export function originsOfTurn({ messages, steps }: TurnRecord, specs: readonly T
 
 function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
   const read = attachments.filter(({ text, imageBase64 }) => text !== undefined || imageBase64 !== undefined);
-  // Whoever attached it, somebody else may have written it.
+  // Somebody other than the author may have written an attachment.
   return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
 }
 
-/** In doubt it counts: a call of an earlier version, or one that was cut off, says nothing of what it read. */
+/**
+ * If a result has no origins (recorded by an earlier version, or interrupted), the call may have read anything that its tool
+ * reads.
+ */
 function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
-  // What people said when they refused it.
+  // People's reason for the denial.
   if (result?.status === "denied") return result.origins ?? [];
   if (result === undefined || neverRan.includes(result.status)) return [];
   return result.origins ?? originsOfTool(specs.get(raw.name), raw.name, call?.input ?? {});
 }
 
-/** What the prompt of a step held that the person who asked has not written. */
+/** Returns the origins of text in a step's prompt that the requester has not written. */
 export function untrustedIn(turn: TurnRecord, step: StepRecord, specs: readonly ToolSpec[]): Origin[] {
   if (step.untrusted !== undefined) return step.untrusted;
-  // Of an earlier version: what the turn had read by then.
+  // A step recorded by an earlier version: use everything that the turn had read before it.
   const before = { ...turn, steps: turn.steps.slice(0, turn.steps.indexOf(step)) };
   return untrustedFor(originsOfTurn(before, specs), requesterOf(turn).id);
 }
 
-/** Whether any of its prompts held what withholds grants. */
+/** True if any prompt of the turn contained text that prevents the use of grants. */
 export function isTainted(turn: TurnRecord, specs: readonly ToolSpec[]): boolean {
   return turn.steps.some((step) => withoutRememberedPeople(untrustedIn(turn, step, specs)).length > 0);
 }

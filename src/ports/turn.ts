@@ -1,4 +1,4 @@
-/** A turn's record is a journal, written before the next thing happens, so that any process can do the next undone step. */
+/** A turn's record is a journal. It is written before each next step, so that any process can continue the turn. */
 import type { AbortCause } from "../lib/abort.ts";
 import type { RemoraError } from "../lib/errors.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
@@ -7,39 +7,44 @@ import type { Origin } from "./origin.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
 
-/** `running` until it parks (waits for a person) or ends; a parked turn is made `running` again by an answer or an expiry. */
+/**
+ * A turn is `running` until it parks (waits for a person) or ends. An answer or an expiry makes a parked turn `running` again.
+ */
 export type TurnState = "running" | "parked" | "done" | "failed" | "stopped";
 
 export interface CallRecord {
   /** As the model asked for it, with an id that is unique in the turn. */
   raw: ModelToolCall;
-  /** Parsed and checked; absent when it could not be, and then `result` says why. */
+  /** The parsed and checked call. Absent if that failed; then `result` says why. */
   call?: ToolCall;
   verdict?: { class: VerdictClass; matches: GateMatch[]; tags: string[] };
-  /** No view could be made over the folder, and people were asked about that. */
+  /** True if no view over the folder was possible and people were asked about that. */
   isUnconfined?: boolean;
   approvalId?: string;
   cardId?: string;
-  /** The tool asked the person something meanwhile: what is said after it stands below the question. */
+  /** True if the tool asked the requester a question while it ran. Later text is shown below the question. */
   hasAsked?: boolean;
   /** Who changed the arguments on the card; `call` is then what was approved, `raw` what the model asked for. */
   editedBy?: string;
-  /** Milliseconds since the epoch; when it was handed to the queue. */
+  /** When the call was handed to the queue, in milliseconds since the epoch. */
   startedAt?: number;
   result?: ToolResult;
 }
 
 export interface StepRecord {
   text: string;
-  /** How many of the turn's messages the model was shown for this step; absent: all of them. */
+  /** Number of the turn's messages that the model saw in this step. Absent if it saw all of them. */
   seenMessages?: number;
-  /** What the prompt of this step held that the person who asked has not written; absent: of an earlier version. */
+  /** Origins of text in this step's prompt that the requester has not written. Absent in records of earlier versions. */
   untrusted?: Origin[];
   calls: CallRecord[];
-  /** What the provider wants back with this step (provider.ts); only with calls, as the turn ends without them. */
+  /**
+   * Data that the provider needs back with this step (provider.ts). Present only with calls, because a step without calls ends
+   * the turn.
+   */
   carry?: Json;
   stop: StopReason;
-  /** `provider/model` that answered, and the one that was asked first. */
+  /** The `provider/model` that answered, and the one that was asked first. */
   model: string;
   requestedModel: string;
   usage: Usage;
@@ -50,27 +55,32 @@ export interface TurnRecord {
   id: string;
   conversationId: string;
   scope: Scope;
-  /** One or more, oldest first, all of one person: what that person said while another turn ran is merged into the next. */
+  /**
+   * One or more messages of one person, oldest first. What the person said while another turn ran is merged into the next turn.
+   */
   messages: InboundMessage[];
   target: ReplyTarget;
   workingFolder: string;
   steps: StepRecord[];
   startedAt: number;
   endedAt?: number;
-  /** Whose run of it counts: made anew each time somebody takes it up, so that a run that was given up for dead writes nothing more. */
+  /**
+   * Id of the only run that may write. Every process that takes up the turn sets a new id, so a run presumed dead can't write
+   * any more.
+   */
   owner?: string;
-  /** It is to end because of this; whoever runs it, or takes it up next, sees to that. */
+  /** Why the turn must end. The process that runs it, or takes it up next, ends it. */
   abort?: AbortCause;
-  /** The final text has been handed to the platform and taken. */
+  /** True once the platform has accepted the final text. */
   isDelivered: boolean;
-  /** What people saw of a last step that did not come to its end; it stays in the reply. */
+  /** What people saw of an unfinished last step. It is kept in the reply. */
   unfinishedText?: string;
-  /** What became of the drafts of earlier turns, for the model; a sentence each. */
+  /** What happened to the drafts of earlier turns, one sentence each, for the model. */
   news?: string[];
   failure?: string;
 }
 
-/** The person a turn is run for: the author of its messages. Nobody else's rights count in it. */
+/** Returns the person for whom a turn runs: the author of its messages. Only this person's rights count. */
 export function requesterOf(turn: TurnRecord) {
   const newest = turn.messages.at(-1);
   if (newest === undefined) throw new TypeError(`turn ${turn.id} has no message`);
@@ -81,7 +91,7 @@ export function callsOf(turn: TurnRecord): CallRecord[] {
   return turn.steps.flatMap((step) => step.calls);
 }
 
-/** The steps since the last card or question: text up to there stands above it and is not written again. */
+/** Returns the steps since the last card or question. Earlier text is above the card or question and is not written again. */
 export function openSegment(turn: TurnRecord): StepRecord[] {
   const lastAsked = turn.steps.findLastIndex((step) => step.calls.some(isBelow));
   return turn.steps.slice(lastAsked + 1);
@@ -98,7 +108,7 @@ export function textOf(steps: StepRecord[]): string {
     .join("\n\n");
 }
 
-/** What came of reading one model answer; `failed` carries what had been shown by then. */
+/** The result of reading one model answer. `failed` contains the text that had already been shown. */
 export type ReadAnswer =
   | {
       type: "answer";
@@ -114,7 +124,7 @@ export type ReadAnswer =
 
 export type ParsedCall = { raw: ModelToolCall; call: ToolCall } | { raw: ModelToolCall; problem: string };
 
-/** Human-readable account of a turn with tools, rewritten whole at every change. */
+/** Human-readable account of a turn with tools, rewritten completely at every change. */
 export interface TaskFiles {
   /** Does nothing for a turn without tool calls. */
   save(turn: TurnRecord, state: TurnState): Promise<void>;

@@ -1,4 +1,4 @@
-/** What the models were used for, by UTC day and subject: a person, a channel, a conversation, or everyone. */
+/** Counts how the models were used, by UTC day and subject: a person, a channel, a conversation, or everyone. */
 import type { Scope } from "./message.ts";
 
 import type { Usage } from "./provider.ts";
@@ -9,15 +9,15 @@ export interface UsageCount extends Usage {
   /** `2026-11-21`, UTC. */
   day: string;
   calls: number;
-  /** Of the calls whose model has a price; the others are in `unpricedCalls`. */
+  /** Cost of the calls whose model has a price. `unpricedCalls` is the number of the others. */
   cost: number;
   unpricedCalls: number;
-  /** Milliseconds that passed here before models were asked. */
+  /** Milliseconds that Remora itself took before it asked the models. */
   addedMs: number;
 }
 
 export interface UsageLimits {
-  /** Tokens a UTC day; null: as many as they like. */
+  /** Tokens per UTC day; null for no limit. */
   userTokensPerDay: number | null;
   channelTokensPerDay: number | null;
 }
@@ -34,15 +34,15 @@ export type Permit =
       count(call: ModelCall): Promise<void>;
       end(): void;
     }
-  /** `sentence` says whose limit it is and when it starts anew. */
+  /** `sentence` says whose limit it is and when it resets. */
   | { type: "refused"; code: string; sentence: string };
 
 export interface UsageMeter {
-  /** A figure that can't be read or written is logged, and never keeps anybody from an answer. */
+  /** Checks the limits. A count that can't be read or written is logged and never prevents an answer. */
   admit(turn: TurnRecord): Promise<Permit>;
-  /** Newest day first; none before anything was counted. */
+  /** Lists the counts of a subject, newest day first. Empty if nothing was counted. */
   days(subject: string): Promise<UsageCount[]>;
-  /** Drops figures older than the two months that are kept. */
+  /** Removes counts that are older than two months. */
   prune(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export function tokensOf(usage: Usage): number {
   return usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
 }
 
-/** The figures of several days as one; `day` is the later one. */
+/** Adds two counts. `day` is the later of the two days. */
 export function summed(one: UsageCount, other: UsageCount): UsageCount {
   return {
     day: one.day > other.day ? one.day : other.day,

@@ -1,4 +1,4 @@
-/** Each plugin process has a view of its own. Without a sandbox, only Node's permission model confines it. */
+/** Starts plugin processes, each in its own view. Without a sandbox, only Node's permission model confines it. */
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -5,7 +5,7 @@ import { execa } from "execa";
 import type { RunningCommand } from "../ports/sandbox.ts";
 import { findProgram, programFolders } from "./find-program.ts";
 
-/** Joins both streams in one pipe, to keep their order. `$0` is the shell, and `$1` the command. */
+/** Joins standard output and standard error in one pipe, to keep their order. `$0` is the shell, and `$1` the command. */
 const joinStreams = 'exec "$0" -c "$1" 2>&1';
 
 export async function startUnconfined(text: string, folder: string): Promise<RunningCommand> {
@@ -18,7 +18,7 @@ export async function startUnconfined(text: string, folder: string): Promise<Run
   const kill = () => {
     started.kill("SIGKILL");
   };
-  // Processes that the command leaves behind would keep its output open.
+  // Kill processes that the command leaves behind, because they would keep its output open.
   started.nodeChildProcess.once("exit", kill);
   const ended = started.then(({ exitCode, signal, shortMessage = "" }) => ({
     ...(exitCode === undefined ? {} : { exitCode }),

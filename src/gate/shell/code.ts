@@ -1,4 +1,7 @@
-/** Commands that run code. Code in the command's own text is judged like a command; code from elsewhere gets a tag. */
+/**
+ * Commands that run code. Code in the command's own text is judged like a command. If the code comes from elsewhere, the
+ * command gets a tag.
+ */
 import { baseName } from "./flags.ts";
 import type { ShellWord } from "./words.ts";
 
@@ -30,7 +33,7 @@ const interpreters: Interpreter[] = [
   { name: /^(?:lua|luajit|tclsh|osascript|Rscript)[\d.]*$/i, code: /^-e/ },
   { name: /^(?:pwsh|powershell)$/i, code: /^-(?:c|command|e|encodedcommand)$/i },
 ];
-// Not `-v`: for some interpreters it only adds output.
+// `-v` is not in the list, because for some interpreters it only adds output.
 const tellsAboutItself = /^(?:--version|--help|-V|-h)$/;
 
 export function codeSourceOf(words: readonly ShellWord[]): CodeSource | undefined {

@@ -15,7 +15,7 @@ export interface Layer {
 
 const declares = /^(?:export|declare|typeset|local|readonly)$/;
 
-/** Also records the variables that the command sets to plain text. */
+/** Reads a simple command, and records the variables that it sets to plain text. */
 export function readCommand(node: Command, variables: Variables): SimpleCommand {
   const parts = node.name === undefined ? node.args : [node.name, ...node.args];
   const words = parts.flatMap((part) => (part.type === "Word" ? readWord(part, variables) : [assignmentWord(part)]));
@@ -64,7 +64,7 @@ export function readRedirections(
   return input === undefined ? { redirects } : { redirects, input };
 }
 
-/** Undefined where a descriptor is only duplicated or closed. */
+/** Undefined if a descriptor is only duplicated or closed. */
 function operatorOf(written: string, target: Word): ShellRedirect["operator"] | undefined {
   if (written === "<") return "<";
   if (written === "<&") return undefined;
@@ -72,7 +72,7 @@ function operatorOf(written: string, target: Word): ShellRedirect["operator"] | 
   return written.endsWith(">>") ? ">>" : ">";
 }
 
-/** The command, what it wraps, what that wraps, and so on. Undefined when the nesting is too deep. */
+/** The command, what it wraps, what that wraps, and so on. Undefined if the nesting is too deep. */
 export function layersOf(words: ShellWord[]): Layer[] | undefined {
   const layers: Layer[] = [];
   const open: Pick<Layer, "words" | "outer">[] = [{ words, outer: [] }];
@@ -86,7 +86,7 @@ export function layersOf(words: ShellWord[]): Layer[] | undefined {
   return layers;
 }
 
-/** The texts of one layer, with its redirects, and once after each name that wraps it. */
+/** The texts of one layer with its redirects: alone, and after each command name that wraps it. */
 export function layerVariants({ words, outer }: Layer, redirects: readonly ShellRedirect[]): string[] {
   const spellings = spellingsOf(words.map(({ value }) => value));
   const written = redirects.map(({ operator, target }) => `${operator} ${target.value}`);

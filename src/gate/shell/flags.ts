@@ -1,12 +1,12 @@
-/** One spelling for many: `rm / -r --force` also becomes `rm -rf /` and `rm --recursive --force /`. */
+/** Adds canonical spellings of a command: `rm / -r --force` also becomes `rm -rf /` and `rm --recursive --force /`. */
 import { posix } from "node:path";
 
 type Letters = ReadonlyMap<string, string>;
 
 interface Options {
-  /** Long option to letter. */
+  /** Maps a long option to its letter. */
   letters: Letters;
-  /** Options before the subcommand that take a value. Present: the command has subcommands. */
+  /** Options before the subcommand that take a value. Present only if the command has subcommands. */
   globalsWithValue?: string[];
 }
 
@@ -124,7 +124,7 @@ function longName(written: string, letters: Letters): string {
   return meant.length === 1 ? (meant[0] ?? written) : written;
 }
 
-/** `//etc/./x/../passwd` and `/proc/self/root/etc/passwd` → `/etc/passwd`. Other words stay as they are. */
+/** `//etc/./x/../passwd` and `/proc/self/root/etc/passwd` → `/etc/passwd`. Other words are unchanged. */
 export function evenPath(word: string): string {
   if (!word.startsWith("/")) return word;
   return posix.normalize(word).replace(/^\/proc\/(?:self|thread-self|\d+)\/root(?=\/|$)/, "") || "/";

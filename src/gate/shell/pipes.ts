@@ -1,4 +1,6 @@
-/** Code that flows between commands: `curl … | sudo bash`, `bash <(curl …)` and `eval "$(curl …)"` become `curl … | bash`. */
+/**
+ * Finds code that flows between commands: `curl … | sudo bash`, `bash <(curl …)` and `eval "$(curl …)"` become `curl … | bash`.
+ */
 import { type Command, forEachChild, type Pipeline, type Function as ShellFunction, type SyntaxNode } from "unbash";
 import { codeSourceOf } from "./code.ts";
 import { type Layer, layersOf, lineOf, readCommand } from "./command.ts";
@@ -6,7 +8,7 @@ import { baseName } from "./flags.ts";
 import { addForm, type SimpleCommand, type Walk } from "./reading.ts";
 import type { Variables } from "./words.ts";
 
-/** Limit for commands of one stage and for stages of one pipeline. */
+/** Maximum commands of one stage, and maximum stages of one pipeline. */
 const maxPaired = 12;
 
 interface Stage {
@@ -16,7 +18,7 @@ interface Stage {
 
 export function readPipeline(node: Pipeline, walk: Walk, readScript: (text: string, walk: Walk) => void): void {
   const { reading, variables } = walk;
-  // A stage's variables are set when the walk visits its commands; this only looks ahead.
+  // A stage's variables are set when the walk visits its commands; this only looks ahead, with a copy.
   const stages = node.commands.slice(0, maxPaired).map((stage) => stageOf(stage, new Map(variables)));
   addForm(reading, stages.map(({ commands }) => lineOf(commands[0]?.words ?? [])).join(" | "));
   for (const [index, stage] of stages.entries()) {
@@ -52,7 +54,7 @@ function isInput({ operator }: { operator: string }): boolean {
   return operator === "<";
 }
 
-/** The text that a stage prints, where the command contains it: `echo 'rm x'`, `cat <<EOF`. */
+/** The text that a stage prints, if the command contains that text: `echo 'rm x'`, `cat <<EOF`. */
 function textWrittenBy(stage: Stage | undefined): string | undefined {
   const [command, ...more] = stage?.commands ?? [];
   if (command === undefined || more.length > 0) return undefined;
@@ -76,7 +78,7 @@ export function substitutedInto(node: Command, command: SimpleCommand, variables
     .map(({ words }) => `${lineOf(words)} | ${shown}`);
 }
 
-/** A function that pipes itself into itself, whatever its name. */
+/** True for a function that pipes itself into itself, whatever its name. */
 export function isForkBomb(node: ShellFunction): boolean {
   const name = node.name.value;
   let isFound = false;

@@ -1,4 +1,7 @@
-/** The result of reading a shell command: texts to match, and tags. Its size is bounded; a tag reports what exceeds the bound. */
+/**
+ * The result of reading a shell command: texts to match, and tags. Its size is limited; a tag reports that something exceeded
+ * the limit.
+ */
 
 import type { ShellWord, Variables } from "./words.ts";
 
@@ -36,7 +39,7 @@ export interface Walk {
   depth: number;
 }
 
-/** Limits for one call: commands, and characters of all texts together. */
+/** Limits for one call: number of commands, and characters of all texts together. */
 const most = { commands: 500, characters: 131_072 };
 
 export function createReading(): ShellReading {
@@ -50,7 +53,7 @@ export function addForm(reading: ShellReading, form: string): void {
   else reading.forms.add(form);
 }
 
-/** Returns false when there are too many, and tags the reading. */
+/** Counts one command. If there are too many, tags the reading and returns false. */
 export function countCommand(reading: ShellReading): boolean {
   reading.left.commands -= 1;
   if (reading.left.commands >= 0) return true;

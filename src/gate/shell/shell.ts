@@ -20,7 +20,7 @@ import { addForm, countCommand, createReading, type ShellReading, type SimpleCom
 import { wordsOf } from "./wrappers.ts";
 
 const maxScriptCharacters = 65_536;
-/** Any text of this length is read quickly. Longer ones run under a time limit. */
+/** Any text up to this length is read quickly. Longer texts are read under a time limit. */
 const maxUntimedScript = 512;
 const readingLimitMs = 40;
 const deleters = /^(?:rm|unlink|shred|rmdir)$/i;
@@ -34,7 +34,7 @@ export function readShell(value: unknown, deadline: Deadline): ShellReading {
     if (typeof text !== "string" || text.length > maxScriptCharacters) reading.tags.add("#shell:parse-error");
     else readInTime(text, isVector ? value : undefined, reading, deadline);
   } catch {
-    // Whatever a hostile text does to the parser, a person is asked.
+    // Even if a hostile text makes the parser fail, this tag lets a person decide.
     reading.tags.add("#shell:parse-error");
   }
   return reading;

@@ -1,6 +1,6 @@
 /**
  * Words of a shell command as a program would get them. Expansions that the script itself resolves are replaced (`$IFS`,
- * `$(echo rm)`); others stay as written.
+ * `$(echo rm)`); others are left as written.
  */
 import type { DoubleQuotedChild, ParameterExpansionPart, ParsedScript, Word, WordPart } from "unbash";
 
@@ -16,7 +16,7 @@ export type Variables = Map<string, string>;
 
 /** A word with more alternatives is not expanded. */
 const maxAlternatives = 64;
-/** Characters of a substitution that is resolved. Substitutions nest, so longer ones would add up. */
+/** Maximum characters of a substitution that is resolved. Substitutions nest, so resolving long ones would take too much time. */
 const maxEchoCharacters = 200;
 /** Marks where an unquoted expansion splits a word. No program argument can contain it. */
 const split = "\0";
@@ -86,7 +86,7 @@ function append(reading: Reading, endings: string[]): void {
   reading.alternatives = reading.alternatives.flatMap((start) => used.map((end) => start + end));
 }
 
-/** The value of an expansion, where the script itself contains it. */
+/** The value of an expansion, if the script itself contains that value. */
 function knownValue(part: WordPart | DoubleQuotedChild, variables: Variables): string | undefined {
   if (part.type === "SimpleExpansion") return variableValue(part.text.slice(1), variables);
   if (part.type === "ParameterExpansion") return parameterValue(part, variables);
@@ -123,7 +123,7 @@ function echoedValue(script: ParsedScript | undefined, variables: Variables): st
     .join(" ");
 }
 
-/** The alternatives of `{a,b{c,d}}`. Undefined for a range, or for too many. */
+/** The alternatives of `{a,b{c,d}}`. Undefined for a range, or if there are too many. */
 function expandBraces(text: string): string[] | undefined {
   const inner = text.slice(1, -1);
   const choices: string[] = [];

@@ -1,10 +1,13 @@
-/** Commands that run another: `sudo -u ann env A=1 rm x` contains `env A=1 rm x`, which contains `rm x`. Each is judged too. */
+/**
+ * Commands that run another command: `sudo -u ann env A=1 rm x` contains `env A=1 rm x`, which contains `rm x`. The wrapped
+ * commands are judged too.
+ */
 import { baseName } from "./flags.ts";
 import { literalWord, type ShellWord } from "./words.ts";
 
 export type Wrapped =
   | { type: "command"; words: ShellWord[] }
-  /** `isDynamic`: the text contains expansions, so more than this text may run. */
+  /** If `isDynamic`, the text contains expansions, so more than this text may run. */
   | { type: "script"; text: string; isDynamic: boolean };
 
 interface Wrapper {
@@ -142,7 +145,7 @@ function executedInContainer(name: string, rest: readonly ShellWord[]): Wrapped[
   return unwrap(rest.slice(start + 1), { ...options, operands: 1 });
 }
 
-/** An argument vector for which no shell is involved: each element is one word. */
+/** Converts an argument vector without shell syntax: each element is one word. */
 export function wordsOf(values: readonly string[]): ShellWord[] {
   return values.map(literalWord);
 }

@@ -1,4 +1,7 @@
-/** Describes a rule to people. A whole pattern would hide what matters on a card; a call is never shortened. */
+/**
+ * Describes a rule to people. Patterns are shortened, because a long one would hide what matters on a card. Calls are never
+ * shortened.
+ */
 
 const maxPatternCharacters = 60;
 

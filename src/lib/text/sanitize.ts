@@ -1,6 +1,8 @@
-/** Foreign text for people to read: it can't format, hide, mention anything, or look like what it is not. */
+/**
+ * Makes untrusted text safe to show to people: it can't add formatting, hide text, mention anybody, or imitate something else.
+ */
 
-/** Without invisible and direction-changing characters. Line breaks stay. For places that read no markup. */
+/** Removes invisible and direction-changing characters, except line breaks. For places that don't interpret markup. */
 export function asPlain(text: string): string {
   return text.replace(/(?![\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, "").trim();
 }
@@ -14,7 +16,7 @@ export function oneLine(text: string, maxCharacters: number): string {
   return characters.length <= maxCharacters ? clean : `${characters.slice(0, maxCharacters - 1).join("")}…`;
 }
 
-/** A Markdown code span around any one line, also one with backticks. */
+/** Makes a Markdown code span of a line, even of one with backticks. */
 export function codeSpan(line: string): string {
   const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
   if (longest === 0) return `\`${line || " "}\``;

@@ -1,4 +1,4 @@
-/** Cuts of long texts, with `…` for what is missing. No cut splits a surrogate pair. */
+/** Shortens long texts, with `…` for the missing part. Never splits a surrogate pair. */
 
 export function shorten(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${withoutHalf(text.slice(0, maxLength - 1))}…`;

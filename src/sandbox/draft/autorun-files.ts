@@ -1,4 +1,7 @@
-/** Files that git, CI, a shell or an editor runs by itself. Linear in the length of the paths: a command may make very many. */
+/**
+ * Finds files that git, CI, a shell or an editor runs automatically. Takes linear time, because a command may create very many
+ * files.
+ */
 import type { Effect, Effects } from "../effects/effect.ts";
 
 const files = new Set([".gitmodules", ".gitlab-ci.yml", ".envrc"]);

@@ -1,4 +1,4 @@
-/** The origins of untrusted text that a call can read, and those that mark what it writes. */
+/** Finds the origins of untrusted text that a call can read, and the origins with which its written files are marked. */
 import { realpath } from "node:fs/promises";
 import type { FolderCall } from "../../ports/draft.ts";
 import type { FileOrigins, SeenFolder } from "../../ports/file-origins.ts";
@@ -31,7 +31,7 @@ async function originsOfOutputs(fileOrigins: FileOrigins, root: string, path: st
   return seen === undefined ? [] : await fileOrigins.read({ root, seen }, path);
 }
 
-/** A call's output carries what its prompt held and what the call itself read. */
+/** A call's output gets the origins of its prompt and of what the call itself read. */
 export function originsWritten({ scope }: FolderCall, read: readonly Origin[]): Origin[] {
   return untrustedFor([...(scope.untrusted ?? []), ...read], scope.requester.id);
 }

@@ -2,7 +2,7 @@
  * Runs one call over a draft:
  *
  *   1. a call that only reads gets the real folder while there is no draft; every other call gets a view of the draft
- *   2. the call works in its view and writes to a layer of its own
+ *   2. the call works in its view and writes to its own layer
  *   3. when the call has ended, its layer is merged into the draft (merge-call.ts)
  *
  * The layer of an interrupted call is discarded.
@@ -178,12 +178,12 @@ const sandboxLost: ToolAttempt = {
   isRetryable: false,
 };
 
-/** Ids may hold characters that file names can't. */
+/** Encodes an id as a file name, because ids may contain characters that file names can't. */
 function callKey({ callId, scope }: FolderCall): string {
   return encodeURIComponent(`${scope.turnId}-${callId}`).replace(/^\.+/, "_");
 }
 
-/** A failure without an answer may have stopped anywhere. */
+/** If a call failed without an answer of its tool, it may have stopped anywhere. */
 function wasInterrupted(attempt: ToolAttempt, end: CommandEnd | undefined): boolean {
   if (end !== undefined) return end.exitCode === undefined;
   return !attempt.isOk && attempt.isAnswer !== true;

@@ -1,4 +1,4 @@
-/** Decides whether changes are kept at once or need approval, and says why they need it. */
+/** Decides whether changes are kept immediately or need approval, and says why they need it. */
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Effects } from "../effects/effect.ts";
 import { countFiles } from "./count-files.ts";

@@ -40,7 +40,7 @@ export function networkRequester({ callId, scope: { turnId, conversationId } }: 
   return { turnId, conversationId, callId };
 }
 
-/** Undefined when the call names no host. Rejects with a sentence for the model when a host is not valid. */
+/** Undefined if the call names no host. Rejects with a sentence for the model if a host is not valid. */
 export async function openSession(
   { egress, audit }: { egress: Egress; audit: Audit },
   network: readonly string[],

@@ -1,4 +1,4 @@
-/** Reads the whole diff of an open draft, in the format of `git diff`. */
+/** Reads the complete diff of an open draft, in the format of `git diff`. */
 import type { ApprovalRecord } from "../../ports/approval.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { createDiff } from "../effects/create-diff.ts";

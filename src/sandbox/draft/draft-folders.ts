@@ -10,7 +10,7 @@ export function openDraftsFolder(draftsFolder: string): string {
   return join(draftsFolder, "open");
 }
 
-/** Closed to all other users: a layer holds what a command wrote, setuid bits included, owned by Remora's user. */
+/** No other user gets access, because a layer contains what a command wrote, even setuid files of Remora's user. */
 export async function makeDraftFolders(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await chmod(folder, 0o700);

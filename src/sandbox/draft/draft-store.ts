@@ -30,9 +30,9 @@ const keyCharacters = 16;
 
 export interface MergedCall {
   attempt: ToolAttempt;
-  /** Present until every file of the plan is in the layer. */
+  /** Present until every file of the plan is in the draft's layer. */
   plan?: MergePlan;
-  /** With `plan`: the folder that holds the files. */
+  /** Present with `plan`: the folder that contains its files. */
   from?: string;
   turnId: string;
   /** From `fileSystemTime`, taken before the call's view was opened. */
@@ -49,17 +49,17 @@ export interface DraftPaths {
 export interface DraftStore {
   active(conversationId: string, folder: string): Promise<DraftRecord | undefined>;
   listOpen(conversationId?: string): Promise<DraftRecord[]>;
-  /** Makes a record. It enters the ledger with the first merged call. */
+  /** Creates a record. It is added to the ledger when the first call is merged. */
   plan(draft: Omit<DraftRecord, "id" | "turnIds" | "createdAt" | "changedAt">): DraftRecord;
   paths(id: string): DraftPaths;
   isOpen(id: string): Promise<boolean>;
   mergedCall(id: string, callKey: string): Promise<MergedCall | undefined>;
   saveMergedCall(id: string, callKey: string, call: MergedCall): Promise<void>;
   unfinished(id: string): Promise<{ callKey: string; call: MergedCall }[]>;
-  /** Creates or changes the record. Resolves to undefined when the draft was already decided. */
+  /** Creates or changes the record. Resolves to undefined if the draft was already kept or discarded. */
   update(draft: DraftRecord, change: (draft: DraftRecord) => DraftRecord): Promise<DraftRecord | undefined>;
   end(id: string, state: "kept" | "discarded", change: (draft: DraftRecord) => DraftRecord): Promise<boolean>;
-  /** Decided drafts that no other turn was told about, oldest first. */
+  /** Kept or discarded drafts whose outcome no other turn has reported, oldest first. */
   untold(conversationId: string, turnId: string): Promise<LedgerEntry<"draft">[]>;
   remove(id: string): Promise<void>;
 }

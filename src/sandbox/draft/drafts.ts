@@ -1,4 +1,7 @@
-/** Puts calls, jobs, decisions and undo together. Everything that changes or decides a draft must hold its lock (draft-locks.ts). */
+/**
+ * Combines calls, jobs, decisions and undo into one service. Everything that changes or decides a draft must hold its lock
+ * (draft-locks.ts).
+ */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";
@@ -45,7 +48,7 @@ export interface DraftsOptions
   policy: ChangePolicy;
   undo: { maxAgeMs: number; maxBytes: number };
   folder: string;
-  /** Why commands must not run without a sandbox. Absent: they may, once an owner approves. */
+  /** Why commands must not run without a sandbox. If absent, they may, after an owner has approved. */
   unconfinedRefusal?: string | undefined;
   show(card: ApprovalCard): Promise<void>;
   isTainted(turn: TurnRecord): boolean;
@@ -63,7 +66,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   const locks = createDraftLocks(leases);
   const undoFolder = join(options.folder, "undo");
   const undo = createUndoJournal(undoFolder, options.undo);
-  /** One keep, undo or recovery at a time, over all processes. */
+  /** Lets only one process at a time keep, undo or recover changes. */
   const keepLock: KeepLock = (work) => locks.use("keeps", "exclusive", never, work);
   const merger = createCallMerger({
     ...{ store, fileOrigins: options.fileOrigins, events, redact: options.redact, log },
@@ -124,7 +127,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     });
   }
 
-  /** The draft must not change below a turn that has not ended. */
+  /** True if a turn of the draft has not ended. The draft must not be decided before that. */
   async function isInUse({ turnIds }: DraftRecord): Promise<boolean> {
     const turns = await Promise.all(turnIds.map((id) => ledger.get("turn", id)));
     return turns.some((turn) => turn?.state === "running" || turn?.state === "parked");

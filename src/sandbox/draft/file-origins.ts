@@ -1,10 +1,11 @@
 /**
  * Marks files with the origins of untrusted text in them (ports/file-origins.ts). Each folder has one ledger entry:
  *
- *   - A mark names a path and the hash of the content. It does not hold for other content at that path.
- *   - Marks of earlier contents stay, because undo, or discarding a draft, brings those contents back.
+ *   - A mark names a path and the hash of the content. It does not apply to other content at that path.
+ *   - Marks of earlier contents are kept, because undoing or discarding changes brings those contents back.
  *   - When a call writes very many files, as a package install does, the mark covers the top-level folder.
- *   - When there are too many marks, the oldest stale ones are dropped. Then the oldest become one for the whole folder.
+ *   - When there are too many marks, the oldest stale marks are dropped. Then the oldest marks are merged into one for the
+ *     whole working folder.
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";
@@ -21,7 +22,7 @@ import { createPace, type Pace } from "../effects/pace.ts";
 import { decodePath, displayPath, encodeBytes } from "../effects/raw-path.ts";
 
 const maxMarks = 400;
-/** Per call and top-level folder. Above this, the mark covers the folder. */
+/** Per call and top-level folder. If there are more, one mark covers the folder. */
 const maxMarksPerFolder = 40;
 const wholeFolder = ".";
 
@@ -112,7 +113,7 @@ async function hashAt(cursor: FolderCursor, path: string, pace: Pace): Promise<s
   return state.type === "file" ? state.hash : undefined;
 }
 
-/** The marks of one path that match its file. Reads the file once, however many marks it has. */
+/** Finds the marks of one path that match its file. Reads the file only once. */
 async function matchingMarks(cursor: FolderCursor, marks: readonly FileMark[], pace: Pace): Promise<FileMark[]> {
   const [{ path } = { path: wholeFolder }] = marks;
   const isThere = path === wholeFolder || cursor.at(decodePath(path)) !== undefined;
@@ -136,7 +137,7 @@ function markKey({ path, hash }: FileMark): string {
   return `${hash ?? "folder"} ${path}`;
 }
 
-/** A folder keeps the origins of everything written into it. */
+/** Merges marks of the same folder. The merged mark has the origins of everything that was written into the folder. */
 function mergedFolders(marks: readonly FileMark[]): FileMark[] {
   const byPath = new Map<string, FileMark>();
   for (const mark of marks) {

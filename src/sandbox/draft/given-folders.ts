@@ -3,7 +3,7 @@ import { access, constants, stat } from "node:fs/promises";
 import { sep } from "node:path";
 import { mountPoints } from "../view/machine-facts.ts";
 
-/** Says what does not work and what to do; undefined when the folder is fine. Must not reject. */
+/** Says what is wrong with the folder and what to do. Undefined if it is usable. Must not reject. */
 export async function problemOfGivenFolder(folder: string): Promise<string | undefined> {
   const found = await stat(folder).catch(() => undefined);
   if (found === undefined) return `${folder} does not exist: create it, or correct \`folders\` in the configuration`;

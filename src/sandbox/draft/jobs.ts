@@ -1,6 +1,6 @@
 /**
- * A background job works over a snapshot of the draft; its changes join the draft when it ends by itself. It belongs to the
- * conversation that started it and ends with the process. Only `read` shows its log (job-log.ts).
+ * A background job works over a snapshot of the draft. When it ends without being stopped, its changes are merged. It belongs
+ * to the conversation that started it and ends with the process. Only `read` shows its log (job-log.ts).
  */
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
@@ -19,7 +19,7 @@ import type { CallMerge } from "./merge-call.ts";
 import { never } from "./never.ts";
 
 export interface JobsOptions {
-  /** Used by this process only. Each job has a folder of its own in it. */
+  /** Used only by this process. Each job has its own subfolder. */
   folder: string;
   /** Marks the folder as in use, before the first job. May be called again. */
   claim(): Promise<void>;
@@ -37,7 +37,7 @@ export interface JobRequest {
   call: FolderCall;
   draft: DraftRecord | undefined;
   text: string;
-  /** Of the command and of everything it can read. The log and the written files carry them on. */
+  /** Origins of the command and of everything that it can read. The log and the written files get the same origins. */
   origins: Origin[];
 }
 
@@ -54,7 +54,7 @@ export interface StartedJob {
 }
 
 export interface Jobs {
-  /** `layer` is the draft's current layer, undefined without a sandbox. The caller must hold the draft's lock. */
+  /** `layer` is the draft's current layer. Undefined without a sandbox. The caller must hold the draft's lock. */
   start(request: JobRequest, layer: string | undefined): Promise<JobSummary>;
   /** The jobs of the call's conversation. `onRead` receives the origins of every text that they return. */
   forCall(call: FolderCall, onRead: (origins: readonly Origin[]) => void): PluginJobs;
@@ -71,7 +71,7 @@ interface Job {
   since: string;
   started: StartedJob;
   ending: string | undefined;
-  /** Its changes must be discarded. */
+  /** True if the job was stopped. Its changes must be discarded. */
   isStopped: boolean;
   ended: Promise<void>;
 }
@@ -79,7 +79,7 @@ interface Job {
 const maxJobsPerConversation = 3;
 const maxJobsPerPerson = 4;
 const maxJobs = 16;
-/** Ended jobs that `list` still shows. Their logs are kept as long. */
+/** Number of ended jobs that `list` still shows. Their logs are kept for the same time. */
 const maxRememberedJobs = 50;
 const maxCommandCharacters = 200;
 
@@ -171,7 +171,7 @@ export function createJobs(options: JobsOptions): Jobs {
     forCall: (call, onRead) => ({
       list: () =>
         jobsOf(call).map((job) => {
-          // The prompt that wrote the command held these origins.
+          // The command's text may come from these origins.
           onRead(viaStore(job.origins, `background job ${job.id}`));
           return jobSummary(job);
         }),

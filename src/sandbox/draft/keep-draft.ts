@@ -25,7 +25,9 @@ export type KeepLock = <T>(work: () => Promise<T>) => Promise<T>;
 export type KeepOutcome = KeepResult | { type: "folder-missing" } | { type: "not-recorded"; reason: string };
 
 export interface DraftKeeper {
-  /** `paths` keeps only these changes. Repeating the call, such as after a crash, keeps them once. */
+  /**
+   * `paths` keeps only these changes. If the call is repeated, such as after a crash, the changes are still applied only once.
+   */
   keep(draft: DraftRecord, expectedHash: string, paths?: string[], approvalId?: string): Promise<KeepOutcome>;
 }
 
@@ -56,7 +58,7 @@ export function createDraftKeeper({
     return outcome;
   }
 
-  /** Must run before the first file is written. When it fails, nothing is kept. */
+  /** Must run before the first file is written. If it fails, nothing is kept. */
   async function record(
     draft: DraftRecord,
     hash: string,
@@ -87,7 +89,10 @@ export function createDraftKeeper({
   return { keep };
 }
 
-/** Identifies a keep of this state of the draft. Stable across a crash; the next merged call changes it. */
+/**
+ * Identifies the application of this state of the draft. The id is the same after a crash, and changes with the next merged
+ * call.
+ */
 export function keepId({ id, changedAt }: DraftRecord): string {
   return `${id}-${changedAt.toString(36)}`;
 }

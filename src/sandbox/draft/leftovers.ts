@@ -14,7 +14,7 @@ export interface LeftoversOptions {
   jobs: string;
 }
 
-/** Skips folders in use; the next call looks at them again. */
+/** Skips folders in use; the next call checks them again. */
 export async function removeLeftovers({ store, leases, drafts, jobs }: LeftoversOptions): Promise<void> {
   for (const name of await readdir(drafts)) {
     await withLock(draftLockNameFromId(name), async () => {

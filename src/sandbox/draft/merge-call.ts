@@ -33,7 +33,10 @@ export interface CallMergerOptions {
 }
 
 export interface CallMerger {
-  /** Undefined when the call changed nothing. Rejects with code `draft.too-large`; nothing is merged then. */
+  /**
+   * Undefined if the call changed nothing. If the draft would get too large, rejects with code `draft.too-large` and merges
+   * nothing.
+   */
   merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined>;
   finishPending(draft: DraftRecord): Promise<void>;
 }
@@ -41,7 +44,7 @@ export interface CallMerger {
 export interface CallMerge {
   draft: DraftRecord;
   view: Pick<View, "merged" | "upper">;
-  /** The layer below the view. */
+  /** The draft's layer, below the view's own writes. */
   over: string;
   scratch: string;
   /** From `fileSystemTime`, taken before the view was opened. */
@@ -61,7 +64,7 @@ export function createCallMerger({ store, fileOrigins, events, redact, log }: Ca
     if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
     const written = plan.entries.filter((entry) => entry.action === "write" && entry.type === "file");
-    // Mark first. After a crash, a mark without a file is harmless; a file without a mark would pass as trusted.
+    // Mark the files first: after a crash, a mark without a file is harmless, but a file without a mark would be trusted.
     await fileOrigins.mark(
       { root: draft.folder, seen: view.merged },
       written.map(({ path }) => path),

@@ -29,7 +29,7 @@ export async function runAgain(
   if (draft?.state === "open") await discardDraft(draft.body);
   const message = {
     ...first,
-    // Always the same id: after a crash, a second click must not start a second turn.
+    // The id is always the same, so that a second click after a crash does not start a second turn.
     id: `schedule:again-${approvalId}:${record.createdAt}`,
     author: requesterOf(turn.body),
     text: turn.body.messages.map(({ text }) => text).join("\n\n"),

@@ -2,10 +2,11 @@
  * Decides what happens to a draft when its turn has ended, and when people have answered:
  *
  *   no effects               the draft is removed; nobody is asked
- *   kept by the rules        the changes are applied at once; a small card reports them and offers Undo
- *   needs approval           a card shows them; Approve applies exactly these bytes, Deny discards them
+ *   kept by the rules        the changes are applied immediately; a small card reports them and offers Undo
+ *   needs approval           a card shows them; Approve applies exactly the shown changes, Deny discards them
  *
- * Every step can be repeated after a crash: a keep has an id, and a repeated keep finds its earlier result.
+ * Every step can be repeated after a crash: each keep (application of the changes) has an id, by which a repeated keep finds
+ * its earlier result.
  */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -36,7 +37,7 @@ export interface SettlerOptions {
   policy: ChangePolicy;
   approvals: ChangeApprovals;
   show(card: ApprovalCard): Promise<void>;
-  /** Whether the turn read text that somebody else may have written. Its changes can't be allowed in advance. */
+  /** True if the turn read text that somebody else may have written. Such a turn's changes can't be allowed in advance. */
   isTainted(turn: TurnRecord): boolean;
   log: Log;
 }
@@ -46,7 +47,7 @@ export interface Settler {
   settle(draft: DraftRecord, turn: TurnRecord, end: DraftEnd): Promise<void>;
   /** Keeps or discards as people answered. Does nothing while the card is open. */
   applyDecision(draft: DraftRecord): Promise<void>;
-  /** `ending` tells the conversation's next turn why; undefined tells nothing. */
+  /** `ending` tells the conversation's next turn why. If it is undefined, the turn is told nothing. */
   discard(draft: DraftRecord, ending: string | undefined): Promise<void>;
 }
 
@@ -72,7 +73,7 @@ export function createSettler(options: SettlerOptions): Settler {
     await ask(now, turn, effects, end, decision.why);
   }
 
-  /** The draft may also hold changes of earlier turns, so their requesters asked for what the card shows too. */
+  /** The draft may contain changes of earlier turns, so the requesters of those turns also count as requesters of the card. */
   async function requestOf(draft: DraftRecord, turn: TurnRecord) {
     const { id: turnId, target, scope } = turn;
     const requester = requesterOf(turn);
@@ -114,7 +115,7 @@ export function createSettler(options: SettlerOptions): Settler {
       expiresAt: null,
     });
     await replaceOlder(draft, "Continued below.");
-    // Show the card before the ledger says kept: after a crash in between, nothing would show it.
+    // Show the card before the ledger says `kept`. In the other order, a crash in between would mean that no card is ever shown.
     await show(card, draft);
     await store.end(draft.id, "kept", (body) => ({ ...body, ...undone }));
     await store.remove(draft.id);
@@ -190,7 +191,7 @@ export function createSettler(options: SettlerOptions): Settler {
     await store.remove(draft.id);
   }
 
-  /** Must not throw: without a card, the changes stay a draft and the turn goes on. */
+  /** Must not throw: without a card, the changes remain a draft and the turn continues. */
   async function show(card: ApprovalCard, { id }: DraftRecord): Promise<void> {
     await options.show(card).catch((thrown: unknown) => {
       log.warn({ draftId: id, error: messageOf(thrown) }, "could not post a card about changes");

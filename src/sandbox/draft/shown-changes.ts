@@ -19,7 +19,7 @@ export interface ShownInput {
   effects: Effects;
   end: DraftEnd;
   summary: string;
-  /** Undefined when it is too long for a card. */
+  /** Undefined if the diff is too long for a card. */
   diff: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function describeChanges(
   };
 }
 
-/** For changes that were kept before a crash, when only their count is still known. */
+/** Describes changes that were kept before a crash, after which only their count is known. */
 export function describeKept(draft: DraftRecord, count: number): ShownChanges {
   return {
     title: `${folderTitle(draft)}: ${filesText(count)} changed`,

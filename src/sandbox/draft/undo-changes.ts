@@ -1,4 +1,4 @@
-/** Undoes kept changes: from the card's button, or the newest changes of a conversation by command. */
+/** Undoes kept changes: those of a card by its button, or the newest ones of a conversation by a command. */
 import { messageOf } from "../../lib/errors.ts";
 import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
@@ -15,7 +15,7 @@ export interface UndoOptions {
   ledger: Ledger;
   undo: UndoJournal;
   keepLock: KeepLock;
-  /** Marks the draft as kept, in case a crash came right after its files were written. */
+  /** Records the draft as kept, in case a crash came right after its files were written. */
   endKept(draftId: string, undoId: string): Promise<void>;
   approvals: ChangeApprovals;
   events: Events;
@@ -23,10 +23,10 @@ export interface UndoOptions {
 }
 
 export interface UndoChanges {
-  /** The approval of the newest kept changes in this scope that can still be undone. */
+  /** Id of the approval of the newest kept changes in this scope that can still be undone. */
   newest(scope: Scope): Promise<string | undefined>;
   undo(approvalId: string, by: Author): Promise<AnswerReceipt>;
-  /** Call it at start. Updates the cards of undos that a crash interrupted. */
+  /** Must be called at start. Updates the cards of undos that a crash interrupted. */
   recover(): Promise<void>;
   prune(now: number): Promise<void>;
 }
@@ -43,7 +43,7 @@ export function createUndo({ ledger, undo, keepLock, endKept, approvals, events,
     return await ledger.transition("draft", draftId, ["kept"], "kept", change);
   }
 
-  /** The ledger must name the person before the first file changes. */
+  /** Records the person in the ledger before the first file changes. */
   async function undoRecorded(approvalId: string, changes: ChangesRecord, by: Author): Promise<AnswerReceipt> {
     const { undoId = "", draftId } = changes;
     const refusal = await audit.record("changes.undoing", { draftId, undoId, approvalId, by: by.id }).then(
@@ -118,7 +118,7 @@ function withoutUndoing({ undoing: _undoing, ...draft }: DraftRecord): DraftReco
   return draft;
 }
 
-/** Does not say "restored": undoing an added file deletes it. */
+/** Does not say "restored", because undoing an added file deletes it. */
 function undoneText(count: number): string {
   return `Undone: ${filesText(count)} ${count === 1 ? "is as it was" : "are as they were"} before.`;
 }

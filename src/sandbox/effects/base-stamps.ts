@@ -26,7 +26,10 @@ export async function stampBase(base: string, paths: readonly RawPath[], signal:
   return stamps;
 }
 
-/** Ignores the time of change (ctime): an interrupted keep, or a backup, changes it by linking the file. */
+/**
+ * Ignores the change time (ctime), because an interrupted attempt to keep the draft, or a backup, changes it by linking the
+ * file.
+ */
 export async function findChangedBase(base: string, stamps: BaseStamps, signal: AbortSignal): Promise<RawPath[]> {
   const paths = stamps.map(({ path }) => path);
   const now = await stampBase(base, paths, signal);

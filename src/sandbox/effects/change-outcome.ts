@@ -21,7 +21,7 @@ const reasons: Readonly<Record<string, string>> = {
   EIO: "the disk reports an error",
 };
 
-/** Rethrows everything but errors of the file system: bugs and aborts. */
+/** Describes an error of the file system. Rethrows everything else, such as bugs and aborts. */
 export function failureOf(thrown: unknown, path: RawPath): ChangeFailure {
   const code = codeOf(thrown);
   if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw thrown;

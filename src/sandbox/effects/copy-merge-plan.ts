@@ -83,7 +83,9 @@ export async function planCopyMerge(
   return plan;
 }
 
-/** The folder that the entry comes from. A whiteout in the layer is a special file, which equals no other entry. */
+/**
+ * Finds the folder that shows the entry: layer or base. A whiteout in the layer is a special file, which equals no other entry.
+ */
 function lowerFolder({ layer, base }: Level, name: Buffer): OpenFolder | undefined {
   return layer?.stat(name) === undefined ? base : layer;
 }

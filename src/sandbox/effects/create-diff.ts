@@ -29,7 +29,9 @@ const defaultDiffLimits: DiffLimits = {
   maxMs: 2_000,
 };
 
-/** Reads the files again. Approvals must use the hash of `effects`, so that a keep fails when a file changed since. */
+/**
+ * Reads the files again. Approvals must use the hash of `effects`, so that keeping the draft fails if a file has changed since.
+ */
 export async function createDiff(
   { base, layer }: DraftFolders,
   { effects }: Pick<Effects, "effects">,
@@ -134,7 +136,7 @@ function kindAndMode(state: EntryState): string {
   }
 }
 
-/** Git names the type only when a file is added or deleted. */
+/** Leaves out the type, because git names it only when a file is added or deleted. */
 function changedMode(state: EntryState): string {
   return kindAndMode(state).replace(/^(file|folder) /, "");
 }

@@ -4,17 +4,17 @@ import type { RawPath } from "./raw-path.ts";
 export type EffectType = "file" | "folder" | "link" | "special";
 
 export interface Effect {
-  /** For people. Hidden and reordering characters are escaped. */
+  /** The path as people see it. Hidden and reordering characters are escaped. */
   path: string;
   raw: RawPath;
   action: "deleted" | "changed" | "added";
-  /** The type after the change; for a deletion, the type before. `special` is a deleted socket, pipe or device. */
+  /** The type after the change, or before it for a deletion. `special` is a deleted socket, pipe or device. */
   type: EffectType;
   previousType?: EffectType;
-  /** Size of the file, or of all changed files in the folder. 0 when deleted. */
+  /** Size of the file, or of all changed files in the folder. 0 if it is deleted. */
   bytes: number;
   previousBytes: number;
-  /** Files and links in a deleted or added folder; 1 otherwise, 0 for a folder that only changes. */
+  /** Number of files and links in a deleted or added folder. 0 for a changed folder, and 1 for everything else. */
   files: number;
   notes: string[];
   linesAdded?: number;
@@ -22,7 +22,7 @@ export interface Effect {
   isBinary: boolean;
   linkTarget?: string;
   previousLinkTarget?: string;
-  /** The topmost deleted or added folder above it. A list may show only that folder. */
+  /** The topmost deleted or added folder that contains the entry. A list may show only that folder. */
   within?: RawPath;
 }
 
@@ -37,11 +37,11 @@ export interface EffectTotals {
 
 export interface Effects {
   type: "effects";
-  /** Deletions first, then changes, then additions, each by path. */
+  /** Deletions first, then changes, then additions, each sorted by path. */
   effects: Effect[];
   totals: EffectTotals;
-  /** Whether the changes are too large to keep without asking. */
+  /** True if the changes are too large to keep without asking. */
   isLarge: boolean;
-  /** Binds an approval to the bytes of layer and base. Pass it to `keepEffects`. */
+  /** Hash of the changes in layer and base, to which an approval is bound. Pass it to `keepEffects`. */
   hash: string;
 }

@@ -39,10 +39,10 @@ interface Step {
   name: Buffer;
 }
 
-/** `gone`: nothing is there although `start` expects an entry. `foreign`: neither start nor goal. */
+/** `gone` if nothing is there although `start` expects an entry. `foreign` if the entry is neither start nor goal. */
 type Position = "start" | "goal" | "gone" | "foreign";
 
-/** Going back does not stop at a conflict: it restores everything it can. */
+/** In direction `back`, it does not stop at a conflict, and restores everything that it can. */
 export async function executeChanges(execution: Execution): Promise<ChangeOutcome> {
   const { changes, opened, direction, onStep } = execution;
   const conflicts = new Set<RawPath>();
@@ -120,7 +120,7 @@ async function moveAway(execution: Execution, step: Step): Promise<"ok" | "confl
   renameSync(folder.path(name), aside);
   const inode = stamps?.[index]?.inode;
   if (inode === undefined || String(area.gone.stat(nameAt(index))?.ino) === inode) return "ok";
-  // Somebody replaced the file between the check and the rename, so put theirs back.
+  // Somebody replaced the file between the check and the rename, so put that new file back.
   putNew(aside, folder.path(name));
   return "conflict";
 }
@@ -145,7 +145,7 @@ async function putInPlace(execution: Execution, step: Step): Promise<"ok" | "con
   return execution.stamps === undefined || isUnwritten(execution, index) ? "ok" : "conflict";
 }
 
-/** Whether nobody wrote to the old file before it was replaced, as far as its size and time show. */
+/** True if the size and time of the old file show no write before it was replaced. */
 function isUnwritten({ area, stamps }: Execution, index: number): boolean {
   const [stat, stamp] = [area.before.stat(nameAt(index)), stamps?.[index]];
   if (stat === undefined || stamp === undefined || String(stat.ino) !== stamp.inode) return true;
@@ -185,7 +185,7 @@ function makeFolder({ stamps }: Execution, folder: OpenFolder, name: Buffer): "o
   }
 }
 
-/** A folder that holds more than was shown is a conflict. */
+/** A folder that contains more than was shown is a conflict. */
 function removeFolder(path: Buffer): "ok" | "conflict" {
   try {
     rmdirSync(path);

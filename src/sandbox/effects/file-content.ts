@@ -1,4 +1,4 @@
-/** Reads a file once, for its hash and for what lists and diffs show. */
+/** Reads a file once, for its hash, its counts and its diff. */
 import { isUtf8 } from "node:buffer";
 import { createHash, hash } from "node:crypto";
 import { read as readCallback, readSync } from "node:fs";
@@ -8,16 +8,16 @@ import type { Pace } from "./pace.ts";
 export interface FileContent {
   hash: string;
   bytes: number;
-  /** Like git, looks for a NUL near the beginning. A small file that is not UTF-8 is binary too. */
+  /** Like git, true if there is a NUL near the beginning. Also true for a small file that is not UTF-8. */
   isBinary: boolean;
-  /** Counts a last line without a line break. */
+  /** Number of lines, including a last line without a line break. */
   lines: number;
   whole: Buffer | undefined;
 }
 
-/** Files up to this size are read at once and can be compared line by line. */
+/** Files up to this size are read in one piece and can be compared line by line. */
 const maxTextBytes = 1024 * 1024;
-/** Git looks for a NUL this far. */
+/** Git looks for a NUL in this many bytes. */
 const binaryProbeBytes = 8_000;
 
 const read = promisify(readCallback);

@@ -1,5 +1,5 @@
 /**
- * Stores one keep or undo on disk. `<journal>/<id>/` holds:
+ * Stores on disk one set of changes that is kept or undone. `<journal>/<id>/` contains:
  *
  *   entry.json      the state; replaced at every step
  *   changes.jsonl   one line per path with its old and new state; written once
@@ -18,7 +18,10 @@ import type { EntryState } from "./entry-state.ts";
 import type { Pace } from "./pace.ts";
 import type { RawPath } from "./raw-path.ts";
 
-/** `applying`: a recovery completes the changes. `incomplete`: taken back, except files that somebody else changed meanwhile. */
+/**
+ * `applying` if a recovery must complete the changes. `incomplete` if they were reverted, except files that somebody else
+ * changed.
+ */
 const states = ["preparing", "applying", "reverting", "done", "incomplete"] as const;
 
 const entrySchema = z.object({
@@ -30,7 +33,7 @@ const entrySchema = z.object({
   at: z.number(),
   paths: z.number(),
   bytes: z.number(),
-  /** The journal is on another file system, so the staging folder is in base. */
+  /** True if the journal is on another file system than base. Then the staging folder is in base. */
   isElsewhere: z.boolean(),
   /** Parent folders that deny writing, and the modes to restore. */
   opened: z.array(z.object({ path: z.string(), mode: z.number() })),

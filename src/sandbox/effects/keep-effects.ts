@@ -15,27 +15,33 @@ import { type UndoEntry, undoEntryOf } from "./undo-entry.ts";
 export interface KeepOptions extends DraftFolders {
   /** The hash of the `Effects` that people saw. */
   expectedHash: string;
-  /** Base as it was then, to name the files that have changed since. */
+  /** Stamps of base from that time, to name the files that have changed since. */
   stamps?: BaseStamps;
   paths?: readonly RawPath[];
   undoFolder: string;
-  /** Letters, digits, "-" and "_". Repeating a keep with its id, such as after a crash, applies it once. */
+  /**
+   * Letters, digits, "-" and "_". If the call is repeated with the same id, such as after a crash, the changes are applied only
+   * once.
+   */
   id: string;
   limits?: WalkLimits;
-  /** For tests: throw to simulate a crash here. */
+  /** For tests, which throw here to simulate a crash. */
   onStep?: TransactionOptions["onStep"];
 }
 
 export type KeepResult =
-  /** `left` are the changes not chosen, which stay in the layer. `undo` is undefined when nothing had to change. */
+  /** `left` are the changes that were not chosen, which remain in the layer. `undo` is undefined if nothing had to change. */
   | { type: "kept"; undo: UndoEntry | undefined; left: RawPath[] }
-  /** Nothing is kept, because layer or base differ from what was shown. `paths` are for people and may be incomplete. */
+  /** Nothing is kept, because layer or base differs from what was shown. `paths` are for people and may be incomplete. */
   | { type: "changed"; paths: string[] }
   /** Nothing is kept. `notRestored` lists paths that could not be put back; usually empty. */
   | { type: "failed"; path: string; reason: string; notRestored: string[] }
   | TooLarge;
 
-/** Abortable until base changes. Rejects with Node's own error when a folder can't be read. Never changes the layer. */
+/**
+ * Can be aborted until it starts to change base. Rejects with Node's own error if a folder can't be read. Never changes the
+ * layer.
+ */
 export function keepEffects(options: KeepOptions, signal: AbortSignal): Promise<KeepResult> {
   return withinLimits(async () => {
     const { undoFolder, id } = options;

@@ -1,4 +1,7 @@
-/** Finds what keeping a draft would change. Walks only the layer's folders, and those of the base that it deletes or replaces. */
+/**
+ * Finds what keeping a draft would change. Walks only the layer's folders, and folders of the base that the layer deletes or
+ * replaces.
+ */
 import { createHash } from "node:crypto";
 import { codeOf } from "../../lib/errors.ts";
 import {
@@ -25,7 +28,7 @@ export interface DraftFolders {
 export interface LayerChange {
   path: RawPath;
   from: EntryState;
-  /** The state after keeping. Equals `from` when only set-id bits differ, which are never kept. */
+  /** The state after keeping. Equals `from` if only set-id bits differ, because these are never kept. */
   to: EntryState;
   droppedBits: number;
   stamp: EntryStamp | undefined;
@@ -142,7 +145,7 @@ export async function readLayerChanges(
 
 const nothing: FoundEntry = { state: absent, stamp: undefined, owner: { uid: -1, gid: -1 }, content: undefined };
 
-/** The state that base gets. It never gains a set-id bit, and a changed file loses its set-id bits, as after a write. */
+/** The state that base gets. No set-id bit is ever added, and a changed file loses its set-id bits, as after a write. */
 function keptState(from: EntryState, to: EntryState): { state: EntryState; droppedBits: number } {
   if ((to.type !== "file" && to.type !== "folder") || isSameState(from, to)) return { state: to, droppedBits: 0 };
   const allowed = to.type === "folder" && from.type === "folder" ? from.mode & specialBits : 0;
@@ -150,7 +153,7 @@ function keptState(from: EntryState, to: EntryState): { state: EntryState; dropp
   return { state: { ...to, mode }, droppedBits: to.mode & ~mode };
 }
 
-/** A folder that denies reading counts as empty. Deleting it fails if it is not. */
+/** A folder that denies reading counts as empty. If it is not empty, deleting it fails later. */
 function tryOpen(parent: OpenFolder, name: Buffer): OpenFolder | undefined {
   try {
     return openChild(parent, name);

@@ -4,7 +4,7 @@ import { formatBytes } from "../../lib/text/format-bytes.ts";
 export interface WalkLimits {
   maxPaths: number;
   maxDepth: number;
-  /** Size of all written files. Holes count, because they are read like other bytes. */
+  /** Size of all written files. Holes in sparse files count, because they are read like other bytes. */
   maxBytes: number;
 }
 
@@ -33,7 +33,7 @@ export function tooLargeReason({ limit }: TooLarge, limits: WalkLimits = default
   }
 }
 
-/** Throws at a limit. `withinLimits` turns that into a value. */
+/** Throws if a limit is exceeded. `withinLimits` turns the error into a value. */
 export interface WalkCounter {
   count(): void;
   countBytes(bytes: bigint): void;

@@ -1,4 +1,4 @@
-/** Compares two texts line by line in bounded time. If Myers' algorithm takes too long, the whole rest counts as replaced. */
+/** Compares two texts line by line in bounded time. If Myers' algorithm takes too long, all remaining lines count as replaced. */
 import { diffArrays } from "diff";
 
 export interface LineEdit {

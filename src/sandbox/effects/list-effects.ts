@@ -28,7 +28,7 @@ export const defaultEffectLimits: EffectLimits = {
 
 const maxCountingMs = 1_500;
 
-/** Rejects with Node's own error when a folder can't be read, and with the signal's reason. Changes nothing. */
+/** Rejects with Node's own error if a folder can't be read, and with the signal's reason after an abort. Changes nothing. */
 export function listEffects(
   folders: DraftFolders,
   signal: AbortSignal,
@@ -102,7 +102,7 @@ function linesOf(content: Buffer): string[] {
   return splitLines(content.toString("latin1"));
 }
 
-/** Adds the counts of their contents to added and deleted folders. A folder must come before its contents. */
+/** Adds to each added or deleted folder the counts of its contents. A folder must come before its contents. */
 function groupFolders(effects: readonly Effect[]): void {
   let group: Effect | undefined;
   for (const effect of effects) {
@@ -138,7 +138,7 @@ function totalsOf(effects: readonly Effect[]): EffectTotals {
   return totals;
 }
 
-/** Size of the old contents, which only the undo journal has after keeping. */
+/** Size of the old contents, which are only in the undo journal after the changes are kept. */
 function lostBytes(effects: readonly Effect[]): number {
   return effects.reduce((sum, effect) => sum + (isWholeFolder(effect) ? 0 : effect.previousBytes), 0);
 }

@@ -1,4 +1,4 @@
-/** The plan that `planMerge` makes and `applyMerge` applies. */
+/** The plan that `planMerge` creates and `applyMerge` applies. */
 import type { BigIntStats } from "node:fs";
 import type { RawPath } from "./raw-path.ts";
 
@@ -14,7 +14,7 @@ export interface IgnoredEntry {
 
 export interface MergePlan {
   type: "plan";
-  /** `overlay`: move files from the view's upper folder. `copy`: copy them from its merged folder. */
+  /** For `overlay`, files are moved from the view's upper folder. For `copy`, they are copied from its merged folder. */
   source: "overlay" | "copy";
   /** A folder comes before its contents. All parent folders of an entry are entries too. */
   entries: MergeEntry[];

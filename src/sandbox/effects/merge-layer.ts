@@ -2,10 +2,10 @@
  * Merges what one command wrote into the draft's layer. Every step can be repeated, and so can the whole merge.
  *
  *   1. for each entry of the plan, make the folder, move or copy the file, or write a whiteout for the deletion
- *   2. remove from the layer what now equals the base
+ *   2. remove from the layer the entries that now equal the base
  *   3. set the modes of folders last, because a mode may deny access
  *
- * Must not write to a file of the layer, only replace it: snapshots share it.
+ * Must not write to a file of the layer, only replace it, because snapshots share the layer's files.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs";
@@ -41,7 +41,7 @@ interface Merge {
   pace: Pace;
 }
 
-/** Not abortable, because half a merge must not stay. Rejects with Node's own error; the caller must repeat the merge. */
+/** Can't be aborted, because half a merge must not remain. Rejects with Node's own error; the caller must repeat the merge. */
 export async function applyMerge(plan: MergePlan, { from, layer, base }: MergeTarget): Promise<void> {
   const scratch = join(dirname(layer), `.${basename(layer)}.merging`);
   await removeTree(scratch);
@@ -77,7 +77,7 @@ async function mergeEntry(merge: Merge, entry: MergeEntry): Promise<void> {
   if (entry.type === "folder") return makeFolder(folder, name);
   const source = merge.from.at(parts);
   if (source?.stat(name) === undefined) {
-    // An earlier attempt moved it. It may have left the layer again because base has the same content.
+    // An earlier attempt moved the file. It may have been removed from the layer again, because base has the same content.
     const isMerged = folder.stat(name) !== undefined || merge.base.at(parts)?.stat(name) !== undefined;
     if (!isMerged) throw mismatch(entry.path);
     return;
@@ -93,7 +93,7 @@ async function mergeEntry(merge: Merge, entry: MergeEntry): Promise<void> {
   }
 }
 
-/** The folder is removed later, with the scratch folder. */
+/** Moves a folder away. It is removed later, with the scratch folder. */
 function moveAside({ scratch }: Merge, folder: OpenFolder, name: Buffer): void {
   // Moving a folder needs write permission on it.
   chmodSync(folder.path(name), 0o700);

@@ -1,4 +1,7 @@
-/** Finds what one command changed, while its view is open. Write the plan to disk first, so that a crashed merge can repeat. */
+/**
+ * Finds what one command changed, while its view is open. Write the plan to disk before applying it, so that the merge can be
+ * repeated after a crash.
+ */
 import type { BigIntStats } from "node:fs";
 import { planCopyMerge } from "./copy-merge-plan.ts";
 import { isWhiteout, modeOf } from "./entry-state.ts";
@@ -9,7 +12,7 @@ import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
 import { joinPath, type RawPath } from "./raw-path.ts";
 
-/** Rejects with Node's own error when a folder can't be read, and with the signal's reason. Changes nothing. */
+/** Rejects with Node's own error if a folder can't be read, and with the signal's reason after an abort. Changes nothing. */
 export function planMerge(
   folders: MergeFolders,
   signal: AbortSignal,
@@ -71,7 +74,7 @@ async function planOverlayMerge(
     add({ path, action: "write", type: "folder", mode: modeOf(stat) });
     const mergedStat = level.merged?.stat(name);
     // Overlayfs reports one hard link for a folder merged from several layers, and more for a folder that hides the layers
-    // below. On btrfs every folder has one link, so compare there.
+    // below. On btrfs every folder has one link, so there the names in the lower folders are always compared.
     const isMerged = mergedStat?.nlink === 1n && stat.nlink > 1n;
     const merged = level.merged && openChild(level.merged, name);
     const upper = openChild(level.upper, name);

@@ -4,7 +4,7 @@ import type { LayerChange } from "./layer-changes.ts";
 
 const executeBits = 0o111;
 
-/** Says "executable" where it can; shows other changes as octal modes. */
+/** Says "executable" if that describes the change; shows other changes as octal modes. */
 export function modeNotes({ from, to, droppedBits }: LayerChange): string[] {
   const notes: string[] = [];
   const [before, after] = [permissionsOf(from), permissionsOf(to)];

@@ -1,4 +1,7 @@
-/** Opens folders one by one without following links, so a link that somebody swaps in has no effect. Linux: `/proc/self/fd`. */
+/**
+ * Opens folders one by one without following links, so a link that somebody puts in their place has no effect. Needs Linux, for
+ * `/proc/self/fd`.
+ */
 import {
   type BigIntStats,
   chmodSync,
@@ -19,7 +22,7 @@ const O_PATH = 0o10000000;
 
 /**
  * What to do when a folder denies its owner access. `read` changes nothing. `peek` grants reading, and `restore` reading and
- * writing, while the folder is open. `force` grants both; the caller must set the mode at the end, and again after a crash.
+ * writing, while the folder is open. `force` grants both, and the caller must restore the mode at the end, even after a crash.
  */
 export type FolderAccess = "read" | "peek" | "restore" | "force";
 
@@ -28,7 +31,7 @@ const neededBits: Record<FolderAccess, number> = { read: 0, peek: 0o500, restore
 export interface OpenFolder {
   fd: number;
   access: FolderAccess;
-  /** For system calls; valid until `close`. */
+  /** A path for system calls, valid until `close`. */
   path(name: Buffer): Buffer;
   /** Sorted by bytes. */
   names(): Buffer[];
@@ -109,12 +112,12 @@ function grantAccess(fd: number, bits: number): number | undefined {
 /** Walks a tree in path order and keeps the parent folders open. */
 export interface FolderCursor {
   root: OpenFolder;
-  /** Undefined when a part is missing or not a folder. Valid until the next call. */
+  /** Undefined if a part is missing or not a folder. Valid until the next call. */
   at(parts: readonly Buffer[]): OpenFolder | undefined;
   close(): void;
 }
 
-/** With `checksPlace`, a folder that was moved while open counts as missing. Use it for the real folder. */
+/** With `checksPlace`, a folder that was moved while open counts as missing. Use this option for the real folder. */
 export function createFolderCursor(root: string, access: FolderAccess, checksPlace = false): FolderCursor {
   const rootFolder = openRoot(root, access);
   const rootPath = readlinkSync(`/proc/self/fd/${rootFolder.fd}`, { encoding: "buffer" });

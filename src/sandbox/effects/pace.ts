@@ -1,4 +1,4 @@
-/** Time slices for work on many files: synchronous calls on small files are much cheaper than the thread pool. */
+/** Time slices for synchronous work on many files. For small files, synchronous calls are much faster than the thread pool. */
 import { setImmediate } from "node:timers/promises";
 
 /** Call `if (pace.isDue()) await pace.rest();` between two files. */

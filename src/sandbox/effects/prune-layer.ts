@@ -1,4 +1,4 @@
-/** Removes from the layer what equals the base after a merge: writing back a file's old content is no change. */
+/** Removes from the layer what equals the base after a merge, because writing back a file's old content is no change. */
 import { rmdirSync, unlinkSync } from "node:fs";
 import { isSameEntry, isWhiteout, modeOf } from "./entry-state.ts";
 import type { MergeEntry, MergePlan } from "./merge-entry.ts";
@@ -12,7 +12,7 @@ export interface PruneFolders {
   pace: Pace;
 }
 
-/** Checks only the plan's paths, deepest first. Compares folders with the mode that the plan gives them. */
+/** Checks only the plan's paths, deepest first. For folders, compares the mode that the plan sets. */
 export async function pruneMerged(plan: MergePlan, { layer, base, pace }: PruneFolders): Promise<void> {
   for (const entry of plan.entries.toReversed()) {
     if (pace.isDue()) await pace.rest();

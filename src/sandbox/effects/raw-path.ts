@@ -22,7 +22,7 @@ function decodeBytes(text: string): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Throws when the path could lead out of the folder. */
+/** Throws if the path could lead out of the folder. */
 export function decodePath(raw: RawPath): Buffer[] {
   return raw.split("/").map((part) => {
     const name = decodeBytes(part);
@@ -42,13 +42,16 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
   return parent === "" ? encoded : `${parent}/${encoded}`;
 }
 
-/** For people. Escapes characters that hide, reorder or break lines, so that different names look different. */
+/**
+ * Converts a path for people. Escapes characters that hide text, reorder it or break lines, so that different names look
+ * different.
+ */
 export function displayPath(raw: RawPath): string {
   const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
   return escapeHidden(text).replace(invisibleInNames, codePointText);
 }
 
-/** Spaces at the ends of a name, unusual spaces, and characters without a shape. */
+/** Spaces at the ends of a name, unusual spaces, and characters without a visible shape. */
 const invisibleInNames = /(?<=^|\/) | (?=\/|$)|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|\u2800/gu;
 
 /** Makes invisible, direction-changing and control characters visible. Keeps tabs. */

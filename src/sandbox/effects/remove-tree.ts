@@ -10,7 +10,7 @@ import { codeOf } from "../../lib/errors.ts";
 const run = promisify(execFile);
 const discardedMark = ".discarded-";
 
-/** The path is free at once, even after a crash in here; then `sweepDiscarded` removes the rest. */
+/** Renames the tree first, so the path is free immediately. After a crash, `sweepDiscarded` removes what is left. */
 export async function discardLayer(path: string): Promise<void> {
   const aside = join(dirname(path), `${basename(path)}${discardedMark}${randomBytes(6).toString("hex")}`);
   try {
@@ -22,14 +22,14 @@ export async function discardLayer(path: string): Promise<void> {
   await removeTree(aside);
 }
 
-/** Call it at start. Removes trees whose removal a crash interrupted. */
+/** Must be called at start. Removes trees whose removal a crash interrupted. */
 export async function sweepDiscarded(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (name.includes(discardedMark)) await removeTree(join(folder, name));
   }
 }
 
-/** Must not follow links or leave the file system. Resolves when nothing is there. */
+/** Must not follow links or leave the file system. Does nothing if nothing is there. */
 export async function removeTree(path: string): Promise<void> {
   if (removeIfEmpty(path)) return;
   // Only root can empty a folder that denies access.
@@ -37,7 +37,7 @@ export async function removeTree(path: string): Promise<void> {
   await run("rm", ["-rf", "--one-file-system", "--", path]);
 }
 
-/** A view without writes leaves a few empty folders. */
+/** A view in which nothing was written leaves a few empty folders. */
 const maxEmptyDepth = 2;
 const maxEmptyFolders = 8;
 

@@ -1,4 +1,4 @@
-/** Selects the changes to keep when a person chose some: the chosen ones, and those that they depend on. */
+/** Selects the changes to keep after a person chose some: the chosen changes, and the changes that they depend on. */
 import type { LayerChange } from "./layer-changes.ts";
 import type { RawPath } from "./raw-path.ts";
 
@@ -36,7 +36,7 @@ function isWhole(change: LayerChange | undefined): boolean {
   return change !== undefined && change.from.type !== change.to.type;
 }
 
-/** A folder must be empty before it is removed, so its contents go too. */
+/** A folder must be empty before it is removed, so its contents are removed too. */
 function isRemovedFolder(byPath: Map<RawPath, LayerChange>, path: RawPath, chosen: Set<RawPath>): boolean {
   return chosen.has(path) && byPath.get(path)?.from.type === "folder";
 }

@@ -8,7 +8,10 @@ import { createPace } from "./pace.ts";
 import { removeTree } from "./remove-tree.ts";
 import { createWhiteoutMaker } from "./whiteout.ts";
 
-/** Atomic. `to` must be on the layer's file system. Files of the layer may only be replaced afterwards: both share them. */
+/**
+ * Atomic. `to` must be on the layer's file system. Afterwards, files of the layer must be replaced, not written to, because the
+ * snapshot shares them.
+ */
 export async function snapshotLayer(layer: string, to: string, signal: AbortSignal): Promise<void> {
   const pace = createPace(signal);
   const partial = `${to}.partial`;

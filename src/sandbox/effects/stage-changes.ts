@@ -1,4 +1,7 @@
-/** Prepares a keep or an undo without a visible change to the base: only renames, links and new folders are left to do. */
+/**
+ * Prepares keeping or undoing changes, without a visible change to the base: only renames, links and new folders are left to
+ * do.
+ */
 import { chmodSync, lchownSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { type ChangeFailure, failureOf } from "./change-outcome.ts";
@@ -17,9 +20,9 @@ export interface Staging {
   changes: readonly StampedChange[];
   area: StagingArea;
   base: FolderCursor;
-  /** Receives a second copy of the old versions; undefined when the staging area keeps them. */
+  /** Receives a second copy of the old versions. Undefined if the staging area keeps them. */
   saved: OpenFolder | undefined;
-  /** Puts the new version of the n-th path at `name`, which is free. The version is a file or a link. */
+  /** Puts the new version of the path number `index` at `name`, where nothing exists yet. The version is a file or a link. */
   provide(index: number, target: OpenFolder, name: Buffer): Promise<void>;
   pace: Pace;
   onStep?: ((step: string) => void) | undefined;
@@ -31,7 +34,7 @@ export type Staged =
 
 const maxSyncs = 8;
 
-/** Resolves when everything is durable. Rejects with the abort reason of `pace`. */
+/** Resolves when everything is durable. After an abort, rejects with the signal's reason. */
 export async function stageChanges(staging: Staging): Promise<Staged> {
   const { changes, pace, onStep } = staging;
   const stamps: (EntryStamp | undefined)[] = [];
@@ -74,7 +77,7 @@ async function stageNew({ area, provide, pace }: Staging, index: number, change:
   return isSameState(staged.state, to);
 }
 
-/** A changed file keeps its owner. Only root can change owners. */
+/** Sets the owner of a changed file to its earlier owner. Only root can change owners. */
 function keepOwner(path: Buffer, { uid, gid }: { uid: number; gid: number }): void {
   if (process.geteuid?.() === 0) lchownSync(path, uid, gid);
 }

@@ -1,4 +1,7 @@
-/** Holds versions of files during a keep or an undo. Always on the base folder's file system, so that renames work. */
+/**
+ * Stores versions of files while changes are kept or undone. It is always on the base folder's file system, so that renames
+ * work.
+ */
 import { fstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { entryFolder, type JournalEntry } from "./journal-entry.ts";
@@ -32,7 +35,7 @@ function mountId(fd: number): string | undefined {
   return /^mnt_id:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];
 }
 
-/** Makes missing folders. Throws Node's own error, also when somebody replaced a folder. */
+/** Creates missing folders. Throws Node's own error, or a similar one if somebody replaced a folder. */
 export function openStaging(journal: string, entry: JournalEntry): StagingArea {
   const root = openStagingRoot(journal, entry, true);
   if (root === undefined) throw Object.assign(new Error("its staging folder was replaced"), { code: "ENOTDIR" });
@@ -53,7 +56,7 @@ export function openStaging(journal: string, entry: JournalEntry): StagingArea {
   }
 }
 
-/** Removes the staging folder in base. In the journal, keeps only the old versions. */
+/** Removes the staging folder in base. Of a staging folder in the journal, keeps only the old versions. */
 export async function removeStaging(journal: string, entry: JournalEntry): Promise<void> {
   const pace = createPace();
   const root = openStagingRoot(journal, entry, false);

@@ -3,9 +3,10 @@
  *
  *   1. preparing: stage the new versions and save the old ones; recovery drops the entry
  *   2. applying: the entry is durable before base changes; recovery completes the changes
- *   3. done; or reverting, after a failure or a conflict: recovery completes that
+ *   3. done; or reverting, after a failure or a conflict: recovery completes the reverting
  *
- * The caller must run one transaction per base folder at a time. Others count as somebody else's changes.
+ * The caller must run one transaction per base folder at a time. If several run, each treats the others' changes as changes by
+ * somebody else.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -45,7 +46,7 @@ export type TransactionResult =
   | { type: "conflict"; paths: RawPath[]; notRestored: RawPath[] }
   | (ChangeFailure & { notRestored: RawPath[] });
 
-/** Abortable until base changes. A journal entry of this id must not exist. */
+/** Can be aborted until it starts to change base. A journal entry with this id must not exist yet. */
 export async function runTransaction(options: TransactionOptions, signal: AbortSignal): Promise<TransactionResult> {
   const { journal, onStep } = options;
   const entry = newEntry(options);
@@ -195,7 +196,7 @@ export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<R
   await writeEntry(journal, { ...entry, state: "reverting" }).catch((thrown) => failureOf(thrown, ""));
   onStep?.("reverting");
   let outcome = await execute({ ...work, direction: "back" });
-  // A conflict may pass: somebody may use the folders only for a moment.
+  // A conflict may be temporary, because somebody may use the folders only for a moment.
   for (let tries = 1; tries < maxRevertTries && outcome.type === "conflict"; tries++) {
     outcome = await execute({ ...work, direction: "back" });
   }

@@ -1,4 +1,4 @@
-/** A keep that can be undone, as people and the ledger see it. */
+/** Kept changes that can be undone, as people and the ledger see them. */
 import type { JournalEntry } from "./journal-entry.ts";
 
 export interface UndoEntry {

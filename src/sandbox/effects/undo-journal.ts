@@ -1,4 +1,7 @@
-/** Old versions of kept changes, for some days and up to a size. An undo needs the kept state unchanged, and can't be undone. */
+/**
+ * Stores old versions of kept changes, for some days and up to a total size. An undo works only if the kept files are
+ * unchanged, and can't be undone.
+ */
 import { linkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,16 +36,19 @@ export interface UndoJournalOptions {
 export type UndoResult =
   | { type: "undone"; entry: UndoEntry }
   | { type: "unknown" }
-  /** Nothing is undone. `paths` are for people: what has changed since the keep. */
+  /** Nothing is undone. `paths`, for people, have changed since the changes were kept. */
   | { type: "changed-since"; paths: string[] }
   | { type: "failed"; path: string; reason: string; notRestored: string[] };
 
 export interface UndoJournal {
-  /** Newest first. Absent `base`: all folders. */
+  /** Lists entries, newest first. If `base` is absent, lists those of all folders. */
   list(base?: string): Promise<UndoEntry[]>;
-  /** Abortable until base changes. Repeating a finished undo, such as after a crash, gives `unknown`. */
+  /** Can be aborted until it starts to change base. Repeating a finished undo, such as after a crash, returns `unknown`. */
   undo(id: string, signal: AbortSignal): Promise<UndoResult>;
-  /** Removes entries that are too old, then the oldest until the rest is small enough. Size alone never removes the newest. */
+  /**
+   * Removes entries that are too old, then the oldest until the rest is small enough. The newest entry is never removed because
+   * of its size.
+   */
   prune(now: number): Promise<UndoEntry[]>;
 }
 

@@ -1,4 +1,7 @@
-/** Makes whiteouts: devices 0:0, overlayfs's deletions. `mknod` makes one, hard links the others. Users need Linux 5.8. */
+/**
+ * Creates whiteouts: devices 0:0, which mark deletions for overlayfs. `mknod` makes the first, hard links the others. Without
+ * root, needs Linux 5.8.
+ */
 import { execFile } from "node:child_process";
 import { linkSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +9,7 @@ import { promisify } from "node:util";
 import { codeOf } from "../../lib/errors.ts";
 
 export interface WhiteoutMaker {
-  /** `path` must not exist. Rejects when `mknod` fails. */
+  /** `path` must not exist. Rejects if `mknod` fails. */
   make(path: Buffer): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Certificates for hosts whose TLS the proxy terminates. Only a session's command trusts the session's authority. Keys
- * must not leave the memory of this process. Node can't write certificates, so this is the part of RFC 5280 that they
- * need; libraries have 2 to 9 MB and up to 23 packages.
+ * must not leave the memory of this process. Node can't write certificates, so this file implements the part of RFC 5280 that
+ * they need. Libraries would add 2 to 9 MB and up to 23 packages.
  */
 import { createHash, generateKeyPair, type KeyObject, randomBytes, sign } from "node:crypto";
 import { isIP } from "node:net";
@@ -140,7 +140,7 @@ function base128(value: number): number[] {
   return bytes;
 }
 
-/** UTCTime holds for years before 2050, GeneralizedTime from then on. */
+/** Encodes years before 2050 as UTCTime, later ones as GeneralizedTime. */
 function time(at: number): Buffer {
   const digits = new Date(at).toISOString().replace(/\.\d+|[-:T]/g, "");
   return Number(digits.slice(0, 4)) < 2050

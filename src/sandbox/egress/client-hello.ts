@@ -7,7 +7,7 @@ import { Transform } from "node:stream";
 import { normalizeName } from "./hosts.ts";
 import { maxClientHelloBytes } from "./limits.ts";
 
-/** `other`: not TLS. `more`: the message is incomplete. `broken`: starts like TLS but can't be read. */
+/** `other` is not TLS. `more` means that the message is incomplete. `broken` starts like TLS but can't be read. */
 export type ServerName =
   | { type: "name"; name: string }
   | { type: "none" }
@@ -19,7 +19,7 @@ const handshakeRecord = 0x16;
 const clientHello = 0x01;
 const serverNameExtension = 0;
 
-/** Must not throw, for any bytes. */
+/** Must not throw, whatever the bytes are. */
 export function readServerName(bytes: Buffer): ServerName {
   if (bytes.length === 0) return { type: "more" };
   if (bytes[0] !== handshakeRecord) return { type: "other" };
@@ -70,7 +70,7 @@ export function isSameHost(serverName: string, host: string): boolean {
   return isIP(serverName) ? serverName === host : normalizeName(serverName) === host;
 }
 
-/** Joins the handshake messages of the first records. Undefined when a record is not part of a handshake. */
+/** Joins the handshake messages of the first records. Undefined if a record is not part of a handshake. */
 function handshakeBytes(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = [];
   let at = 0;
@@ -86,7 +86,7 @@ function handshakeBytes(bytes: Buffer): Buffer | undefined {
   return Buffer.concat(parts);
 }
 
-/** RFC 8446, section 4.1.2. Throws a RangeError when a length exceeds the message. */
+/** RFC 8446, section 4.1.2. Throws a RangeError if a length exceeds the message. */
 function nameIn(hello: Buffer): ServerName {
   let at = 2 + 32;
   at += 1 + hello.readUInt8(at);
@@ -101,7 +101,7 @@ function nameIn(hello: Buffer): ServerName {
     const length = hello.readUInt16BE(at + 2);
     if (at + 4 + length > hello.length) return { type: "broken" };
     if (type === serverNameExtension) {
-      // Of two names, servers differ in which one they use.
+      // Refuse two names, because servers differ in which one they use.
       if (found.type !== "none") return { type: "broken" };
       found = nameInExtension(hello.subarray(at + 4, at + 4 + length));
     }

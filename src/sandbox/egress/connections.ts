@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
  * - `certificate`: TLS failed, with the client or with the server
  * - `wrong-name`: the TLS client asked for a different host than the one it connected to
  * - `failed`: interrupted
- * - `closed`: cut because the command or its proxy ended
+ * - `closed`: closed because the command or its proxy ended
  */
 export type EgressOutcome =
   | "open"
@@ -24,19 +24,19 @@ export type EgressOutcome =
 export interface EgressConnection {
   /** As the command named it, at most 300 characters. Untrusted: escape it wherever you show it. */
   host: string;
-  /** 0 when the command named none. */
+  /** 0 if the command named no port. */
   port: number;
   address?: string;
   startedAt: number;
   durationMs: number;
-  /** On the wire, TLS included. */
+  /** Bytes on the network, including those of TLS itself. */
   bytesOut: number;
   bytesIn: number;
   outcome: EgressOutcome;
 }
 
 export interface OpenConnection {
-  /** Sets the socket to the server. Its bytes count. */
+  /** Sets the socket to the server, whose bytes are counted. */
   watch(socket: Socket, address: string): void;
   /** Only the first call counts. */
   end(outcome: Exclude<EgressOutcome, "open">): void;

@@ -41,7 +41,7 @@ export interface EgressOptions {
 }
 
 export interface Egress {
-  /** Whether `always` covers the host on all its ports. The host has the syntax of a call; false when it is not valid. */
+  /** True if `always` covers the host on all its ports. `host` has the syntax of a call; false if it is not valid. */
   isFree(host: string): boolean;
   describe(hosts: readonly ApprovedHost[]): string[];
   open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;
@@ -49,18 +49,18 @@ export interface Egress {
 }
 
 export interface EgressSession {
-  /** Folders to mount in the view, read-only. Empty when no TLS is terminated. */
+  /** Folders to mount in the view, read-only. Empty if no TLS is terminated. */
   mounts: readonly { from: string; at: string }[];
   /** Starts the proxy on the view's loopback. For `pid`, see `openListener`. At most once. Rejects with code `egress.listen`. */
   connect(pid: number, signal: AbortSignal): Promise<Record<string, string>>;
   connections(): EgressConnection[];
-  /** Tells the model what the proxy refused; empty when it refused nothing. */
+  /** Tells the model what the proxy refused. Empty if it refused nothing. */
   refusals(): string;
-  /** Cuts every connection at once. Must not reject. May be called again. */
+  /** Closes every connection immediately. Must not reject. May be called again. */
   close(): Promise<void>;
 }
 
-/** Throws a RemoraError for the operator when a setting is not valid. */
+/** Throws a RemoraError for the operator if a setting is not valid. */
 export function createEgress(options: EgressOptions): Egress {
   const secrets = readSecrets(options.secrets);
   const free = (options.always ?? []).flatMap(readFree);
@@ -158,7 +158,7 @@ interface Roots {
   context(): SecureContext;
 }
 
-/** Reads the root certificates on first use: there are about 150, and most sessions need none. */
+/** Reads the root certificates on first use, because there are about 150 and most sessions need none. */
 function createRoots(more: readonly string[]): Roots {
   let certificates: readonly string[] | undefined;
   let secureContext: SecureContext | undefined;
@@ -177,7 +177,7 @@ function createRoots(more: readonly string[]): Roots {
   };
 }
 
-/** Writes the bundle readable for everyone, because the command's user must read it. wget needs a settings file. */
+/** Writes the certificates. Everyone may read them, because the command's user must. wget needs its own settings file. */
 async function writeBundle(certificates: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "remora-egress-"));
   const text = certificates.map((certificate) => `${certificate.trim()}\n`).join("");

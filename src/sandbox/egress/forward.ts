@@ -1,5 +1,5 @@
 /**
- * Forwards requests that the proxy can read. Each is written anew on a connection of its own, so that proxy and server can't
+ * Forwards requests that the proxy can read. Each is written anew on a separate connection, so that proxy and server can't
  * read it differently. Secrets are added last, after all checks.
  */
 import {
@@ -47,14 +47,14 @@ export async function forwardRequest(
   const { target, connection, socket } = opened;
   const outgoing = send(context, request, opened, ["Connection", "close"]);
   if (outgoing === undefined) return sendReply(response, badRequest("The request can't be forwarded."));
-  // The command waits for the 100 before it sends its body. The server's answer tells whether it accepted the body.
+  // The command waits for status 100 before it sends the body. The server's answer tells whether it accepted the body.
   if (request.headers.expect !== undefined && request.httpVersion === "1.1") response.writeContinue();
   let outcome: "failed" | "ended" = "failed";
   outgoing.on("response", (incoming) => {
     try {
       response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? "", responseHeaders(incoming));
     } catch {
-      // Node refuses to write some statuses and reasons, such as 099.
+      // Node refuses to write some status codes and reasons, such as 099.
       sendReply(response, dialFailed("failed", target.host, target.port));
       return void outgoing.destroy();
     }
@@ -70,7 +70,7 @@ export async function forwardRequest(
   });
   socket.once("close", () => {
     connection.end(outcome);
-    // An unread rest of the body would block the connection.
+    // Read the rest of the body, which would otherwise block the connection.
     request.unpipe(outgoing);
     request.resume();
   });
@@ -139,7 +139,7 @@ async function open(
     connection.end("not-approved");
     return { type: "refused", reply: notApproved(host, port, context.hosts) };
   }
-  // A server answers TRACE with the request, secret included.
+  // A server answers TRACE with the request, including the secret.
   if (request.method === "TRACE" && findSecret(context.secrets, scheme, host, port) !== undefined) {
     connection.end("bad-request");
     return { type: "refused", reply: badRequest("TRACE is not available for this host.", 405) };
@@ -186,7 +186,7 @@ function handshake(context: ProxyContext, socket: Socket, host: string): Promise
   });
 }
 
-/** Undefined when Node refuses to write the request. The connection is closed then. */
+/** Sends the request. If Node refuses to write it, closes the connection and returns undefined. */
 function send(
   context: ProxyContext,
   request: IncomingMessage,

@@ -34,7 +34,7 @@ export function isApproved(hosts: readonly ApprovedHost[], host: string, port: n
   return hosts.some((approved) => approved.host === host && approved.ports.includes(port));
 }
 
-/** One line of plain text for a card. Shows a name in another script in both forms. */
+/** Formats one line of plain text for a card. Shows a name in another script in both forms, Unicode and punycode. */
 export function hostLine({ host, ports }: ApprovedHost): string {
   const unicode = domainToUnicode(host);
   const also = unicode === "" || unicode === host ? "" : ` (${unicode})`;
@@ -56,7 +56,7 @@ export function parseAuthority(text: string, defaultPort?: number): { host: stri
   return host === undefined ? undefined : { host, port };
 }
 
-/** A name in ASCII or a dotted IPv4 address. Undefined for other spellings of addresses and for invalid names. */
+/** Returns a name in ASCII, or a dotted IPv4 address. Undefined for other spellings of addresses and for invalid names. */
 export function normalizeName(text: string): string | undefined {
   const withoutDot = text.toLowerCase().replace(/\.$/, "");
   if (isIPv4(withoutDot)) return withoutDot;

@@ -32,9 +32,9 @@ export const maxHandshakeMs = 15_000;
 /** A ClientHello with post-quantum key shares has about 2 KB. */
 export const maxClientHelloBytes = 16 * 1024;
 
-/** For the helper process to start, listen in the view and hand over its socket. */
+/** Time for the helper process to start, listen in the view and hand over its socket. */
 export const maxListenMs = 15_000;
-/** Longer than any command runs. It only limits leaked certificates. */
+/** Longer than any command runs. Only limits the use of leaked certificates. */
 export const certificateLifetimeMs = 30 * 24 * 60 * 60_000;
-/** Clocks of machines may differ this much. */
+/** The clocks of machines may differ by this much. */
 export const certificateBackdateMs = 24 * 60 * 60_000;

@@ -12,7 +12,7 @@ const perl = 'socket(my $s, 2, 1, 0) or die; my $r = pack("a16s x14", "lo", 0x41
 const python =
   "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sH14x', b'lo', 0x41))";
 
-/** A new namespace has its loopback down, and Node can't bring it up. Every distribution has one of these programs. */
+/** In a new namespace the loopback is down, and Node can't bring it up. Every distribution has one of these programs. */
 const loopbackCommands = [
   ["ip", "link", "set", "lo", "up"],
   ["busybox", "ip", "link", "set", "lo", "up"],

@@ -1,6 +1,6 @@
 /**
- * A listening socket on the loopback of a view's network namespace, passed by a short-lived helper over Node's IPC channel.
- * It stays in its namespace: only the view can reach it, and no relay is needed.
+ * Opens a listening socket on the loopback of a view's network namespace. A short-lived helper passes it over Node's IPC channel.
+ * The socket still belongs to that namespace, so only the view can reach it, and no relay is needed.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readlink } from "node:fs/promises";
@@ -30,7 +30,7 @@ export async function openListener(pid: number, signal: AbortSignal): Promise<Vi
   const child = spawn(
     "nsenter",
     ["--target", String(pid), "--user", "--net", "--preserve-credentials", process.execPath, helper],
-    // The helper runs beside the command, so it gets no environment of ours.
+    // The helper runs beside the command, so it must not get Remora's environment variables.
     { stdio: ["ignore", "ignore", "pipe", "ipc"], env: { PATH: searchPath() }, serialization: "json" },
   );
   const { port, namespace, server } = await listening(child, signal);

@@ -7,7 +7,7 @@ export const noNetworkHint =
 const maxTailCharacters = 20_000;
 
 const failures = [
-  // curl, git, cargo, ssh, scp, also with a bad proxy
+  // curl, git, cargo, ssh, scp, even with a bad proxy
   /could not resolve (?:host|hostname|proxy)\b/i,
   // The C library: Python, ssh, bash, nc, ping, git://, wget. apt says "resolving".
   /temporary failure (?:in name resolution|resolving)/i,
@@ -30,7 +30,7 @@ const failures = [
   /check your internet connection/i,
 ];
 
-/** A guess from the output of a command that failed in a view without network. */
+/** Guesses from the output why a command failed in a view without network. */
 export function looksLikeNoNetwork(output: string): boolean {
   const end = output.slice(-maxTailCharacters);
   return failures.some((failure) => failure.test(end));

@@ -1,4 +1,4 @@
-/** What the proxy of one session knows when it decides about a request. */
+/** The data by which the proxy of one session decides about a request. */
 import type { SecureContext } from "node:tls";
 import type { CertificateAuthority } from "./certificates.ts";
 import type { ConnectionRecords } from "./connections.ts";
@@ -11,7 +11,7 @@ export interface ProxyContext {
   secrets: readonly EgressSecret[];
   dial: Dial;
   records: ConnectionRecords;
-  /** Present when a secret is for https. */
+  /** Present if at least one secret is for https. */
   authority: CertificateAuthority | undefined;
   trust(): SecureContext;
   signal: AbortSignal;

@@ -25,7 +25,7 @@ export interface Proxy {
   close(): void;
 }
 
-/** Calls `onLimit` once, when the command reached its limit of connections or bytes and the proxy has closed. */
+/** Calls `onLimit` once, when the proxy has closed because the command reached its limit of connections or bytes. */
 export function createProxy(context: ProxyContext, onLimit: () => void): Proxy {
   const sockets = new Set<Socket>();
   const terminated = new WeakMap<Duplex, TerminatedHost>();
@@ -117,7 +117,7 @@ function createHttpServer(): Server {
   return server;
 }
 
-/** Servers may ignore other upgrades, such as h2c, and the proxy does not offer them. */
+/** Only WebSocket is supported. Servers may ignore other upgrades, such as h2c. */
 function isWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
 }
@@ -130,7 +130,7 @@ function takeOver(stream: Duplex, head: Buffer): Socket {
   return socket;
 }
 
-/** A bug in the proxy must cost the command only its connection. */
+/** If the proxy has a bug, only the command's connection is closed. */
 function run(owner: { destroy(): unknown }, work: Promise<void>): void {
   work.catch(() => owner.destroy());
 }

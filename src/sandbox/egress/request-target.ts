@@ -41,7 +41,7 @@ function pathOf(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-/** HTTP/1.0 requests may lack a Host header. */
+/** True if the Host header names the same target. HTTP/1.0 requests may lack the header. */
 function agrees({ rawHeaders }: IncomingMessage, named: TerminatedHost, defaultPort: number): boolean {
   const hosts = pairsOf(rawHeaders).filter(([name]) => name.toLowerCase() === "host");
   if (hosts.length > 1) return false;
@@ -51,7 +51,7 @@ function agrees({ rawHeaders }: IncomingMessage, named: TerminatedHost, defaultP
   });
 }
 
-/** Node's parser refuses ambiguous framing. This refuses what the proxy can't forward correctly. */
+/** Node's parser already refuses ambiguous framing. This function refuses what the proxy can't forward correctly. */
 function framingProblem({ headers, httpVersionMajor }: IncomingMessage): string | undefined {
   if (httpVersionMajor !== 1) return "Only HTTP/1.0 and HTTP/1.1 are supported.";
   const coding = headers["transfer-encoding"];
@@ -67,14 +67,14 @@ function refused(why: string): TargetReading {
   return { type: "refused", why };
 }
 
-/** These belong to one connection, and so do the headers that `Connection` names (RFC 9110, 7.6.1). */
+/** These headers apply only to one connection, like the headers that `Connection` names (RFC 9110, 7.6.1). */
 const hopByHop = new Set(
   ["connection", "keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate", "te", "trailer"].concat(
     ["transfer-encoding", "upgrade", "expect", "host", "http2-settings"],
   ),
 );
 
-/** Alternating names and values, for Node's client. */
+/** Returns the headers for Node's client, as alternating names and values. */
 export function requestHeaders(request: IncomingMessage, target: RequestTarget): string[] {
   const kept = endToEnd(request.rawHeaders, (name) => hopByHop.has(name));
   const isDefault = target.port === (target.scheme === "http" ? 80 : 443);

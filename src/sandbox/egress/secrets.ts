@@ -1,5 +1,5 @@
 /**
- * Secrets that the proxy adds to requests, so that commands never hold them (`sandbox.network.secrets`):
+ * Secrets that the proxy adds to requests, so that commands never have them (`sandbox.network.secrets`):
  *
  *     api.github.com: { Authorization: "Bearer ${GITHUB_TOKEN}" }
  *     http://gateway.internal:8080: { X-Api-Key: "${GATEWAY_KEY}" }
@@ -19,7 +19,7 @@ export interface EgressSecret {
   headers: { name: string; value: string }[];
 }
 
-/** Headers that frame the message or the connection. Another value would break both. */
+/** Headers that frame the message or the connection. Another value would break the message or the connection. */
 const reservedHeaders = new Set(
   [
     "host",

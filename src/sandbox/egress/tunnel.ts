@@ -1,4 +1,4 @@
-/** Serves CONNECT: an opaque tunnel to an approved host, or TLS terminated here when the host has a secret. */
+/** Serves CONNECT: an opaque tunnel to an approved host, or TLS terminated here if the host has a secret. */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Transform } from "node:stream";
@@ -50,7 +50,7 @@ export async function connectTunnel(
   join(client, dialled.socket, connection, gate);
 }
 
-/** Connects both directions; each ends on its own. When one side fails, the other is cut. */
+/** Connects both directions, each of which can end separately. If one side fails, the other is closed. */
 export function join(client: Duplex, server: Socket, connection: OpenConnection, gate?: Transform): void {
   let failed = false;
   const cut = () => {
@@ -97,7 +97,7 @@ async function terminate(
     client.destroy();
   });
   server.on("secureConnection", (secure) => {
-    // The requests that follow have records of their own.
+    // The requests that follow have their own records.
     connection.end("ended");
     secure.on("error", () => {});
     serve(secure, target);

@@ -4,7 +4,7 @@ import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { CommandEnd, CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { CommandStatus } from "./view-process.ts";
 
-/** `limit` is what the watchdog reported. `wasKilled`: the caller killed the command. */
+/** `limit` is what the watchdog reported. `wasKilled` is true if the caller killed the command. */
 export function commandEnd(
   result: CommandStatus,
   { limit, wasKilled, limits }: { limit: CommandLimit | undefined; wasKilled: boolean; limits: ViewLimits },

@@ -2,11 +2,12 @@
  * The second program of a view. It runs one command:
  *
  *   1. process 1 forks a child, which confines itself and becomes the command
- *   2. process 1 reaps orphans, and waits for the end of the command, for a kill byte from the host, or for the host to exit
- *   3. process 1 kills and reaps the rest of the view, reports how the command ended, and waits for the host to close
+ *   2. process 1 reaps orphans, and waits until the command ends, the host sends a kill byte, or the host exits
+ *   3. process 1 kills and reaps the rest of the view, reports how the command ended, and waits until the host closes the
+ *      connection
  *
  * The child enters a second user namespace, where it is an ordinary user without capabilities. The mounts belong to the
- * first namespace. So the command can't undo them, even if its user is root on the host.
+ * first namespace, so the command can't undo them, even if its user is root on the host.
  */
 import { launcherProgram } from "./launcher.ts";
 import { descriptors } from "./mount-steps.ts";
@@ -23,7 +24,7 @@ export interface ResourceLimits {
   maxProcessorSeconds: number;
   maxMappedBytes: number;
   maxOpenFiles: number;
-  /** Undefined when the kernel would also count the user's processes outside the view. */
+  /** Undefined if the kernel would also count the user's processes outside the view. */
   maxProcesses: number | undefined;
 }
 
@@ -128,7 +129,7 @@ function addEnding(program: Program, report: Place): void {
   program.call("exit_group", [0]);
 }
 
-/** The filter must come last: it refuses calls that the earlier steps need. */
+/** The system call filter must come last, because it refuses calls that the earlier steps need. */
 function addConfinement(program: Program, processor: Processor, limits: ResourceLimits): void {
   program.call("setsid", []);
   program.call("rt_sigprocmask", [SIG_SETMASK, program.words([0]), 0, signalSetBytes]);
@@ -174,7 +175,7 @@ function addDropping(program: Program): void {
   program.call("prctl", [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0], { title: "set no-new-privileges" });
 }
 
-/** Executes a program. A failure is reported with its step. */
+/** Executes a program. If a step fails, the report names it. */
 export function executeSteps(file: string, args: readonly string[], env: Readonly<Record<string, string>>): ChildSteps {
   return (program) => {
     const list = (values: readonly string[]) => program.words([...values.map((value) => program.text(value)), 0]);
@@ -187,7 +188,7 @@ export function executeSteps(file: string, args: readonly string[], env: Readonl
 /** Exits without running anything, for a refused command. */
 export const endSteps: ChildSteps = (program) => program.call("exit_group", [didNotStart]);
 
-/** The kernel limits a single argument to 128 KiB. */
+/** A little below 128 KiB, the kernel's limit for a single argument. */
 const maxArgumentBytes = 120 * 1024;
 
 /** Executes a shell with a command of any length. The shell reads a long command from a memory file. */

@@ -17,14 +17,14 @@ export interface CopyLimits {
 
 const run = promisify(execFile);
 
-/** Whether the folder without layers is within the limits. Ignores errors, which the copy will report. */
+/** True if the folder without layers is within the limits. Ignores errors, because the copy will report them. */
 export async function isCopyable(folder: string, limits: CopyLimits, signal: AbortSignal): Promise<boolean> {
   const total = { files: 0, bytes: 0 };
   await measure(Buffer.from(folder), total, limits, signal).catch(() => undefined);
   return !isOver(total, limits);
 }
 
-/** Takes the layers topmost first. Rejects with code `sandbox.folder-too-large`, or with Node's own error. */
+/** Copies a folder. `layers` are topmost first. Rejects with code `sandbox.folder-too-large`, or with Node's own error. */
 export async function copyFolder(
   source: { folder: string; layers: readonly string[] },
   target: string,
@@ -80,7 +80,7 @@ async function applyLayer(layer: string, target: string, signal: AbortSignal): P
   for (const deletion of deletions) await rm(deletion, { force: true });
 }
 
-/** Removes what the layer deletes or replaces. Returns where the copy will put the layer's deletions. */
+/** Removes what the layer deletes or replaces. Returns the paths at which the copy will put the layer's deletions. */
 async function clearReplaced(layer: Buffer, target: Buffer, signal: AbortSignal): Promise<Buffer[]> {
   const deletions: Buffer[] = [];
   for await (const entry of entriesOf(layer)) {

@@ -1,4 +1,4 @@
-/** Lists folders whose entries may have names of any bytes. */
+/** Lists folders whose entries may have names that are not valid UTF-8. */
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 

@@ -1,6 +1,6 @@
 /**
- * The /etc of views: copies of the few files that programs need, all readable for everyone, and never a private key. Views
- * have their own users, groups and hosts, so that they do not reveal the accounts of this machine.
+ * Makes the /etc of views: copies of the few files that programs need, all readable for everyone, and never a private key. Views
+ * have their own lists of users, groups and hosts, so that they do not reveal the accounts of this machine.
  */
 import { type Dirent, readlinkSync, symlinkSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from "node:fs/promises";
@@ -32,7 +32,7 @@ const needed = [
   ],
   ...["sgml", "vim", "matplotlibrc", "OpenCL", "glvnd", "lynx", "openal", "mailcap", "netconfig", "vulkan"],
 ];
-/** Bound from the host, because it holds only hundreds of links to programs. */
+/** Mounted from the host, because it contains hundreds of links to programs and nothing else. */
 export const boundInEtc = "alternatives";
 /** These names, and everything below them, are never copied. */
 const neverCopied = new Set(["private", "ssh", "sudoers", "shadow", "gshadow"]);
@@ -40,10 +40,10 @@ const maxFileBytes = 4 * 1024 * 1024;
 const maxFiles = 5_000;
 const source = "/etc";
 
-/** Links into these folders can stay links, because every view has the same content there. */
+/** Links into these folders are copied as links, because every view has the same content there. */
 const sharedFolders = ["/usr", "/etc"];
 
-/** The folder must not exist yet. Rejects with Node's own error when it can't be written. */
+/** Makes the template. The folder must not exist yet. Rejects with Node's own error if it can't be written. */
 export async function makeEtcTemplate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o755 });
   const names = await readdir(source, { withFileTypes: true }).catch(() => []);

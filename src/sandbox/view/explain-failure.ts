@@ -17,7 +17,7 @@ export async function explainFailure({ step, errorName }: LauncherFailure): Prom
   return `a view can't be made (${failed})`;
 }
 
-/** Since Linux 5.12, root needs it to map itself into a new user namespace. */
+/** Since Linux 5.12, root needs this capability to map itself into a new user namespace. */
 const CAP_SETFCAP = 31n;
 
 async function explainRefusal(): Promise<string> {

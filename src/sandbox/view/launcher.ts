@@ -1,5 +1,5 @@
 /**
- * Writes the launcher: a static program of about two kilobytes that makes a view and confines the command in it.
+ * Writes the launcher: a static program of about two kilobytes that creates a view and confines the command in it.
  *
  * The launcher reads lists of system calls from descriptor 3 and makes the calls. This file generates it, so that no
  * compiler or package is needed: an ELF header, the machine code, and a boot program that loads the next list.
@@ -23,7 +23,7 @@ const MSG_WAITALL = 0x100;
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
 
-/** In front of the boot program's steps: a failure report (kind, step, result), and a sink for unused results. */
+/** The memory before the boot program's steps contains a failure report (kind, step, result), and a sink for unused results. */
 const failureReport = memory.boot;
 const sink = memory.boot + reportBytes;
 const bootSteps = sink + 8;
@@ -58,7 +58,7 @@ function bootProgram(processor: Processor): Buffer {
   const [body, end] = [program.label(), program.label()];
   const receive = (to: Parameters<Program["call"]>[1][number], length: number) =>
     program.call("recvfrom", [controlFd, to, length, MSG_WAITALL, 0, 0], { expected: 8, next: end, onError: end });
-  // Die with the parent. If the parent is already dead, the connection ends.
+  // End when the parent ends. If the parent has already ended, the connection ends.
   program.call("prctl", [PR_SET_PDEATHSIG, SIGKILL], { onError: "ignore" });
   receive({ step: body, field: stepFields.args + 16 }, 8);
   receive({ step: body, field: stepFields.expected }, 8);
@@ -88,7 +88,7 @@ export function launcherFile(processor: Processor): Buffer {
   const codeOffset = elfHeaderBytes + segments * segmentHeaderBytes;
   const code = machineCode(processor, { firstStep: bootStep(0), failure: failureReport + 8 });
   const data = bootProgram(processor);
-  // The data starts at a file offset that matches its address for any page size, so it gets pages of its own.
+  // The data starts at a file offset that matches its address for any page size, so it gets separate pages.
   const dataOffset = 0x10000;
   const header = Buffer.alloc(elfHeaderBytes);
   header.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]); // ELF, 64 bits, little-endian, version 1

@@ -1,4 +1,7 @@
-/** Measures what a view has written. Counts the layer only when the file system's used space grew by more than is left. */
+/**
+ * Measures what a view has written. Counts the layer's files only if the file system's used space has grown enough to exceed a
+ * limit.
+ */
 import { readdirSync, statSync } from "node:fs";
 import { lstat, statfs } from "node:fs/promises";
 import { createPace } from "../effects/pace.ts";
@@ -15,12 +18,12 @@ export interface LayerLimits {
 }
 
 export interface LayerMeter {
-  /** The limit that the layer exceeds. `full`: the disk has too little free space. */
+  /** Returns the limit that the layer exceeds. `full` means that the disk has too little free space. */
   check(signal: AbortSignal): Promise<"bytes" | "files" | "full" | undefined>;
 }
 
 const blockBytes = 512;
-/** For all processes together. */
+/** Maximum open files to read, for all processes together. */
 const maxOpenFilesRead = 20_000;
 
 export interface LayerMeterOptions {
@@ -28,11 +31,11 @@ export interface LayerMeterOptions {
   isEmpty: boolean;
   limits: LayerLimits;
   minFreeBytes: number;
-  /** Folders of open files, such as `/proc/7/fd`. Deleted files count while they are open. */
+  /** Folders of open files, such as `/proc/7/fd`. Deleted files are counted while they are open. */
   openFiles(): readonly string[];
 }
 
-/** Content that the folder already has does not count. */
+/** Content that is already in the folder does not count towards the limits. */
 export async function createLayerMeter(options: LayerMeterOptions): Promise<LayerMeter> {
   const { folder, minFreeBytes } = options;
   const everything = { maxLayerBytes: Number.POSITIVE_INFINITY, maxLayerFiles: Number.POSITIVE_INFINITY };
@@ -53,7 +56,7 @@ export async function createLayerMeter(options: LayerMeterOptions): Promise<Laye
       if (!mayBeOver) return undefined;
       const layer = await countLayer(Buffer.from(folder), limits, signal);
       const deleted = await deletedOpenBytes(options.openFiles());
-      // With too many open files to read, count everything that the disk gained in the meantime.
+      // If there are too many open files to read, count everything by which the disk's used space has grown.
       const written = deleted === undefined ? Math.max(layer.bytes, counted.bytes + bytes) : layer.bytes + deleted;
       counted = { bytes: written, files: layer.files };
       at = now;
@@ -74,7 +77,7 @@ async function diskUse(folder: string): Promise<DiskUse> {
   return { bytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize, files: files === 0 ? undefined : files - ffree };
 }
 
-/** Stops at the limits, so that a million files take no longer. */
+/** Stops counting at the limits, so that even a million files don't take long. */
 async function countLayer(folder: Buffer, limits: LayerLimits, signal?: AbortSignal): Promise<LayerUsage> {
   const total = { bytes: 0, files: 0 };
   const isOver = () => total.bytes > limits.maxLayerBytes || total.files > limits.maxLayerFiles;

@@ -16,10 +16,10 @@ export const defaultViewLimits: ViewLimits = {
 
 export const maxTmpFiles = 50_000;
 export const maxSharedMemoryBytes = 64 * mebibyte;
-/** Text and variables of one command. The launcher has room for twice as much. */
+/** Size of the text and variables of one command. The launcher has room for twice as much. */
 export const maxCommandBytes = 2 * mebibyte;
 export const maxOpenFiles = 4_096;
-/** Multiple of `maxMemoryBytes` that one process may map: runtimes map stacks and heaps that they do not use. */
+/** Multiple of `maxMemoryBytes` that one process may map, because runtimes map stacks and heaps that they do not use. */
 export const mappedMemoryFactor = 2;
 /** The kernel allows this many more than `maxProcesses`, so that the watchdog sees the excess and kills the command. */
 export const sparedProcesses = 64;
@@ -27,7 +27,7 @@ export const sparedProcesses = 64;
 export const reservedProcessIds = 300;
 
 export const watchIntervalMs = 150;
-/** Processes that one check reads in full. The others are only counted, and read in the next checks. */
+/** Maximum processes that one check reads. The others are only counted, and read in the next checks. */
 export const maxProcessesRead = 256;
 /** Free disk space and memory that views must leave to the machine. */
 export const minFreeDiskBytes = 512 * mebibyte;

@@ -1,11 +1,11 @@
-/** Reads what the sandbox must know about the machine. */
+/** Reads facts about the machine that the sandbox needs. */
 import { constants, existsSync, readFileSync } from "node:fs";
 import { access, lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
 import type { SystemFolder } from "./mounts.ts";
 
-/** Views show no other part of the machine's file system. */
+/** The machine's folders that views show. Other parts of its file system are not shown. */
 const systemPaths = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /** Names in /proc that programs need. They describe the machine as a whole and can't be written. */
 const shownInProc = new Set([
@@ -40,7 +40,7 @@ export async function systemFolders(): Promise<SystemFolder[]> {
 
 /** Names in /proc that a view must not show. Read for each view, because kernel modules add names. */
 export async function maskedProcNames(): Promise<{ maskedFiles: string[]; maskedFolders: string[] }> {
-  // Without file types: Node would fail to stat a process that ends at this moment.
+  // Don't ask for file types here, because Node would fail to stat a process that has just ended.
   const names = (await readdir("/proc")).filter((name) => !/^\d+$/.test(name) && !shownInProc.has(name));
   const found = await Promise.all(names.map((name) => lstat(join("/proc", name)).catch(() => undefined)));
   return {

@@ -18,7 +18,7 @@ export const MNT_DETACH = 2;
 export const attribute = { readOnly: 1, noSuid: 2, noDevices: 4, noExecute: 8 } as const;
 export const S_IFREG = 0o100000;
 
-/** File descriptors. `temporary` is always the lowest free one; those from 10 on stay open. */
+/** File descriptors. `temporary` is always the lowest free one; those from 10 on are kept open. */
 export const descriptors = {
   temporary: 4,
   outputEnd: 5,
@@ -39,7 +39,7 @@ interface Bind {
   keepsDevices?: boolean;
 }
 
-/** Binds the folder with its submounts. Only adds attributes, because those of the source may be locked. */
+/** Binds the folder with its submounts. Only adds mount attributes, because the source's attributes may be locked. */
 export function addBind(program: Program, { from, at, isReadOnly, keepsDevices = false }: Bind): void {
   const attributes =
     attribute.noSuid |
@@ -51,7 +51,7 @@ export function addBind(program: Program, { from, at, isReadOnly, keepsDevices =
   moveTree(program, at, title, "fail");
 }
 
-/** Covers a name that may have just disappeared. The surrounding mount is protected as a whole. */
+/** Covers a name. It may have just disappeared, so errors are ignored. The surrounding mount is protected in any case. */
 export function addMask(program: Program, from: string, at: string): void {
   openTree(program, from, OPEN_TREE_CLONE);
   moveTree(program, at, `mask /${at}`, "ignore");

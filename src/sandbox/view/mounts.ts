@@ -3,7 +3,7 @@
  *
  *   1. an empty root in memory, the system's folders (read-only) and links, and a small /etc
  *   2. /dev with the harmless devices, and /tmp and /dev/shm in memory with size limits
- *   3. the view's own /proc, read-only, with the parts about the machine covered
+ *   3. the view's own /proc, read-only, with the entries that describe the machine covered
  *   4. folders that the caller adds; hidden folders are covered
  *   5. the working folder with a layer over it, or its copy
  *
@@ -53,7 +53,7 @@ export interface FileSystemPlan {
   root: string;
   system: readonly SystemFolder[];
   etc: string;
-  /** A folder of the host's /etc that views show unchanged; undefined when it does not exist. */
+  /** A folder of the host's /etc that views show unchanged; undefined if it does not exist. */
   boundInEtc: string | undefined;
   maskedFiles: readonly string[];
   maskedFolders: readonly string[];
@@ -61,7 +61,7 @@ export interface FileSystemPlan {
   maxTmpBytes: number;
   maxTmpFiles: number;
   maxSharedMemoryBytes: number;
-  /** The view's own kernel.pid_max; undefined when the kernel has only one for the whole machine. */
+  /** The view's own kernel.pid_max; undefined if the kernel has only one for the complete machine. */
   maxProcessId: number | undefined;
 }
 
@@ -168,7 +168,7 @@ function addExtra(program: Program, folder: MakeFolder, mount: ExtraMount): void
   }
 }
 
-/** Covers a folder with an empty one. Mount points can be made in it until `protectCover`. */
+/** Covers a folder with an empty one. Mount points can be created in it until `protectCover`. */
 function addCover(program: Program, at: string): void {
   const type = program.text("tmpfs");
   const options = program.text("mode=755,size=64k,nr_inodes=100");
@@ -207,7 +207,7 @@ function addOverlay(program: Program, mount: Extract<ExtraMount, { kind: "overla
   openPath(program, mount.upper, descriptors.upper);
   openPath(program, mount.work, descriptors.work);
   const folders = `lowerdir=${lower.join(":")},upperdir=${opened(descriptors.upper)},workdir=${opened(descriptors.work)}`;
-  // Volatile, so that closing a view does not wait for the host's disk to sync.
+  // The mount is volatile, so that closing a view does not wait until the host's disk is synced.
   mountOverlay(program, inside(mount.at), `volatile,${folders}`, "fail");
 }
 

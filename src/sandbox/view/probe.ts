@@ -2,7 +2,7 @@
  * Probes whether views confine commands on this machine, by trying to break out:
  *
  *   1. a command in a real view makes system calls that must fail
- *   2. it becomes a shell that changes its folder, and the host checks the folder and a file outside
+ *   2. the command becomes a shell that changes its working folder, and the host checks that folder and a file outside
  *   3. the report names every problem
  */
 import { lstat, mkdir, mkdtemp, readFile, readlink, realpath, writeFile } from "node:fs/promises";
@@ -35,7 +35,7 @@ interface Surroundings {
   port: number;
 }
 
-/** Rejects with the error of `open` when no view can be made. `scratch` must be empty, and is empty afterwards. */
+/** Rejects with the error of `open` if no view can be created. `scratch` must be empty, and is empty afterwards. */
 export async function probeView(open: Open, scratch: string, signal: AbortSignal): Promise<SandboxReport> {
   const place = await realpath(await mkdtemp(join(scratch, "try-")));
   const server = createServer((socket) => socket.destroy());
@@ -91,7 +91,7 @@ interface Attempt {
   call: SystemCall;
   args: (program: Program) => readonly Value[];
   holds: (result: bigint) => boolean;
-  /** Completes "The sandbox …" when it did not. */
+  /** Completes the sentence "The sandbox …" if `holds` returned false. */
   problem: string;
 }
 

@@ -1,4 +1,4 @@
-/** What the processes of a view use, from the view's own /proc, which the command can't change. */
+/** Measures what the processes of a view use, from the view's own /proc, which the command can't change. */
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
@@ -35,7 +35,9 @@ export function createProcessMeter(proc: string, maxProcessesRead: number, pageB
   };
 }
 
-/** Shared pages are divided among their processes. Slow: the kernel walks all pages of a process. Stops above `max`. */
+/**
+ * Measures memory with shared pages divided among their processes. Slow, because the kernel walks all pages. Stops above `max`.
+ */
 export async function proportionalBytes(proc: string, processes: readonly string[], max: number): Promise<number> {
   let bytes = 0;
   for (const pid of processes) {
@@ -51,7 +53,7 @@ export function availableMemoryBytes(): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
 }
 
-/** The name in parentheses may hold any bytes, so the fields are counted from its end. */
+/** The process name in parentheses may contain any bytes, so the fields are counted from the closing parenthesis. */
 function statFields(proc: string, pid: string): string[] | undefined {
   const text = readOrEmpty(`${proc}/${pid}/stat`);
   const end = text.lastIndexOf(")");

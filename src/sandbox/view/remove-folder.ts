@@ -1,10 +1,10 @@
-/** Removes folders, including subfolders that deny access: commands can lock folders, and overlayfs does. */
+/** Removes folders, including subfolders that deny access: commands can deny access to folders, and overlayfs does. */
 import { chmodSync, rmdirSync } from "node:fs";
 import { chmod, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { entriesOf, pathWithin } from "./entries.ts";
 
-/** Must not reject: what can't be removed stays. */
+/** Must not reject. What can't be removed is left. */
 export async function removeFolder(folder: string): Promise<void> {
   const remove = () => rm(folder, { recursive: true, force: true });
   await remove()
@@ -20,7 +20,7 @@ async function unlock(folder: Buffer): Promise<void> {
   for await (const entry of entriesOf(folder)) if (entry.isDirectory()) await unlock(pathWithin(folder, entry.name));
 }
 
-/** The folders that overlayfs leaves in its working folder, inner ones last. */
+/** The folders that overlayfs leaves in its work folder, inner folders last. */
 const overlayFolders = ["", "work", "work/incompat", "work/incompat/volatile"];
 
 export async function removeWorkFolder(folder: string): Promise<void> {

@@ -1,9 +1,9 @@
 /**
  * The sandbox opens and closes views.
  *
- *   1. once per start, it prepares the launcher and the template of /etc, and reads facts about the machine
+ *   1. once per start of Remora, it prepares the launcher and the template of /etc, and reads facts about the machine
  *   2. for each view, it sets up mounts and processes, and a watchdog while the command runs
- *   3. when no overlay can be mounted over the working folder, it uses a copy of the folder
+ *   3. if no overlay can be mounted over the working folder, it uses a copy of the folder
  */
 import { chmodSync, mkdirSync } from "node:fs";
 import { stat } from "node:fs/promises";

@@ -32,16 +32,16 @@ const refused: readonly SystemCall[] = [
   "lsm_set_self_attr",
 ];
 
-/** io_uring bypasses this filter, and clone3 hides its flags from it. */
+/** io_uring bypasses this filter, and clone3 hides its flags from the filter. */
 const missing: readonly SystemCall[] = ["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"];
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const namespaceFlags = 0x7e020000;
-/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. The network namespace confines them, unlike AF_VSOCK, for example. */
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. The network namespace confines these families, unlike AF_VSOCK, for example. */
 const socketFamilies = [1, 2, 10, 16];
 /** TIOCSTI and TIOCLINUX push input into other terminals. */
 const terminalRequests = [0x5412, 0x541c];
-/** A query of the personality, and the default one. */
+/** The value that only queries the personality, and the default personality. */
 const personalities = [0xffffffff, 0];
 
 const auditArchitecture = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
@@ -96,13 +96,13 @@ export function seccompFilter(processor: Processor): Buffer {
   return bytes;
 }
 
-/** Expects the number of the call to be loaded. The body must end the filter. */
+/** Runs `body` for one system call. Its number must already be loaded. The body must end the filter. */
 function whenCall(name: SystemCall, processor: Processor, body: readonly Instruction[]): Instruction[] {
   const number = systemCallNumber(name, processor);
   return number === undefined ? [] : [ifEqual(number, 0, body.length), ...body];
 }
 
-/** Compares the low half of an argument. The kernel ignores the high half for all these calls. */
+/** Compares the low half of an argument. The kernel ignores the high half in all system calls that are checked here. */
 function oneOf(argument: number, values: readonly number[], result: number, otherwise: number): Instruction[] {
   const tests = values.map((value, index) => ifEqual(value, values.length - index, 0));
   return [load(data.argument(argument)), ...tests, end(otherwise), end(result)];

@@ -38,7 +38,7 @@ export interface SetupPlan {
 export function setupProgram(processor: Processor, plan: SetupPlan): Program {
   const program = launcherProgram(processor);
   const inner = program.label();
-  // Close inherited descriptors, so that they do not reach the view and numbers from 4 on are free.
+  // Close inherited descriptors, so that the view does not get them and the numbers from 4 on are free.
   program.call("close_range", [descriptors.temporary, maxDescriptor, 0]);
   program.call("unshare", [newNamespaces], { title: "make namespaces" });
   program.call("prctl", [PR_SET_PDEATHSIG, SIGKILL]);
@@ -78,7 +78,7 @@ function addInner(program: Program, plan: SetupPlan): void {
     expected: descriptors.temporary,
   });
   keepDescriptor(program, descriptors.merged);
-  // Free the low numbers: the pipe gets the two lowest.
+  // Free the low descriptors, because the pipe gets the two lowest.
   program.call("close_range", [descriptors.temporary, descriptors.merged - 1, 0]);
   program.call("pipe2", [program.words([0]), O_CLOEXEC]);
   program.call("dup3", [descriptors.temporary + 1, descriptors.output, O_CLOEXEC]);

@@ -1,4 +1,4 @@
-/** The folder that all views of one start share. Removes the folders of processes that no longer run. */
+/** Makes the folder that all views of this process share, and removes the folders of processes that no longer run. */
 import { mkdir, mkdtemp, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { boundInEtc, makeEtcTemplate } from "./etc-template.ts";
@@ -43,7 +43,9 @@ async function removeAbandoned(folder: string): Promise<void> {
   }
 }
 
-/** Start time of a process in kernel ticks. With the id, it identifies the process. Empty when it does not run. */
+/**
+ * Reads the start time of a process in kernel ticks. Together with the id, it identifies the process. Empty if it does not run.
+ */
 async function startTime(pid: number): Promise<string> {
   const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
   return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";

@@ -7,10 +7,10 @@ import { mountPoints } from "./machine-facts.ts";
 import { maxLayers } from "./mount-steps.ts";
 import type { ExtraMount } from "./mounts.ts";
 
-/** The view makes these itself; nothing may be mounted over or below them. */
+/** The view creates these folders itself, so nothing may be mounted over or below them. */
 const reserved = ["/", "/proc", "/dev", "/etc"];
 
-/** All but the mount of the working folder, which the caller adds. */
+/** Returns all mounts except the working folder's, which the caller adds. */
 export async function surroundingMounts(options: ViewOptions, hidden: readonly string[]): Promise<ExtraMount[]> {
   const { folder, layers, readable = [], mounts = [] } = options;
   if (!(await stat(folder)).isDirectory()) throw refused(folder, "it is not a folder");
@@ -33,7 +33,7 @@ export async function surroundingMounts(options: ViewOptions, hidden: readonly s
   return [...hidden.map((at): ExtraMount => ({ kind: "hidden", at })), ...existing.flat()];
 }
 
-/** Outer folders come before inner ones. Of several mounts at one path, the last is on top. */
+/** Sorts mounts: outer folders come before inner ones. If several are at one path, the last is on top. */
 export function inMountOrder(mounts: readonly ExtraMount[]): ExtraMount[] {
   const depth = ({ at }: ExtraMount) => at.split(sep).length;
   return mounts.toSorted((one, other) => depth(one) - depth(other));

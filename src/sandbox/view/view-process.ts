@@ -1,6 +1,6 @@
 /**
- * The launcher of a view. When this process exits, the connection ends, process 1 of the view exits, and everything in the
- * view with it. If process 1 is busy, the kernel's parent-death signal kills it.
+ * Starts and controls the launcher of a view. When Remora's process exits, the connection ends, process 1 of the view exits, and
+ * everything in the view ends. If process 1 is busy, the kernel's parent-death signal kills it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
@@ -27,12 +27,12 @@ export type CommandStatus =
   | { type: "gone" };
 
 export interface ViewProcess {
-  /** The host's id of process 1 of the view. */
+  /** The process id, on the host, of the view's process 1. */
   pid: number;
-  /** Sends the command's program. Resolves when nothing of the command runs. Call it at most once. */
+  /** Sends the command's program. Resolves when no process of the command runs any more. Call it at most once. */
   run(program: Program): Promise<CommandStatus>;
   killCommand(): void;
-  /** Kills everything in the view. Resolves when all of it is gone. */
+  /** Kills everything in the view. Resolves when everything has ended. */
   end(): Promise<void>;
   gone: Promise<void>;
 }
@@ -54,7 +54,7 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
   });
   const control = child.stdio[3] as Socket | undefined;
   const gone = exitOf(child);
-  // Without a connection, the start failed, and `gone` rejects.
+  // Without a connection the start has failed, so `gone` rejects.
   if (control === undefined) throw await startFailure(gone);
   const reports = readReports(control);
   let pid: number | undefined;
@@ -83,7 +83,7 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
     async run(program) {
       control.write(framed(program));
       const report = await reports.next();
-      // When the child failed, process 1 reaps it and reports its end too. When process 1 failed, there is no next report.
+      // If the child failed, process 1 reaps it and also reports its end. If process 1 failed, there is no next report.
       if (report?.kind === "failed") await reports.next();
       return commandStatus(report, program);
     },
@@ -143,7 +143,7 @@ async function startFailure(gone: Promise<void>): Promise<Error> {
 }
 
 interface ReportReader {
-  /** Undefined when the connection has ended. Only one caller may wait at a time. */
+  /** Undefined if the connection has ended. Only one caller may wait at a time. */
   next(): Promise<Report | undefined>;
 }
 

@@ -60,7 +60,7 @@ const environment = {
   TERM: "dumb",
 };
 
-/** Rejects with Node's own error when the view is already gone. */
+/** Rejects with Node's own error if the view has already ended. */
 export async function createView(parts: ViewParts): Promise<StepView> {
   const { process, watchdog, limits, folder, written } = parts;
   const path = (descriptor: number) => `/proc/${process.pid}/fd/${descriptor}`;
@@ -99,7 +99,7 @@ export async function createView(parts: ViewParts): Promise<StepView> {
       const needsCheck = limit === undefined && !wasKilled && status.type === "ended";
       const [exceeded] = await Promise.all([
         needsCheck ? layer.check(stopped.signal).catch(() => undefined) : undefined,
-        // The output also ends when the reader goes away.
+        // The output also ends when its reader closes it.
         finished(output, { writable: false }).catch(() => undefined),
       ]);
       limit ??= layerLimit(exceeded);
@@ -138,7 +138,7 @@ export async function createView(parts: ViewParts): Promise<StepView> {
   };
 }
 
-/** The output of the command. A pipe, because commands can open /dev/stderr only on a pipe, not on a socket. */
+/** Opens the output of the command. It is a pipe, because commands can open /dev/stderr only on a pipe, not on a socket. */
 async function openPipe(path: string): Promise<Socket> {
   const fd = await promisify(openFile)(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return new Socket({ fd, readable: true, writable: false });

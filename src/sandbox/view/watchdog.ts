@@ -1,9 +1,9 @@
 /**
- * Kills commands that exceed the limits of their view. Rlimits bound single processes; the watchdog checks whole views:
+ * Kills commands that exceed the limits of their view. Rlimits apply to single processes; the watchdog checks complete views:
  *
  *   1. processes and threads, resident memory, processor time
  *   2. bytes and files of the layer, and the disk's free space
- *   3. the machine's free memory, which also counts memory outside processes (files in memory, sockets)
+ *   3. the machine's free memory, so that memory outside of processes is also counted (files in memory, sockets)
  *
  * One timer serves all views. It stops while no command runs.
  */
