@@ -73,7 +73,7 @@ export async function closeAll(handles: readonly FileHandle[]): Promise<void> {
   await Promise.all(handles.map((handle) => handle.close()));
 }
 
-/** Missing fonts are no problem: they are for rare characters. */
+/** Skips missing fonts, because they are needed for rare characters only. */
 export async function openFonts(paths: readonly string[]): Promise<FileHandle[]> {
   const handles: FileHandle[] = [];
   for (const path of paths) {
@@ -106,7 +106,10 @@ export async function freeName(name: string, workingFolder: string): Promise<str
   }
 }
 
-/** Writes beside the data. Must not overwrite an input file or create a file that programs read as settings. */
+/**
+ * Writes a result to the working folder. Must not overwrite an input file or create a file that programs read as
+ * settings.
+ */
 export async function saveFile(
   name: string,
   content: Uint8Array,

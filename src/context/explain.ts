@@ -1,4 +1,4 @@
-/** Finds what the model saw in a turn: the kept snapshots, oldest first. */
+/** Finds what the model saw in a turn: the stored snapshots of the turn, oldest first. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";

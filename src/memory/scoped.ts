@@ -1,6 +1,6 @@
 /**
- * Memory for one tool call: notes of its conversation's scope, and a search in that scope and `shared`. Every conversation
- * reads shared notes, so only owners may write or remove them.
+ * Memory for one tool call: notes of the conversation's scope, and search in that scope and in `shared`. Only owners
+ * may write or remove shared notes, because every conversation reads them.
  */
 import { RemoraError } from "../lib/errors.ts";
 import type { MemoryScope } from "../ports/message.ts";

@@ -1,4 +1,4 @@
-/** Line, area and scatter charts: points over an axis of numbers, times or names. */
+/** Line, area and scatter charts: points along an axis of numbers, times or names. */
 import { legendOf } from "./bars.ts";
 import { categoryAxis, scaleAxis, titleAndLegend, valueAxis } from "./frame.ts";
 import { circle, colorOf, look, path, picture } from "./paint.ts";
@@ -102,7 +102,7 @@ function flat({ name, points }: Series): Layer {
   return { name, points: points.map((point) => ({ ...point, from: 0 })) };
 }
 
-/** Each layer on top of the previous ones. A place without a value counts as zero. */
+/** Stacks the series on top of each other. Where a series has no value, it counts as zero. */
 function stacked(series: readonly Series[]): Layer[] {
   const places = [...new Set(series.flatMap(({ points }) => points.map(({ x }) => x)))].sort(
     (one, other) => one - other,

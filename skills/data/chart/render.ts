@@ -1,4 +1,4 @@
-/** Renders SVG to PNG, with the bundled font and others for characters that it lacks. */
+/** Renders SVG to PNG, with the bundled font, and with other fonts for characters that the bundled one lacks. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { initWasm, Resvg } from "@resvg/resvg-wasm";
@@ -7,7 +7,7 @@ import { createTypesetter, type Typesetter } from "./text.ts";
 
 export interface Renderer {
   type: Typesetter;
-  /** 1.6 times the size of the SVG, for screens with high resolution. */
+  /** The PNG has 1.6 times the size of the SVG, for high-resolution screens. */
   png(svg: string): Uint8Array;
 }
 

@@ -1,4 +1,4 @@
-/** Loads every skill below the given roots. A problem in a file becomes a diagnostic, never an exception. */
+/** Loads every skill below the given roots. A problem in a file is reported as a diagnostic, never thrown. */
 import { readFile, stat } from "node:fs/promises";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
@@ -16,7 +16,9 @@ export interface RememberedFile {
 }
 
 export interface LoadOptions {
-  /** By path of the SKILL.md. The caller keeps it between loads; files that are gone are removed. */
+  /**
+   * File states by path of the SKILL.md. The caller keeps this map between loads; entries of deleted files are removed.
+   */
   memory?: Map<string, RememberedFile>;
 }
 
@@ -25,7 +27,10 @@ export interface SkillReport {
   path: string;
   name: string | null;
   verdict: SkillVerdict;
-  /** In force. False for a skipped file, and for a valid one whose name is taken or whose `requires` are not met. */
+  /**
+   * True if the skill is active. False for a skipped file, and for a valid skill whose name is taken or whose
+   * `requires` are not met.
+   */
   loaded: boolean;
   description: string;
   version: string | null;

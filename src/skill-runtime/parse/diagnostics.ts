@@ -1,4 +1,7 @@
-/** Problems found while a skill is read. They are collected as data, so that one bad line never costs the rest. */
+/**
+ * Problems found while a skill is read. They are collected instead of thrown, so that one bad line does not prevent the
+ * rest of the file from being read.
+ */
 import type { SkillDiagnostic } from "../../ports/skill.ts";
 
 export interface Notes {
