@@ -19,7 +19,7 @@ const unspacedCharacter =
 
 /**
  * Returns the skills whose body belongs in the prompt: first those named by a person and `*` skills, then triggered
- * skills, best first. Skills that are only triggered are included only if they have no tools.
+ * skills, best first. A skill that has tools is included only if a person named it.
  */
 export function triggeredSkills(
   briefs: readonly SkillBrief[],

@@ -74,7 +74,10 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
   };
 }
 
-/** Restricts what a tool declares by the permissions of its plugin, because the permissions are enforced. */
+/**
+ * Marks the tool as sending or reading foreign data if its plugin's permissions make that possible, whatever its author
+ * declares.
+ */
 function withReach(tool: ToolSpec, { network, services }: SkillPermissions): ToolSpec {
   const hasNetwork = network.length > 0;
   return {

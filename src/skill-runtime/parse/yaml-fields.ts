@@ -7,7 +7,7 @@
  *   4. if that fails too, use the lines that start with `name:` and `description:` as written
  *
  * The names of known fields are compared without case, hyphens and underscores. If a name is repeated, the first field
- * counts.
+ * counts; of patterns, all lists count.
  */
 import { type Document, isMap, isScalar, LineCounter, type Node, type ParsedNode, parseDocument, visit } from "yaml";
 import type { Notes } from "./diagnostics.ts";
