@@ -26,7 +26,7 @@ export interface Download {
   /** The address after redirects. */
   url: URL;
   status: number;
-  /** From the header, e.g. `text/html; charset=utf-8`. Empty when missing. */
+  /** From the header, e.g. `text/html; charset=utf-8`. Empty if the header is missing. */
   contentType: string;
   contentLength: number | undefined;
   retryAfterMs: number | undefined;

@@ -42,7 +42,7 @@ import { createSnapshots } from "./snapshot.ts";
 import { messageTokens, renderTranscript, transcriptOf } from "./transcript.ts";
 
 interface ContextConfig {
-  /** Estimated tokens of the whole prompt, including tool schemas. */
+  /** Estimated tokens of the complete prompt, including tool schemas. */
   contextTokens: number;
   shares: Shares;
   maxOutputTokens: number;

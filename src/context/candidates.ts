@@ -56,8 +56,8 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
 }
 
 /**
- * Returns every `*` skill and the three best triggered skills. `tooMany` contains the names of the other triggered
- * skills.
+ * Returns every `*` skill, every skill that a person named, and the three best triggered skills. `tooMany` contains the
+ * names of the other triggered skills.
  */
 export function skillPieces(
   briefs: readonly SkillBrief[],

@@ -1,7 +1,8 @@
 /**
- * Stores episodes: what was asked, done and answered. Each turn is one entry in the Markdown file of its day and scope.
+ * Stores episodes, that is, what was asked, done and answered. Each turn is one entry in the Markdown file of its day
+ * and scope.
  *
- *   1. render the entry: headline, who said what, every tool with arguments and outcome, the response
+ *   1. render the entry: headline, messages with their authors, tool calls with arguments and outcome, and the response
  *   2. name the turn in a hidden marker, so that saving the turn again replaces the entry
  *   3. change the file in one step
  *

@@ -20,7 +20,10 @@ export async function pruneFiles(folder: string, before: number): Promise<void> 
   }
 }
 
-/** Ignores errors about missing files, because another process may prune or fill the same folder. */
+/**
+ * Ignores errors about files that are already gone and folders that are not empty, because another process may prune or
+ * fill the same folder.
+ */
 function ignoreGone<T>(otherwise: () => T): (thrown: unknown) => T {
   return (thrown) => {
     if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(codeOf(thrown) ?? "")) throw thrown;

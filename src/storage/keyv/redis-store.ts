@@ -1,4 +1,7 @@
-/** The store on Keyv and the shared ioredis connection. The key `{remora}:store::KEY` holds `{"value":…,"expires":…}`. */
+/**
+ * The store on Keyv and the shared ioredis connection. The key `{remora}:store::KEY` contains
+ * `{"value":…,"expires":…}`.
+ */
 import { Keyv, keyvStorageCapability } from "keyv";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Json } from "../../ports/message.ts";

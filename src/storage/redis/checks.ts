@@ -11,7 +11,7 @@ type Send = <T>(send: (client: RedisClient) => Promise<T>) => Promise<T>;
 /** BullMQ requires this version too. */
 const minVersion = { major: 6, minor: 2 };
 
-/** Returns one sentence per problem. Rejects when Redis is unreachable. */
+/** Returns one sentence per problem. Rejects if Redis is unreachable. */
 export async function warningsOf(send: Send): Promise<string[]> {
   const warnings = await send(async (client) => {
     if (!(client instanceof Cluster)) return await warningsAbout(client);

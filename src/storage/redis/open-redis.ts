@@ -1,4 +1,7 @@
-/** Durable state in Redis, shared by any number of processes. Loaded only when Redis is configured. */
+/**
+ * Opens durable state in Redis, which any number of processes can share. This file is loaded only if Redis is
+ * configured.
+ */
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";

@@ -41,7 +41,9 @@ export function createConnections(connect: Connect, onError: (thrown: unknown) =
 
 const maxEndMs = 1_000;
 
-/** Closes a connection, unless it is already closing: closing it twice would keep the process alive until a timeout. */
+/**
+ * Closes a connection that has not ended yet. Closing it a second time would keep the process alive until a timeout.
+ */
 async function ended(connection: QueueConnection): Promise<void> {
   if (connection.status === "end") return;
   const late = new AbortController();

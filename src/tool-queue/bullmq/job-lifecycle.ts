@@ -18,10 +18,11 @@ import { type CallRecord, type CallRecordEntry, runnerOf, type SeenCall } from "
 import type { Takeover } from "./takeover.ts";
 
 /**
- * - `ended`: the call ended, now or earlier. - `retry`: the call is due again at the time in its entry.
+ * - `ended`: the call ended, now or earlier.
+ * - `retry`: the call is due again at the time in its entry.
  * - `later`: nothing was done; try again at `at` (milliseconds since 1970).
- * - `back`: the call was released for another process or the next start. - `gone`: the call has no record, so it does
- *   not run.
+ * - `back`: the call was released for another process or the next start.
+ * - `gone`: the call has no record, so it does not run.
  */
 export type JobOutcome =
   | { type: "ended"; entry: CallRecordEntry }

@@ -5,8 +5,8 @@
  *   1. record the call as planned in the ledger and add its job to BullMQ at the same time; a job without a record does
  *      not run
  *   2. a worker, here or elsewhere, takes the job (runner.ts)
- *   3. the result goes into the ledger. A worker in the same process notifies the waiter directly, others use the bus.
- *      Messages may get lost, so the waiter also checks the ledger, and adds the job again if Redis has lost it
+ *   3. the result is stored in the ledger. A worker in the same process notifies the waiter directly, others use the
+ *      bus. Messages may get lost, so the waiter also checks the ledger, and adds the job again if Redis has lost it
  *
  * While Redis or the ledger is unreachable, everything waits until the job's signal aborts. If a person stops a call,
  * the bus notifies the worker repeatedly until the call has ended, and the ledger records the stop for later workers.

@@ -30,7 +30,7 @@ export interface IsolatedPlugin {
 }
 
 export interface IsolatedPlugins {
-  /** Resolves to a version that changes with any code file of the skill. Rejects when the plugin does not exist. */
+  /** Resolves to a version that changes with any code file of the skill. Rejects if the plugin does not exist. */
   versionOf(skill: Skill, path: string): Promise<string>;
   load(skill: Skill, home: PluginHome): IsolatedPlugin;
   /** Returns the folders that the view of a call with a draft must contain, so that a plugin can run in the view. */
