@@ -108,7 +108,7 @@ async function* recordsOf(
   skippedLines: number,
 ): AsyncGenerator<string[]> {
   const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: maxFieldCharacters });
-  // A read error ends the parser and reaches the consumer of its records.
+  // The callback is empty, because a read error destroys the parser and so reaches the code that reads its records.
   pipeline(textOf(file, encoding), parser, () => {});
   try {
     for await (const record of parser) yield record as string[];

@@ -1,4 +1,4 @@
-/** Opens the files of a call: inside the working folder, in a known format, and not too large in total. */
+/** Opens the files of a call. They must be inside the working folder, in a known format, and not too large in total. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";

@@ -61,7 +61,7 @@ export function createInference(): Inference {
     result() {
       const numbers = wholes + decimals;
       if (numbers > 0 && others === 0) {
-        // 1.9 and 1.10 are two versions, but one number.
+        // Keep such values as text, because 1.1 and 1.10 are different versions but the same number.
         if (hasTrailingZero && (lengths.size > 1 || wholes > 0)) {
           return text("text, because its decimals have different lengths, like versions; as a number: CAST(… AS REAL)");
         }

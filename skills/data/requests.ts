@@ -11,7 +11,7 @@ export interface DataFile {
   format: "csv" | "json" | "json-lines";
 }
 
-/** How to read CSV files. Absent options are detected. */
+/** How to read CSV files. Options that are absent are detected from the file. */
 export interface CsvOptions {
   delimiter?: string;
   /** If false, the first line is data and the columns are named c1, c2, … */

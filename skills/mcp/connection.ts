@@ -25,7 +25,7 @@ export interface ConnectionOptions {
   times?: Partial<ConnectionTimes>;
 }
 
-/** In milliseconds. */
+/** All times are in milliseconds. */
 export interface ConnectionTimes {
   firstWait: number;
   maxWaitMs: number;

@@ -14,7 +14,7 @@ const common = {
   disabled: z.boolean().default(false),
   /** The tools to offer. If absent, all are offered. */
   allow: toolNames,
-  /** Tools that run without asking. */
+  /** Tools that run without approval. */
   trust: toolNames,
   seconds: z.number().positive().max(86_400).default(120),
   /** Time limit in seconds for the server to be ready. A first start may include a download. */

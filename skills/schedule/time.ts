@@ -31,7 +31,7 @@ export function readTime(words: string, timeZone: string, now: number): ReadTime
   return { type: "time", time: { type: "once", at } };
 }
 
-/** `Mon, 23 Nov 2026, 09:00 (Europe/Berlin)` */
+/** Formats a time as `Mon, 23 Nov 2026, 09:00 (Europe/Berlin)` */
 export function shownTime(at: number, timeZone: string): string {
   const format = new Intl.DateTimeFormat("en-GB", {
     ...{ weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" },
@@ -62,7 +62,7 @@ function momentOf(text: string, timeZone: string, now: number): number | undefin
 function wallsOf(start: ParsedComponents): number[] {
   const part = (name: "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond") => start.get(name) ?? 0;
   const time = [part("hour"), part("minute"), part("second"), part("millisecond")] as const;
-  // chrono-node reads a day without a time as noon; people mean its morning.
+  // chrono-node reads a day without a time as noon; people mean the morning of that day.
   const isDayAlone = !start.isCertain("hour") && time.join() === "12,0,0,0";
   const [hour, minute, second] = isDayAlone ? [9, 0, 0] : time;
   const isSaid = (name: "year" | "month" | "day" | "weekday") => start.isCertain(name);

@@ -23,7 +23,7 @@ import type { WebSettings } from "./settings.ts";
 import { findTarget, type Resolve, readUrl, refusal, type Target } from "./target.ts";
 
 export interface Download {
-  /** The address after redirects. */
+  /** The final address, after redirects. */
   url: URL;
   status: number;
   /** From the header, e.g. `text/html; charset=utf-8`. Empty if the header is missing. */

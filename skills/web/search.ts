@@ -1,4 +1,4 @@
-/** `web_search`: asks the configured provider and returns titles, addresses and snippets. */
+/** `web_search`: queries the configured provider and returns titles, addresses and snippets. */
 import { messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import type { Disclosure } from "./disclosure.ts";

@@ -12,7 +12,7 @@ import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, isPublicAddress, ownAddresses } from "../../src/plugin-sdk/network-addresses.ts";
 import type { WebSettings } from "./settings.ts";
 
-/** IP addresses of a host. Rejects with the codes of `dns.lookup`. */
+/** Returns the IP addresses of a host. Rejects with the error codes of `dns.lookup`. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export interface Target {

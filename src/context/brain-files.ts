@@ -9,7 +9,7 @@ import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 
 export interface BrainFile {
-  /** Relative to the workspace, `/`-separated. */
+  /** The path relative to the workspace, with `/` as separator. */
   path: string;
   text: string;
 }

@@ -7,7 +7,7 @@ import { snapshotFolder } from "./snapshot.ts";
 export interface SnapshotFile {
   turnId: string;
   step: number;
-  /** Relative to the workspace. */
+  /** The path relative to the workspace. */
   path: string;
 }
 

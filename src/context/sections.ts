@@ -88,7 +88,7 @@ export function renderPreferences(digest: string): string {
   return fence("preferences", {}, digest);
 }
 
-/** `parts` are already fenced. `withheld` counts passages that are shown only on request. */
+/** `parts` must already be fenced. `withheld` counts passages that are shown only on request. */
 export function renderMemory(parts: readonly string[], withheld = 0): string {
   const hint =
     withheld === 0

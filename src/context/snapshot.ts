@@ -101,7 +101,7 @@ function cleanedUp(temporary: string, thrown: unknown): unknown {
   return thrown;
 }
 
-/** Names sort by time. No part contains the `-` that separates the parts. */
+/** Returns a name that sorts by time. Its parts are separated by `-` and contain no other `-`. */
 export function snapshotName(at: number, turnId: string, step: number): string {
   const time = new Date(at).toISOString().replace(/[-:.]/g, "");
   return `${time}-${encodeURIComponent(turnId).replaceAll("-", "%2D")}-${step}.md`;

@@ -3,7 +3,10 @@ import type { SkillBrief } from "../ports/context.ts";
 
 export interface TriggeredSkill {
   brief: SkillBrief;
-  /** Number of words in the matched triggers, plus a small bonus for repeated matches. `alwaysScore` for `*`. */
+  /**
+   * Number of words in the matched triggers, plus a small bonus for repeated matches. `alwaysScore` for `*` and for
+   * skills that a person named.
+   */
   score: number;
 }
 

@@ -24,12 +24,12 @@ interface DayChange {
    * size.
    */
   entry?: { id: string; idsIn(text: string): Iterable<string> };
-  /** `current` is empty for a new part. */
+  /** Returns the new text of a part. `current` is empty if the part is new. */
   edit(current: string): string;
 }
 
 export interface DayFiles {
-  /** Resolves to the absolute path of the written part. Rejects with a RemoraError and then changes nothing. */
+  /** Resolves to the absolute path of the written part. If it rejects (with a RemoraError), nothing has changed. */
   change(change: DayChange): Promise<string>;
 }
 
@@ -68,7 +68,7 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
   };
 }
 
-/** Settles every change. Never rejects. */
+/** Makes all waiting changes and settles their promises. Never rejects. */
 async function writeTogether(
   folder: string,
   day: string,
@@ -108,7 +108,7 @@ export function dayOfFile(name: string): string | undefined {
   return /^(\d{4}-\d\d-\d\d)(?:\.\d+)?\.md$/.exec(basename(name))?.[1];
 }
 
-/** The parts of all days in a folder, oldest first. */
+/** Lists the parts of all days in a folder, oldest first. */
 export async function listDayFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch((thrown) => {
     if (codeOf(thrown) === "ENOENT" || codeOf(thrown) === "ENOTDIR") return [];

@@ -22,7 +22,7 @@ import { dayOf, timeOf } from "./places.ts";
 const limits = { headline: 80, name: 80, said: 100_000, arguments: 2_000, preview: 600 };
 
 export interface EpisodeWriter {
-  /** Resolves to the absolute path of the file. Rejects with a RemoraError and then changes nothing. */
+  /** Resolves to the absolute path of the file. If it rejects (with a RemoraError), nothing has changed. */
   save(episode: Episode): Promise<string>;
 }
 

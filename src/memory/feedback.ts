@@ -3,7 +3,8 @@
  * the day and scope: `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must not
  * be written twice ends in a marker that Markdown does not render.
  *
- * The digest reads these lines and skips those that people have edited beyond recognition. Brain name: basal ganglia.
+ * The digest reads these lines and skips those that people have edited beyond recognition.
+ * Brain name: basal ganglia.
  */
 import { createHash } from "node:crypto";
 import type { Redact } from "../lib/redact.ts";
@@ -15,7 +16,7 @@ import { dayOf, timeOf } from "./places.ts";
 const limits = { word: 80, summary: 300 };
 
 export interface FeedbackWriter {
-  /** Resolves to false if the line already exists. Rejects with a RemoraError and then changes nothing. */
+  /** Resolves to false if the line already exists. If it rejects (with a RemoraError), nothing has changed. */
   record(feedback: Feedback): Promise<boolean>;
 }
 

@@ -23,7 +23,7 @@ export interface Forgotten {
 }
 
 export interface ExportedFile {
-  /** Relative to the workspace, `/`-separated. */
+  /** The path relative to the workspace, with `/` as separator. */
   path: string;
   text: string;
 }

@@ -10,7 +10,7 @@
 import { askedDaysOf } from "./dates.ts";
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "./words.ts";
 
-/** More terms make the search slower, not better. */
+/** More terms would make the search slower but not better. */
 const maxTerms = 24;
 const readCharacters = 20_000;
 

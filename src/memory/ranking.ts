@@ -46,7 +46,10 @@ export interface RankingInput {
 
 export type Rank = (input: RankingInput) => MemoryHit[];
 
-/** Caches the analysis of passages: a busy conversation reads the same ones repeatedly. */
+/**
+ * Creates a ranking. It caches the analysis of passages, because a busy conversation finds the same passages
+ * repeatedly.
+ */
 export function createRanking(): Rank {
   const readingOf = createReadings();
   return (input) => rank(input, readingOf);

@@ -31,7 +31,8 @@ export function createScopedMemory(
       const scope = await placeFor(call, isShared);
       const before = await memory.knowledge.readMarked(scope, title);
       onRead(viaStore(before?.origins ?? [], "recalled memory"));
-      // Only notes of a channel need the requester as an origin: nobody else reads the notes of a direct message, and only owners write shared notes.
+      // Only notes of a channel need the requester as an origin, because nobody else reads the notes of a direct
+      // message, and only owners write shared notes.
       const asker = scope.startsWith("channel:") ? [originOfPerson(call.requester)] : [];
       await memory.knowledge.write(scope, title, text, [...asker, ...(call.untrusted ?? [])]);
       return before?.text;

@@ -35,7 +35,7 @@ export interface Candidate {
   ordinal: number;
   /** Milliseconds since 1970. NaN if the passage has no time. */
   at: number;
-  /** FTS5's BM25 score, made positive: higher is better. */
+  /** FTS5's BM25 score with its sign reversed, so that higher is better. */
   score: number;
 }
 

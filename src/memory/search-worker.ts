@@ -26,7 +26,7 @@ export type SearchReply =
 export interface SearchWorkerData {
   workspace: string;
   indexFile: string;
-  /** The process's compile cache, for search-thread.mjs. */
+  /** The folder of the process's compile cache, for search-thread.mjs. */
   cacheFolder: string | undefined;
 }
 

@@ -5,7 +5,8 @@
  *   2. return the passages, best first
  *
  * The thread starts with the first request, does not keep the process alive, and restarts if it dies. If a search
- * fails, it returns no passages and logs the reason. Brain name: cortex.
+ * fails, it returns no passages and logs the reason.
+ * Brain name: cortex.
  */
 import { getCompileCacheDir } from "node:module";
 import { Worker } from "node:worker_threads";

@@ -12,7 +12,7 @@ export const tooLarge = "the process has grown too large";
 
 export type ChildReply = { answer: unknown } | { error: string };
 
-/** A process past its time limit ends itself after this long if nobody has killed it. */
+/** How many milliseconds after its time limit a process ends itself if Remora has not killed it. */
 const graceMs = 2_000;
 
 /** Answers the first request with the result of `work`, or with the message of its error, and then ends the process. */

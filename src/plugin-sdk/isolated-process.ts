@@ -14,7 +14,7 @@ import { fileURLToPath } from "node:url";
 import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.ts";
 
 export interface IsolatedTask {
-  /** A module that calls `answerOnce`. */
+  /** The module to run, which must call `answerOnce`. */
   module: URL;
   request: unknown;
   timeoutMs: number;

@@ -44,7 +44,7 @@ export async function* readAnswer(
         count(usage, event.usage);
         break;
       case "message_stop":
-        // At the output limit a block may still be open.
+        // If the answer reached the output limit, a block may still be open.
         for (const left of calls.values()) yield { type: "tool-call", ...left };
         yield endOf(stop, usage, model, blocks.carry(mark));
         break;

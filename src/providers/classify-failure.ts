@@ -90,7 +90,7 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   const codes = chain.flatMap((link) => codeOf(link) ?? []);
   const last = chain.at(-1);
   const kind = kindOfCodes(codes) ?? (chain.some((link) => link instanceof SyntaxError) ? "malformed" : "cut");
-  // `fetch` refuses ports of other protocols, and addresses with a name and password.
+  // `fetch` refuses ports of other protocols, and addresses that contain a user name and password.
   const isRefused = chain.some((link) => /^bad port$|includes credentials/.test(messageOf(link)));
   if (isRefused) return failure(place, "badUrl", { cause: thrown });
   return failure(place, kind, { said: codes.at(-1) ?? messageOf(last), cause: thrown });

@@ -47,7 +47,7 @@ export interface StreamAttempt {
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
-/** A finished response may take this long to close before its connection is dropped. */
+/** How many milliseconds a finished response may take to close before its connection is dropped. */
 const drainMs = 1_000;
 
 export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal): AsyncGenerator<ModelEvent> {

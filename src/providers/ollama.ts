@@ -125,7 +125,7 @@ function messageOf(message: ModelMessage): Message {
   }
 }
 
-/** Holds back text that may become a call, until it is complete or can't be one. */
+/** Holds back text that may become a call, until the call is complete or the text can't be a call. */
 async function* read(
   stream: AsyncIterable<ChatResponse>,
   request: ModelRequest,

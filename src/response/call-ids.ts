@@ -3,7 +3,7 @@
  * accepts.
  */
 
-/** Services limit ids to 64 characters. This leaves room for a suffix. */
+/** Services limit ids to 64 characters. This limit leaves room for a suffix. */
 const maxIdLength = 56;
 
 /** Uses the model's own id where possible. A missing or repeated id is made unique with a number. */

@@ -5,7 +5,8 @@
  *   activity   passes the newest status line, in the same way
  *   ask, question, finish, fail   wait for the current send, so that they are sent last
  *
- * All text for people passes through here and is redacted. Brain name: broca.
+ * All text for people passes through here and is redacted.
+ * Brain name: broca.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";

@@ -6,7 +6,8 @@
  *   3. give each call an id that is unique in its turn, parse it, and check it against its tool's schema
  *
  * An unusable call becomes a problem: a sentence that the model reads instead of a result. Arguments are never guessed;
- * a call without arguments runs with `{}` only if the tool requires none. Brain name: wernicke.
+ * a call without arguments runs with `{}` only if the tool requires none.
+ * Brain name: wernicke.
  */
 
 import { RemoraError } from "../lib/errors.ts";

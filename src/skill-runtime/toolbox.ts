@@ -6,8 +6,8 @@
  *   3. the result is redacted
  *   4. plugins that provide tools start in the background (tool-providers.ts)
  *
- * Patterns of a loaded skill apply everywhere, even in conversations that may not use the skill. Brain name:
- * cerebellum.
+ * Patterns of a loaded skill apply everywhere, even in conversations that may not use the skill.
+ * Brain name: cerebellum.
  */
 import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";

@@ -1,4 +1,4 @@
-/** Removes old files from a growing folder, and then empty folders. */
+/** Removes old files from a folder that keeps growing, and then its empty subfolders. */
 import { lstat, readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";

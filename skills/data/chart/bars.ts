@@ -1,4 +1,4 @@
-/** Bar charts, vertical and horizontal, grouped or stacked; and histograms. */
+/** Draws bar charts (vertical or horizontal, grouped or stacked) and histograms. */
 import {
   bottomTitle,
   bottomTitleRoom,

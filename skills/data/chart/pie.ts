@@ -1,4 +1,4 @@
-/** Pie charts: slices on the left, names with values and shares on the right. */
+/** Draws pie charts, with slices on the left, names with values and shares on the right. */
 import { titleAndLegend } from "./frame.ts";
 import { colorOf, look, picture, rectangle, text } from "./paint.ts";
 import { shownNumber } from "./scales.ts";

@@ -72,7 +72,7 @@ export function columnIndex({ columns }: Rows, name: string, option: string): nu
 export function numberIn(value: Value, column: string): number | undefined {
   if (value === null) return undefined;
   const number = typeof value === "bigint" ? Number(value) : value;
-  // Beyond these limits, the arithmetic of scales would overflow.
+  // Limit the range of numbers, because the computation of scales would overflow beyond it.
   if (typeof number === "number" && Math.abs(number) < 1e-300) return 0;
   if (typeof number === "number") return Math.abs(number) < 1e300 ? number : undefined;
   throw dataProblem(column, "contains text instead of numbers: use CAST(… AS REAL) in sql, or another column");

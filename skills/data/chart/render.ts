@@ -19,7 +19,7 @@ const files = {
   bold: require.resolve("@expo-google-fonts/open-sans/600SemiBold/OpenSans_600SemiBold.ttf"),
 };
 
-/** Call once per process before the first picture. */
+/** Must be called once per process before anything is rendered. */
 export async function startRendering(): Promise<void> {
   await initWasm(bytesOf(files.renderer));
 }

@@ -18,7 +18,7 @@ export interface Fonts {
   others: Font[];
 }
 
-/** Kerning is ignored, so a text may be a little wider than measured. */
+/** A factor for measured widths. Kerning is ignored, so a text may be a little wider than measured. */
 const reserve = 1.01;
 const fallbackWidth = 1;
 

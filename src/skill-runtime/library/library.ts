@@ -43,7 +43,7 @@ export interface SkillLibrary {
   close(): Promise<void>;
 }
 
-/** Editors write a file in several steps, so a reload waits until nothing has changed for this long. */
+/** Editors write a file in several steps, so a reload waits until nothing has changed for this many milliseconds. */
 const quietMs = 100;
 /** Levels below the roots: four levels of folders, the skill's own folder, and its plugin folder. */
 const maxWatchedDepth = 6;

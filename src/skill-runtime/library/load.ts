@@ -22,7 +22,7 @@ export interface LoadOptions {
   memory?: Map<string, RememberedFile>;
 }
 
-/** One SKILL.md as `remora skills check --json` prints it. */
+/** The report on one SKILL.md, as `remora skills check --json` prints it. */
 export interface SkillReport {
   path: string;
   name: string | null;
@@ -60,7 +60,7 @@ export async function loadSkills(roots: string[], options: LoadOptions = {}): Pr
   };
 }
 
-/** Every SKILL.md below the roots, loaded or not, in path order of each root; then the skipped folders. */
+/** Reports every SKILL.md below the roots, loaded or not, root by root in path order, and then the skipped folders. */
 export async function checkSkills(roots: string[]): Promise<SkillReport[]> {
   const { files, diagnostics } = await readSkills(roots, {});
   const chosen = chooseSkills(candidatesOf(files));

@@ -20,7 +20,7 @@ export interface Chosen {
   diagnostics: SkillDiagnostic[];
 }
 
-/** `candidates` are ordered by root, then by path. */
+/** `candidates` must be ordered by root, then by path. */
 export function chooseSkills(candidates: Candidate[]): Chosen {
   const named = oneOfEachName(candidates);
   const complete = withRequirements(named.skills);

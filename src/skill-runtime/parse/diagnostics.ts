@@ -7,7 +7,7 @@ import type { SkillDiagnostic } from "../../ports/skill.ts";
 export interface Notes {
   readonly list: SkillDiagnostic[];
   warn(line: number, code: string, message: string): void;
-  /** The skill, or the part that the message names, is not loaded. */
+  /** Reports a problem because of which the skill, or the part that the message names, is not loaded. */
   error(line: number, code: string, message: string): void;
 }
 

@@ -82,7 +82,7 @@ function isRegularExpression(pattern: string): boolean {
     new RegExp(pattern, "i");
     return true;
   } catch {
-    // RE2 accepts some syntax that JavaScript does not, such as a leading `(?i)`.
+    // Try RE2 as well, because it accepts some syntax that JavaScript does not, such as a leading `(?i)`.
   }
   try {
     RE2JS.compile(pattern);

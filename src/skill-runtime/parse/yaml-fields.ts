@@ -13,7 +13,7 @@ import { type Document, isMap, isScalar, LineCounter, type Node, type ParsedNode
 import type { Notes } from "./diagnostics.ts";
 
 export interface Field {
-  /** 1-based, in the file. */
+  /** The line number in the file, starting at 1. */
   line: number;
   /** Null if the field has no value, or if the value could not be parsed, so that only `source` counts. */
   node: ParsedNode | null;
@@ -168,7 +168,7 @@ function whatCounts(name: FieldName): string {
   return name.endsWith("_patterns") ? ": both lists count; join them" : ": the first one counts; remove one";
 }
 
-/** The text after the colon up to the end of the value, including tags and anchors, which the node omits. */
+/** Returns the text from the colon to the end of the value. Unlike the node, it includes tags and anchors. */
 function lineSource(yaml: string, keyEnd: number, node: ParsedNode | null): string {
   const end = Math.max(node?.range?.[1] ?? keyEnd, keyEnd);
   return yaml

@@ -20,7 +20,7 @@ const maxBytes = 24_000;
 const maxArguments = 100;
 const maxDepth = 16;
 const maxText = 1_000;
-/** Providers accept these as the name of an argument. */
+/** Matches argument names that all providers accept. */
 const argumentName = /^[A-Za-z0-9_.-]{1,64}$/;
 const typeNames = new Set(["string", "number", "integer", "boolean", "array", "object", "null"]);
 

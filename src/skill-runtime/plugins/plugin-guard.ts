@@ -101,7 +101,7 @@ function guardExits(running: AsyncLocalStorage<string | undefined>): () => void 
     }) satisfies typeof kill,
   };
   Object.assign(process, guarded);
-  // Without this, `import { exit } from "node:process"` returns the function from the time of the first import.
+  // Without this, `import { exit } from "node:process"` would return the original function.
   syncBuiltinESMExports();
   return () => {
     if (process.exit === guarded.exit) process.exit = exit;

@@ -34,7 +34,7 @@ interface Version {
 
 interface Known {
   version: Version | undefined;
-  /** Counts changes that the file's own modification time does not show. */
+  /** How often the module must be loaded anew although the file's modification time has not changed. */
   changes: number;
 }
 

@@ -1,4 +1,4 @@
-/** Turns a plugin's return value into an attempt. Accepts anything, because plugins are foreign code. */
+/** Turns a plugin's return value into an attempt. Accepts values of any shape, because plugins are foreign code. */
 import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
@@ -22,7 +22,7 @@ export interface FilePlaces {
 }
 
 const maxPreview = 500;
-/** No chat service accepts more. */
+/** No chat service accepts larger files. */
 const maxFileBytes = 100 * 1024 * 1024;
 const unabridged = { depth: 10, maxArrayLength: 10_000, maxStringLength: 100_000 };
 

@@ -142,7 +142,7 @@ function sorted(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
-/** Synchronous, because tools and rules must exist before the first call is judged. */
+/** Reads stored offers. Synchronous, because tools and rules must exist before the first call is judged. */
 function read(file: string, settings: string, log: Log): { [source: string]: ValidTool[] } {
   try {
     const content = keptSchema.parse(JSON.parse(readFileSync(file, "utf8")));

@@ -1,4 +1,4 @@
-/** The shared connection to Redis. It opens clients by purpose, logs outages, and never gives up. */
+/** The shared connection to Redis. It opens a client for each purpose, logs outages, and keeps trying to reconnect. */
 import type { Log } from "../../lib/log.ts";
 import { warningsOf } from "./checks.ts";
 import { openRedisClient, type RedisClient, type RedisRole } from "./clients.ts";
@@ -72,7 +72,7 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
   function open(role: RedisRole): RedisClient {
     if (isClosed) throw closedError(place);
     const client = openRedisClient(address, role, options.silenceMs ?? defaultSilenceMs);
-    // After each error the client reconnects, or the sender of the command gets the error.
+    // Only log at debug level, because the client reconnects or the sender of the command gets the error.
     client.on("error", (error: Error) => log.debug({ role, error: error.message }, "a Redis connection failed"));
     opened.push(client);
     client.once("end", () => opened.splice(opened.indexOf(client), 1));

@@ -31,7 +31,7 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 `);
 
-/** KEYS: leases. ARGV: lifetime, then one token each. Answers 1 for each lease still held. */
+/** KEYS: leases. ARGV: lifetime, then one token each. Returns 1 for each lease that is still held. */
 const renewScript = createScript(`
 local answer = {}
 for index, key in ipairs(KEYS) do
@@ -142,7 +142,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     let released: Promise<void> | undefined;
     return {
       get signal() {
-        // Callers must learn about a loss even if the timer could not run yet.
+        // Check here too, because callers must learn about a lost lease even if the timer could not run yet.
         if (held.get(lease.name) === lease && elapsedSince(lease.since) >= lockMs) watch(lease);
         return lease.lost.signal;
       },

@@ -32,7 +32,7 @@ export interface RedisLedgerOptions {
   waitMs?: number;
 }
 
-/** Entries per answer, so that no answer blocks Redis for long. */
+/** The maximum number of entries per answer, so that no answer blocks Redis for long. */
 const pageSize = 200;
 /**
  * How often a change is repeated. Each repetition means that another caller succeeded, so only extreme contention on

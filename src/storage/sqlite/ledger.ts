@@ -30,7 +30,7 @@ const migrations = [
    CREATE INDEX entry_by_group ON entry (kind, "group");`,
 ];
 
-/** "RmLg" */
+/** The ASCII codes of "RmLg". */
 const applicationId = 0x526d4c67;
 
 interface Row {

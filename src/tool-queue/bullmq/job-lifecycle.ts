@@ -43,7 +43,7 @@ export interface JobLifecycleOptions {
   log: Log;
 }
 
-/** A shorter wait is not worth a round trip through Redis. */
+/** A shorter wait happens in this process, because it is not worth a round trip to Redis. */
 const minWaitMs = 50;
 /** A job may arrive before its record, because both are written at the same time. */
 const recordWaitsMs = [5, 20, 100, 400, 1_500];

@@ -1,4 +1,4 @@
-/** Names on BullMQ's side of the queue, and the data of a job. */
+/** Names and options that the queue uses in BullMQ, and the data of a job. */
 import type { JobsOptions, KeepJobs } from "bullmq";
 import { z } from "zod";
 import { fileNameOf } from "../../lib/file-name.ts";
@@ -13,7 +13,10 @@ export const queueName = "tools";
  */
 const retained = { age: 600, count: 100 } satisfies KeepJobs;
 
-/** BullMQ refuses `:` and integers in ids, and replaces an empty id. Call ids come from the model. */
+/**
+ * Makes a valid BullMQ id. BullMQ refuses ids that contain `:` or are integers, and replaces an empty id; call ids come
+ * from the model and may be any text.
+ */
 export function bullIdOf(jobId: string): string {
   const name = fileNameOf(jobId);
   return /^(?:-?\d*$|job-)/.test(name) ? `job-${name}` : name;

@@ -52,7 +52,7 @@ export interface BullTiming {
   /** A worker that has not renewed its lock on a job for this many milliseconds may have lost the lock. */
   lockMs: number;
   stalledMs: number;
-  /** A worker without a connection for this long counts as ended. */
+  /** A worker without a connection for this many milliseconds counts as ended. */
   graceMs: number;
   /** Milliseconds between checks of a job whose worker lives but does not answer. */
   lookAgainMs: number;

@@ -20,7 +20,7 @@ interface CallBody extends CallEntry {
    * process.
    */
   startedBy?: string;
-  /** Somebody wants the call to end, so no further attempt starts. */
+  /** Why the call is to end. Present if somebody stopped it; then no further attempt starts. */
   stop?: AbortCause;
   /** A unique id of the step that wrote the result. Present in states `done` and `unknown`. */
   endedBy?: string;

@@ -10,7 +10,8 @@
  *      `interrupted`, with an unknown outcome
  *
  * An abort as `shutdown` leaves the entry unchanged. The result `interrupted` is then valid only for this process, and
- * the job continues if it is requested again after the next start. Brain name: motor.
+ * the job continues if it is requested again after the next start.
+ * Brain name: motor.
  */
 import PQueue from "p-queue";
 import { abortCauseOf, TurnAbort } from "../../lib/abort.ts";

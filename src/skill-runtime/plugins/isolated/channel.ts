@@ -7,7 +7,7 @@ import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../../../lib/errors.ts";
 import { type PluginMessage, pluginMessage } from "./messages.ts";
 
-/** Limit of one message. The longest result is far below it. */
+/** Limit of one message. It is far above the length of any valid result. */
 const maxMessageCharacters = 16 * 1024 * 1024;
 /** Limit of a message that is not a result. It is small because parsing blocks the event loop. */
 const maxPlainCharacters = 256 * 1024;

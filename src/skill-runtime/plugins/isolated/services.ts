@@ -47,7 +47,7 @@ export function offeredServices({
   };
 }
 
-/** Never rejects. `services` is undefined after the call has ended. */
+/** Answers a plugin's request for a service. Never rejects. `services` is undefined if the call has already ended. */
 export async function answerQuestion(services: UsedServices | undefined, question: Question): Promise<object> {
   const { id } = question;
   try {
