@@ -1,4 +1,4 @@
-/** Reads data files and does what one request asks. Runs in an isolated process; see data-process.ts. */
+/** Reads data files and answers one request. Runs in an isolated process; see data-process.ts. */
 import { readFileSync } from "node:fs";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type Data, openData, select } from "./database.ts";
@@ -51,7 +51,7 @@ async function answer(request: DataRequest): Promise<DataAnswer> {
 }
 
 async function chart(request: Extract<DataRequest, { type: "chart" }>, data: Data): Promise<DataAnswer> {
-  // Loading the chart code takes longer than a query.
+  // Load the chart code only when needed, because loading takes longer than a query.
   const { drawChart } = await import("./chart/chart.ts");
   const { createRenderer, startRendering } = await import("./chart/render.ts");
   const sql = request.sql ?? `SELECT * FROM ${quoted(data.tables[0]?.name ?? "")}`;
@@ -61,12 +61,12 @@ async function chart(request: Extract<DataRequest, { type: "chart" }>, data: Dat
     const { type, png } = createRenderer(fonts);
     const { svg, notes } = drawChart(rows, request.chart, type);
     const missing = type.missing();
-    // A character that no font has would hide other parts of its text.
+    // Replace characters that no font has, because such a character would hide other parts of its text.
     const drawable = missing.reduce((all, sign) => all.replaceAll(sign, "\ufffd"), svg);
     return { svg: drawable, notes, png, missing };
   };
   const first = draw([]);
-  // Other fonts are large and rarely needed.
+  // Load other fonts only now, because they are large and rarely needed.
   const drawn =
     first.missing.length > 0 && request.fonts.length > 0
       ? draw(request.fonts.map((font) => readFileSync(font)))

@@ -1,4 +1,4 @@
-/** Converts the arguments of the tools, which match their schemas, to requests. */
+/** Converts a tool's arguments, already checked against its schema, to a request. */
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 import type { ChartRequest } from "./chart/chart-request.ts";
 import { dataProblem } from "./problem.ts";

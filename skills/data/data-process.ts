@@ -1,4 +1,4 @@
-/** The isolated process for one call; see src/plugin-sdk/isolated-process.ts. */
+/** Entry point of the isolated process for one call; see src/plugin-sdk/isolated-process.ts. */
 import { answerOnce } from "../../src/plugin-sdk/isolated-entry.ts";
 import { answerData } from "./answer.ts";
 import type { DataRequest } from "./requests.ts";

@@ -61,7 +61,10 @@ export async function select({ database, tables }: Data, sql: string, most: numb
   });
 }
 
-/** SQLite compiles only the first statement, and reads a parameter without a value as NULL. Both would mislead. */
+/**
+ * Throws if the SQL has several statements or parameters. SQLite would ignore all statements but the first, and read a
+ * parameter as NULL, so results would mislead.
+ */
 function refuseOthers(compiled: string, expanded: string, sql: string): void {
   const rest = sql.slice(sql.indexOf(compiled) + compiled.length).replace(comments, "");
   if (/[^\s;]/.test(rest)) throw dataProblem("sql", "has more than one statement: write one SELECT");
@@ -69,7 +72,7 @@ function refuseOthers(compiled: string, expanded: string, sql: string): void {
     throw dataProblem("sql", "has parameters (?, :name, @name or $name): write the values instead");
 }
 
-/** Adds the existing tables to SQLite's error, because the usual mistake is a name. */
+/** Adds the names of tables and columns to SQLite's error, because wrong names are the most frequent mistake. */
 async function explained<T>(tables: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -127,7 +130,10 @@ function compile(pattern: string): RE2JS {
   }
 }
 
-/** Count, mean and sum of squared differences in one pass (Welford), without large intermediate sums. */
+/**
+ * Updates count, mean and sum of squared differences in one pass (Welford's method), which avoids large intermediate
+ * sums.
+ */
 function addToDeviation(state: Float64Array, value: unknown): Float64Array {
   if (typeof value !== "number") return state;
   const [count = 0, mean = 0, squares = 0] = state;

@@ -1,4 +1,4 @@
-/** Opens the files of a call: inside the working folder, in a known format, and not too large in total. */
+/** Opens the files of a call. They must be inside the working folder, in a known format, and not too large in total. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
@@ -73,7 +73,7 @@ export async function closeAll(handles: readonly FileHandle[]): Promise<void> {
   await Promise.all(handles.map((handle) => handle.close()));
 }
 
-/** Missing fonts are no problem: they are for rare characters. */
+/** Skips missing fonts, because they are needed for rare characters only. */
 export async function openFonts(paths: readonly string[]): Promise<FileHandle[]> {
   const handles: FileHandle[] = [];
   for (const path of paths) {
@@ -106,7 +106,10 @@ export async function freeName(name: string, workingFolder: string): Promise<str
   }
 }
 
-/** Writes beside the data. Must not overwrite an input file or create a file that programs read as settings. */
+/**
+ * Writes a result to the working folder. Must not overwrite an input file or create a file that programs read as
+ * settings.
+ */
 export async function saveFile(
   name: string,
   content: Uint8Array,

@@ -1,25 +1,27 @@
 /**
  * Infers the type of a CSV column. A value is a number only if reading it as one loses nothing:
  *
- *   - leading zeros, a plus sign, thousands separators, units: text (postcodes, phone numbers, account numbers)
- *   - integers beyond 64 bits and decimals that a double can't represent: text
- *   - decimals of different lengths with trailing zeros (1.9, 1.10): text, because they are versions or section numbers
- *   - one other value makes the column text, but NA, N/A, null and NaN among numbers are empty
+ *   - values with leading zeros, a plus sign, thousands separators or units are text (postcodes, phone numbers, account
+ *     numbers)
+ *   - integers beyond 64 bits and decimals that a double can't represent are text
+ *   - decimals of different lengths with trailing zeros (1.9, 1.10) are text, because they are versions or section
+ *     numbers
+ *   - a single value of another kind makes the column text; NA, N/A, null and NaN among numbers count as empty
  *
- * When a column that looks like numbers stays text, a note says why, because SQL compares text by letters.
+ * If a column looks like numbers but becomes text, a note says why, because SQL compares text character by character.
  */
 
 export type ColumnType = "INTEGER" | "REAL" | "TEXT";
 
 export interface Inference {
-  /** An empty text counts as no value. */
+  /** Adds one value. An empty string means no value. */
   add(value: string): void;
   result(): InferredColumn;
 }
 
 export interface InferredColumn {
   type: ColumnType;
-  /** Values that mean "nothing" in this column, in addition to the empty text. */
+  /** Values that mean "nothing" in this column, in addition to the empty string. */
   empties: string[];
   note: string | undefined;
 }
@@ -29,7 +31,7 @@ const decimal =
   /^-?(?:(?:0|[1-9]\d*)?\.\d+|(?:0|[1-9]\d*)(?:\.\d+)?[eE][+-]\d{1,3}|(?:0|[1-9]\d*)?\.\d+[eE][+-]?\d{1,3})$/;
 const nothing = new Set(["na", "n/a", "#n/a", "null", "nan", "none"]);
 const largest = 2n ** 63n - 1n;
-/** Every double keeps this many digits. */
+/** A double preserves at least this many decimal digits. */
 const exactDigits = 15;
 
 export function createInference(): Inference {
@@ -59,7 +61,7 @@ export function createInference(): Inference {
     result() {
       const numbers = wholes + decimals;
       if (numbers > 0 && others === 0) {
-        // 1.9 and 1.10 are two versions, but one number.
+        // Keep such values as text, because 1.1 and 1.10 are different versions but the same number.
         if (hasTrailingZero && (lengths.size > 1 || wholes > 0)) {
           return text("text, because its decimals have different lengths, like versions; as a number: CAST(… AS REAL)");
         }
@@ -108,7 +110,7 @@ function isKeptExactly(value: string): boolean {
   );
 }
 
-/** `1,234.50`, `€ 12`, `12 %`, `+5`, `007`, `12,5`: numbers for people. */
+/** `1,234.50`, `€ 12`, `12 %`, `+5`, `007`, `12,5`: recognises numbers as people write them. */
 function looksLikeNumber(value: string): boolean {
   return /^[^\p{L}\d]{0,3}\d[\d.,'\u00a0\u202f ]*[^\p{L}\d]{0,3}$/u.test(value) && value.length < 40;
 }

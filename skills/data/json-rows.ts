@@ -1,6 +1,6 @@
 /**
  * Rows of JSON files: an array of objects (or an object with exactly one such array), or one object per line. Integers
- * beyond JavaScript's range stay exact, as 64-bit numbers or as text. Nested values stay JSON text.
+ * beyond JavaScript's safe range are kept exactly, as 64-bit numbers or as text. Nested values become JSON text.
  */
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
 import { bytesAt, encodingOf, textOf } from "./csv.ts";
@@ -18,7 +18,7 @@ export interface JsonRows {
 
 export interface JsonColumn {
   name: string;
-  /** Empty when the values have several types; then each keeps its own. */
+  /** Empty if the values have several types, so that each keeps its own type. */
   type: "INTEGER" | "REAL" | "TEXT" | "";
   note: string | undefined;
 }
@@ -28,10 +28,12 @@ type Kind = "whole" | "decimal" | "boolean" | "text" | "nested";
 const maxBytes = 64 * 1024 * 1024;
 const maxColumns = 1_000;
 const largest = 2n ** 63n - 1n;
-/** A number that a double may not keep. Parsing with the source text is slow, so it happens only then. */
+/**
+ * Matches digits that a double may not preserve. Only then are numbers parsed from their source text, which is slow.
+ */
 const longNumber = /\d{16}/;
 
-/** Missing in TypeScript's library: a number exactly as written. */
+/** `JSON.rawJSON` keeps a number exactly as written. TypeScript's library does not declare it yet. */
 const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(text: string): { rawJSON: string };
   isRawJSON(value: unknown): value is { rawJSON: string };

@@ -1,4 +1,6 @@
-/** The tools of the data skill. Each opens its files and has an isolated process (data-process.ts) do the work. */
+/**
+ * The tools of the data skill. Each tool opens its files and leaves the work to an isolated process (data-process.ts).
+ */
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
@@ -23,14 +25,17 @@ import { type DataSettings, readSettings } from "./settings.ts";
 const module = new URL("./data-process.ts", import.meta.url);
 /** The first descriptor that a child process gets for the files. */
 const firstDescriptor = 4;
-/** Rows are larger in tables than in files, and the largest are copied once. */
+/**
+ * Memory limit for an amount of input in MB. Rows take more space in tables than in files, and large ones are copied
+ * once.
+ */
 const processMegabytes = (ofFiles: number) => 350 + 8 * ofFiles;
 const usualRows = 50;
 
 type Work = (files: OpenFile[], settings: DataSettings) => Promise<PluginResult>;
 
 function createDataTools(): Plugin {
-  // Each process may need a whole core and more than a gigabyte.
+  // Run at most two processes, because each may need a full CPU core and more than a gigabyte.
   const queue = new PQueue({ concurrency: 2 });
 
   const withFiles = async (input: JsonObject, context: PluginContext, work: Work): Promise<PluginResult> => {
@@ -53,7 +58,7 @@ function createDataTools(): Plugin {
         const limits = { timeoutMs: seconds * 1000, megabytes: processMegabytes(megabytes) };
         const task = { module, request, descriptors, ...limits };
         const outcome = await runIsolatedProcess(task, signal);
-        // The process runs only our own code, so its answer has the declared type.
+        // This cast is safe, because the process runs only our own code.
         if (outcome.type === "answer") return outcome.answer as DataAnswer;
         throw failureOf(outcome.why, outcome.message, seconds);
       },

@@ -1,4 +1,4 @@
-/** A problem of data, SQL or options: an answer for the model, unlike a bug. */
+/** A problem with data, SQL or options. It is an answer for the model, not a bug. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 
 export function dataProblem(place: string, message: string): RemoraError {

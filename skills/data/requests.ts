@@ -1,7 +1,9 @@
-/** Messages between the tools and the isolated process (data-process.ts). All values can be cloned. */
+/**
+ * Messages between the tools and the isolated process (data-process.ts). All values can be sent by structured clone.
+ */
 import type { ChartRequest } from "./chart/chart-request.ts";
 
-/** An open file. The process gets its descriptor and opens nothing by name. */
+/** An open file. The process inherits the file descriptor and opens no file by name. */
 export interface DataFile {
   name: string;
   descriptor: number;
@@ -9,10 +11,10 @@ export interface DataFile {
   format: "csv" | "json" | "json-lines";
 }
 
-/** How to read CSV files. Absent options are detected. */
+/** How to read CSV files. Options that are absent are detected from the file. */
 export interface CsvOptions {
   delimiter?: string;
-  /** False: the first line is data, and the columns are c1, c2, … */
+  /** If false, the first line is data and the columns are named c1, c2, … */
   hasHeader: boolean;
   skippedLines: number;
 }
@@ -27,7 +29,7 @@ export type SavedFormat = "csv" | "tsv" | "json" | "json-lines" | "markdown";
 export type DataRequest =
   | { type: "describe"; source: Source }
   | { type: "query"; source: Source; sql: string; rows: number; save: SavedFormat | undefined }
-  /** `fonts`: descriptors of open font files. */
+  /** `fonts` are descriptors of open font files. */
   | { type: "chart"; source: Source; sql: string | undefined; chart: ChartRequest; fonts: number[] };
 
 export type DataAnswer =

@@ -1,9 +1,9 @@
-/** Rows of a query, as the isolated process returns them. */
+/** Rows returned by a query, as the isolated process returns them. */
 
 export interface Rows {
   columns: string[];
   rows: Value[][];
-  /** The total, up to `maxCounted`. */
+  /** The total number of rows, up to `maxCounted`. */
   count: number;
   isCounted: boolean;
 }

@@ -1,4 +1,4 @@
-/** Rows as a Markdown table for people, and as files. */
+/** Formats rows as a Markdown table for people, and as files. */
 
 import type { SavedFormat } from "./requests.ts";
 import type { Rows, Value } from "./rows.ts";
@@ -28,7 +28,7 @@ export function lineOf(cells: readonly string[]): string {
   return `| ${clean.join(" | ")} |`;
 }
 
-/** For people: 15 digits, which every double keeps; long texts are cut. */
+/** Formats a value for people: numbers with 15 digits, which every double preserves; long texts truncated. */
 export function shownValue(value: Value): string {
   if (value === null) return "NULL";
   if (typeof value === "bigint") return String(value);
@@ -69,12 +69,12 @@ function separated(columns: readonly string[], rows: readonly Value[][], delimit
   return line(columns) + rows.map((row) => line(row.map((value) => (value === null ? "" : plain(value))))).join("");
 }
 
-/** Columns with equal names would overwrite each other. */
+/** Makes an object of a row. Renames columns with equal names, because they would overwrite each other. */
 function objectOf(columns: readonly string[], row: readonly Value[]): { [column: string]: unknown } {
   const entries = columns.map((column, index): [string, unknown] => {
     const value = row[index] ?? null;
     const name = columns.indexOf(column) === index ? column : `${column}_${index + 1}`;
-    // A reader would change integers beyond 2^53.
+    // Write integers beyond 2^53 as text, because JSON readers would round them.
     if (typeof value === "bigint") return [name, Number.isSafeInteger(Number(value)) ? Number(value) : String(value)];
     return [name, value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value];
   });

@@ -1,6 +1,6 @@
 /**
- * Loads files as tables of an in-memory database. CSV goes into a table of texts first, then into one with the types that
- * were inferred on the way. SQLite converts values that fit a column's type and keeps others.
+ * Loads files as tables of an in-memory database. CSV is first loaded as text while the column types are inferred, then
+ * copied to a table with those types. SQLite converts values that fit a column's type and keeps all others as text.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { readCsv } from "./csv.ts";

@@ -1,4 +1,7 @@
-/** `edit_file` replaces a passage that occurs exactly once, or everywhere on request. Otherwise it changes nothing. */
+/**
+ * `edit_file` replaces a passage that occurs exactly once or, on request, all its occurrences. Otherwise it changes
+ * nothing.
+ */
 
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
@@ -33,7 +36,7 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
   });
 }
 
-/** A model writes plain line ends; the file keeps its own. */
+/** Converts line ends to CRLF for a file that uses CRLF, because models write LF. */
 function withCrlf(text: string): string {
   return text.replace(/\r?\n/g, "\r\n");
 }

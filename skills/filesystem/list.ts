@@ -1,4 +1,6 @@
-/** `list_folder`: one line per entry. Folders have a slash, files their size, links their target. */
+/**
+ * `list_folder`: one line per entry. A folder's line ends in a slash; a file's shows its size, and a link's its target.
+ */
 import { lstat, readlink } from "node:fs/promises";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";

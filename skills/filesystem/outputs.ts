@@ -1,4 +1,7 @@
-/** Results that were too long for the model are read-only files in `/outputs`, for these tools as for commands. */
+/**
+ * Results that were too long for the model are read-only files in `/outputs`. File tools and shell commands see them
+ * there.
+ */
 
 import type { PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { atPlace, type Place } from "../../src/plugin-sdk/working-folder.ts";

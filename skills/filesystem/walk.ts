@@ -1,6 +1,6 @@
 /**
- * Walks through a folder: names in order, links listed but never followed, up to a limit. Where possible it uses open
- * folders, so that none can be replaced by a link during the walk.
+ * Lists a folder and its subfolders in name order, up to a limit. Links are listed but never followed. Where the system
+ * permits, it opens entries through folder handles, so that no folder can be replaced by a link during the walk.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
@@ -9,21 +9,21 @@ import { codeOf } from "../../src/plugin-sdk/errors.ts";
 import { pathOf } from "../../src/plugin-sdk/working-folder.ts";
 
 export interface Entry {
-  /** Relative to the start, with `/`. */
+  /** Relative to the start folder, with `/` as separator. */
   path: string;
-  /** For system calls. Valid until the next entry is requested. */
+  /** The path to use in system calls. Valid only until the next entry is requested. */
   place: string;
   kind: "file" | "folder" | "link" | "other";
 }
 
 export interface WalkOptions {
-  /** Levels; 1 is the first folder alone. */
+  /** The maximum number of levels; 1 means only the start folder. */
   depth: number;
   entries: number;
   skips(name: string, kind: Entry["kind"]): boolean;
 }
 
-/** Returns whether there were more than `entries`. Skips folders that can't be opened. */
+/** Returns true if there were more entries than the limit. Skips folders that can't be opened. */
 export async function* walk(
   handle: FileHandle,
   path: string,

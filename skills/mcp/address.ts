@@ -1,6 +1,6 @@
 /**
- * A server at an address, as transports of the protocol's client: streamable HTTP and, for older servers, its predecessor
- * (server-sent events). Endless answers are cut off, and floods are read more slowly.
+ * Transports of the MCP client for a server at an HTTP address: streamable HTTP and, for older servers, its predecessor
+ * (server-sent events). Answers over a size limit are aborted, and floods of output are read more slowly.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import {
@@ -12,7 +12,7 @@ import {
 import { createPace } from "./pace.ts";
 import type { AddressServer } from "./settings.ts";
 
-/** Of one message; the same limit as for programs. */
+/** The limit for one message, equal to the limit for programs. */
 const maxMessageBytes = 10 * 1024 * 1024;
 const newline = 10;
 const carriageReturn = 13;

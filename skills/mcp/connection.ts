@@ -1,11 +1,12 @@
 /**
- * The connection to one server, for the life of the process:
+ * Keeps the connection to one MCP server for the lifetime of the process:
  *
  *   1. connect; report a failure to people and retry with growing pauses
- *   2. offer its tools, and again when the server reports a change
- *   3. reconnect when the connection is lost; the tools stay for a while, so that a server's restart changes nothing
+ *   2. offer the server's tools, and offer them again when the server reports a change
+ *   3. reconnect when the connection is lost; the tools are kept for a while, so that a restart of the server changes
+ *      nothing
  *
- * Only calls of its own tools wait for it, and only briefly.
+ * Only calls to this server's tools wait for the connection, and only briefly.
  */
 
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
@@ -24,11 +25,11 @@ export interface ConnectionOptions {
   times?: Partial<ConnectionTimes>;
 }
 
-/** In milliseconds. */
+/** All times are in milliseconds. */
 export interface ConnectionTimes {
   firstWait: number;
   maxWaitMs: number;
-  /** After a connection of this length, the pauses start again from the shortest. */
+  /** After a connection has lasted this long, pauses before retries start again from the shortest. */
   stable: number;
   forgetAfter: number;
   callWaits: number;
@@ -97,7 +98,10 @@ export function createConnection(options: ConnectionOptions): Connection {
     await looking;
   }
 
-  /** Lists tools one request at a time and at growing intervals, however often a server reports changes: each change rebuilds the gate. */
+  /**
+   * Lists tools one request at a time and at growing intervals, however often a server reports changes, because each
+   * change rebuilds the gate's rules.
+   */
   async function lookAgain(): Promise<void> {
     for (let wait = times.betweenLists; isStale && session !== undefined; wait *= 2) {
       isStale = false;

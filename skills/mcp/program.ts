@@ -1,12 +1,13 @@
 /**
- * A server that is a program on this machine, as a transport of the protocol's client: messages are lines on standard input
+ * A transport of the MCP client for a server that is a program on this machine. Messages are lines on standard input
  * and output.
  *
- *   - its environment contains PATH, HOME, the locale and the certificates of this machine, and what its settings give
- *   - it ends together with everything that it started: first its input is closed, then it gets signals; the same happens
- *     when this process ends, if it can still react
+ *   - its environment contains PATH, HOME, the locale and certificate variables of this machine, and the variables from
+ *     its settings
+ *   - the program and its child processes are ended together: first its input is closed, then it gets signals; this
+ *     also happens when this process exits, unless it is killed
  *   - a flood of output is read more slowly (pace.ts); invalid messages are skipped
- *   - standard error is passed on line by line
+ *   - standard error is reported line by line
  */
 import { StringDecoder } from "node:string_decoder";
 import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from "@modelcontextprotocol/client";
@@ -22,7 +23,10 @@ export interface ProgramOptions {
   onLine(line: string): void;
 }
 
-/** The client identifies a program by `pid` and `stderr`. A program may ignore unknown questions. */
+/**
+ * The MCP client detects a local program by the properties `pid` and `stderr`, because a program may ignore unknown
+ * requests.
+ */
 export interface ProgramTransport extends Transport {
   readonly pid: number | null;
   readonly stderr: null;
@@ -30,7 +34,7 @@ export interface ProgramTransport extends Transport {
 
 type Running = ReturnType<typeof startProgram>;
 
-/** Milliseconds before each stronger way to end a program. */
+/** Milliseconds to wait before each stronger attempt to end a program. */
 const patience = { beforeAsking: 300, beforeKilling: 1_000 };
 const maxLineLength = 500;
 
@@ -43,7 +47,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
     try {
       received.append(chunk);
     } catch (thrown) {
-      // A message without an end; the stream can't recover.
+      // The message never ends, and the stream can't recover from that.
       transport.onerror?.(asError(thrown));
       void transport.close();
       return 0;
@@ -64,7 +68,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
       const failure = await Promise.race([spawned, started]);
       if (failure !== undefined) throw notStarted(options, failure.code);
       program = started;
-      // Child processes that it leaves would keep its output open forever.
+      // Kill child processes that the program left behind, because they would keep its output open forever.
       started.nodeChildProcess.once("exit", () => started.kill("SIGKILL"));
       void started.finally(() => transport.onclose?.());
       started.stdin.on("error", (error) => transport.onerror?.(error));
@@ -86,7 +90,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
   return transport;
 }
 
-/** Without the arguments, which may contain secrets. */
+/** The message omits the arguments, because they may contain secrets. */
 function notStarted({ command, cwd }: ProgramOptions, code = "unknown error"): Error {
   return new Error(
     `${command} can't be started (${code}): check that it is installed and that the folder ${cwd} exists`,
@@ -103,12 +107,12 @@ function startProgram({ command, args, env, cwd }: ProgramOptions) {
     reject: false,
     encoding: "buffer",
     killDescendants: true,
-    // For the end of this process, which can't wait.
+    // This signal is used when this process exits, because it can't wait then.
     killSignal: "SIGKILL",
   });
 }
 
-/** What a program needs on this machine. No proxies, because their addresses may contain a password. */
+/** The environment that a program needs on this machine. Omits proxy variables, because they may contain a password. */
 function surroundings(): Record<string, string> {
   const names = ["LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
   const values = names.map((name) => [name, process.env[name]] as const);
@@ -137,7 +141,7 @@ function readPaced(stream: NodeJS.ReadableStream, onChunk: (chunk: Buffer) => nu
   });
 }
 
-/** Cuts lines as they arrive, so that an endless line is never stored. */
+/** Truncates long lines as they arrive, so that an endless line is never stored. */
 function lineReader(onLine: (line: string) => void): (chunk: Buffer) => number {
   const decoder = new StringDecoder();
   let rest = "";

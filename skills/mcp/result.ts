@@ -1,13 +1,13 @@
 /**
- * A server's answer for the model: texts unchanged, everything else named. Pictures, sounds and other bytes become files in
- * the working folder. Accepts anything.
+ * Converts a server's answer for the model: keeps text unchanged and describes everything else. Images, sounds and
+ * other binary data become files in the working folder. Accepts answers of any shape.
  */
 import { randomBytes } from "node:crypto";
 import type { PluginResult, ToolFile } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
 import { atPlace, explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
-/** Nobody reads a longer answer. The queue shortens it further. */
+/** In characters. The tool queue shortens the text further. */
 const maxTextLength = 1_000_000;
 const maxFiles = 10;
 

@@ -1,4 +1,4 @@
-/** The configured servers, each with its connection. Loaded only when there are any. */
+/** The configured servers, each with its connection. Loaded only if at least one server is configured. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject, PluginContext, PluginHome, PluginResult } from "../../src/plugin-sdk/plugin.ts";
@@ -15,7 +15,7 @@ export interface Servers {
   close(): Promise<void>;
 }
 
-/** Lines of standard error: kept to explain a failure, and logged per minute. */
+/** Limits for lines of standard error: how many are kept to explain a failure, and how many are logged per minute. */
 const maxKeptLines = 5;
 const loggedLines = 20;
 
@@ -71,7 +71,7 @@ function failure(error: string) {
   return { success: false, output: "", error };
 }
 
-/** By default a program works in a folder of its own, not in this process's folder, which contains its settings. */
+/** By default a program runs in its own folder, not in Remora's folder, which contains Remora's settings. */
 function programTransport(
   name: string,
   server: ProgramServer,

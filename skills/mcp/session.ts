@@ -1,4 +1,4 @@
-/** One connection to a server from start to end: opens it, lists its tools, sends calls. */
+/** One session with an MCP server: opens the connection, lists tools, and sends calls. */
 import {
   type CallToolResult,
   Client,
@@ -22,22 +22,22 @@ export interface ListedTool {
 export type CallOutcome =
   | { type: "answered"; result: CallToolResult }
   | { type: "refused"; message: string }
-  /** It can't have reached the server, so it may be repeated. */
+  /** The call can't have reached the server, so it may be repeated. */
   | { type: "unsent"; message: string; isBusy?: boolean }
-  /** Nobody knows whether the server did it. */
+  /** It is unknown whether the server ran the call. */
   | { type: "unknown"; message: string };
 
 export interface Session {
-  /** Counts entries without a name instead of returning them. */
+  /** Returns the number of tools without a name in `nameless`, and omits those tools. */
   list(signal: AbortSignal): Promise<{ tools: ListedTool[]; nameless: number; isCut: boolean }>;
   call(tool: ListedTool, input: JsonObject, timeoutMs: number, signal: AbortSignal): Promise<CallOutcome>;
-  /** Resolves with the reason when the connection is lost, also after `close`. */
+  /** Resolves with the reason when the connection is lost or closed. */
   lost: Promise<string>;
   close(): Promise<void>;
 }
 
 export interface SessionOptions {
-  /** In the order to try. A later one is for servers that do not speak the earlier ones. */
+  /** Transports in the order to try. A later one serves servers that don't support the earlier ones. */
   transports: (() => Transport)[];
   connectMs: number;
   onChanged(): void;
@@ -45,18 +45,18 @@ export interface SessionOptions {
 }
 
 const clientVersion = "1.0.0";
-/** For a program that does not answer an unknown question. */
+/** Time limit for the version request, because some programs never answer unknown requests. */
 const versionMs = 3_000;
 const listMs = 30_000;
 const maxDetailLength = 200;
 /**
- * Messages of transports that continue although something is lost: notifications could not be resumed, an answer was cut
- * off (address.ts), or the stream of an older server is gone with all its answers.
+ * Errors after which a transport keeps running although data is lost: notifications could not be resumed, an answer
+ * exceeded the limit (address.ts), or an older server's event stream ended. The session must end then.
  */
 const endsIt = /reconnection attempts|answer is longer than|^SSE error/i;
 const maxPages = 50;
 const maxTools = 2_000;
-/** Statuses of a server that does not speak a transport. */
+/** HTTP statuses of servers that don't support a transport. */
 const otherWay = new Set([400, 404, 405, 406, 415, 501]);
 const neverSent = new Set([
   "ECONNREFUSED",
@@ -77,12 +77,14 @@ const toolSchema = z.looseObject({
   inputSchema: z.unknown().optional(),
 });
 
-/** Asks for the protocol version first. A few old servers fail on that question and get a session without it. */
+/**
+ * Asks for the protocol version first. Some old servers fail on that request, so the session is then opened without it.
+ */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
   const ways = options.transports.flatMap((create) => (["auto", "legacy"] as const).map((mode) => ({ create, mode })));
   let failure: unknown = new TypeError("there is no way to connect");
   for (const { create, mode } of ways) {
-    // Omit the question only if it was the problem.
+    // Omit the version request only if it caused the failure.
     if (mode === "legacy" && !isNegotiationFailure(failure)) continue;
     try {
       return await openWith(create(), mode, options, signal);
@@ -128,7 +130,7 @@ async function openWith(
   try {
     await client.connect(transport, { timeout: connectMs, signal: AbortSignal.any([signal, timeUp]) });
   } catch (thrown) {
-    // Close a half-open transport, or a program would keep running without a client.
+    // Close a half-open transport. Otherwise a program would keep running without a client.
     await transport.close().catch(() => {});
     if (timeUp.aborted) throw new Error(`it was not ready within ${connectMs / 1_000} s`, { cause: thrown });
     if (isNegotiationFailure(thrown) || thrown instanceof SdkHttpError) throw thrown;
@@ -149,7 +151,9 @@ async function openWith(
   };
 }
 
-/** Page by page and entry by entry, so that one invalid tool does not affect the others. */
+/**
+ * Reads the list page by page and checks each entry separately, so that one invalid tool does not affect the others.
+ */
 async function list(client: Client, signal: AbortSignal) {
   const tools: ListedTool[] = [];
   let nameless = 0;
@@ -178,8 +182,8 @@ async function call(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
-  // The schema may map arguments to headers, so keep it. Drop the output schema: a wrong promise about results is no reason
-  // to lose them.
+  // Keep the input schema, because it may map arguments to headers. Drop the output schema, because a result that
+  // violates it is still useful.
   const schema = z.looseObject({ type: z.literal("object") }).safeParse(inputSchema).data ?? {
     type: "object" as const,
   };
@@ -197,7 +201,7 @@ function outcomeOf(thrown: unknown): CallOutcome {
   const message = messageOf(thrown);
   if (thrown instanceof ProtocolError) return { type: "refused", message };
   if (thrown instanceof SdkHttpError) {
-    // 404 for a session: the server has forgotten it, for example after a restart.
+    // Status 404 means that the server has forgotten the session, for example after a restart.
     if (thrown.status === 404) return { type: "unsent", message };
     if (thrown.status === 429) return { type: "unsent", message, isBusy: true };
     if (thrown.status < 500) return { type: "refused", message };
@@ -213,7 +217,7 @@ function outcomeOf(thrown: unknown): CallOutcome {
   return { type: code !== undefined && neverSent.has(code) ? "unsent" : "unknown", message: explained(thrown) };
 }
 
-/** `fetch` only says that it failed. The cause has the reason. */
+/** Returns the message of an error's cause, because `fetch` itself only reports that it failed. */
 function explained(thrown: unknown): string {
   const cause = causeOf(thrown);
   return withDetail(messageOf(thrown), cause === undefined ? "" : messageOf(cause) || (codeOf(cause) ?? ""));

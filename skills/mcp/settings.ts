@@ -1,4 +1,7 @@
-/** `skills.settings.mcp`: the servers. Each is checked separately, so that a mistake in one does not affect the others. */
+/**
+ * Reads the servers from `skills.settings.mcp`. Each is checked separately, so that a mistake in one does not affect
+ * the others.
+ */
 import { z } from "zod";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
@@ -6,15 +9,15 @@ const text = z.string().min(1);
 const texts = z.record(z.string(), z.string());
 const toolNames = z.array(text).optional();
 
-/** Options of every server. Other programs write `disabled` and `type` into the same lists. */
+/** Options of every server. `disabled` and `type` are accepted because other programs write them into such lists. */
 const common = {
   disabled: z.boolean().default(false),
-  /** The only tools to offer. Absent: all. */
+  /** The tools to offer. If absent, all are offered. */
   allow: toolNames,
-  /** Tools that run without asking. */
+  /** Tools that run without approval. */
   trust: toolNames,
   seconds: z.number().positive().max(86_400).default(120),
-  /** Limit for getting ready; a first start may include a download. */
+  /** Time limit in seconds for the server to be ready. A first start may include a download. */
   connectSeconds: z.number().positive().max(3_600).default(60),
 };
 
@@ -42,7 +45,7 @@ const serverName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/;
 
 export interface ReadSettings {
   servers: Map<string, ServerSettings>;
-  /** One sentence each, without the value of a setting, which may be a secret. */
+  /** One sentence per problem. Must not contain the value of a setting, because it may be a secret. */
   problems: string[];
 }
 

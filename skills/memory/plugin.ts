@@ -1,4 +1,4 @@
-/** The memory tools: notes that outlive conversations, in the scope of the call, through the memory of the call. */
+/** The memory tools. They read and write notes that outlive conversations, in the scope of the call. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type {
   JsonObject,
@@ -17,7 +17,7 @@ async function execute(tool: string, input: JsonObject, { memory }: PluginContex
   try {
     return await run(tool, input, memory);
   } catch (thrown) {
-    // A refusal is an answer, because a retry changes nothing. Other failures, such as a full disk, are thrown.
+    // Return a refusal as an answer, because a retry would change nothing. Throw other failures, such as a full disk.
     if (thrown instanceof RemoraError && thrown.code === "memory.not-owner") return failure(thrown.message);
     throw thrown;
   }

@@ -1,4 +1,7 @@
-/** Turns recurrences in words into cron expressions: `every weekday at 9:30` is `30 9 * * 1-5`. Undefined for other texts. */
+/**
+ * Turns recurrences in words into cron expressions: `every weekday at 9:30` is `30 9 * * 1-5`. Returns undefined for
+ * other texts.
+ */
 
 const days: Readonly<Record<string, string>> = {
   ...{ sunday: "0", monday: "1", tuesday: "2", wednesday: "3", thursday: "4", friday: "5", saturday: "6" },
@@ -13,7 +16,7 @@ export function cronOf(words: string): string | undefined {
 function everySoOften(text: string): string | undefined {
   const [, count = "1", unit] = /^every (?:(\d{1,2}) )?(minute|hour)s?$/.exec(text) ?? [];
   const step = Number(count);
-  // A step that does not divide the hour or the day would be uneven.
+  // Refuse a step that does not divide the hour or the day, because the intervals would be uneven.
   if (unit === "minute") return step >= 1 && 60 % step === 0 ? `*/${step} * * * *` : undefined;
   if (unit === "hour") return step >= 1 && 24 % step === 0 ? `0 */${step} * * *` : undefined;
   return undefined;
@@ -25,7 +28,7 @@ function onDays(text: string): string | undefined {
   if (names === undefined) return undefined;
   const fields = names.split(/,? and |, ?/).map((name) => days[name.replace(/s$/, "")]);
   const clock = clockOf(time ?? "9:00");
-  // "monday" and "on monday" mean one day, not every one.
+  // "monday" and "on monday" mean a single day, not every Monday.
   const isOnce = !/^(?:every|each) /.test(normal) && !/s(?:,| |$)/.test(names);
   if (clock === undefined || isOnce || fields.some((field) => field === undefined)) return undefined;
   const isDaily = fields.includes("*");

@@ -2,7 +2,8 @@
  * Turns times in people's words into schedule times:
  *
  *   1. a recurrence in words ("every weekday at 9") or a cron expression becomes cron
- *   2. anything else is a moment: ISO 8601, or words that chrono-node reads, in the person's time zone, always in the future
+ *   2. anything else is a single time: ISO 8601, or words that chrono-node parses, in the person's time zone, always in
+ *      the future
  */
 import { casual, type ParsedComponents } from "chrono-node";
 import { Cron } from "croner";
@@ -30,7 +31,7 @@ export function readTime(words: string, timeZone: string, now: number): ReadTime
   return { type: "time", time: { type: "once", at } };
 }
 
-/** `Mon, 23 Nov 2026, 09:00 (Europe/Berlin)` */
+/** Formats a time as `Mon, 23 Nov 2026, 09:00 (Europe/Berlin)` */
 export function shownTime(at: number, timeZone: string): string {
   const format = new Intl.DateTimeFormat("en-GB", {
     ...{ weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" },
@@ -40,7 +41,7 @@ export function shownTime(at: number, timeZone: string): string {
 }
 
 function momentOf(text: string, timeZone: string, now: number): number | undefined {
-  // With an offset it is an exact moment; without one it is local time.
+  // A time with an offset is exact; one without an offset is local time.
   const [exact, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)T[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.exec(text) ?? [];
   if (exact !== undefined)
     return isDay(Number(year), Number(month), Number(day)) ? Date.parse(exact) || undefined : undefined;
@@ -55,13 +56,13 @@ function momentOf(text: string, timeZone: string, now: number): number | undefin
 }
 
 /**
- * Local times, as if they were UTC: that day and, if the day was incomplete, the later days that could be meant. This
- * replaces chrono-node's own look-ahead, which `words` omits.
+ * Returns the local times that a text may mean, encoded as if they were UTC: the parsed day and, if the text left part
+ * of the date open, later days that fit. This replaces chrono-node's own look-ahead, which `words` disables.
  */
 function wallsOf(start: ParsedComponents): number[] {
   const part = (name: "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond") => start.get(name) ?? 0;
   const time = [part("hour"), part("minute"), part("second"), part("millisecond")] as const;
-  // chrono-node reads a day without a time as noon; people mean its morning.
+  // chrono-node reads a day without a time as noon; people mean the morning of that day.
   const isDayAlone = !start.isCertain("hour") && time.join() === "12,0,0,0";
   const [hour, minute, second] = isDayAlone ? [9, 0, 0] : time;
   const isSaid = (name: "year" | "month" | "day" | "weekday") => start.isCertain(name);
@@ -77,26 +78,29 @@ function wallsOf(start: ParsedComponents): number[] {
   return walls.flat();
 }
 
-/** The maximum number of years between two leap days. */
+/** Two leap days are at most 8 years apart. */
 const yearOffsets = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
-/** chrono-node's own look-ahead compares local time with the machine's, and is up to a week or a year off. */
+/**
+ * chrono-node without its look-ahead, which compares the person's local time with the machine's and can be off by a
+ * week or a year.
+ */
 const words = casual.clone();
 words.refiners = words.refiners.filter((refiner) => refiner.constructor.name !== "ForwardDateRefiner");
 
-/** `Date.parse` reads 30 February as 2 March. */
+/** Checks that the day exists, because `Date.parse` reads 30 February as 2 March. */
 function isDay(year: number, month: number, day: number): boolean {
   return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
 }
 
-/** Unknown words may change the meaning ("mondays at 9" is not "at 9"). */
+/** True if words are left over. They may change the meaning ("mondays at 9" is not "at 9"). */
 function hasMoreWords(rest: string): boolean {
   return /[\p{L}\p{N}]/u.test(rest.replace(/\b(?:at|on|the|in|by|from|now|o'clock|please)\b/gi, ""));
 }
 
 /**
- * The moment when a clock in the zone shows `wall` (as if it were UTC). When clocks are set back, the first of the two.
- * When clocks skip it, later by the skipped time.
+ * Returns the time at which a clock in the zone shows `wall`, a local time encoded as if it were UTC. If clocks are set
+ * back and show it twice, returns the first time. If clocks skip it, returns a time later by the skipped amount.
  */
 function instantOf(wall: number, timeZone: string): number {
   const offsets = [wall - dayMs, wall + dayMs].map((at) => offsetMinutes(at, timeZone));
@@ -105,7 +109,7 @@ function instantOf(wall: number, timeZone: string): number {
   return instants.find(isShown) ?? Math.max(...instants);
 }
 
-/** Minutes that the zone is ahead of UTC at that moment. */
+/** How many minutes the zone is ahead of UTC at that time. */
 function offsetMinutes(at: number, timeZone: string): number {
   const format = new Intl.DateTimeFormat("en-US", {
     ...{ year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric" },

@@ -1,4 +1,4 @@
-/** Texts about background commands for the model. */
+/** Texts for the model about background commands. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JobSummary, PluginCommands, PluginJobs, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 

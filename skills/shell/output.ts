@@ -1,4 +1,7 @@
-/** Bounded output of a command: start and end, because commands say first what they do and last what went wrong. */
+/**
+ * Keeps the start and the end of a command's output, because commands usually say first what they do and last what went
+ * wrong.
+ */
 
 export interface OutputKeeper {
   add(chunk: Uint8Array): void;
@@ -25,7 +28,7 @@ export function createOutputKeeper(): OutputKeeper {
       if (fitting.length === chunk.length) return;
       tail.push(chunk.subarray(fitting.length));
       tailSize += chunk.length - fitting.length;
-      // Twice the size before cutting, so that small pieces are not copied repeatedly.
+      // Let the tail grow to twice its limit before trimming it, so that small pieces are not copied repeatedly.
       if (tailSize < 2 * maxTailBytes) return;
       tail = [Buffer.concat(tail).subarray(-maxTailBytes)];
       tailSize = maxTailBytes;

@@ -1,4 +1,4 @@
-/** The tools of the shell skill. Setting below `skills.settings.shell`: `seconds`, the limit for a foreground command. */
+/** The tools of the shell skill. The setting `skills.settings.shell.seconds` limits a foreground command. */
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { listJobs, readJob, startJob, stopJob } from "./jobs.ts";
 import { runToEnd } from "./run.ts";

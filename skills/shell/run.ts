@@ -1,4 +1,7 @@
-/** A foreground command, of which nothing keeps running. A non-zero exit code is an answer, not a failure to retry. */
+/**
+ * Runs a foreground command; none of its processes keeps running afterwards. A non-zero exit code is an answer, so the
+ * call is not retried.
+ */
 
 import type {
   CommandEnd,
@@ -11,7 +14,7 @@ import { createOutputKeeper } from "./output.ts";
 
 /** Below the tool's own limit of 120 s, so that the output of a slow command is not lost. */
 const maxSeconds = 115;
-/** A command with more output is stopped, because nobody will read it. */
+/** A command with more output is stopped. */
 const maxOutputBytes = 64 * 1024 * 1024;
 
 type Ending = "by itself" | "out of time" | "too much output" | "stopped";

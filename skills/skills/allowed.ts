@@ -1,9 +1,9 @@
 /**
- * What an agent may write in a skill, whoever approves it: instructions, and text files beside them.
+ * Decides what an agent may write in a skill, even with approval: instructions, and text files beside them.
  *
- * It may never write what decides which code runs and what is asked about: a plugin, tools, patterns. A person may miss one
- * line of a card. It may not write a skill from elsewhere either: a workspace skill of that name would replace it, without
- * its patterns.
+ * It must never write what decides which code runs and which calls need approval (plugin, tools, patterns), because a
+ * person may overlook one line of a card. It must not write a workspace skill with the name of a skill from elsewhere
+ * either, because that would replace the other skill and its patterns.
  */
 import { join, sep } from "node:path";
 import type { PluginSkills, Skill, SkillDiagnostic } from "../../src/plugin-sdk/plugin.ts";
@@ -11,7 +11,7 @@ import type { PluginSkills, Skill, SkillDiagnostic } from "../../src/plugin-sdk/
 export const mainFile = "SKILL.md";
 
 const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
-/** No hidden files, and no part that looks like a path. */
+/** One part of a path. Excludes hidden files and `..`. */
 const pathPart = /^[A-Za-z0-9_][A-Za-z0-9._ -]*$/;
 const deepest = 4;
 
@@ -22,7 +22,7 @@ export function nameRefusal(name: string, folder: string, skills: PluginSkills):
   const known = all.find((skill) => skill.folder !== folder && (skill.name === name || skill.aliases.includes(name)));
   if (known !== undefined)
     return `A skill ${known.name} already exists at ${known.path}, and tools may not write it: choose another name, or tell the person where it is.`;
-  // A SKILL.md above them would hide them and their patterns.
+  // A SKILL.md in this folder would hide the skills below it, with their patterns.
   const below = all.find((skill) => skill.folder.startsWith(join(folder, sep)));
   return below === undefined ? undefined : `${name} is a folder with other skills in it: choose another name.`;
 }
@@ -79,7 +79,7 @@ function decisionRefusal(skill: Skill, before: Skill | undefined): string | unde
   return `${changed.join(" and ")} may not be ${before === undefined ? "there" : "changed"}: only people may decide what runs, what is asked about and what every message loads, in ${skill.path}.`;
 }
 
-/** Their content counts, not their place in the file. */
+/** Returns the parts of a skill that only people may change. Compares their content, not their position in the file. */
 function decisionsOf({ tools, rules, gateTests, requires, providesTools, triggers }: Skill) {
   const patterns = (kind: "danger" | "confirm") =>
     rules.filter((rule) => rule.kind === kind).map(({ pattern, reason }) => [pattern, reason ?? null]);
@@ -88,7 +88,8 @@ function decisionsOf({ tools, rules, gateTests, requires, providesTools, trigger
     danger_patterns: patterns("danger"),
     confirm_patterns: patterns("confirm"),
     gate_tests: gateTests.map(({ tool, args, want }) => [tool, args, want]),
-    // A skill whose requirements are missing is not loaded, nor are those that require it; their patterns would be gone.
+    // A skill with missing requirements is not loaded, nor are skills that require it, so their patterns would no
+    // longer apply.
     requires,
     provides_tools: providesTools ? [true] : [],
     'the trigger "*"': triggers.includes("*") ? ["*"] : [],

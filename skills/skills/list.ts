@@ -1,4 +1,4 @@
-/** `list_skills`: one line per skill, then the problems of skill files. */
+/** `list_skills` returns one line per skill, then the problems found in skill files. */
 import { dirname, join, relative, sep } from "node:path";
 import type { PluginSkills, Skill } from "../../src/plugin-sdk/plugin.ts";
 

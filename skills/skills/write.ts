@@ -2,9 +2,10 @@
  * `write_skill` and `edit_skill` write a text file of a skill in `workspace/skills`, completely or not at all.
  *
  *   1. the name must be free or belong to a workspace skill; a skill from elsewhere is never replaced
- *   2. a SKILL.md is parsed as by the loader; any problem refuses it, with what to do
- *   3. what decides which code runs and what is asked about (allowed.ts) must not change; other files must not be code
- *   4. write the file, reload the skills, and say whether the skill is in force
+ *   2. a SKILL.md is parsed as the loader does; if there is a problem, it is refused with a hint what to do
+ *   3. what decides which code runs and which calls need approval (allowed.ts) must not change; other files must not be
+ *      code
+ *   4. write the file, reload the skills, and report whether the skill is active
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

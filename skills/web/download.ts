@@ -1,7 +1,7 @@
 /**
  * Fetches an address:
  *
- *   1. check each hop (target.ts), and connect to exactly the addresses that were checked
+ *   1. check the address of each hop (target.ts), and connect only to the IP addresses that were checked
  *   2. follow at most three redirects, without cookies, credentials or a proxy
  *   3. read the body up to 2 MB, both as sent and after decompression
  *
@@ -23,10 +23,10 @@ import type { WebSettings } from "./settings.ts";
 import { findTarget, type Resolve, readUrl, refusal, type Target } from "./target.ts";
 
 export interface Download {
-  /** The address after redirects. */
+  /** The final address, after redirects. */
   url: URL;
   status: number;
-  /** From the header, e.g. `text/html; charset=utf-8`. Empty when missing. */
+  /** From the header, e.g. `text/html; charset=utf-8`. Empty if the header is missing. */
   contentType: string;
   contentLength: number | undefined;
   retryAfterMs: number | undefined;
@@ -37,7 +37,7 @@ export interface Download {
 export interface Downloading {
   settings: WebSettings;
   resolve: Resolve;
-  /** False for unsupported types, whose body is not fetched. */
+  /** Returns false for unsupported types. Their body is not fetched. */
   wants(contentType: string): boolean;
 }
 
@@ -110,7 +110,7 @@ function request(target: Target, signal: AbortSignal): Promise<IncomingMessage> 
   });
 }
 
-/** Answers every look-up with the checked addresses. A host that is an address needs no look-up. */
+/** A DNS look-up function that returns only the checked addresses. It is not called if the host is an IP address. */
 function pinnedTo({ addresses }: Target): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, { all: wantsAll }, done) => {
@@ -158,13 +158,13 @@ function decoded(response: IncomingMessage, wire: Limited): AsyncIterable<Uint8A
   if (decoder === undefined) {
     throw refusal(encoding.slice(0, 40), "is an encoding of the body that was not requested and can't be read");
   }
-  // A failing stream ends the others; the reader of the last one gets the error.
+  // Errors need no callback: a failing stream destroys the others, and the reader of the last one gets the error.
   pipeline(wire.chunks(), decoder, () => {});
   return decoder;
 }
 
 function decoderOf(encoding: string): Transform | undefined {
-  // A truncated body gives what it has.
+  // Decompress a truncated body as far as possible.
   const lenient = { finishFlush: zlib.Z_SYNC_FLUSH };
   switch (encoding) {
     case "gzip":
@@ -187,7 +187,9 @@ export function retryAfterOf(written: string | undefined): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-/** A host that is away briefly is retried. One that can't be reached, or has a wrong certificate, is not. */
+/**
+ * The error is retryable if the host is briefly unavailable, but not if it doesn't exist or has an invalid certificate.
+ */
 function unreachable(url: URL, thrown: unknown): RemoraError {
   const code = codeOf(thrown) ?? "";
   const isPassing = ["ECONNRESET", "EPIPE", "ENETDOWN"].includes(code);

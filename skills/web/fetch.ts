@@ -1,9 +1,9 @@
 /**
  * `web_fetch` and `web_fetch_any` return a page as text.
  *
- *   1. parse the address, and check what it would tell its host (disclosure.ts)
+ *   1. parse the address, and check what it would reveal to its host (disclosure.ts)
  *   2. download it (download.ts), read it in an isolated process (read-page.ts), and cache it for a few minutes
- *   3. return the requested part, and how to continue
+ *   3. return the requested part, and say how to get the next one
  */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
@@ -119,7 +119,7 @@ function notesOn({ markdown, part }: Page, form: "main" | "whole"): string[] {
   return form === "main" && part === "whole page" ? ["no main text was found, so this is the whole page"] : [];
 }
 
-/** Throws for transient statuses, with the wait that the server asked for. */
+/** Explains an error status. Throws if it is transient, with the wait that the server asked for. */
 function refused(got: Download, kind: Kind): Exclude<PluginResult, string> {
   const { status, url, retryAfterMs } = got;
   const message = `${url.href} answered with status ${status}${meaningOf(status)}.`;

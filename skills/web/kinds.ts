@@ -1,4 +1,4 @@
-/** The kind of content: a page, text, or something else. Uses the type, or the bytes when the type says nothing. */
+/** Classifies content as a page, text, or something else, by its media type, or by its bytes if the type is generic. */
 
 export type Kind = { type: "page" } | { type: "text" } | { type: "other"; name: string };
 
@@ -17,7 +17,7 @@ const names: [RegExp, string][] = [
 ];
 const unknowing = /^(?:application\/octet-stream|binary\/octet-stream|application\/(?:x-)?unknown|\*\/\*)?$/;
 
-/** Without the body, an unknown type counts as text, because it must be checked. */
+/** If the body is not there yet, content of a generic type counts as text, so that it is fetched and then checked. */
 export function kindOf(contentType: string, body: Uint8Array | undefined): Kind {
   const type = contentType.split(";")[0]?.trim().toLowerCase() ?? "";
   if (unknowing.test(type)) return body === undefined ? { type: "text" } : kindOfBytes(body);

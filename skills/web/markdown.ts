@@ -1,6 +1,6 @@
 /**
- * A part of a page as Markdown for a model: headings, paragraphs, lists, quotes, code, tables, and links with absolute
- * addresses. Drops scripts, forms and hidden elements. Does not escape text, because nobody renders it.
+ * Converts a part of a page to Markdown for a model: headings, paragraphs, lists, quotes, code, tables, and links with
+ * absolute addresses. Drops scripts, forms and hidden elements. Does not escape text, because nobody renders it.
  */
 
 import { addressOf, isHidden, nodeTypes, type PageNode, skipped, textOf, withoutInvisible } from "./page-node.ts";
@@ -8,7 +8,10 @@ import { addressOf, isHidden, nodeTypes, type PageNode, skipped, textOf, without
 interface Writing {
   base: string;
   depth: number;
-  /** Characters left for link addresses: a short page can contain very many copies of a long one. */
+  /**
+   * How many characters may still be used for link addresses. Without this limit, a small page could repeat a long
+   * address very often.
+   */
   room: { left: number };
 }
 
@@ -101,7 +104,7 @@ function listOf(node: PageNode, writing: Writing, isOrdered: boolean): string {
   return lines.join("\n");
 }
 
-/** Tables that only lay out a page are read as their content. */
+/** Converts a table. A table used only for layout is replaced by its content. */
 function tableOf(node: PageNode, writing: Writing): string[] {
   const rows = rowsOf(node, writing.depth);
   const width = Math.max(0, ...rows.map((cells) => cells.length));

@@ -1,6 +1,6 @@
-/** The part of the DOM that this skill needs, and what single nodes say. */
+/** The part of the DOM that this skill needs, and helpers for single nodes. */
 
-/** linkedom's own types need a browser's. */
+/** Declared here because linkedom's own types need TypeScript's DOM library. */
 export interface PageNode {
   nodeType: number;
   localName?: string;
@@ -16,7 +16,7 @@ export const skipped = new Set(
     " ",
   ),
 );
-/** The http(s) target of a link, without its fragment. */
+/** Returns the http or https target of a link without its fragment, else undefined. */
 export function addressOf(href: string | null | undefined, base: string): string | undefined {
   const url = typeof href === "string" ? URL.parse(href.trim(), base) : null;
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return undefined;
@@ -24,12 +24,15 @@ export function addressOf(href: string | null | undefined, base: string): string
   return url.href;
 }
 
-/** Bidirectional controls, zero-width spaces and tag characters: people can't see them, but they can carry instructions. */
+/**
+ * Removes bidirectional controls, zero-width spaces and tag characters, because people can't see them but they can
+ * carry instructions.
+ */
 export function withoutInvisible(written: string): string {
   return written.replace(/[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu, "");
 }
 
-/** Without recursion, because deeply nested pages end up here. */
+/** Collects the text of a node. Not recursive, because pages may be nested very deeply. */
 export function textOf(root: PageNode): string {
   const open = [root];
   let found = "";
@@ -40,7 +43,7 @@ export function textOf(root: PageNode): string {
   return found;
 }
 
-/** By its own attributes only; style sheets are ignored. */
+/** Checks only the node's own attributes, not style sheets. */
 export function isHidden(node: PageNode): boolean {
   const attribute = (name: string) => node.getAttribute?.(name) ?? null;
   if (attribute("hidden") !== null || attribute("aria-hidden") === "true") return true;

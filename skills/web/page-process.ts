@@ -1,4 +1,4 @@
-/** The isolated process that reads one page; see page.ts. */
+/** Entry point of the isolated process that reads one page; see page.ts. */
 import { answerOnce } from "../../src/plugin-sdk/isolated-entry.ts";
 import { type PageRequest, readPage } from "./page.ts";
 

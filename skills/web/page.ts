@@ -3,9 +3,9 @@
  *
  *   1. decode it: byte order mark, header, the page's own declaration, else UTF-8 or Windows-1252
  *   2. remove hidden elements, and collect the links
- *   3. return the main text (Readability), or the whole page on request or when there is no main text
+ *   3. return the main text (Readability), or the complete page on request or if there is no main text
  *
- * Runs in an isolated process (read-page.ts): anybody makes pages, and some take forever.
+ * Runs in an isolated process (read-page.ts): anybody can write a page, and some would take forever to parse.
  */
 import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
@@ -30,7 +30,10 @@ export interface Page {
   part: "main text" | "whole page";
 }
 
-/** Readability is slow beyond this, and quadratic on nesting. Such a page has no readable main text. */
+/**
+ * Limits for Readability, which is slow on more elements and quadratic in nesting depth. A larger page is returned in
+ * full.
+ */
 const readable = { elements: 60_000, depth: 300 };
 
 interface PageElement extends PageNode {
@@ -48,7 +51,7 @@ interface PageDocument extends PageNode {
 
 const maxLinks = 3_000;
 const maxMarkdown = 2_000_000;
-/** A shorter main text on a much longer page is a teaser or a list entry. */
+/** In characters. A shorter main text on a much longer page is probably a teaser or a list entry. */
 const shortText = 600;
 
 export function readPage({ body, contentType, url, isWhole }: PageRequest): Page {
@@ -76,8 +79,8 @@ export function readPage({ body, contentType, url, isWhole }: PageRequest): Page
 }
 
 /**
- * linkedom takes elements literally, so missing or repeated html, head and body elements, which HTML permits, break its
- * documents. So create the document here and put the page's content into it.
+ * HTML permits missing or repeated html, head and body elements, but linkedom does not repair them. So this creates the
+ * document and inserts the page's content.
  */
 function parse(html: string): PageDocument {
   const document = parseHTML("<html><head></head><body></body></html>").document as unknown as PageDocument;
@@ -119,7 +122,7 @@ function mainText(document: PageDocument, base: string) {
   };
 }
 
-/** Without recursion: a page may be nested a hundred thousand levels deep. */
+/** Not recursive, because a page may be nested a hundred thousand levels deep. */
 function isTooLarge(document: PageDocument): boolean {
   const open: { node: PageNode; depth: number }[] = [{ node: document, depth: 0 }];
   let elements = 0;

@@ -1,4 +1,7 @@
-/** Reads a page in an isolated process, or as plain text if that takes too much. Two at a time: each may need a core. */
+/**
+ * Reads a page in an isolated process, or extracts plain text if the process exceeds its limits. Runs two processes at
+ * a time, because each may need a CPU core.
+ */
 import PQueue from "p-queue";
 import { runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
 import { decodeText } from "./decode.ts";
@@ -28,7 +31,7 @@ export function createPageReader({ timeoutMs = 8_000, megabytes = 400 }: PageRea
       queue.add(
         async () => {
           const outcome = await runIsolatedProcess({ module, request, timeoutMs, megabytes }, signal);
-          // The process runs only our own code, so its answer has the declared type.
+          // This cast is safe, because the process runs only our own code.
           if (outcome.type === "answer") return outcome.answer as Page;
           return { bareText: bareText(decodeText(request.body, request.contentType)), why: outcome.message };
         },
@@ -50,7 +53,7 @@ export function bareText(html: string): string {
   return parts.join(" ").replace(/\s+/g, " ").trim();
 }
 
-/** An unclosed element extends to the end, as in a browser. */
+/** Returns the position after the closing tag. An unclosed element extends to the end of the page, as in a browser. */
 function afterElement(html: string, from: number, name: string): number {
   const end = new RegExp(`</${name}[^>]{0,1000}>`, "gi");
   end.lastIndex = from;

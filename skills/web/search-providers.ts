@@ -1,4 +1,7 @@
-/** The search providers: request and answer of each. An operator chooses them, so they may be in a private network. */
+/**
+ * The search providers, with the request and the answer format of each. They may be in a private network, because the
+ * operator chooses them.
+ */
 import { z } from "zod";
 
 export interface SearchResult {
@@ -19,7 +22,7 @@ export interface SearchProvider {
   usualUrl: string | undefined;
   needsKey: boolean;
   request(query: { text: string; count: number; page: number; base: string; key: string }): SearchRequest;
-  /** Throws a ZodError for an invalid answer. */
+  /** Throws a ZodError if the answer is invalid. */
   results(answer: unknown): SearchResult[];
   refusalHint: string;
 }
@@ -78,7 +81,7 @@ const tavily: SearchProvider = {
   usualUrl: "https://api.tavily.com",
   needsKey: true,
   request({ text: query, count, page, base, key }) {
-    // It has no pages, so request the earlier results too and drop them.
+    // This API has no pages, so request the earlier results too and drop them.
     const body = JSON.stringify({ query, max_results: Math.min(20, count * page), search_depth: "basic" });
     const headers = { "content-type": "application/json", accept: "application/json", authorization: `Bearer ${key}` };
     return { url: below(base, "search"), method: "POST", headers, body };

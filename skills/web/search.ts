@@ -1,4 +1,4 @@
-/** `web_search`: asks the configured provider and returns titles, addresses and snippets. */
+/** `web_search`: queries the configured provider and returns titles, addresses and snippets. */
 import { messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import type { Disclosure } from "./disclosure.ts";
@@ -55,7 +55,7 @@ async function ask(
 ): Promise<unknown> {
   const late = AbortSignal.timeout(timeoutMs);
   try {
-    // A redirect could send the key elsewhere.
+    // Do not follow redirects, because they could send the API key to another host.
     const response = await fetch(url, { ...options, redirect: "manual", signal: AbortSignal.any([signal, late]) });
     if (!response.ok) throw await refusal(response, name, refusalHint);
     return JSON.parse(await bodyOf(response));

@@ -1,11 +1,11 @@
 /**
  * The settings of the web skill, `skills.settings.web` in config/remora.yaml:
  *
- *   allow    hosts (`wiki.corp`, `*.corp`, with or without `:port`), addresses and networks (`10.1.0.0/16`) that may be fetched
- *            although they are not public; without a port, the ports below apply
- *   deny     the same kinds of entries; never fetched; overrides allow
+ *   allow    hosts (`wiki.corp`, `*.corp`, with or without `:port`), addresses and networks (`10.1.0.0/16`) that may be
+ *            fetched although they are not public; without a port, the ports below apply
+ *   deny     entries of the same kinds that are never fetched; overrides allow
  *   ports    permitted ports
- *   seconds  limit for one page, from name resolution to the last byte
+ *   seconds  time limit for one page in seconds, from name resolution to the last byte
  *   search   the search provider of web_search
  */
 import { z } from "zod";
@@ -13,7 +13,10 @@ import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, readAddressRule } from "../../src/plugin-sdk/network-addresses.ts";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
-/** Mail, databases, caches and cluster managers use other ports, and some of them react to an HTTP request. */
+/**
+ * The default ports. Others are excluded because mail servers, databases, caches and cluster managers use them, and
+ * some of these react to an HTTP request.
+ */
 const usualPorts = [80, 443, 8080, 8443];
 
 const searchSchema = z.strictObject({

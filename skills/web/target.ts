@@ -3,7 +3,7 @@
  *
  *   1. the text must be an http or https URL without user name and password
  *   2. its port must be permitted
- *   3. its host is resolved, and every address must be public and not of this machine
+ *   3. its host is resolved, and every IP address must be public and not belong to this machine
  *
  * Connect only to the addresses that were checked here, because a second look-up may return others.
  */
@@ -12,12 +12,12 @@ import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, isPublicAddress, ownAddresses } from "../../src/plugin-sdk/network-addresses.ts";
 import type { WebSettings } from "./settings.ts";
 
-/** IP addresses of a host. Rejects with the codes of `dns.lookup`. */
+/** Returns the IP addresses of a host. Rejects with the error codes of `dns.lookup`. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export interface Target {
   url: URL;
-  /** Without brackets and without a final dot. */
+  /** The host without brackets and without a final dot. */
   host: string;
   port: number;
   addresses: string[];
@@ -90,7 +90,7 @@ function unresolved(host: string, cause: unknown): RemoraError {
   });
 }
 
-/** A system look-up can't be stopped, only abandoned. */
+/** Rejects on abort without waiting for the work, because a system look-up can't be cancelled. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

@@ -1,4 +1,4 @@
-/** Assembles the web skill. Tests replace name resolution and the clock. */
+/** Assembles the web skill. Tests may replace name resolution and the clock. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { createDisclosure } from "./disclosure.ts";
@@ -35,7 +35,7 @@ export function createWeb({ resolve, now = Date.now, reader = createPageReader()
       try {
         return await run(tool, input, context);
       } catch (thrown) {
-        // A refusal is an answer. The queue retries a transient failure.
+        // Return a refusal as an answer. Throw a transient failure, so that the queue retries the call.
         if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
         throw thrown;
       }

@@ -2,9 +2,11 @@
  * Context assembly: everything that the model sees in one step.
  *
  *   1. render the stable prefix: identity, procedures, skill index, tool notes (prefix.ts)
- *   2. add the running turn with its steps; shorten it if it alone would fill the budget (shorten.ts)
+ *   2. add the running turn with its steps; shorten it if it would exceed the budget even without other parts
+ *      (shorten.ts)
  *   3. collect candidates: earlier exchanges, memory, triggered skills, each with a score and a cost (candidates.ts)
- *   4. let the budget choose (budget.ts), and record the outcome once the request is sent (snapshot.ts)
+ *   4. choose the candidates that fit the budget (budget.ts), and record the outcome once the request is sent
+ *      (snapshot.ts)
  *
  * Never calls a model. Brain name: prefrontal.
  */
@@ -40,11 +42,11 @@ import { createSnapshots } from "./snapshot.ts";
 import { messageTokens, renderTranscript, transcriptOf } from "./transcript.ts";
 
 interface ContextConfig {
-  /** Estimated tokens of the whole prompt, including tool schemas. */
+  /** Estimated tokens of the complete prompt, including tool schemas. */
   contextTokens: number;
   shares: Shares;
   maxOutputTokens: number;
-  /** A conversation that was silent for longer starts without history. Null: never. */
+  /** A conversation that was silent for longer than this starts without history. If null, history is always used. */
   historyIdleMs: number | null;
 }
 
@@ -53,12 +55,12 @@ export interface ContextBuilderOptions {
   store: Store;
   memory: Memory;
   skills(conversationId: string): SkillBrief[];
-  /** All tools, even when none is offered: their descriptions say what they read. */
+  /** All tools, even if none is offered to the model, because their descriptions say what they read. */
   tools(conversationId: string): readonly ToolSpec[];
   config: ContextConfig;
   redact: Redact;
   log: Log;
-  /** `provider/model` of the first choice, for the snapshot. */
+  /** The preferred model as `provider/model`, for the snapshot. */
   defaultModel: string;
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
   now?(): number;
@@ -78,7 +80,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
   const renderPrefix = createPrefix(createBrainFiles(workspace, log), config.contextTokens, config.shares);
   const history = createHistory(options.store, log, config.historyIdleMs, now);
   const recall = createRecall(options.memory, log, now);
-  // A full disk must not stop the answer. Memory reports the disk.
+  // A full disk must not stop the answer, so only log it.
   const snapshots = createSnapshots(workspace, options.redact, (turnId, thrown) =>
     log.error({ turnId, error: messageOf(thrown) }, "could not write the snapshot of a model call"),
   );
@@ -164,7 +166,8 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       ...(skills.tooMany.length === 0
         ? []
         : [`skills left out because others match better: ${skills.tooMany.join(", ")}`]),
-      // Nobody asked for it. In the prompt it could steer the turn, and outward calls would have to ask.
+      // Leave out memories with text from outside, because nobody asked for them. In the prompt, such text could steer
+      // the turn, and calls that send data would need approval.
       ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it contains text from outside`),
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history already says it`),
     ],
@@ -197,7 +200,10 @@ function ownMessages(
   return { messages: renderTranscript(transcript, tail), notes: shortened };
 }
 
-/** Parts that depend on the newest message. They follow the stable prefix, so that its cache stays valid. */
+/**
+ * Parts that depend on the newest message. They come after the stable prefix, so that the provider's cache of the
+ * prefix stays valid.
+ */
 function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
   const textsOf = (section: Piece["section"]) =>
     kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));

@@ -1,7 +1,7 @@
 /**
- * Reads the Markdown that gives the agent its character: `brain/identity/*.md` (`soul.md` first, then `people.md`, then by
- * name) and `brain/prefrontal/*.md`. A changed time or size makes it read a file again. HTML comments are notes between
- * owners and never reach the model.
+ * Reads the Markdown that gives the agent its character: `brain/identity/*.md` (`soul.md` first, then `people.md`, then
+ * by name) and `brain/prefrontal/*.md`. A file is read again if its modification time or size has changed. HTML
+ * comments are notes between owners and never reach the model.
  */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 
 export interface BrainFile {
-  /** Relative to the workspace, `/`-separated. */
+  /** The path relative to the workspace, with `/` as separator. */
   path: string;
   text: string;
 }
 
-/** No budget has room for more of one file. */
+/** Larger than any budget allows for one file. */
 const maxFileBytes = 256 * 1024;
 const maxFilesPerFolder = 50;
 const firstNames = ["soul.md", "people.md"];
@@ -85,7 +85,7 @@ function readHead(path: string): string {
   }
 }
 
-/** Without comments, control characters and outer blank lines. An unclosed comment is text. */
+/** Removes comments, control characters, and blank lines at start and end. An unclosed comment is kept as text. */
 function cleanText(text: string): string {
   const kept: string[] = [];
   let at = 0;

@@ -1,23 +1,24 @@
 /**
- * Relevance and budget: which candidates go into the prompt.
+ * Chooses the candidates that go into the prompt, by relevance and budget.
  *
- *   1. mandatory candidates are in, whatever they cost
- *   2. memory, then skills, best score first, each within its share of the budget and of what is left
- *   3. history gets the rest, newest first, without gaps
+ *   1. include all mandatory candidates, whatever they cost
+ *   2. add memory, then skills, best score first, each within its share of the budget and within what is left of the
+ *      budget
+ *   3. fill the rest of the budget with history, newest first, without gaps
  *
- * The result exceeds the budget only if the mandatory candidates alone do. Brain name: ras.
+ * The result exceeds the budget only if the mandatory candidates already exceed it. Brain name: ras.
  */
 
 export type BudgetSection = "identity" | "prefrontal" | "memory" | "skills" | "history";
 
-/** Percent of the budget. They add up to 100. */
+/** Percent of the budget. All shares add up to 100. */
 export type Shares = Readonly<Record<BudgetSection, number>>;
 
 export interface Candidate {
-  /** `always`: outside of the shares, e.g. the running turn and the tools. */
+  /** `always` is for what has no share, such as the running turn and the tools. */
   section: BudgetSection | "always";
   name: string;
-  /** Higher is better. Comparable within one section only. */
+  /** Higher is better. Scores are comparable only within one section. */
   score: number;
   tokens: number;
   isMandatory: boolean;
@@ -31,7 +32,7 @@ interface Decision<C extends Candidate> {
 
 interface BudgetRow {
   section: Candidate["section"];
-  /** Percent; 0 without a share. */
+  /** In percent. 0 if the section has no share. */
   share: number;
   limit: number;
   used: number;
@@ -45,7 +46,7 @@ export interface Allocation<C extends Candidate> {
   usedTokens: number;
 }
 
-/** History comes last and gets what the others do not use. */
+/** History comes last, because it gets what the other sections do not use. */
 const fillOrder = ["identity", "prefrontal", "memory", "skills", "history"] as const;
 
 export function shareOf(total: number, shares: Shares, section: BudgetSection): number {
@@ -93,7 +94,7 @@ function fill<C extends Candidate>(
 ): void {
   let left = room;
   let isClosed = false;
-  // The sort is stable: of equal scores the earlier candidate goes first.
+  // The sort is stable, so of candidates with equal scores the earlier one comes first.
   for (const candidate of candidates.toSorted((one, other) => other.score - one.score)) {
     if (!isClosed && candidate.tokens <= left) {
       keep(candidate, "fits");

@@ -8,12 +8,12 @@ import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
 import { estimateTokens } from "./tokens.ts";
 import { alwaysScore, triggeredSkills } from "./triggers.ts";
 
-/** The origins of its text. Empty for text of the agent and its operator. */
+/** The origins of the text. Empty if the text comes from the agent or its operator. */
 interface Sourced extends Candidate {
   origins: readonly Origin[];
 }
 
-/** Listed in the snapshot, but sent as part of the prefix or the running turn. */
+/** A part that is sent with the prefix or the running turn. It is here only to be listed in the snapshot. */
 export interface FixedPiece extends Sourced {
   type: "fixed";
 }
@@ -32,7 +32,7 @@ export interface HistoryPiece extends Sourced {
 export type Piece = FixedPiece | TextPiece | HistoryPiece;
 
 const maxTriggered = 3;
-/** Shorter texts are too generic to recognise in a hit. */
+/** In characters. Shorter texts are too generic to prove that a memory repeats the history. */
 const minRecognisableCharacters = 16;
 
 export function fixedPiece(
@@ -55,7 +55,10 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }
 
-/** Every `*` skill, and the best three of the triggered ones. `tooMany` names the others. */
+/**
+ * Returns every `*` skill, every skill that a person named, and the three best triggered skills. `tooMany` contains the
+ * names of the other triggered skills.
+ */
 export function skillPieces(
   briefs: readonly SkillBrief[],
   { said, asked }: { said: string; asked: readonly string[] },
@@ -71,7 +74,10 @@ export function skillPieces(
   return { pieces, tooMany: others.slice(maxTriggered).map(({ brief }) => brief.name) };
 }
 
-/** Earlier exchanges, oldest first. The newest is mandatory and shows its tool results; the others show stubs. */
+/**
+ * Returns earlier exchanges, oldest first. The newest one is mandatory and contains its tool results; the others
+ * contain only stubs of them.
+ */
 export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
   return exchanges.map((exchange, index) => {
     const age = exchanges.length - 1 - index;
@@ -102,7 +108,7 @@ export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Excha
   return { fresh, repeats };
 }
 
-/** Letters and digits only, which survive wrapping and escaping. */
+/** Reduces a text to its letters and digits, so that texts can be compared despite wrapping and escaping. */
 function essence(text: string): string {
   return text
     .slice(0, 2_000)

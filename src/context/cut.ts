@@ -1,9 +1,14 @@
-/** Cuts text to a number of tokens. Head and tail stay; a line between them says how much is missing. */
+/**
+ * Shortens text to a number of tokens. Keeps its start and end, with a line between them that says how much is missing.
+ */
 import { estimateTokens } from "./tokens.ts";
 
 const noteTokens = 40;
 
-/** The text, or at most `limit` estimated tokens of it, or only the note. `hint` says how to get the rest. */
+/**
+ * Returns the text, shortened to at most `limit` estimated tokens. If nothing fits, only the note is left. `hint` says
+ * how to get the missing text.
+ */
 export function cutToTokens(text: string, limit: number, hint = ""): string {
   const tokens = estimateTokens(text);
   if (tokens <= limit) return text;
@@ -16,7 +21,7 @@ export function cutToTokens(text: string, limit: number, hint = ""): string {
   return cut;
 }
 
-/** The same in characters, not counting the note. */
+/** Like `cutToTokens`, but the limit is in characters and does not count the note. */
 export function cutToCharacters(text: string, characters: number, hint = ""): string {
   if (text.length <= characters) return text;
   const head = Math.ceil(characters * 0.7);

@@ -1,8 +1,9 @@
 /**
- * Fences: foreign text goes to the model as data between tags. No text can close a fence or open another one.
+ * Fences mark foreign text in the prompt as data between tags. Fenced text can't close its fence or open another one.
  *
- * Escaping affects only what reads as one of our tags (its `<` becomes `&lt;`), whatever its case, invisible characters,
- * spaces or full-width letters. Everything else stays, code and HTML included.
+ * Escaping affects only what a model could read as one of our tags: its `<` becomes `&lt;`, even if the tag is written
+ * with other case, invisible characters, spaces or full-width letters. All other text is unchanged, including code and
+ * HTML.
  */
 
 export const fenceTags = [
@@ -24,10 +25,10 @@ export type FenceTag = (typeof fenceTags)[number];
 
 const reserved: ReadonlySet<string> = new Set(fenceTags);
 const maxTagLength = Math.max(...fenceTags.map((tag) => tag.length));
-/** `<`, and the characters that fold to it. */
+/** `<`, and the characters that normalise to it. */
 const openers = /[<＜﹤]/g;
 const isInvisible = /^[\p{Cf}\p{Cc}\p{Cs}\p{Mn}\p{Me}\p{Default_Ignorable_Code_Point}]$/u;
-/** Ends a name. Unlike `\s`, it does not match the byte order mark. */
+/** A character that ends a tag name. Unlike `\s`, it does not match the byte order mark. */
 const isBreak = /^[\t\n\v\f\r\p{Z}]$/u;
 const nameCharacter = /^[a-z0-9_-]$/;
 const maxAttributeLength = 200;
@@ -40,12 +41,15 @@ export function emptyFence(tag: FenceTag, attributes: Readonly<Record<string, st
   return `${openingTag(tag, attributes)}/>`;
 }
 
-/** Escapes whatever reads as one of our tags. Escaping twice changes nothing more. */
+/** Escapes everything that could be read as one of our tags. Idempotent. */
 export function escapeFences(text: string): string {
   return text.replace(openers, (opener, offset: number) => (isOwnTag(text, offset + 1) ? "&lt;" : opener));
 }
 
-/** One line for an attribute or a list: no line breaks or control characters, bounded, with quotes and tags escaped. */
+/**
+ * Makes text fit an attribute or list entry: one line of limited length, without control characters, with quotes and
+ * tags escaped.
+ */
 export function attributeText(text: string): string {
   const line = text
     .slice(0, maxAttributeLength * 2)
@@ -68,9 +72,9 @@ function openingTag(tag: FenceTag, attributes: Readonly<Record<string, string | 
 }
 
 /**
- * Reads the name after a `<` as a lenient reader would. Stops at the next opener, at the end of the name, or when the name
- * is longer than any of ours, so the whole text is read at most once. `a < tools` is a comparison and stays; `< / tools`
- * closes.
+ * Checks whether the name after a `<` is one of our tags, as a lenient reader would. Stops at the next opener, at the
+ * end of the name, or if the name is longer than any of ours, so that no text is read twice. `a < tools` counts as a
+ * comparison and is not escaped; `< / tools` counts as a closing tag.
  */
 function isOwnTag(text: string, start: number): boolean {
   let name = "";
@@ -81,7 +85,7 @@ function isOwnTag(text: string, start: number): boolean {
     const character = String.fromCodePoint(text.codePointAt(index) ?? 0);
     index += character.length;
     for (const part of character.normalize("NFKC").toLowerCase()) {
-      // A combining mark may turn the last letter into another one, so that the name ends before it.
+      // A combining mark may turn the last letter into another one. A reader could then take the name as complete.
       if (nameCharacter.test(part) && isReserved() && /^\p{M}/u.test(text.slice(index, index + 2))) return true;
       if (nameCharacter.test(part)) name += part;
       else if (name === "" && (part === "/" || part === "\\")) isClosing = true;

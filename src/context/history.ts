@@ -1,7 +1,7 @@
 /**
- * Earlier exchanges of a conversation, in the store: one per turn, in the order in which turns ended. An exchange keeps
- * people's words and the answer whole, tool results and arguments shortened, and no images or attached text. Exchanges and
- * characters are bounded, but the newest exchange always stays.
+ * Stores earlier exchanges of a conversation: one per turn, in the order in which turns ended. An exchange contains
+ * people's messages and the answer in full, shortened tool results and arguments, and no images or attached text. The
+ * number of exchanges and characters is limited, but the newest exchange is always kept.
  */
 import { z } from "zod";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
@@ -46,7 +46,7 @@ const exchangeSchema = z.strictObject({
   steps: z.array(takenStep),
   /** Origins of everything said and read in the turn. Absent in entries of earlier versions. */
   origins: originsSchema.exactOptional(),
-  /** Estimated tokens as the newest exchange, and with stubs for results. */
+  /** Estimated tokens: `fresh` as the newest exchange, `stale` with stubs in place of tool results. */
   tokens: z.strictObject({ fresh: z.number(), stale: z.number() }),
 });
 const historySchema = z.strictObject({ version: z.literal(1), exchanges: z.array(exchangeSchema) });
@@ -55,14 +55,14 @@ type StoredExchange = z.infer<typeof exchangeSchema>;
 export type Exchange = StoredExchange & { origins: Origin[] };
 
 export interface History {
-  /** Oldest first, without the turn itself. */
+  /** Returns exchanges oldest first, without that of `exceptTurnId`. */
   read(conversationId: string, exceptTurnId: string, tools: readonly ToolSpec[]): Promise<Exchange[]>;
   add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
-  /** With a person: removes only the exchanges that they took part in. */
+  /** Removes all exchanges, or only those that `person` took part in. */
   clear(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
 }
 
-/** A conversation that was silent for longer than `idleMs` starts again. Null: never. */
+/** A conversation that was silent for longer than `idleMs` starts without history. If null, history is always used. */
 export function createHistory(store: Store, log: Log, idleMs: number | null, now: () => number): History {
   const inOrder = createKeyedMutex();
 
@@ -111,7 +111,10 @@ export function renderExchange(exchange: StoredExchange, isStale: boolean): Mode
   return renderTranscript({ messages: exchange.messages, steps });
 }
 
-/** For an exchange of an earlier version: its speakers, and what its tools read according to their descriptions. */
+/**
+ * Guesses the origins of an exchange that an earlier version stored: its speakers, and what its tools read according to
+ * their descriptions.
+ */
 function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly ToolSpec[]): Origin[] {
   const byName = new Map(tools.map((spec) => [spec.name, spec]));
   const ran = steps.flatMap(({ calls }) => calls).filter(({ status }) => !neverRan.has(status));
@@ -124,7 +127,7 @@ function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly Tool
 
 const neverRan: ReadonlySet<string> = new Set(["invalid", "denied", "blocked", "none"]);
 
-/** The first colon of `authorId` ends the platform. */
+/** `authorId` is `platform:id`; the id may contain further colons. */
 function personOf(name: string, authorId: string): Origin {
   return originOfPerson({ id: authorId.slice(authorId.indexOf(":") + 1), name });
 }
@@ -144,7 +147,10 @@ function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): 
   return exchange;
 }
 
-/** Call ids are unique within a turn; in a history they must be unique over all turns. */
+/**
+ * Shortens a turn's transcript and makes its call ids unique over all turns of the history; they were unique only
+ * within the turn.
+ */
 function shortTranscript(turn: TurnRecord) {
   const { messages, steps } = transcriptOf(turn);
   let calls = 0;
@@ -165,7 +171,7 @@ function shortTranscript(turn: TurnRecord) {
   };
 }
 
-/** An exchange ends with the assistant's words, so that the next one starts with a person. */
+/** Makes the exchange end with words of the assistant, so that the next exchange can start with a person's message. */
 function withEnding<T extends Transcript>(transcript: T, failure: string | undefined): T {
   const { steps, messages } = transcript;
   const last = steps.at(-1);

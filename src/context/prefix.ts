@@ -1,6 +1,6 @@
 /**
- * The stable prefix: identity, procedures, skill index, tool notes. It does not depend on the conversation, so until files,
- * skills or tools change, every turn sends the same bytes and prompt caches of providers hit.
+ * The stable prefix: identity, procedures, skill index, tool notes. It does not depend on the conversation, so every
+ * turn sends the same bytes until files, skills or tools change, and providers can use their prompt caches.
  */
 import type { SkillBrief } from "../ports/context.ts";
 import type { SystemPart } from "../ports/provider.ts";
@@ -21,7 +21,7 @@ export type RenderPrefix = (briefs: readonly SkillBrief[], tools: readonly ToolS
 
 const maxPrefixes = 4;
 
-/** Reuses a prefix while its inputs are unchanged: rendering is most of the work for a small prompt. */
+/** Reuses a prefix while its inputs are unchanged, because rendering it is most of the work for a small prompt. */
 export function createPrefix(files: BrainFiles, total: number, shares: Shares): RenderPrefix {
   const known: { madeOf: unknown[]; prefix: Prefix }[] = [];
   return (briefs, tools) => {
@@ -43,7 +43,9 @@ interface Ingredients {
   tools: readonly ToolSpec[];
 }
 
-/** All inputs of the prefix, compared with `===`. Schemas are never changed in place. */
+/**
+ * Returns all inputs of the prefix, to be compared with `===`. This works because schemas are never changed in place.
+ */
 function ingredients(
   identity: readonly BrainFile[],
   procedures: readonly BrainFile[],
@@ -68,7 +70,7 @@ function renderPrefix({ briefs, tools, ...files }: Ingredients, total: number, s
   const share = (section: BudgetSection) => shareOf(total, shares, section);
   const identity = fitFiles(files.identity, share("identity"));
   const procedures = fitFiles(files.procedures, share("prefrontal"));
-  // At most half of the share; triggered skills need the other half.
+  // The index gets at most half of the share, because triggered skills need the other half.
   const index = renderIndex(briefs, Math.floor(share("skills") / 2));
   const toolNotes = renderToolNotes(tools);
   const schemas = tools.reduce((sum, tool) => sum + schemaTokens(tool), 0);

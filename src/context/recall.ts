@@ -1,12 +1,12 @@
 /**
- * Memories for a turn. Memory is searched once, and the result is kept while the turn runs, so that its steps share one
- * prefix.
+ * Finds memories for a turn. It searches once and keeps the result while the turn runs, so that all steps of the turn
+ * have the same prompt prefix.
  *
  * `prepare` starts the search as soon as a message arrives, in parallel with storing the message. The turn uses that
- * result if it belongs to this message and is recent, and otherwise searches itself.
+ * result if it belongs to this message and is recent, and otherwise starts its own search.
  *
- * After a failed search the turn continues without memories. The cache is bounded; a dropped entry, or a turn resumed in
- * another process, causes a new search.
+ * After a failed search the turn continues without memories. The cache is limited in size. If an entry was dropped, or
+ * a turn resumes in another process, the turn searches again.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -30,11 +30,11 @@ export interface Recall {
 
 const maxHits = 24;
 const maxTurns = 200;
-/** A turn that waited longer for a person searches again. */
+/** A turn whose result is older, because it waited for a person, searches again. */
 const maxAgeMs = 5 * 60_000;
-/** With more messages waiting, a result would be out of date before its turn starts. */
+/** If more messages are waiting, a result would be out of date before its turn starts. */
 const maxPrepared = 20;
-/** After a longer wait, memory may contain newer turns. */
+/** A result that is older may lack newer turns. */
 const maxPreparedAgeMs = 2_000;
 
 type Asked = Pick<InboundMessage, "text" | "scope">;

@@ -1,4 +1,4 @@
-/** The sections of the system prompt as text. An empty section is left out. */
+/** Renders the sections of the system prompt. An empty section is left out. */
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -12,7 +12,7 @@ import { timeText } from "./transcript.ts";
 const minTokens = 80;
 const shortDescription = 80;
 
-/** Fits files in order; each may use what the previous ones left of the limit. Depends only on files and limit. */
+/** Fits files into the limit in order; each may use what the previous files left. Deterministic. */
 export function fitFiles(files: readonly BrainFile[], limit: number): { kept: BrainFile[]; leftOut: BrainFile[] } {
   const kept: BrainFile[] = [];
   const leftOut: BrainFile[] = [];
@@ -88,7 +88,7 @@ export function renderPreferences(digest: string): string {
   return fence("preferences", {}, digest);
 }
 
-/** `parts` are already fenced. `withheld` counts passages that are shown only on request. */
+/** `parts` must already be fenced. `withheld` counts passages that are shown only on request. */
 export function renderMemory(parts: readonly string[], withheld = 0): string {
   const hint =
     withheld === 0
@@ -112,7 +112,7 @@ export interface RuntimeClock {
   describe(at: number): string;
 }
 
-/** Creates its formatters once: that costs more than the rest of a small prompt. */
+/** Creates its date formatters only once, because that takes longer than rendering the rest of a small prompt. */
 export function createRuntimeClock(): RuntimeClock {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   const local = new Intl.DateTimeFormat("en-GB", { weekday: "long", hour: "2-digit", minute: "2-digit", timeZone });

@@ -1,8 +1,8 @@
 /**
- * Makes a running turn fit. In this order:
+ * Shortens a running turn to fit the budget. In this order:
  *
- *   1. replace results and long arguments of all steps but the last by stubs, oldest first
- *   2. share the remaining room among the last results, text attachments and images
+ *   1. replace results and long arguments of all steps but the last with stubs, oldest first
+ *   2. divide the remaining budget among the last step's results, text attachments and images
  *
  * Never shortens what people wrote or what the model said.
  */
@@ -52,7 +52,7 @@ export function stubCall(call: CalledTool): CalledTool {
   return { ...call, inputJson: stubInput(call.inputJson, stubInputCharacters), text };
 }
 
-/** Shortens long strings in the arguments. Always valid JSON of an object. */
+/** Shortens long strings in the arguments. The result is always a valid JSON object. */
 export function stubInput(inputJson: string, characters: number): string {
   const cutLong = (_key: string, value: unknown) =>
     typeof value === "string" && value.length > characters * 1.5 ? cutToCharacters(value, characters) : value;

@@ -1,12 +1,12 @@
 /**
- * Snapshots: one Markdown file per model call with exactly what was sent, and why.
+ * Writes snapshots: one Markdown file per model call with exactly what was sent, and why.
  *
  * `brain/prefrontal/.debug/<time>-<turn>-<step>.md` contains the model, the budget and the score of every candidate,
  * then system, messages and tools word for word. Secrets are redacted; images appear as size and hash. The file is
- * written beside its name and renamed, without fsync. The newest 50 are kept.
+ * written under a temporary name and renamed, without fsync. The newest 50 files are kept.
  *
- * A call never waits for its snapshot. Snapshots are written in order once the event loop is free, after the request was
- * sent. The input must not change until then.
+ * A call never waits for its snapshot. Snapshots are written in order once the event loop is free, after the request
+ * was sent. The input must not change until its snapshot is written.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ interface SnapshotInput {
 }
 
 export interface Snapshots {
-  /** Returns the path relative to the workspace. The file follows shortly after. */
+  /** Returns the path relative to the workspace. The file is written shortly afterwards. */
   write(input: SnapshotInput): string;
   flush(): void;
 }
@@ -68,9 +68,10 @@ export function createSnapshots(
   return {
     write(input) {
       const name = snapshotName(input.at, input.turn.id, input.step);
-      // Two rounds of the event loop: in the first one the HTTP client writes the request to its socket.
+      // Wait for two rounds of the event loop, because the HTTP client writes the request to its socket in the first
+      // one.
       if (waiting.length === 0) setImmediate(() => setImmediate(flush));
-      // The turn continues, so copy now what the file says about it.
+      // Render the turn's current state now, because the turn continues.
       waiting.push({ name, head: headText(input), input });
       return `${snapshotFolder}/${name}`;
     },
@@ -78,7 +79,7 @@ export function createSnapshots(
   };
 }
 
-/** Without `fsync`: a power cut may lose a snapshot but never leaves half of one. */
+/** Does not call `fsync`. A power failure may lose a snapshot but never leaves part of one. */
 function writeWhole(folder: string, name: string, text: string): void {
   const temporary = join(folder, `.${name}.${process.pid}`);
   try {
@@ -100,7 +101,7 @@ function cleanedUp(temporary: string, thrown: unknown): unknown {
   return thrown;
 }
 
-/** Names sort by time. No part contains the `-` that separates the parts. */
+/** Returns a name that sorts by time. Its parts are separated by `-` and contain no other `-`. */
 export function snapshotName(at: number, turnId: string, step: number): string {
   const time = new Date(at).toISOString().replace(/[-:.]/g, "");
   return `${time}-${encodeURIComponent(turnId).replaceAll("-", "%2D")}-${step}.md`;
@@ -198,7 +199,7 @@ function partText(part: UserPart): string {
   return `image ${part.mimeType}, ${part.base64.length} base64 characters, sha256 ${hash}`;
 }
 
-/** Word for word, in a fence that is longer than any in the text. */
+/** Quotes text unchanged, in a fence that is longer than any fence in the text. */
 function block(text: string): string {
   const longest = (text.match(/~{3,}/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
   const mark = "~".repeat(longest + 1);

@@ -1,15 +1,18 @@
 /**
- * Estimates token counts without a tokenizer, from runs of one kind of character, as byte-pair tokenizers make them. The
- * rates fit the o200k vocabulary; a test keeps them within 15 % of it per language. Older vocabularies need more tokens for
- * scripts other than Latin, so there a budget in these units is a little generous.
+ * Estimates token counts without a tokenizer. Like byte-pair tokenizers, it splits text into runs of one kind of
+ * character. The rates fit the o200k vocabulary; a test keeps the estimate within 15 % of the real count per language.
+ * Older vocabularies need more tokens for scripts other than Latin, so for those scripts the estimate is a little too
+ * low.
  */
 
-/** The highest charge of any provider for one image that it accepts without scaling down. */
+/** Tokens for one image: the most that any provider charges for an image that it does not scale down. */
 export const imageTokens = 1_600;
 
 type Kind = "lower" | "upper" | "digit" | "space" | "newline" | "mark" | "other";
 
-/** UTF-16 units from `from` to `to` cost `rate` tokens each, including a space before them. Ordered, without overlap. */
+/**
+ * UTF-16 code units from `from` to `to` cost `rate` tokens each, including a preceding space. Ordered, without overlap.
+ */
 const scriptRates: readonly (readonly [from: number, to: number, rate: number])[] = [
   [0x0370, 0x03ff, 0.4],
   [0x0400, 0x052f, 0.25],
@@ -28,7 +31,7 @@ const scriptRates: readonly (readonly [from: number, to: number, rate: number])[
 ];
 const otherRate = 1;
 
-/** A longer run of letters and digits is no word but a hash, a key or base64. */
+/** In characters. A longer run of letters and digits is not a word but a hash, a key or base64. */
 const minOpaqueLength = 28;
 const opaqueRate = 0.64;
 
@@ -58,7 +61,7 @@ export function estimateTokens(text: string): number {
 function endOfRun(text: string, start: number, kind: Kind): number {
   let index = start + 1;
   while (index < text.length && kindOf(text.charCodeAt(index)) === kind) index += 1;
-  // `Hello` is one word, and so is the end of `HTTPServer`.
+  // `Hello` is one word, and so is `Server` in `HTTPServer`.
   if (kind !== "upper") return index;
   while (index < text.length && kindOf(text.charCodeAt(index)) === "lower") index += 1;
   return index;
@@ -84,7 +87,10 @@ function runCost(kind: Kind, length: number, text: string, start: number, end: n
   }
 }
 
-/** A single space belongs to the word or mark after it. Of several, all but the last are one token. */
+/**
+ * A single space belongs to the word or punctuation mark after it. In a run of several spaces, all but the last are one
+ * token.
+ */
 function spaceCost(length: number, next: Kind): number {
   if (next === "newline") return 0.5;
   if (next === "digit") return 1;
@@ -96,7 +102,7 @@ function wordCost(length: number): number {
   return length <= 12 ? 1.22 : 1.22 + (length - 12) * 0.3;
 }
 
-/** A single mark often merges with the next word. */
+/** A single punctuation mark often merges with the next word. */
 function markCost(length: number, isBeforeWord: boolean): number {
   if (length === 1) return isBeforeWord ? 0.8 : 0.95;
   return length <= 3 ? 1 : 1 + (length - 3) * 0.3;
@@ -130,7 +136,7 @@ function otherCost(code: number): number {
   return otherRate;
 }
 
-/** A table, because every character is looked up more than once. */
+/** Precomputed, because every character is classified more than once. */
 const asciiKinds = Array.from({ length: 0x80 }, (_, code) => asciiKindOf(code));
 
 function kindOf(code: number): Kind {

@@ -1,4 +1,7 @@
-/** Turns as model messages. A running turn and a remembered one have one shape here, so the model sees no difference. */
+/**
+ * Converts turns to model messages. A running turn and one from history have the same shape, so the model sees no
+ * difference.
+ */
 import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
 import type { ToolStatus } from "../ports/tool.ts";
@@ -29,7 +32,7 @@ export interface TakenStep {
   /** The number of the turn's messages that existed when the model was called. */
   seenMessages: number;
   calls: CalledTool[];
-  /** Only for a running turn; history does not keep it. */
+  /** Exists only in a running turn; history does not store it. */
   carry?: Carry;
 }
 
@@ -61,12 +64,12 @@ function stepOf(step: StepRecord, messageCount: number): TakenStep {
 function callOf(record: CallRecord): CalledTool {
   const { raw, result } = record;
   const { id, name, inputJson } = raw;
-  // The model may only see finished calls, but every call needs a result.
+  // Normally the model sees only finished calls. But services require a result for every call.
   if (result === undefined) return { id, name, inputJson, status: "none", text: "no result" };
   return { id, name, inputJson, status: result.status, text: result.text };
 }
 
-/** The model's messages for a transcript. `tail` is appended to the last user message. */
+/** Returns the model messages of a transcript. `tail` is appended to the last user message. */
 export function renderTranscript(transcript: Transcript, tail = ""): ModelMessage[] {
   const rendered: ModelMessage[] = [];
   let said = 0;
@@ -100,7 +103,7 @@ function stepMessages(step: TakenStep): ModelMessage[] {
   return [{ role: "assistant", text, toolCalls, ...(carry === undefined ? {} : { carry }) }, ...results];
 }
 
-/** One text part, then the images. The text ends with the part that changes most. */
+/** Builds one text part, then the images. The text ends with the part that changes most often. */
 function userMessage(said: readonly SaidMessage[], tail: string): ModelMessage {
   const text = [...said.map(renderSaid), tail].filter((part) => part !== "").join("\n\n");
   const images = said
@@ -143,7 +146,9 @@ export function stepTokens(step: TakenStep): number {
 
 const frameTokens = 4;
 
-/** Encrypted thinking costs about as much as its text; its length is the better measure. */
+/**
+ * Estimates from the length of the encrypted data, because encrypted thinking costs about as many tokens as its text.
+ */
 function carryTokens(carry: Carry | undefined): number {
   return carry === undefined ? 0 : Math.ceil(JSON.stringify(carry.data).length / 4);
 }

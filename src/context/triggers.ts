@@ -1,9 +1,12 @@
-/** Relevance of skills: their triggers, as whole words of what was said, in any script. */
+/** Rates the relevance of skills by finding their triggers as complete words in people's messages, in any script. */
 import type { SkillBrief } from "../ports/context.ts";
 
 export interface TriggeredSkill {
   brief: SkillBrief;
-  /** Number of words in the matched triggers, plus a small bonus for repeated matches. `alwaysScore` for `*`. */
+  /**
+   * Number of words in the matched triggers, plus a small bonus for repeated matches. `alwaysScore` for `*` and for
+   * skills that a person named.
+   */
   score: number;
 }
 
@@ -18,8 +21,8 @@ const unspacedCharacter =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /**
- * The skills whose body belongs in the prompt: skills named by a person and `*` skills first, then triggered ones, best
- * first. Except for the first, only skills without tools.
+ * Returns the skills whose body belongs in the prompt: first those named by a person and `*` skills, then triggered
+ * skills, best first. A skill that has tools is included only if a person named it.
  */
 export function triggeredSkills(
   briefs: readonly SkillBrief[],
@@ -78,7 +81,7 @@ function after(text: string, index: number): string {
   return code === undefined ? "" : String.fromCodePoint(code);
 }
 
-/** The words of a trigger may be on two lines, or further apart. */
+/** Normalises white space, because the words of a trigger may be on two lines or separated by several spaces. */
 function fold(text: string): string {
   return text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ");
 }

@@ -1,9 +1,10 @@
 /**
  * Consolidation keeps memory small without asking a model.
  *
- *   1. remove day files older than the retention, both episodes and feedback; knowledge stays until someone removes it
- *   2. of entries of one day with the same words, keep the last one, because a task may run every few minutes with the
- *      same answer
+ *   1. remove day files older than the retention period, both episodes and feedback; knowledge is kept until someone
+ *      removes it
+ *   2. if several entries of one day have the same words, keep only the last one, because a scheduled task may give the
+ *      same answer every few minutes
  *
  * Idempotent. Skips a file that can't be changed and continues with the next one.
  */
@@ -25,7 +26,7 @@ export interface Consolidation {
 export interface ConsolidationOptions {
   workspace: string;
   inOrder: PathOrder;
-  /** Null: keep everything. */
+  /** If null, everything is kept. */
   retentionDays: number | null;
   log: Log;
   now: () => number;
@@ -54,7 +55,7 @@ export async function consolidate(options: ConsolidationOptions): Promise<Consol
   return done;
 }
 
-/** Only for past days: an entry of today may still be replaced. */
+/** Only for past days, because today's entries may still change. */
 async function dropRepeated(path: string): Promise<number> {
   const text = await readEditable(path);
   if (text === undefined) return 0;

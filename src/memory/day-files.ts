@@ -1,7 +1,7 @@
 /**
- * One Markdown file per day and scope, in parts (`2026-11-21.md`, then `2026-11-21.2.md`), so that adding an entry costs the
- * same however much was said that day. Changes that arrive during a write are written together. A part that people made too
- * large, or that is not UTF-8 text, stays unchanged and the next part is used.
+ * One Markdown file per day and scope, in parts (`2026-11-21.md`, then `2026-11-21.2.md`), so that the time to add an
+ * entry does not grow with the number of entries of that day. Changes that arrive during a write are then written
+ * together. A part that people made too large, or that is not UTF-8 text, stays unchanged and the next part is used.
  */
 import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -12,21 +12,24 @@ import type { MemoryScope } from "../ports/message.ts";
 import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
 
 const maxPartBytes = 64 * 1024;
-/** We never write larger files, so they are not read for a change. */
+/** Larger files are not ours, so they are not read for a change. */
 const maxEditableBytes = 8 * 1024 * 1024;
 
 interface DayChange {
   kind: MemoryKind;
   scope: MemoryScope;
   at: number;
-  /** The entry to write, and how to find the ids in a text. The part that has the entry is edited, whatever its size. */
+  /**
+   * The entry to write, and how to find the ids in a text. The part that contains the entry is edited, whatever its
+   * size.
+   */
   entry?: { id: string; idsIn(text: string): Iterable<string> };
-  /** `current` is empty for a new part. */
+  /** Returns the new text of a part. `current` is empty if the part is new. */
   edit(current: string): string;
 }
 
 export interface DayFiles {
-  /** Resolves to the absolute path of the written part. Rejects with a RemoraError and then changes nothing. */
+  /** Resolves to the absolute path of the written part. If it rejects (with a RemoraError), nothing has changed. */
   change(change: DayChange): Promise<string>;
 }
 
@@ -56,7 +59,7 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
           waitingByDay.delete(key);
           await writeTogether(folder, day, together, closedParts);
         }).catch((thrown: unknown) => {
-          // The write did not start: another process held the lock for too long, or the lock service is away.
+          // The write did not start: another process held the lock for too long, or the lock service is unreachable.
           if (waitingByDay.get(key) === together) waitingByDay.delete(key);
           for (const one of together) one.reject(asMemoryError(thrown, folder));
         });
@@ -65,7 +68,7 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
   };
 }
 
-/** Settles every change. Never rejects. */
+/** Makes all waiting changes and settles their promises. Never rejects. */
 async function writeTogether(
   folder: string,
   day: string,
@@ -105,7 +108,7 @@ export function dayOfFile(name: string): string | undefined {
   return /^(\d{4}-\d\d-\d\d)(?:\.\d+)?\.md$/.exec(basename(name))?.[1];
 }
 
-/** The parts of all days in a folder, oldest first. */
+/** Lists the parts of all days in a folder, oldest first. */
 export async function listDayFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch((thrown) => {
     if (codeOf(thrown) === "ENOENT" || codeOf(thrown) === "ENOTDIR") return [];
@@ -157,7 +160,7 @@ async function partFor(
   const isInLast = isIn(found?.text);
   for (const path of isInLast ? [] : earlier) {
     if (entry === undefined) break;
-    // A part with pending edits may just have become full, so the cache of the disk is out of date.
+    // If the part has pending edits, search its new text, because the cache describes the file on disk.
     const mine = edited.get(path);
     if (!(mine === undefined ? await closedParts.has(path, entry) : isIn(mine.text))) continue;
     const part = await read(path);
@@ -178,8 +181,8 @@ interface IdCache {
 }
 
 /**
- * Caches the entry ids of full parts, so that they need not be read for every turn of a busy day. If people remove an
- * entry from such a part, the cache still lists it, and saving its turn writes there again.
+ * Caches the entry ids of full parts, so that these files need not be read for every turn of a busy day. If people
+ * remove an entry from such a part, the cache still lists it, and saving its turn again writes to that part.
  */
 function createIdCache(): IdCache {
   const most = 200;

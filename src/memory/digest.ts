@@ -1,9 +1,9 @@
 /**
- * The digest for the prompt: what people of one scope approved and denied, and how calls went.
+ * Builds the digest for the prompt: what people of one scope approved and denied, and how tool calls ended.
  *
  *   1. read the newest feedback lines, up to a limit
  *   2. merge equal calls of a tool into one row that counts the outcomes
- *   3. order rows by time, the most recent last; leave out and count the oldest when they don't all fit
+ *   3. order rows by time, the most recent last; if not all fit, leave out the oldest and say how many
  *
  * Deterministic: the same files give the same text.
  */
@@ -16,7 +16,7 @@ import { scopeFolder } from "./places.ts";
 
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };
 
-/** In the order of the text. People's decisions come before the outcomes of calls. */
+/** Outcomes in the order in which the digest lists them. People's decisions come before the outcomes of calls. */
 const knownOutcomes = [
   "approved",
   "denied",
@@ -51,7 +51,7 @@ export async function readDigest(workspace: string, scope: Scope): Promise<strin
   return digestOf(lines.slice(-limits.lines));
 }
 
-/** `lines` are oldest first. Empty for none. */
+/** `lines` must be oldest first. Returns an empty text if there are none. */
 export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): string {
   const rows = new Map<string, Row>();
   for (const line of lines) {
@@ -72,7 +72,7 @@ function fitted(texts: string[]): string {
   const kept: string[] = [];
   let length = 0;
   for (const text of texts.toReversed()) {
-    // Leaves room for the line that counts what is left out.
+    // Leave room for the line that says how many rows were left out.
     if (length + text.length + 1 > limits.characters - 40) break;
     kept.unshift(text);
     length += text.length + 1;

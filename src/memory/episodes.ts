@@ -1,11 +1,12 @@
 /**
- * Episodes: what was asked, done and answered. Each turn is one entry in the Markdown file of its day and scope.
+ * Stores episodes, that is, what was asked, done and answered. Each turn is one entry in the Markdown file of its day
+ * and scope.
  *
- *   1. render the entry: headline, who said what, every tool with arguments and outcome, the response
- *   2. name the turn in a hidden marker, so that saving it again replaces the entry
+ *   1. render the entry: headline, messages with their authors, tool calls with arguments and outcome, and the response
+ *   2. name the turn in a hidden marker, so that saving the turn again replaces the entry
  *   3. change the file in one step
  *
- * All words of people, tools and models are quoted, so that they can't pass for an entry or a marker.
+ * All words of people, tools and models are quoted, so that none of them can be mistaken for an entry or a marker.
  * Brain name: hippocampus.
  */
 
@@ -21,7 +22,7 @@ import { dayOf, timeOf } from "./places.ts";
 const limits = { headline: 80, name: 80, said: 100_000, arguments: 2_000, preview: 600 };
 
 export interface EpisodeWriter {
-  /** Resolves to the absolute path of the file. Rejects with a RemoraError and then changes nothing. */
+  /** Resolves to the absolute path of the file. If it rejects (with a RemoraError), nothing has changed. */
   save(episode: Episode): Promise<string>;
 }
 
@@ -44,7 +45,7 @@ export function createEpisodeWriter({ days, redact }: { days: DayFiles; redact: 
   };
 }
 
-/** The content of an entry's marker. All of it is ours; people's words never get in. */
+/** The content of an entry's marker. It never contains people's words. */
 interface EntryMarker {
   turnId: string;
   at: string;
@@ -57,7 +58,7 @@ export interface DayEntry {
   marker?: EntryMarker;
 }
 
-/** Splits a day file. `preamble` and the `raw` of all entries make up the whole file. */
+/** Splits a day file. `preamble` and the `raw` texts of all entries together are the complete file. */
 export function parseDay(text: string): { preamble: string; entries: DayEntry[] } {
   const [preamble = "", ...raws] = text.split(/(?<=^|\n)(?=## )/);
   return {
@@ -76,7 +77,7 @@ export function readableEntry(text: string): string {
 }
 
 function withEntry(current: string, turnId: string, entry: string): string {
-  // By far the usual case, in which the file need not be parsed.
+  // In most cases the turn is new, so the file need not be parsed.
   if (!current.includes(markerStart(turnId))) return `${current.trimEnd()}\n\n${entry}`;
   const { preamble, entries } = parseDay(current);
   const isMine = (found: DayEntry) => found.marker?.turnId === turnId;
@@ -128,7 +129,10 @@ function markerText({ turnId, at, outcome, users, origins }: Episode): string {
   return `${markerStart(turnId)}at=${new Date(at).toISOString()} outcome=${outcome} users=${ids} from=${from} -->`;
 }
 
-/** The origins in the marker on one of the first lines. An entry without a marker was written by people. */
+/**
+ * Returns the origins from the marker on one of the first lines. An entry without a marker was written by people and
+ * has none.
+ */
 export function originsOfEntry(text: string): Origin[] {
   const found = /^\s*<!-- turn=\S* at=\S* outcome=\S* users=(\S*?)(?: from=(\S*))? -->(?:\n|$)/.exec(text);
   const [, users = "", from] = found ?? [];
@@ -147,7 +151,7 @@ function decoded(id: string): string {
   }
 }
 
-/** The marker is a line of its own among the first lines, before anything that was said. */
+/** Finds the marker: a separate line right after the headline, before any quoted text. */
 function markerOf(raw: string): EntryMarker | undefined {
   const found = /^## [^\n]*\n\s*<!-- turn=(\S*) at=(\S*) outcome=(\S*) users=(\S*?)(?: from=\S*)? -->\n/.exec(raw);
   if (found === null) return undefined;

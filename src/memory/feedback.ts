@@ -1,9 +1,9 @@
 /**
- * Feedback: one line for every outcome of a tool call and for every decision of a person, in the Markdown file of its day
- * and scope: `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must be there only
- * once ends in a mark that Markdown does not show.
+ * Stores feedback: one line for every outcome of a tool call and every decision by a person, in the Markdown file of
+ * the day and scope: `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must not
+ * be written twice ends in a marker that Markdown does not render.
  *
- * The digest reads the lines back and skips those that people made unreadable.
+ * The digest reads these lines and skips those that people have edited beyond recognition.
  * Brain name: basal ganglia.
  */
 import { createHash } from "node:crypto";
@@ -16,12 +16,12 @@ import { dayOf, timeOf } from "./places.ts";
 const limits = { word: 80, summary: 300 };
 
 export interface FeedbackWriter {
-  /** False when the line already existed. Rejects with a RemoraError and then changes nothing. */
+  /** Resolves to false if the line already exists. If it rejects (with a RemoraError), nothing has changed. */
   record(feedback: Feedback): Promise<boolean>;
 }
 
 export interface FeedbackLine {
-  /** `HH:MM:SS`, UTC. */
+  /** `HH:MM:SS` in UTC. */
   time: string;
   tool: string;
   outcome: string;
@@ -48,7 +48,7 @@ export function createFeedbackWriter({ days, redact }: { days: DayFiles; redact:
   };
 }
 
-/** A hash, because approval ids are secret here. */
+/** Returns a hash, because approval ids must not appear in these files. */
 function markOf(id: string): string {
   return createHash("sha256").update(id).digest("hex").slice(0, 16);
 }
@@ -82,7 +82,7 @@ function parseLine(line: string): FeedbackLine | undefined {
   return name === undefined || id === undefined ? line_ : { ...line_, by: { name, id } };
 }
 
-/** A name or word without the characters that separate the parts of a line. */
+/** Removes the characters that separate the parts of a line. */
 function plainWord(text: string): string {
   return oneLine(text.replace(/[:()—`]/gu, " "), limits.word) || "?";
 }

@@ -1,4 +1,7 @@
-/** Notes that outlive conversations, one Markdown file per title. People edit them too; changes of one note run in order. */
+/**
+ * Stores notes that outlive conversations, one Markdown file per title. People may edit these files too. Changes to one
+ * note run one after another.
+ */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
@@ -15,12 +18,12 @@ import { folderNameOf, scopeFolder } from "./places.ts";
 const titleCharacters = 60;
 
 export interface Knowledge {
-  /** Paths of a scope's notes, relative to its folder. */
+  /** Lists the paths of a scope's notes, relative to the scope's folder. */
   list(scope: MemoryScope): Promise<string[]>;
   read(scope: MemoryScope, title: string): Promise<string | undefined>;
-  /** Like `read`, with the note's origins. A note that people wrote themselves has none. */
+  /** Like `read`, with the note's origins. A note that people wrote themselves has no origins. */
   readMarked(scope: MemoryScope, title: string): Promise<{ text: string; origins: Origin[] } | undefined>;
-  /** Replaces or creates the note and stores the origins. Resolves to its absolute path. */
+  /** Replaces or creates the note and stores the origins. Resolves to the note's absolute path. */
   write(scope: MemoryScope, title: string, text: string, origins?: readonly Origin[]): Promise<string>;
   remove(scope: MemoryScope, title: string): Promise<boolean>;
 }
@@ -76,7 +79,7 @@ export function createKnowledge({ workspace, inOrder, redact }: KnowledgeOptions
   };
 }
 
-/** Equal titles give the same file. Spaces become dashes, and no title leads to another folder. */
+/** Returns the file name for a title. Spaces become dashes, and no title can lead to another folder. */
 function noteFile(title: string): string {
   const plain = oneLine(title.replace(/\.md$/i, ""), titleCharacters).toLowerCase().replace(/\s+/g, "-");
   return `${folderNameOf(plain)}.md`;

@@ -8,9 +8,9 @@ export function quoted(text: string): string {
     .join("\n");
 }
 
-/** Undoes `quoted` except for line ends and NUL characters. Other lines stay. */
+/** Undoes `quoted` except for line ends and NUL characters. Lines without a quotation mark are unchanged. */
 export function unquoted(text: string): string {
-  // Not `^` with the m flag, which also matches after U+2028; Markdown has no line end there.
+  // Does not use `^` with the m flag, because that matches after U+2028, which is no line end in Markdown.
   return text.replace(/(^|\n)> ?/g, "$1");
 }
 

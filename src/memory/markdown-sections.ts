@@ -2,11 +2,11 @@
  * Splits a Markdown file into passages for search: the text under one heading, in pieces of readable length.
  *
  *   1. headings outside of code fences divide the file; text before the first one belongs to the file's title
- *   2. remove our own quotation marks and markers
- *   3. cut a long section at paragraphs, lines or words, whichever comes first
- *   4. its time is that of its marker, else the file's day with the heading's `HH:MM`, else none
+ *   2. remove the quotation marks and markers that Remora wrote
+ *   3. split a long section between paragraphs, or else between lines or words
+ *   4. take the passage's time from its marker, or else from the file's day and the heading's `HH:MM`
  *
- * People write and change these files, so any text must give passages.
+ * People write and edit these files, so every text must be accepted.
  */
 import type { Origin } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";
@@ -15,16 +15,16 @@ import { readNoteMark } from "./origin-mark.ts";
 
 export interface Passage {
   heading: string;
-  /** ISO 8601: of the marker, else the file's day with the heading's `HH:MM`. Empty without a time. */
+  /** The passage's time in ISO 8601. Empty if unknown. */
   at: string;
   text: string;
-  /** Headings above its own, outermost first. The file's name if there are none. */
+  /** The headings above the passage's own, outermost first. If there are none, the file's name. */
   trail: string;
   origins: Origin[];
 }
 
 const maxPassageCharacters = 1_200;
-/** Passages of one file. Nobody reads a longer one. */
+/** Maximum number of passages of one file. */
 const maxPassages = 20_000;
 
 interface Section {
@@ -33,7 +33,7 @@ interface Section {
   lines: string[];
 }
 
-/** `fileName` without its folder. */
+/** `fileName` must not include a folder. */
 export function passagesOf(fileName: string, written: string): Passage[] {
   const { text, origins: ofNote } = readNoteMark(written.replace(/^\uFEFF/, ""));
   const day = dayOfFile(fileName) ?? /(?<!\d)\d{4}-\d\d-\d\d(?!\d)/.exec(fileName)?.[0] ?? "";
@@ -46,7 +46,7 @@ export function passagesOf(fileName: string, written: string): Passage[] {
     if (level > 0) above.push({ level, heading });
     const raw = lines.join("\n");
     const body = readableEntry(raw);
-    // A title without text says nothing that its sections don't.
+    // Skip a title without text, because its sections repeat it.
     if (body === "" && (level === 0 || level === 1)) continue;
     const at = timeOfSection(raw, heading, day);
     const origins = [...ofNote, ...originsOfEntry(raw)];
@@ -75,12 +75,15 @@ function isClosingFence(line: string): boolean {
   return /^ {0,3}(?:`{3,}|~{3,})[ \t]*$/.test(line);
 }
 
-/** The line that closes the code fence opened here. A fence without an end is ignored and hides no headings. */
+/**
+ * Finds the line that closes the code fence opened at `index`. A fence without an end is ignored, so that it hides no
+ * headings.
+ */
 function endOfFence(lines: readonly string[], fences: number[], index: number): number | undefined {
   const mark = /^ {0,3}(`{3,}|~{3,})/.exec(lines[index] ?? "")?.[1];
   if (mark === undefined) return undefined;
   while ((fences[0] ?? index + 1) <= index) fences.shift();
-  // The look-ahead is bounded: a file of nothing but fences must take linear time.
+  // The look-ahead is limited, so that a file that consists only of fences takes linear time.
   return fences.slice(0, 50).find((end) => lines[end]?.trim().startsWith(mark));
 }
 

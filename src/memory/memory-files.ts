@@ -1,6 +1,6 @@
 /**
- * The Markdown files of memory for the index. People change these folders: links are not followed, binary files are
- * skipped, and of a huge file only the end is read, where the newest entries are.
+ * Reads the Markdown files of memory for the index. People can change these folders, so links are not followed and
+ * binary files are skipped. Only the end of a huge file is read, because the newest entries are there.
  */
 import { hash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
@@ -24,12 +24,12 @@ export interface FileInfo {
 
 type ScopeFolders = ReadonlyMap<string, { kind: MemoryKind; folder: string }[]>;
 
-/** A folder's modification time may lag behind its content by this much. */
+/** A folder's modification time may lag behind its content by this many milliseconds. */
 const settledMs = 50;
 
 /**
- * A cached `foldersByScope`. It lists again only after a folder was added, renamed or removed: listing a thousand folders
- * takes longer than the search.
+ * Caches `foldersByScope`, because listing a thousand folders takes longer than the search. Lists again only after a
+ * folder was added, renamed or removed.
  */
 export function createFolderList(workspace: string): () => ScopeFolders {
   let listed: { signature: string; folders: ScopeFolders } | undefined;
@@ -53,7 +53,10 @@ function infoOf(path: string): FileInfo | undefined {
   }
 }
 
-/** The folders of every scope, relative to the workspace. A scope may have several spellings. */
+/**
+ * Returns the folders of every scope, relative to the workspace. A scope may have several, because its name can be
+ * encoded in several ways.
+ */
 export function foldersByScope(workspace: string): ScopeFolders {
   const found = new Map<string, { kind: MemoryKind; folder: string }[]>();
   for (const kind of memoryKinds) {
@@ -81,7 +84,7 @@ export function signatureOf({ size, mtimeMs, ctimeMs, ino }: FileInfo): string {
   return `${size} ${mtimeMs} ${ctimeMs} ${ino}`;
 }
 
-/** Undefined when it can't be read now. Empty when it is not text. */
+/** Returns undefined if the file can't be read now, and an empty text if it is binary. */
 export function readText(path: string, info: FileInfo, onProblem: (message: string) => void): string | undefined {
   try {
     const start = Math.max(0, info.size - maxReadBytes);
@@ -99,7 +102,7 @@ export function readText(path: string, info: FileInfo, onProblem: (message: stri
   }
 }
 
-/** Passages of a few feedback lines each, because a single line says too little. */
+/** Groups a few feedback lines into each passage, because a single line has too few words to find. */
 export function feedbackPassages(path: string, text: string): Passage[] {
   const day = dayOfFile(path) ?? "";
   const lines = parseFeedback(text);
@@ -145,7 +148,7 @@ function entriesOf(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // Missing, not a folder, or not readable: nothing to search.
+    // The path is missing, not a folder, or not readable, so there is nothing to search.
     return [];
   }
 }

@@ -1,4 +1,7 @@
-/** The agent's memory: writes Markdown for people, and searches it. The index follows the disk, whoever wrote the files. */
+/**
+ * The agent's memory: writes Markdown for people, and searches it. The index follows all changes on disk, including
+ * edits by people.
+ */
 import { relative, sep } from "node:path";
 import { createPathOrder } from "../lib/atomic-write.ts";
 import type { Log } from "../lib/log.ts";
@@ -19,23 +22,25 @@ import { createSearch } from "./search.ts";
 
 export interface MemoryOptions {
   workspace: string;
-  /** The search index. It may be deleted at any time. `:memory:` stores none. */
+  /** The search index. It may be deleted at any time. `:memory:` keeps the index in memory only. */
   indexFile: string;
   events: Events;
   log: Log;
   redact: Redact;
-  /** Days after which episodes and feedback are removed. Absent or null: keep them until someone removes them. */
+  /**
+   * Days after which episodes and feedback are removed. If absent or null, they are kept until someone removes them.
+   */
   retentionDays?: number | null;
-  /** Keeps other processes out while a file is rewritten. Absent: there are none. */
+  /** Locks out other processes while a file is rewritten. Absent if there is only one process. */
   withLock?: WithLock;
   now?: () => number;
 }
 
 export interface OwnedMemory extends Memory {
   knowledge: Knowledge;
-  /** Removes everything of a scope, or of a person, from files and index. Other people's entries stay. */
+  /** Removes everything of a scope, or of a person, from files and index. Other people's entries are kept. */
   forget(owner: MemoryOwner): Promise<Forgotten>;
-  /** The files of a scope, or the parts of files that a person said and decided, unchanged. */
+  /** The files of a scope, or the unchanged parts of files that contain a person's words and decisions. */
   exportAll(owner: MemoryOwner): Promise<ExportedFile[]>;
   consolidate(): Promise<Consolidation>;
   warmUp(): Promise<void>;
@@ -53,7 +58,7 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     now = Date.now,
     withLock = (_name, work) => work(),
   } = options;
-  // Machines may have the workspace at different paths.
+  // The lock's name uses a relative path, because machines may have the workspace at different paths.
   const inOrder = createPathOrder((path, work) => withLock(`file:${relative(workspace, path)}`, work));
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });

@@ -1,12 +1,12 @@
 /**
- * Origins in Markdown: a hidden comment of ours, where foreign text can't get in. In a note it is the line below the
+ * Stores origins in Markdown as a hidden comment that foreign text can't get into. In a note it is the line below the
  * title, and people who edit the file may remove it. In an episode it is part of the entry's marker.
  */
 import { type Origin, originsSchema } from "../ports/origin.ts";
 
 const noteMark = /^(# [^\n]*\n)<!-- from=(\S*) -->\n/;
 
-/** Without characters that could end a comment, a value or a list. */
+/** Encodes text, so that it can't end the comment, the value or the list. */
 export function markerValue(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll("-", "%2D");
 }
@@ -15,7 +15,10 @@ export function encodeOrigins(origins: readonly Origin[]): string {
   return markerValue(JSON.stringify(origins));
 }
 
-/** An unreadable mark comes from a later version or from a person, so the text may be anybody's. */
+/**
+ * Reads origins. An unreadable marker was written by a later version or edited by a person, so the text's origin is
+ * then unknown.
+ */
 export function decodeOrigins(value: string): Origin[] {
   try {
     return originsSchema.parse(JSON.parse(decodeURIComponent(value)));

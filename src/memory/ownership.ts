@@ -1,8 +1,8 @@
 /**
- * What people can do with the memory about them: export it, or have it forgotten.
+ * Exports or forgets what memory contains about people.
  *
  * For a scope this covers everything in it. For a person it covers their DM and, in channels, the turns that they took
- * part in and their decisions. Other people's words and shared knowledge stay.
+ * part in and their decisions. Other people's words and shared knowledge are kept.
  */
 import { readFile, rm, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -14,7 +14,7 @@ import { parseFeedback } from "./feedback.ts";
 import { foldersByScope, markdownFiles } from "./memory-files.ts";
 import type { MemoryKind } from "./places.ts";
 
-/** `userId` is the platform's id of a person, as in `Author`. Their DM is the scope `dm:<userId>`. */
+/** `userId` is the platform's id of a person, as in `Author`. The scope of their direct messages is `dm:<userId>`. */
 export type MemoryOwner = { scope: MemoryScope } | { userId: string };
 
 export interface Forgotten {
@@ -23,7 +23,7 @@ export interface Forgotten {
 }
 
 export interface ExportedFile {
-  /** Relative to the workspace, `/`-separated. */
+  /** The path relative to the workspace, with `/` as separator. */
   path: string;
   text: string;
 }
@@ -33,7 +33,7 @@ interface MemoryFile {
   path: string;
 }
 
-/** Rejects with a RemoraError at the first file that can't be changed. Earlier removals stay. */
+/** Rejects with a RemoraError at the first file that can't be changed. Removals before that are not undone. */
 export async function forgetMemory(
   { workspace, inOrder }: { workspace: string; inOrder: PathOrder },
   owner: MemoryOwner,
@@ -59,7 +59,7 @@ export async function forgetMemory(
   return forgotten;
 }
 
-/** From files with other people's entries, only the person's own. */
+/** From files that contain other people's entries, exports only the person's own entries. */
 export async function exportMemory(workspace: string, owner: MemoryOwner): Promise<ExportedFile[]> {
   const exported: ExportedFile[] = [];
   const all = "scope" in owner ? isOwn(owner) : () => true;
@@ -95,7 +95,7 @@ async function removeFolders(workspace: string, isWanted: (scope: string) => boo
   }
 }
 
-/** Waits for writes of the same day, so that none restores what is removed. */
+/** Waits for pending writes to the same day's file, so that none restores what is removed. */
 async function changing(path: string, inOrder: PathOrder, work: (path: string) => Promise<void>): Promise<void> {
   const key = dayOfFile(path) === undefined ? path : join(path, "..", dayOfFile(basename(path)) ?? "");
   await inOrder(key, async () => {

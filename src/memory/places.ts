@@ -1,6 +1,7 @@
 /**
- * Where memory is in the workspace, and how a scope becomes a folder name: every character outside of `A-Za-z0-9._:@-` is
- * percent-encoded, so a name can be decoded and is never `.`, `..` or empty, and contains no separator.
+ * Defines the folders of memory in the workspace, and the folder name for a scope: every character outside of
+ * `A-Za-z0-9._:@-` is percent-encoded. So a folder name can be decoded, is never `.`, `..` or empty, and contains no
+ * separator.
  */
 import { join } from "node:path";
 import type { MemoryScope } from "../ports/message.ts";
@@ -19,17 +20,17 @@ export function scopeFolder(workspace: string, kind: MemoryKind, scope: MemorySc
   return join(workspace, branches[kind], folderNameOf(scope));
 }
 
-/** Total and one-to-one: any text has a name, and no two texts share one. */
+/** Every text has a folder name, and no two texts share one. */
 export function folderNameOf(scope: string): string {
   if (scope === "") return "%";
   if (/^\.+$/.test(scope)) return "%2E".repeat(scope.length);
-  // By code point, so that half of a surrogate pair, which UTF-8 can't represent, is encoded on its own.
+  // Iterate by code point, so that an unpaired surrogate, which UTF-8 can't represent, is encoded separately.
   return Array.from(scope, (character) => (/[A-Za-z0-9._:@-]/.test(character) ? character : encoded(character))).join(
     "",
   );
 }
 
-/** The scope of a folder. A name without valid encoding stands for itself. */
+/** Returns the scope of a folder name. A name that is not validly encoded is taken literally. */
 export function scopeOfFolder(name: string): string {
   if (name === "%") return "";
   try {
@@ -49,7 +50,7 @@ function encoded(character: string): string {
   return Array.from(Buffer.from(character), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
 }
 
-/** Days and times in memory are UTC, so that no hour repeats or is missing, whatever the machine's zone. */
+/** Days and times in memory are UTC, so that no hour repeats or is missing when clocks change. */
 export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }

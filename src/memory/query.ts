@@ -1,8 +1,8 @@
 /**
- * Turns a question in anyone's words into a query for the index:
+ * Turns a question in natural language into a query for the index:
  *
  *   1. days become day terms
- *   2. words with meaning become terms; other words only when there is nothing else
+ *   2. words that carry meaning become terms; stop words only if there are no others
  *   3. a very long question keeps its most specific words
  *
  * People's text never reaches FTS5 as syntax: a term is letters, marks and digits in quotation marks.
@@ -10,14 +10,14 @@
 import { askedDaysOf } from "./dates.ts";
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "./words.ts";
 
-/** More terms make the search slower, not better. */
+/** More terms would make the search slower but not better. */
 const maxTerms = 24;
 const readCharacters = 20_000;
 
 export interface SearchQuestion {
   terms: AskedTerm[];
   dayTerms: string[];
-  /** Quoted texts, folded. A passage that contains one literally is preferred. */
+  /** Quoted texts with case and accents folded. A passage that contains such a phrase literally ranks higher. */
   phrases: string[];
 }
 
@@ -33,7 +33,10 @@ export function questionOf(text: string, now: number): SearchQuestion {
   return { terms: maxTelling(isOnlyEmpty ? all : telling), dayTerms, phrases };
 }
 
-/** The FTS5 expression. Undefined when there is nothing to search for. `scopeTerms` are our own. */
+/**
+ * Returns the FTS5 expression, or undefined if there is nothing to search for. `scopeTerms` must not contain people's
+ * text.
+ */
 export function matchExpression(question: SearchQuestion, scopeTerms: readonly string[]): string | undefined {
   const said = question.terms.map(({ text, isPrefix }) => `"${text}"${isPrefix ? " *" : ""}`);
   const asked = [

@@ -2,10 +2,10 @@
  * Ranks the candidates of the index, best first.
  *
  *   1. BM25 scores, with a small bonus for recent passages
- *   2. neighbours are about the same subject, so a passage gains from their scores, more if they are closer in place and
- *      time; it may be found only through them
- *   3. the best are read, and gain if words of the question are close together, for quoted phrases, and if a person named
- *      in the question is the speaker
+ *   2. neighbouring passages are usually about the same subject, so a passage gets a part of their scores, more if they
+ *      are closer in position and time; it may be found only because of them
+ *   3. read the text of the best passages; their score rises if words of the question are close together in it, if it
+ *      contains a quoted phrase, or if a person named in the question is the speaker
  *   4. equal texts are returned once
  *
  * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
@@ -18,7 +18,10 @@ import type { Candidate, FoundPassage, SearchIndex } from "./search-index.ts";
 import { foldText, wordsOf } from "./words.ts";
 
 const weights = {
-  /** Gain from the passages one and two places before; an answer follows its question. */
+  /**
+   * The share of the scores of the passages one and two positions before. It is larger than that of later passages,
+   * because an answer follows its question.
+   */
   before: [0.5, 0.25],
   after: [0.3, 0.1],
   file: 0.1,
@@ -30,7 +33,7 @@ const weights = {
 const recentDays = 30;
 const candidateLimit = 200;
 const extraReads = 30;
-/** Episodes tell better what feedback repeats. */
+/** Feedback weighs less, because episodes contain the same facts with more detail. */
 const kindWeight: Record<MemoryKind, number> = { episode: 1, knowledge: 1, feedback: 0.4 };
 
 export interface RankingInput {
@@ -43,7 +46,10 @@ export interface RankingInput {
 
 export type Rank = (input: RankingInput) => MemoryHit[];
 
-/** Caches the analysis of passages: a busy conversation reads the same ones repeatedly. */
+/**
+ * Creates a ranking. It caches the analysis of passages, because a busy conversation finds the same passages
+ * repeatedly.
+ */
 export function createRanking(): Rank {
   const readingOf = createReadings();
   return (input) => rank(input, readingOf);
@@ -142,7 +148,9 @@ function closeness(question: SearchQuestion, passage: FoundPassage, reading: Rea
   );
 }
 
-/** The share of adjacent pairs of the question's words that are within three words of each other here. */
+/**
+ * Returns the share of adjacent word pairs of the question that are within three words of each other in the passage.
+ */
 function shareTogether(asked: readonly string[], { words, placesByStart }: Reading): number {
   if (asked.length < 2) return 0;
   const places = asked.map((term) =>
@@ -156,19 +164,19 @@ function shareTogether(asked: readonly string[], { words, placesByStart }: Readi
   return together / (asked.length - 1);
 }
 
-/** Words with different starts are never the same word. */
+/** The first letters of a word. Words that differ in them are never treated as the same word. */
 function startOf(word: string): string {
   return word.slice(0, 4);
 }
 
-/** Approximates the index's stemming for the bonus: everything but the ending is equal. */
+/** Approximates the index's stemming: two words are the same if they differ only in the ending. */
 function isSameWord(one: string, other: string): boolean {
   if (one === other) return true;
   const stem = Math.max(4, Math.min(one.length, other.length) - 2);
   return one.length >= stem && other.length >= stem && one.slice(0, stem) === other.slice(0, stem);
 }
 
-/** First names of the speakers in a passage: `Ann: …`, or `**User** (Ann, Bob):`. */
+/** Returns the first names of the speakers in a passage: `Ann: …`, or `**User** (Ann, Bob):`. */
 function speakersOf({ heading, text }: FoundPassage): string[] {
   const names = [
     /(?:^|\n)\*\*User\*\* \(([^)\n]{1,200})\)/.exec(text)?.[1],
@@ -188,14 +196,14 @@ function distinct<T extends { passage: FoundPassage }>(hits: readonly T[]): T[] 
   });
 }
 
-/** Returns only requested scopes, whatever the index says. */
+/** Converts a passage to a hit, but only if its scope was requested, whatever the index returned. */
 function hitOf(passage: FoundPassage, scopes: readonly MemoryScope[], score: number): MemoryHit[] {
   const { path, heading, at, text, origins } = passage;
   const scope = scopes.find((asked) => asked === passage.scope);
   return scope === undefined ? [] : [{ path, heading, at, scope, score: Number(score.toPrecision(6)), text, origins }];
 }
 
-/** Unique: a file has at most 20,000 passages, and neighbours are only a few places away. */
+/** The key is unique, because a file has at most 20,000 passages and neighbours are only a few positions away. */
 function keyOf(file: number, ordinal: number): number {
   return file * 65_536 + ordinal + 8;
 }

@@ -1,4 +1,4 @@
-/** The headlines of a scope's newest entries, for people. Reads no more day files than necessary. */
+/** Lists the headlines of a scope's newest entries, for people. Reads no more day files than necessary. */
 import { basename } from "node:path";
 import type { MemoryScope } from "../ports/message.ts";
 import { dayOfFile, listDayFiles, readEditable } from "./day-files.ts";
@@ -6,7 +6,7 @@ import { parseDay } from "./episodes.ts";
 import { scopeFolder } from "./places.ts";
 
 export interface RecentEntry {
-  /** ISO 8601. Only the day when the entry has no time. */
+  /** ISO 8601. Only the day if the entry has no time. */
   at: string;
   headline: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Memory for one tool call: notes of its conversation's scope, and a search in that scope and `shared`. Every conversation
- * reads shared notes, so only owners may write or remove them.
+ * Memory for one tool call: notes of the conversation's scope, and search in that scope and in `shared`. Only owners
+ * may write or remove shared notes, because every conversation reads them.
  */
 import { RemoraError } from "../lib/errors.ts";
 import type { MemoryScope } from "../ports/message.ts";
@@ -31,7 +31,8 @@ export function createScopedMemory(
       const scope = await placeFor(call, isShared);
       const before = await memory.knowledge.readMarked(scope, title);
       onRead(viaStore(before?.origins ?? [], "recalled memory"));
-      // Only notes of a channel need the requester as an origin: nobody else reads the notes of a direct message, and only owners write shared notes.
+      // Only notes of a channel need the requester as an origin, because nobody else reads the notes of a direct
+      // message, and only owners write shared notes.
       const asker = scope.startsWith("channel:") ? [originOfPerson(call.requester)] : [];
       await memory.knowledge.write(scope, title, text, [...asker, ...(call.untrusted ?? [])]);
       return before?.text;

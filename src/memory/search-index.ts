@@ -1,9 +1,10 @@
 /**
- * The search index over the Markdown of memory: one disposable SQLite file, always rebuildable from the Markdown.
+ * The search index over the Markdown of memory: one SQLite file that can always be rebuilt from the Markdown.
  *
- *   1. open it; delete one that is damaged or of another version; keep one that can't be written in memory
- *   2. update the scopes in question: new, changed (time or size) and removed files; in a changed file write only the
- *      passages that differ
+ *   1. open the file; delete it if it is damaged or of another version; if it can't be written, keep the index in
+ *      memory
+ *   2. update the requested scopes from new, changed (time or size) and removed files; of a changed file, write only
+ *      the passages that differ
  *   3. search; every query contains its scopes, so a passage of another scope is never even a candidate
  *
  * Runs in its own thread (search-worker.ts), because SQLite and large files block for too long.
@@ -32,9 +33,9 @@ export interface Candidate {
   id: number;
   file: number;
   ordinal: number;
-  /** Milliseconds since 1970. NaN without a time. */
+  /** Milliseconds since 1970. NaN if the passage has no time. */
   at: number;
-  /** FTS5's BM25 score, made positive: higher is better. */
+  /** FTS5's BM25 score with its sign reversed, so that higher is better. */
   score: number;
 }
 
@@ -50,14 +51,17 @@ export interface FoundPassage {
 }
 
 export interface SearchIndex {
-  /** Follows the disk. Without scopes, for every scope. Returns how many files were read. */
+  /**
+   * Updates the index from the files on disk, for the given scopes, or for all if none are given. Returns how many
+   * files were read.
+   */
   update(scopes: readonly string[]): number;
   scopes(): string[];
   candidates(question: SearchQuestion, scopes: readonly string[], limit: number): Candidate[];
   neighbours(candidates: readonly Candidate[], reach: number): Omit<Candidate, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
   count(scopes: readonly string[]): number;
-  /** Leaves no trace of deleted text in the file. */
+  /** Overwrites deleted text, so that the index file contains no trace of it. */
   purge(): void;
   close(): void;
 }
@@ -72,7 +76,10 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
   let { database, statements } = openIndex(indexFile, onProblem);
   const foldersByScope = createFolderList(workspace);
 
-  /** Damage shows when a page is read. Rebuilds the index once and repeats the work. */
+  /**
+   * Runs work on the index. SQLite finds damage only when it reads a damaged page; then this rebuilds the index once
+   * and repeats the work.
+   */
   function guarded<T>(work: () => T, again = true): T {
     try {
       return work();

@@ -1,6 +1,6 @@
 /**
  * The thread of the search index. It answers requests in order. During a long update it checks for newer requests after
- * each scope, so that they don't wait for scopes they don't need.
+ * each scope, so that a request does not wait for scopes that it does not need.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
@@ -26,7 +26,7 @@ export type SearchReply =
 export interface SearchWorkerData {
   workspace: string;
   indexFile: string;
-  /** The process's compile cache, for search-thread.mjs. */
+  /** The folder of the process's compile cache, for search-thread.mjs. */
   cacheFolder: string | undefined;
 }
 
@@ -49,7 +49,7 @@ function serve(port: NonNullable<typeof parentPort>, { workspace, indexFile }: S
     })();
   });
 
-  /** A scope that can't be updated is searched as it was. */
+  /** Updates scopes. If that fails, the search uses their previous index. */
   function follow(open: SearchIndex, scopes: readonly string[]): void {
     try {
       open.update(scopes);

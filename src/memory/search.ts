@@ -4,8 +4,8 @@
  *   1. send the question to the index's thread, which first follows changes on disk
  *   2. return the passages, best first
  *
- * The thread starts with the first request, does not keep the process alive, and restarts if it dies. A failed search
- * finds nothing and logs the reason.
+ * The thread starts with the first request, does not keep the process alive, and restarts if it dies. If a search
+ * fails, it returns no passages and logs the reason.
  * Brain name: cortex.
  */
 import { getCompileCacheDir } from "node:module";
@@ -17,16 +17,19 @@ import type { SearchAnswer, SearchReply, SearchRequest, SearchWorkerData } from 
 
 const maxHits = 200;
 const maxScopes = 1_000;
-/** In MB. A small young generation keeps the thread small; the old generation has room for one file of maximum size. */
+/**
+ * Heap limits of the thread. A small young generation saves memory; the old generation has room for one file of maximum
+ * size.
+ */
 const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
 
 export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
   count(scopes: readonly string[]): Promise<number>;
   follow(scopes: readonly string[]): void;
-  /** Starts the thread and updates everything. Never rejects. */
+  /** Starts the thread and updates the index of all scopes. Never rejects. */
   warmUp(): Promise<void>;
-  /** Call after removing files. Resolves when the index holds nothing of them. */
+  /** Call after removing files. Resolves when the index contains nothing of these files. */
   purge(): Promise<void>;
   close(): Promise<void>;
 }
@@ -97,7 +100,7 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
     });
   }
 
-  /** Requests that arrive while the thread is updating become one request after it. */
+  /** Combines requests that arrive during an update into one further update. */
   async function follow(): Promise<void> {
     isFollowing = true;
     try {

@@ -1,10 +1,10 @@
 /**
- * Text as search terms, the same way for indexed text and for questions:
+ * Splits text into search terms, in the same way for indexed text and for questions:
  *
  *   1. fold compatibility forms, case, accents, and Arabic and Hebrew vowel signs into one spelling
  *   2. words are runs of letters, marks and digits; each emoji is a word
- *   3. cut scripts without spaces into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and similar), so
- *      that any part of a run can be found
+ *   3. split scripts without spaces into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and similar),
+ *      so that any part of a run can be found
  *   4. replace irregular English forms by their base form (`went` → `go`); the index stems regular ones
  */
 
@@ -14,7 +14,7 @@ const unspacedRun = new RegExp(`[${pairScripts}]+|[${tripleScripts}]+`, "gu");
 const isTriple = new RegExp(`[${tripleScripts}]`, "u");
 const isUnspaced = new RegExp(`[${pairScripts}${tripleScripts}]`, "u");
 
-/** Base form, then the forms that no stemmer finds. */
+/** Each group has the base form first, then the forms that a stemmer can't reduce to it. */
 const irregularForms = `
 go went gone|buy bought|see saw seen|take took taken|give gave given|make made|find found|get got gotten|come came
 |meet met|run ran|write wrote written|say said|tell told|think thought|know knew known|feel felt|leave left|lose lost
@@ -46,7 +46,7 @@ export function foldText(text: string): string {
     .normalize("NFC");
 }
 
-/** All terms of a text in order: letters, marks and digits only. */
+/** Returns all terms of a text in order. Terms contain only letters, marks and digits. */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
   for (const word of wordsOf(text)) {
@@ -56,13 +56,16 @@ export function termsOf(text: string): string[] {
   return terms;
 }
 
-/** A term of a question. `isPrefix`: the end of the term is open. */
+/** A term of a question. If `isPrefix`, the term matches every term that starts with it. */
 export interface AskedTerm {
   text: string;
   isPrefix: boolean;
 }
 
-/** The terms of a question. A run shorter than its script's piece matches the start of pieces. */
+/**
+ * Returns the terms of a question. A run that is shorter than its script's pairs or triples matches those that start
+ * with it.
+ */
 export function askedTermsOf(text: string): AskedTerm[] {
   const exact = (term: string) => ({ text: term, isPrefix: false });
   return wordsOf(text).flatMap((word) => {
@@ -102,7 +105,10 @@ function scriptTerms<T>(word: string, cut: (run: string) => T[], whole?: (text: 
   return terms;
 }
 
-/** Overlapping pieces. With `withTail` also the shorter ones at the end, which short questions match. */
+/**
+ * Splits a run into overlapping pairs or triples. `withTail` adds the shorter pieces at the end, so that short
+ * questions can match them.
+ */
 function grams(run: string, withTail: boolean): string[] {
   const characters = Array.from(run);
   const size = pieceLength(run);

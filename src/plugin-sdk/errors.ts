@@ -1,2 +1,2 @@
-/** Errors for the model and for people. */
+/** Error helpers for messages to the model and to people. */
 export { codeOf, messageOf, RemoraError } from "../lib/errors.ts";

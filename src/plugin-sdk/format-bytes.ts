@@ -1,2 +1,2 @@
-/** A size in bytes, for people. */
+/** Formats a size in bytes for people. */
 export { formatBytes } from "../lib/text/format-bytes.ts";

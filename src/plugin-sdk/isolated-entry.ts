@@ -12,10 +12,10 @@ export const tooLarge = "the process has grown too large";
 
 export type ChildReply = { answer: unknown } | { error: string };
 
-/** A process past its time limit ends itself after this long if nobody has killed it. */
+/** How many milliseconds after its time limit a process ends itself if Remora has not killed it. */
 const graceMs = 2_000;
 
-/** Answers the first request with the result of `work`, or with the message of its error; then the process ends. */
+/** Answers the first request with the result of `work`, or with the message of its error, and then ends the process. */
 export function answerOnce(work: (request: unknown) => unknown): void {
   process.once("message", (message) => {
     const { request, timeoutMs, megabytes } = message as ChildMessage;
@@ -36,8 +36,9 @@ async function replyOf(work: (request: unknown) => unknown, request: unknown): P
 }
 
 /**
- * Ends this process when Remora was killed and nobody else can, and when the process outgrows its limit: only its size
- * shows what libraries allocate outside of the heap. This runs in a thread, because busy code would block both checks.
+ * Ends this process after its time limit, in case Remora was killed and can't do it, and if its memory exceeds the
+ * limit. The check uses the size of the process, because the heap does not include what native libraries allocate. It
+ * runs in a thread, because busy code would block it.
  */
 function watch(limits: { ms: number; bytes: number }): void {
   new Worker(watcher, { eval: true, workerData: { ...limits, tooLarge }, env: {} }).unref();

@@ -3,9 +3,9 @@
  * thread is not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped.
  *
  *   1. start a process for one request; it may read Remora's code, the module's own folder and packages, but must not
- *      write files or start processes, and has no environment
+ *      write files or start processes, and has no environment variables
  *   2. it answers once and ends; an abort or the time limit kills it
- *   3. its memory has a limit; it ends by itself when its parent is gone (isolated-entry.ts)
+ *   3. its memory is limited; if Remora has died, the process ends itself after the time limit (isolated-entry.ts)
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { realpathSync } from "node:fs";
@@ -14,13 +14,13 @@ import { fileURLToPath } from "node:url";
 import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.ts";
 
 export interface IsolatedTask {
-  /** A module that calls `answerOnce`. */
+  /** The module to run, which must call `answerOnce`. */
   module: URL;
   request: unknown;
   timeoutMs: number;
-  /** All its memory. The process uses about 80 MB before the work starts. */
+  /** Limit for all memory of the process in MB. It uses about 80 MB before the work starts. */
   megabytes: number;
-  /** Open files, which the child finds as descriptors 4, 5, and so on. */
+  /** Descriptors of open files. The child process inherits them as descriptors 4, 5, and so on. */
   descriptors?: readonly number[];
 }
 
@@ -62,7 +62,7 @@ export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Pro
     child.once("close", () => settle(failureOf(errors)));
     const { request, timeoutMs, megabytes } = task;
     const message: ChildMessage = { request, timeoutMs, megabytes };
-    // The close event reports a child that has already ended.
+    // Ignore errors here, because the close event reports a child that has already ended.
     child.send(message, () => {});
   });
 }
@@ -75,7 +75,7 @@ function start({ module, megabytes, descriptors = [] }: IsolatedTask): ChildProc
     join(project, "src/lib"),
     join(project, "node_modules"),
   ];
-  // Packages may be links; allow the real folder too.
+  // Allow the real folders too, because package folders may be links.
   const readable = [...new Set([...folders, ...folders.map((folder) => realpathSync(folder))])].map(
     (folder) => `${folder}/*`,
   );

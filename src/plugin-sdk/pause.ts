@@ -1,2 +1,2 @@
-/** A pause that an abort ends at once. */
+/** A pause that an abort ends immediately. */
 export { pause } from "../lib/backoff.ts";

@@ -1,6 +1,6 @@
 /**
- * Writes a file of the working folder: write and flush a temporary file beside it, then rename it. A reader, even after a
- * crash, finds the old content or the new one.
+ * Replaces a file in the working folder: writes and flushes a temporary file beside it, then renames that file. A
+ * reader finds either the old or the new content, even after a crash.
  */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";

@@ -1,4 +1,4 @@
-/** Paths of tools, and reading files. No path leads out of the working folder. */
+/** Resolves paths in tool arguments and reads files. No path can lead out of the working folder. */
 export {
   atPlace,
   existingFile,

@@ -1,4 +1,4 @@
-/** Reads one answer of Anthropic's Messages API: text, tool calls, and the thinking to send back. */
+/** Reads one answer of Anthropic's Messages API: text, tool calls, and the thinking blocks to send back. */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { Json } from "../ports/message.ts";
 import type { StopReason, Usage } from "../ports/provider.ts";
@@ -44,12 +44,12 @@ export async function* readAnswer(
         count(usage, event.usage);
         break;
       case "message_stop":
-        // At the output limit a block may still be open.
+        // If the answer reached the output limit, a block may still be open.
         for (const left of calls.values()) yield { type: "tool-call", ...left };
         yield endOf(stop, usage, model, blocks.carry(mark));
         break;
       default:
-        // Events that are newer than this SDK.
+        // Ignore event types that are newer than this SDK.
         event satisfies never;
     }
   }
@@ -65,7 +65,7 @@ function shownIn(part: Anthropic.ContentBlock | Anthropic.RawContentBlockDelta):
   return { text: "", isThought: false };
 }
 
-/** Passes on text, and thinking for people as separate paragraphs. Drops other thinking. */
+/** Passes on text. Passes on thinking that is meant for people as separate paragraphs, and drops other thinking. */
 function createParagraphs(isForPeople: boolean) {
   let before: { index: number; isThought: boolean } | undefined;
   return {
@@ -79,7 +79,7 @@ function createParagraphs(isForPeople: boolean) {
   };
 }
 
-/** Arguments usually follow in pieces. Some compatible servers send them whole at the start. */
+/** Arguments usually follow in pieces. Some compatible servers send them completely at the start. */
 function startedCall(block: Anthropic.ToolUseBlock): { id: string; name: string; inputJson: string } {
   const whole = JSON.stringify(block.input ?? {});
   return { id: block.id, name: block.name, inputJson: whole === "{}" ? "" : whole };

@@ -1,15 +1,15 @@
 /**
- * The thinking of Claude's models within a turn, and how it goes back to them.
+ * Handles the thinking of Claude models within a turn, and how it is sent back to them.
  *
- *   thinkingOf            the thinking parameter for a model
+ *   thinkingOf            returns the thinking parameter for a model
  *   createAnswerBlocks    gathers the blocks of an answer for the provider state
- *   createPrefix          a short hash of everything before an answer
- *   carriedBlocks         the blocks of an earlier answer, when they may go back
+ *   createPrefix          computes a short hash of everything before an answer
+ *   carriedBlocks         returns the blocks of an earlier answer, if they may be sent back
  *
- * For some accounts the service answers 400 unless thinking comes back unchanged, in order, to the model that produced
- * it, after exactly the same input. For other accounts it ignores such thinking. The input does change within a turn:
- * people steer it, results are shortened, tools are used up. So the state includes a hash of the input, and thinking with
- * another hash is left out.
+ * For some accounts the service answers 400 unless thinking is sent back unchanged, in order, to the model that
+ * produced it, after exactly the same input. For other accounts it ignores thinking that does not match. Within a turn
+ * the input may change: people send further messages, results are shortened, tools reach their limit. So the state
+ * includes a hash of the input, and thinking with another hash is left out.
  */
 import { createHash } from "node:crypto";
 import type Anthropic from "@anthropic-ai/sdk";
@@ -18,18 +18,18 @@ import type { ModelMessage } from "../ports/provider.ts";
 import { inputOf, isJsonObject, wireName } from "./request-mapping.ts";
 
 type Thinking = Anthropic.ThinkingBlockParam | Anthropic.RedactedThinkingBlockParam;
-/** A block of an answer. The message itself holds the calls, in the same order. */
+/** A block of an answer. The calls themselves are in the message, in the same order. */
 type CarriedBlock = Thinking | { type: "text"; text: string } | { type: "call" };
 
 const carryKind = "anthropic-messages";
 
 /**
- * Undefined for every model that is not listed. Then older models answer without thinking, newer ones decide for
- * themselves, and none refuses the request.
+ * Returns undefined for every model that is not listed. Without this parameter, older models answer without thinking,
+ * newer models decide for themselves, and none refuses the request.
  *
- * Only Sonnet 5.5 is asked for `between_tools`. By default it hides what it says between tool calls in empty thinking, so
- * people would see nothing while it works. `display: "summarized"` would mix that text with reasoning that is not meant
- * for people. With `between_tools`, all returned thinking is meant for people, and the answer starts at once.
+ * Only Sonnet 5.5 gets `between_tools`. By default it hides what it says between tool calls in empty thinking blocks,
+ * so people would see nothing while it works. `display: "summarized"` would mix that text with reasoning that is not
+ * meant for people. With `between_tools`, all returned thinking is meant for people, and the answer starts immediately.
  */
 export function thinkingOf(model: string): Anthropic.ThinkingConfigBetweenTools | undefined {
   return /\bclaude-sonnet-5-5\b/.test(model) ? { type: "between_tools" } : undefined;
@@ -59,7 +59,7 @@ export function createAnswerBlocks(): AnswerBlocks {
     carry(mark) {
       const ordered = [...blocks].sort(([one], [other]) => one - other).map(([, block]) => block);
       const kept = ordered.filter((block) => block.type !== "text" || block.text.trim() !== "");
-      // Thinking that the output limit cut off has no signature.
+      // Drop thinking without a signature: the output limit has truncated it.
       const last = kept.at(-1);
       if (last?.type === "thinking" && !last.signature) kept.pop();
       if (!kept.some(isThinking)) return undefined;
@@ -73,11 +73,14 @@ function isThinking(block: CarriedBlock): block is Thinking {
 }
 
 export interface Prefix {
-  /** Hash of everything sent up to and including the last of `messages`, which only grow. */
+  /**
+   * Returns a hash of everything sent up to and including the last of `messages`. Each call must pass the earlier
+   * messages again, followed by new ones.
+   */
   mark(messages: readonly Anthropic.MessageParam[]): string;
 }
 
-/** Without cache breakpoints, which the model does not read. */
+/** Hashes the input without cache breakpoints, because they do not affect the model. */
 export function createPrefix(system: Anthropic.TextBlockParam[], tools: Anthropic.Tool[]): Prefix {
   const withoutMarks = (key: string, value: unknown) => (key === "cache_control" ? undefined : value);
   const hash = createHash("sha256");
@@ -92,7 +95,7 @@ export function createPrefix(system: Anthropic.TextBlockParam[], tools: Anthropi
   };
 }
 
-/** The whole answer with its thinking in place. Undefined: send text and calls only. */
+/** Returns the complete answer, including its thinking. If undefined, send only text and calls. */
 export function carriedBlocks(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

@@ -1,4 +1,7 @@
-/** Anthropic's Messages API through its SDK, loaded with the first request. It never retries; the cascade decides that. */
+/**
+ * Anthropic's Messages API through its SDK, loaded with the first request. The SDK never retries, because the cascade
+ * decides about retries.
+ */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import { readAnswer } from "./anthropic-stream.ts";
@@ -15,7 +18,7 @@ export interface AnthropicOptions {
   timeouts?: Timeouts;
 }
 
-/** The service's limit of cache breakpoints in one request. */
+/** The maximum number of cache breakpoints that the service accepts in one request. */
 const breakpoints = 4;
 const cacheMark = { cache_control: { type: "ephemeral" as const } };
 
@@ -59,7 +62,10 @@ async function* ask(
   yield* readAnswer(stream, place.model, mark);
 }
 
-/** Never sends sampling parameters, a prefilled answer or a forced tool: current models refuse them. */
+/**
+ * Builds the request. Must not send sampling parameters, a prefilled answer or a forced tool, because current models
+ * refuse them.
+ */
 function bodyOf(
   request: ModelRequest,
   model: string,
@@ -103,7 +109,10 @@ function toolsOf(request: ModelRequest): Anthropic.Tool[] {
   }));
 }
 
-/** The service refuses calls in history without their tools. So declare the tools; `bodyOf` forbids calling them. */
+/**
+ * Declares the tools of calls in the history, because the service refuses such calls otherwise. `bodyOf` forbids the
+ * model to call these tools.
+ */
 function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
   const names = messages.flatMap((message) =>
     message.role === "assistant" ? message.toolCalls.map((call) => wireName(call.name)) : [],
@@ -115,13 +124,13 @@ function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
   }));
 }
 
-/** Results of one step go back in one user message, before any other text. */
+/** Converts messages. The results of one step are sent in one user message, before any other text. */
 function messagesOf(messages: ModelMessage[], model: string, prefix: Prefix): Anthropic.MessageParam[] {
   const params: { role: "user" | "assistant"; content: Anthropic.ContentBlockParam[] }[] = [];
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
     const last = params.at(-1);
-    // The preceding messages are complete only where the role changes.
+    // Hash only where the role changes, because the preceding messages are complete only there.
     const carried =
       message.role === "assistant" && last?.role === "user"
         ? carriedBlocks(message, model, () => prefix.mark(params))
@@ -160,7 +169,9 @@ function text(value: string): Anthropic.TextBlockParam {
   return { type: "text", text: wellFormed(value) };
 }
 
-/** The service refuses blank text and image types that it does not know. */
+/**
+ * Converts a part of a user message. Omits blank text and unsupported image types, because the service refuses them.
+ */
 function userBlock(part: UserPart): Anthropic.ContentBlockParam[] {
   if (part.type === "text") return part.text.trim() === "" ? [] : [text(part.text)];
   const { mimeType, base64 } = part;

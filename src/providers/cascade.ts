@@ -1,11 +1,12 @@
 /**
  * The cascade presents several providers as one.
  *
- *   1. use the configured order, but put the model that a person chose for the conversation first
- *   2. skip models with an open circuit breaker; if all are open, ask the one that closes first
+ *   1. use the configured order, but try the model that a person chose for the conversation first
+ *   2. skip models with an open circuit breaker; if all are open, ask the model whose breaker closes first
  *   3. after a transient failure before any output, open the model's breaker and ask the next model; return any other
  *      failure, and any failure after the first text or tool call
- *   4. if all of those have failed, ask one with an open breaker; if there is only one model, retry it once after a pause
+ *   4. if all models with a closed breaker have failed, ask one with an open breaker; if there is only one model, retry
+ *      it once after a pause
  *
  * Brain name: thalamus.
  */
@@ -17,11 +18,14 @@ import type { ModelEvent, ModelRequest, Provider } from "../ports/provider.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
 
 export interface CascadeOptions {
-  /** At least one, best first. */
+  /** At least one provider, the preferred one first. */
   providers: Provider[];
   events: Events;
   now?: () => number;
-  /** Pause before the single retry. A longer wait that the provider asks for is honoured up to `longestPauseMs`. */
+  /**
+   * Milliseconds before the single retry. If the provider asks for a longer wait, that is used, but only up to
+   * `longestPauseMs`.
+   */
   pauseMs?: number;
   longestPauseMs?: number;
 }
@@ -76,7 +80,7 @@ export function createCascade(options: CascadeOptions): Provider {
     return only.candidate;
   }
 
-  /** Streams one answer. Returns the failure when the next model may be asked, and undefined at the end of the stream. */
+  /** Streams one answer. Returns the failure if the next model may be asked, and undefined otherwise. */
   async function* ask(
     candidate: Candidate,
     request: ModelRequest,
@@ -120,7 +124,10 @@ function candidatesOf(providers: Provider[], preferred: string | undefined): Can
   return [{ provider: owner, model: preferred }, ...candidates.filter(({ model }) => model !== preferred)];
 }
 
-/** Models with a closed breaker. Checked lazily, because another turn may open a breaker in between. */
+/**
+ * Yields models with a closed breaker. It checks each model only when it is needed, because another turn may have
+ * opened its breaker by then.
+ */
 function* awake(candidates: Candidate[], breaker: CircuitBreaker): Generator<Candidate> {
   let isAny = false;
   for (const candidate of candidates) {

@@ -1,8 +1,9 @@
 /**
- * The `fetch` for every client library:
+ * The `fetch` function that every client library uses. It
  *
- *   1. tags the request with an id, so that `onSent` learns when the request was sent
- *   2. turns an error status, a web page, or plain JSON instead of a stream into a failure, for all libraries alike
+ *   1. tags the request with an id, so that `onSent` is called when the request has been sent
+ *   2. turns an error status, a web page, or plain JSON instead of a stream into a failure, in the same way for all
+ *      libraries
  *   3. keeps whatever it throws in `thrown`, because libraries wrap errors and some lose them
  */
 
@@ -14,11 +15,11 @@ import type { ProviderPlace } from "./failure-kinds.ts";
 
 export interface CheckedFetch {
   fetch: typeof globalThis.fetch;
-  /** The error of the last request: libraries wrap errors, and some lose them. */
+  /** Returns the error of the last request, because libraries wrap errors and some lose them. */
   thrown(): unknown;
 }
 
-/** This much of a body suffices to read its error. */
+/** How much of a body is read to find its error. */
 const maxErrorBodyBytes = 64_000;
 
 export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, onSent: () => void): CheckedFetch {
@@ -46,7 +47,10 @@ export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, on
   return { fetch: checkedFetch, thrown: () => thrown };
 }
 
-/** `fetch` can't tell a slow connection from a slow answer; the diagnostics channel of its HTTP client can. */
+/**
+ * Uses the diagnostics channel of the HTTP client, because `fetch` can't distinguish a slow connection from a slow
+ * answer.
+ */
 function watchSent(id: string, onSent: () => void): () => void {
   const channel = "undici:client:sendHeaders";
   const listener = (message: unknown) => {
@@ -90,7 +94,7 @@ async function readSome(response: Response): Promise<string> {
       if (text.length > maxErrorBodyBytes) break;
     }
   } catch {
-    // The status suffices.
+    // The body can't be read completely, but the status suffices.
   }
   return text;
 }

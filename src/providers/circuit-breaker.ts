@@ -1,12 +1,16 @@
 /**
- * The circuit breaker of the cascade, per model, because one model's limit does not affect the others. A pause doubles with
- * every failure in a row, or lasts as long as the provider asked for if that is longer. A success ends it.
+ * The circuit breaker of the cascade. It is per model, because one model's rate limit does not affect other models.
+ * After a failure the model is paused. The pause doubles with every further failure in a row; it is longer if the
+ * provider asks for that. A success ends the pause.
  */
 export interface CircuitBreaker {
   now(): number;
-  /** Milliseconds since 1970. A time in the past means that the breaker is closed. */
+  /** The end of the model's pause in milliseconds since 1970. If it is in the past, the breaker is closed. */
   until(model: string): number;
-  /** After a failure one request at a time tries the model; for others it stays paused. */
+  /**
+   * Call before a request. If the model has failed before, this pauses it for other requests, so that only one at a
+   * time tries it.
+   */
   begin(model: string): void;
   failed(model: string, retryAfterMs?: number): void;
   clear(model: string): void;
@@ -14,7 +18,7 @@ export interface CircuitBreaker {
 
 const shortestRestMs = 5_000;
 const maxBreakerMs = 5 * 60_000;
-/** People can choose any name, and names must not fill the memory. */
+/** Limited, because people can choose any model name. */
 const maxModels = 200;
 
 export function createCircuitBreaker(now: () => number): CircuitBreaker {

@@ -1,11 +1,11 @@
 /**
- * Turns whatever goes wrong at a provider into one error that people and the cascade can act on.
+ * Turns every failure of a provider into an error that people and the cascade can act on.
  *
  *   statusFailure   for an answer with an error status
- *   reportedFailure for an error inside a stream
- *   thrownFailure   for a connection that could not be made, broke, or did not follow the protocol
+ *   reportedFailure for an error inside a stream thrownFailure for a connection that could not be made, broke, or did
+ *   not follow the protocol
  *
- * A message never contains a key: what a provider says about a wrong key is not repeated.
+ * What a provider says about a wrong key is not repeated, because a message must never contain a key.
  */
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
@@ -34,7 +34,7 @@ export function failure(place: ProviderPlace, kind: FailureKind, details: Failur
   });
 }
 
-/** For an answer with an error status. `isPage`: the body was HTML, as from a proxy or a wrong address. */
+/** For an answer with an error status. `isPage` means that the body was HTML, as from a proxy or a wrong address. */
 export function statusFailure(
   place: ProviderPlace,
   status: number,
@@ -77,7 +77,10 @@ function kindOfBody({ message, type, code }: ErrorBody): FailureKind | undefined
   return /invalid_request/.test(named) ? "badRequest" : undefined;
 }
 
-/** For anything that a client library or `fetch` threw. Returns a RemoraError among its causes unchanged. */
+/**
+ * For anything that a client library or `fetch` threw. If there is a RemoraError among the causes, returns that error
+ * unchanged.
+ */
 export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraError {
   const chain = causesOf(thrown);
   const known = chain.find((link) => link instanceof RemoraError);
@@ -87,7 +90,7 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   const codes = chain.flatMap((link) => codeOf(link) ?? []);
   const last = chain.at(-1);
   const kind = kindOfCodes(codes) ?? (chain.some((link) => link instanceof SyntaxError) ? "malformed" : "cut");
-  // `fetch` refuses ports of other protocols, and addresses with a name and password.
+  // `fetch` refuses ports of other protocols, and addresses that contain a user name and password.
   const isRefused = chain.some((link) => /^bad port$|includes credentials/.test(messageOf(link)));
   if (isRefused) return failure(place, "badUrl", { cause: thrown });
   return failure(place, kind, { said: codes.at(-1) ?? messageOf(last), cause: thrown });

@@ -1,4 +1,7 @@
-/** The phrases of the demo model, and its answers. A tool is found by name, and its schema says where the text goes. */
+/**
+ * The phrases that the demo model understands, and its answers. It finds a tool by name, and the tool's schema
+ * determines which argument gets the text.
+ */
 import type { JsonObject } from "../ports/message.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 
@@ -7,7 +10,7 @@ export interface DemoAnswer {
   call?: { name: string; inputJson: string };
 }
 
-/** Starts every answer, so that nobody mistakes it for a model. */
+/** Every answer starts with this label, so that nobody takes it for the answer of a real model. */
 export const demoLabel = "*(demo model, no AI)*";
 
 interface Phrase {
@@ -78,7 +81,7 @@ const phrases: Phrase[] = [
     example: 'call shell_exec {"command":"date"}',
     does: "calls any tool with your arguments",
     pattern: /^call\s+([A-Za-z0-9_-]+)\s*([\s\S]*)$/i,
-    // Passed on unchecked, so that wrong calls can be tried too.
+    // Pass the arguments on unchecked, so that invalid calls can be tried too.
     answer: ([, name = "", inputJson = ""]) => ({ text: `I'll call \`${name}\`.`, call: { name, inputJson } }),
   },
   {

@@ -1,4 +1,7 @@
-/** Reads a prompt for the demo model: people's words and tool output, with or without the fences of context assembly. */
+/**
+ * Reads a prompt for the demo model: people's words and tool output, with or without the tags that context assembly
+ * puts around them.
+ */
 import type { ModelMessage } from "../ports/provider.ts";
 
 export function newestUserText(messages: ModelMessage[]): string {

@@ -1,5 +1,5 @@
 /**
- * The demo model: a labelled stand-in without AI. It lets people try the whole product without a key or a network.
+ * The demo model: a labelled stand-in without AI. It lets people try all of the product without a key or a network.
  *
  *   - it reports the results of the tools that it just called
  *   - otherwise it matches the newest message against a few phrases (demo-phrases.ts)
@@ -14,7 +14,7 @@ import { type DemoAnswer, demoAnswer, demoLabel } from "./demo-phrases.ts";
 import { newestUserText, readResult } from "./demo-reading.ts";
 
 export interface DemoOptions {
-  /** Between two words. */
+  /** Pause between two words, in milliseconds. */
   delayMs?: number;
   now?: () => Date;
 }
@@ -64,7 +64,7 @@ function newestResults(messages: ModelMessage[]): ToolMessage[] {
   return results;
 }
 
-/** Notes for the model may follow the results in a message of their own. Nobody said them. */
+/** True for a message that contains only notes for the model, which may follow the results. No person wrote them. */
 function isOnlyNotes(message: ModelMessage): boolean {
   return newestUserText([message]) === "";
 }
@@ -91,7 +91,7 @@ function said(name: string, status: string): string {
   }
 }
 
-/** The fence is longer than any in the text, so that the text can't close it. */
+/** Quotes text in a fence that is longer than any fence in the text, so that the text can't close it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);

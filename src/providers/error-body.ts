@@ -1,4 +1,4 @@
-/** Reads what a service says about an error: the fields of a JSON body, and how long to wait. */
+/** Reads a service's error response: the fields of its JSON body, and how long to wait. */
 
 /** Missing fields are empty. */
 export interface ErrorBody {
@@ -9,7 +9,7 @@ export interface ErrorBody {
 
 const maxRetryAfterMs = 24 * 60 * 60_000;
 
-/** Accepts `{ error: { message, type, code } }`, `{ message, type, code }`, `{ error: "text" }` or a text. */
+/** Reads `{ error: { message, type, code } }`, `{ message, type, code }`, `{ error: "text" }` or plain text. */
 export function errorBodyOf(value: unknown): ErrorBody {
   if (typeof value === "string") return { message: value, type: "", code: "" };
   if (typeof value !== "object" || value === null) return { message: "", type: "", code: "" };
@@ -19,7 +19,10 @@ export function errorBodyOf(value: unknown): ErrorBody {
   return { message: textOf(fields.message), type: textOf(fields.type), code: textOf(fields.code) };
 }
 
-/** `retry-after-ms`, or `retry-after` in seconds or as a date; undefined when neither is usable. */
+/**
+ * Reads `retry-after-ms`, or `retry-after` in seconds or as a date. Returns milliseconds, or undefined if neither is
+ * usable.
+ */
 export function retryAfterOf(headers: Headers, now: number): number | undefined {
   const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
   if (milliseconds >= 0) return Math.min(milliseconds, maxRetryAfterMs);

@@ -1,9 +1,10 @@
 /**
- * Keeps the contract of the provider port for every provider: a stream never throws and ends with one `end` or `error`.
+ * Enforces the contract of the provider port for every provider: a stream never throws, and ends with exactly one `end`
+ * or `error`.
  *
- *   1. pull the provider's generator, each pull under the timeout of its phase: connect, first token, idle, thinking
- *   2. pass on its output; progress events (reasoning, pieces of arguments) only restart the idle timeout
- *   3. turn an abort, a timeout, an exception, a missing end or an empty answer into the final `error`
+ *   1. read from the provider's generator, with the timeout of the current phase: connect, first token, idle, thinking
+ *   2. pass on the generator's output; progress events (reasoning, pieces of arguments) only restart the idle timeout
+ *   3. end the stream with an `error` after an abort, a timeout, an exception, a missing end or an empty answer
  *   4. drop provider state that is too long
  *   5. after the end, read the response to its last byte, so that the connection can be reused
  */
@@ -14,11 +15,14 @@ import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 
 export interface Timeouts {
-  /** Until the request is sent. */
+  /** Time limit in milliseconds until the request is sent. */
   connectMs: number;
-  /** From then until the first output of the model. */
+  /** Time limit from sending the request to the model's first output. */
   firstTokenMs: number;
-  /** Between two outputs. Multiplied by `thinkingFactor` while the model thinks, because services are silent then. */
+  /**
+   * Time limit between two outputs. Multiplied by `thinkingFactor` while the model thinks, because services send
+   * nothing then.
+   */
   idleMs: number;
 }
 
@@ -27,8 +31,8 @@ const thinkingFactor = 5;
 export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_000, idleMs: 60_000 };
 
 /**
- * Output of a provider's generator. `progress` only proves that the stream is alive; after `thinking` the model may be
- * silent for long. The generator throws on any failure.
+ * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
+ * silent for a long time. The generator throws on any failure.
  */
 export type StreamPiece = Exclude<ModelEvent, { type: "error" }> | { type: "progress" } | { type: "thinking" };
 
@@ -43,7 +47,7 @@ export interface StreamAttempt {
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
-/** A finished response may take this long to close before its connection is dropped. */
+/** How many milliseconds a finished response may take to close before its connection is dropped. */
 const drainMs = 1_000;
 
 export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal): AsyncGenerator<ModelEvent> {
@@ -64,7 +68,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     for (;;) {
       const piece = await pull(iterator, deadline, combined);
       if (piece === undefined) {
-        // The libraries end an aborted stream silently.
+        // Check for an abort, because the libraries end an aborted stream without an error.
         const isOver = signal.aborted || deadline.failure(place) !== undefined;
         yield { type: "error", error: isOver ? explain(undefined) : failure(place, hasSaid ? "cut" : "empty") };
         return;
@@ -88,13 +92,19 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   }
 }
 
-/** Drops provider state that is too long for the journal. A service would refuse half of it. */
+/**
+ * Drops provider state that is too long for the journal. It is not truncated, because a service would refuse a part of
+ * it.
+ */
 function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
   const { carry, ...rest } = end;
   return carry === undefined || JSON.stringify(carry).length <= maxProviderStateLength ? end : rest;
 }
 
-/** The next piece; undefined at the end of the stream. Rejects as soon as the signal aborts, whatever the library does. */
+/**
+ * Returns the next piece, or undefined at the end of the stream. Rejects as soon as the signal aborts, even if the
+ * library does not react.
+ */
 async function pull(
   iterator: AsyncIterator<StreamPiece>,
   deadline: Deadline,

@@ -1,11 +1,12 @@
 /**
- * Ollama through its library, for local models, small ones included.
+ * Ollama through its client library, for local models, including small ones.
  *
- *   probeOllama            the models at a host, if it answers
- *   createOllamaProvider   streams answers; reads a call that a small model writes as JSON text as a call
+ *   probeOllama            lists the models at a host, if it answers
+ *   createOllamaProvider   streams answers; recognises a tool call that a small model writes as JSON text
  *
- * The library can't abort a request without an answer, skips lines that it can't read, and takes image text for a file
- * path. So the signal goes through `fetch`, lines are checked before the library reads them, and images go as bytes.
+ * The library can't abort a request that has no answer yet, skips lines that it can't parse, and treats an image given
+ * as text as a file path. So the signal is passed to `fetch`, lines are checked before the library reads them, and
+ * images are passed as bytes.
  */
 import type { ChatRequest, ChatResponse, Message } from "ollama";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
@@ -17,7 +18,7 @@ import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } fr
 import { textToolCall } from "./text-tool-call.ts";
 
 export interface OllamaOptions {
-  /** Absent: the default address on this machine. */
+  /** If absent, the default address on this machine is used. */
   host?: string;
   model: string;
   timeouts?: Timeouts;
@@ -25,7 +26,7 @@ export interface OllamaOptions {
 
 export const defaultOllamaHost = "http://127.0.0.1:11434";
 
-/** `OLLAMA_HOST` may lack scheme and port, and may be a listen address. */
+/** Completes the value of `OLLAMA_HOST`, which may lack scheme and port, and may be an address to listen on. */
 export function ollamaUrlOf(host: string): string {
   const trimmed = host.trim().replace(/\/+$/, "");
   const hasScheme = /^https?:\/\//i.test(trimmed);
@@ -36,7 +37,7 @@ export function ollamaUrlOf(host: string): string {
   return url.href.replace(/\/$/, "");
 }
 
-/** The models of the Ollama at `host`; undefined when none answers. Never rejects. */
+/** Lists the models of Ollama at `host`, or resolves to undefined if it does not answer. Never rejects. */
 export async function probeOllama(host: string, signal: AbortSignal): Promise<string[] | undefined> {
   try {
     const response = await fetch(`${ollamaUrlOf(host)}/api/tags`, { signal });
@@ -124,7 +125,7 @@ function messageOf(message: ModelMessage): Message {
   }
 }
 
-/** Holds back text that may become a call, until it is complete or can't be one. */
+/** Holds back text that may become a call, until the call is complete or the text can't be a call. */
 async function* read(
   stream: AsyncIterable<ChatResponse>,
   request: ModelRequest,
@@ -196,7 +197,7 @@ function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): ty
         }
       },
       flush(controller) {
-        // A last line without a line end may be cut off; accept it only as complete JSON.
+        // The last line may be truncated if it has no line end, so accept it only if it is complete JSON.
         if (rest.trim() !== "" && parsed(rest) === undefined) throw failure(place, "cut");
         check(rest);
         if (!hasLines) throw failure(place, "empty");

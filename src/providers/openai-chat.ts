@@ -1,9 +1,9 @@
 /**
  * OpenAI's Chat Completions, as spoken by OpenAI and many compatible servers.
  *
- * Calls come in pieces by index and are complete only with the answer. Some servers send several whole calls under one
- * index, distinguished by their ids. `reasoning_content` goes back to the same model within the turn, because several
- * servers refuse calls without their reasoning. OpenAI sends none here.
+ * Calls come in pieces by index and are complete only with the answer. Some servers send several complete calls under
+ * one index, distinguished by their ids. `reasoning_content` is sent back to the same model within the turn, because
+ * several servers refuse calls without the reasoning that led to them. OpenAI itself sends no reasoning in this API.
  */
 import type OpenAI from "openai";
 import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../ports/provider.ts";
@@ -41,7 +41,8 @@ function bodyOf(request: ModelRequest, model: string, isOpenAi: boolean): OpenAI
     model,
     stream: true,
     stream_options: { include_usage: true },
-    // Compatible servers know the old name. OpenAI's reasoning models, even behind a gateway, accept only `max_completion_tokens`.
+    // Compatible servers support the old name. OpenAI's reasoning models, even behind a gateway, accept only
+    // `max_completion_tokens`.
     ...(isOpenAi || isReasoningModel(model) ? { max_completion_tokens: limit } : { max_tokens: limit }),
     messages: [
       ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
@@ -111,7 +112,7 @@ async function* read(stream: AsyncIterable<Chunk>, model: string): AsyncGenerato
     for (const piece of delta?.tool_calls ?? []) gather(calls, piece);
     finish = choice.finish_reason ?? finish;
   }
-  // Without a finish reason the stream was cut off, however complete the calls look.
+  // Without a finish reason the stream was cut off, even if the calls look complete.
   if (finish === null) return;
   for (const { id, name, inputJson } of calls) yield { type: "tool-call", id, name, inputJson };
   const carry = reasoning === "" ? {} : { carry: { kind: carryKind, reasoning } };
@@ -129,7 +130,7 @@ function carriedReasoning(message: Extract<ModelMessage, { role: "assistant" }>,
   return { reasoning_content: data.reasoning };
 }
 
-/** Reasoning has several names. A first chunk with only the role does not count as output. */
+/** True for a chunk with output. Checks all fields but `role`, because servers use several names for reasoning. */
 function saysAnything(delta: object | undefined): boolean {
   return Object.entries(delta ?? {}).some(([key, value]) => key !== "role" && Boolean(value));
 }
@@ -149,7 +150,7 @@ function gather(
   call.inputJson += piece.function?.arguments ?? "";
 }
 
-/** Here the prompt's count includes cached tokens; ours counts them separately. */
+/** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
   const cached = wire.prompt_tokens_details?.cached_tokens ?? 0;
   usage.inputTokens = Math.max(0, (wire.prompt_tokens ?? 0) - cached);

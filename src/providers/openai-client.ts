@@ -1,4 +1,7 @@
-/** Shared by both OpenAI APIs: their address, the names of their settings, and the client, loaded with the first request. */
+/**
+ * Shared by both OpenAI APIs: their address, their settings, and the client library, which is loaded with the first
+ * request.
+ */
 import type OpenAI from "openai";
 import type { ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -9,7 +12,7 @@ import { createSharedClient, type WithClient } from "./shared-client.ts";
 export interface OpenAiOptions {
   /** Absent for a compatible server without keys. */
   apiKey?: string;
-  /** Up to and including `/v1`. Absent: OpenAI itself. */
+  /** The address up to and including `/v1`. If absent, OpenAI's own address is used. */
   baseUrl?: string;
   model: string;
   timeouts?: Timeouts;
@@ -31,7 +34,7 @@ function openAiPlace(model: string, options: OpenAiOptions): ProviderPlace {
 async function createOpenAiClient({ apiKey, baseUrl }: OpenAiOptions, fetch: typeof globalThis.fetch): Promise<OpenAI> {
   const { OpenAI } = await import("openai");
   return new OpenAI({
-    // The SDK requires a key even where the server does not.
+    // The SDK requires a key even if the server does not.
     apiKey: apiKey ?? "not-needed",
     baseURL: baseUrl ?? openAiUrl,
     maxRetries: 0,
@@ -41,8 +44,8 @@ async function createOpenAiClient({ apiKey, baseUrl }: OpenAiOptions, fetch: typ
 }
 
 /**
- * Names of OpenAI's reasoning models: o1 and up, gpt-5 and up except its chat variants. They refuse the old name of the
- * output limit; other models refuse a request for encrypted reasoning.
+ * True for the names of OpenAI's reasoning models: o1 and up, gpt-5 and up except its chat variants. These models
+ * refuse the old name of the output limit (`max_tokens`). Other models refuse a request for encrypted reasoning.
  */
 export function isReasoningModel(model: string): boolean {
   return /(?:^|[/:])(?:o[1-9]|gpt-(?:[5-9]|[1-9]\d))(?:$|[-.])/.test(model) && !/-chat\b/.test(model);

@@ -1,11 +1,11 @@
 /**
- * The reasoning of models at OpenAI's Responses API within a turn.
+ * Handles the reasoning of models at OpenAI's Responses API within a turn.
  *
  *   createReasoningItems   gathers the items of an answer, in order, for the provider state
- *   carriedItems           the same items as input for the same model
+ *   carriedItems           returns these items as input for the same model
  *
- * The service stores nothing for us, so only encrypted reasoning can go back. The service ignores reasoning that no longer
- * fits its input.
+ * The service stores nothing for us, so only encrypted reasoning can be sent back. The service ignores reasoning that
+ * no longer matches its input.
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
@@ -14,9 +14,9 @@ import { inputOf, isJsonObject, wellFormed, wireName } from "./request-mapping.t
 
 type InputItem = OpenAI.Responses.ResponseInputItem;
 type Reasoning = OpenAI.Responses.ResponseReasoningItem;
-/** `phase` says whether the text is commentary or the answer. The model expects it back. */
+/** `phase` says whether the text is commentary or the answer. It must be sent back to the model. */
 type Said = { type: "message"; text: string; phase?: "commentary" | "final_answer" };
-/** The message itself holds the calls, in the same order. */
+/** The calls themselves are in the message, in the same order. */
 type CarriedItem = Reasoning | Said | { type: "call" };
 
 const carryKind = "openai-responses";
@@ -35,10 +35,10 @@ export function createReasoningItems(): ReasoningItems {
       if (item.type === "message") items.push(saidIn(item));
     },
     carry() {
-      // The service refuses reasoning that nothing follows.
+      // Drop reasoning at the end, because the service refuses it if nothing follows.
       const kept = items.slice(0, items.findLastIndex((item) => item.type !== "reasoning") + 1);
       if (!kept.some((item) => item.type === "reasoning" || "phase" in item)) return undefined;
-      // As plain JSON, so that fields of a later API version go back too.
+      // Copy as plain JSON, so that fields of a later API version are sent back too.
       return { kind: carryKind, items: JSON.parse(JSON.stringify(kept)) };
     },
   };
@@ -49,7 +49,7 @@ function saidIn(item: OpenAI.Responses.ResponseOutputMessage): Said {
   return { type: "message", text, ...(item.phase ? { phase: item.phase } : {}) };
 }
 
-/** The whole answer with its reasoning in place. Undefined: send text and calls only. */
+/** Returns the complete answer, including its reasoning. If undefined, send only text and calls. */
 export function carriedItems(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

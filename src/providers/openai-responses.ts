@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses API without state at the service: every request holds the whole conversation. Without
- * `response.completed` or `response.incomplete` the stream was cut off.
+ * OpenAI's Responses API without state at the service: every request contains the complete conversation. If a stream
+ * ends without `response.completed` or `response.incomplete`, it was cut off.
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
@@ -138,7 +138,7 @@ function stopOf(response: Responses, hasCalls: boolean): StopReason {
   return hasCalls ? "tool-calls" : "end";
 }
 
-/** Here the input's count includes cached tokens; ours counts them separately. */
+/** OpenAI's input count includes cached tokens, but `Usage` counts them separately. */
 function usageOf(response: Responses): Usage {
   const cached = response.usage?.input_tokens_details?.cached_tokens ?? 0;
   return {

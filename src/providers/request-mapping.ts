@@ -8,24 +8,26 @@ export function modelOf(request: ModelRequest, name: string, own: string): strin
   return preferred?.startsWith(prefix) ? preferred.slice(prefix.length) : own;
 }
 
-/** Arguments of an earlier call as an object. Malformed text goes back to the model as it wrote it. */
+/** Parses the arguments of an earlier call. Malformed text is sent back to the model unchanged. */
 export function inputOf(inputJson: string): JsonObject {
   if (inputJson.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(inputJson);
     if (isJsonObject(value)) return value;
   } catch {
-    // Handled below.
+    // Invalid JSON is handled below.
   }
   return { malformed_arguments: wellFormed(inputJson) };
 }
 
-/** A tool's name in history. The model may have invented one that the service refuses. */
+/**
+ * Returns a valid name for a tool in the history, because the model may have invented a name that the service refuses.
+ */
 export function wireName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
 }
 
-/** Services refuse a request that contains half of a surrogate pair. */
+/** Replaces unpaired surrogates, because services refuse a request that contains one. */
 export function wellFormed(text: string): string {
   return text.toWellFormed();
 }

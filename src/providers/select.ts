@@ -1,4 +1,7 @@
-/** From settings to usable providers, in order. The demo model is used only when no other model is ready, or by name. */
+/**
+ * Selects the usable providers from the settings, in order. The demo model is used only if no other model is ready, or
+ * if the settings name it.
+ */
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
 import { shownUrl } from "./classify-failure.ts";
@@ -9,7 +12,7 @@ import { createOpenAiChatProvider } from "./openai-chat.ts";
 import { createOpenAiResponsesProvider } from "./openai-responses.ts";
 
 export interface ProviderSettings {
-  /** Best first. Unknown names are reported. */
+  /** Provider names, the preferred one first. Unknown names are reported. */
   order: string[];
   anthropic: { apiKey?: string; baseUrl?: string; model: string };
   openai: { apiKey?: string; baseUrl?: string; model: string; api: "chat" | "responses" };
@@ -20,7 +23,7 @@ export interface ProviderSettings {
 
 export interface ProviderStatus {
   name: string;
-  /** `provider/model`; only the provider's name when no model is known. */
+  /** `provider/model`, or only the provider's name if no model is known. */
   model: string;
   isReady: boolean;
   hint: string;
@@ -36,7 +39,7 @@ interface Candidate {
   provider?: Provider;
 }
 
-/** Ollama runs on this machine or near it, so it answers fast. */
+/** Short, because Ollama runs on this machine or in its network and answers fast. */
 const probeMs = 700;
 
 export async function createProviders(settings: ProviderSettings, signal: AbortSignal): Promise<SelectedProviders> {
@@ -102,7 +105,10 @@ function openAiCandidate({ api, ...options }: ProviderSettings["openai"], timeou
   return { provider, status: { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 
-/** A server at another address may need no key. The first request will tell. */
+/**
+ * Returns what is missing in the settings. A key is required only for the default address, because other servers may
+ * need none.
+ */
 function problemOf(options: { apiKey?: string; baseUrl?: string }, prefix: string): string | undefined {
   if (options.baseUrl !== undefined && !isWebAddress(options.baseUrl))
     return `${prefix}_BASE_URL is not an http(s) address: ${shownUrl(options.baseUrl)}`;
@@ -126,7 +132,7 @@ async function ollamaCandidate(
   const models = await probeOllama(host, AbortSignal.any([signal, AbortSignal.timeout(probeMs)]));
   const model = options.model ?? models?.[0];
   const status = { name: "ollama", model: model === undefined ? "ollama" : `ollama/${model}` };
-  // A configured host may start later. Then the model to ask for must be known.
+  // A configured host may start later, but then the settings must name the model.
   const isUsable = models !== undefined || (options.host !== undefined && isAddress(host));
   if (model === undefined || !isUsable) return { status: { ...status, isReady: false, hint: missing(host, models) } };
   const provider = createOllamaProvider({ host, model, timeouts });

@@ -1,11 +1,11 @@
 /**
- * One client of a library for all requests of a provider, created with the first request because that is slow. The async
- * context of a request supplies its own `fetch`.
+ * Shares one client of a library among all requests of a provider. It is created with the first request, because that
+ * is slow. Each request supplies its own `fetch` through the async context.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { StreamCall } from "./guarded-stream.ts";
 
-/** Runs `work` with the client. Whatever the client fetches meanwhile uses the call's own `fetch`. */
+/** Runs `work` with the client. All requests that `work` makes use the `fetch` of `call`. */
 export type WithClient<C> = <T>(call: StreamCall, work: (client: C) => Promise<T>) => Promise<T>;
 
 export function createSharedClient<C>(make: (fetch: typeof globalThis.fetch) => Promise<C>): WithClient<C> {

@@ -1,4 +1,7 @@
-/** Reads a tool call that a small model wrote as text: only if the whole text is one JSON object that names a known tool. */
+/**
+ * Recognises a tool call that a small model wrote as text, but only if the complete text is one JSON object that names
+ * a known tool.
+ */
 import type { ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { isJsonObject } from "./request-mapping.ts";
@@ -17,7 +20,7 @@ export function textToolCall(text: string, tools: ToolSpec[]): ModelToolCall | u
   const name = [wanted.name, wanted.tool, wanted.function].find((field) => typeof field === "string");
   if (!tools.some((tool) => tool.name === name) || typeof name !== "string") return undefined;
   const input = wanted.arguments ?? wanted.parameters ?? wanted.input;
-  // Without arguments the object may describe the tool instead of calling it.
+  // An object without arguments may describe the tool instead of calling it.
   if (input === undefined) return undefined;
   return { id: "call_1", name, inputJson: typeof input === "string" ? input : JSON.stringify(input) };
 }

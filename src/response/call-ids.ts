@@ -1,9 +1,12 @@
-/** Ids of tool calls: unique in their turn, in characters that every service, queue and file name accepts. */
+/**
+ * Gives tool calls ids that are unique in their turn and use only characters that every service, queue and file system
+ * accepts.
+ */
 
-/** Services limit ids to 64 characters. This leaves room for a suffix. */
+/** Services limit ids to 64 characters. This limit leaves room for a suffix. */
 const maxIdLength = 56;
 
-/** Uses the model's own id where possible. A missing or repeated id gets a number. */
+/** Uses the model's own id where possible. A missing or repeated id is made unique with a number. */
 export function uniqueCallId(wanted: string, taken: ReadonlySet<string>): string {
   const base = wanted.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, maxIdLength) || "call";
   if (wanted !== "" && !taken.has(base)) return base;

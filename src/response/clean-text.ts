@@ -1,6 +1,6 @@
 /**
- * Cleans text to show and store: no control characters except newlines and tabs, and no halves of surrogate pairs, even
- * when two pieces split a pair.
+ * Cleans text to show and store: removes control characters except newlines and tabs, and unpaired surrogates. A pair
+ * that is split between two pieces is kept.
  */
 
 export interface TextCleaner {
@@ -13,7 +13,7 @@ const unwanted = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]|\p{Surrogate}/gu;
 
 export function createTextCleaner(): TextCleaner {
   let text = "";
-  /** The first half of a pair. The second half may come with the next piece. */
+  /** The first half of a surrogate pair, whose second half may come with the next piece. */
   let half = "";
   return {
     add(piece) {

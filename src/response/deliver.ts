@@ -2,10 +2,10 @@
  * Delivers a reply while it grows.
  *
  *   show       passes the newest text to the platform; during a send only the latest text waits
- *   activity   the same for the status line
- *   ask, question, finish, fail   wait for the current send and then go last, so that nothing overtakes them
+ *   activity   passes the newest status line, in the same way
+ *   ask, question, finish, fail   wait for the current send, so that they are sent last
  *
- * All text to people passes here and is redacted.
+ * All text for people passes through here and is redacted.
  * Brain name: broca.
  */
 import { messageOf } from "../lib/errors.ts";
@@ -33,7 +33,7 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
     show: (latest) => text.offer(latest),
     activity: (latest) => activity.offer(latest),
     async ask(card) {
-      // The text above a card must be complete, because nothing will update it.
+      // Send the complete text before the card, because text above a card is not updated later.
       await Promise.all([text.flush(), activity.drop()]);
       await reply.ask(card);
     },
@@ -73,7 +73,7 @@ function createLatest(send: (latest: string) => Promise<void>, log: Log) {
     while (waiting !== undefined) {
       const latest = waiting;
       waiting = undefined;
-      // A partial text that was not shown is no failure; the final text counts.
+      // Only log if a partial text can't be sent, because only the final text matters.
       await send(latest).catch((thrown: unknown) =>
         log.warn({ error: messageOf(thrown) }, "could not show a partial reply"),
       );

@@ -1,4 +1,4 @@
-/** The replies that this process writes. A tool that asks something during a turn writes into that turn's reply. */
+/** The replies that this process writes. A question that a tool asks during a turn goes into the reply of that turn. */
 import { RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { ReplyTarget } from "../ports/message.ts";
@@ -16,10 +16,13 @@ export interface DeliveriesOptions {
 }
 
 export interface Deliveries {
-  /** A reply for a single message, such as a card. Rejects with `platform.off` where this process lacks the platform. */
+  /**
+   * A reply for a single message, such as a card. Rejects with `platform.off` if the platform is not connected in this
+   * process.
+   */
   open(target: ReplyTarget): Promise<Delivery>;
   begin(target: ReplyTarget): Promise<Delivery>;
-  /** The reply of the turn, if the turn runs here, else one of its own. */
+  /** Returns the reply of the turn if the turn runs in this process, else a new reply. */
   current(target: ReplyTarget): Promise<Delivery>;
   end(turnId: string): void;
 }

@@ -1,12 +1,12 @@
 /**
  * Reads one model answer:
  *
- *   1. clean text and pass it on as it arrives, always the whole text so far
- *   2. gather tool calls; decide nothing before the answer has ended properly
+ *   1. clean text and pass it on as it arrives, each time all text so far
+ *   2. gather tool calls, and use none before the answer has ended properly
  *   3. give each call an id that is unique in its turn, parse it, and check it against its tool's schema
  *
  * An unusable call becomes a problem: a sentence that the model reads instead of a result. Arguments are never guessed;
- * `{}` runs only when the model gave none and the tool needs none.
+ * a call without arguments runs with `{}` only if the tool requires none.
  * Brain name: wernicke.
  */
 
@@ -20,7 +20,7 @@ import { uniqueCallId } from "./call-ids.ts";
 import { createTextCleaner } from "./clean-text.ts";
 import { createSchemaChecker } from "./schema-check.ts";
 
-/** A cache without state: each entry follows from its schema alone. */
+/** Shared by all turns: it is only a cache, and each entry depends only on its schema. */
 const checker = createSchemaChecker();
 
 export const readModel: ReadModel = async (events, tools, usedCallIds, onText) => {
@@ -70,7 +70,7 @@ function endless(): RemoraError {
   });
 }
 
-/** `isCut`: the answer ended at the output limit, perhaps in the middle of arguments. */
+/** `isCut` means that the answer reached the output limit, perhaps in the middle of a call's arguments. */
 async function parseAll(
   raws: ModelToolCall[],
   tools: ToolSpec[],
@@ -91,7 +91,10 @@ async function parseAll(
   return parsed;
 }
 
-/** A service may close unfinished arguments so that they look complete. So the last call of a cut answer never runs. */
+/**
+ * The last call of a truncated answer never runs, because a service may close unfinished arguments so that they look
+ * complete.
+ */
 function cutProblem(raw: ModelToolCall): string {
   return `Not run: your answer reached the output limit while you wrote the arguments of ${shown(raw.name)}. Call it again with shorter arguments, in several steps if necessary.`;
 }

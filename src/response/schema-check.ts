@@ -1,4 +1,7 @@
-/** Checks arguments against their tool's JSON Schema. Must not coerce values or fill in defaults: these arguments run. */
+/**
+ * Checks arguments against their tool's JSON Schema. Must not coerce values or fill in defaults, because the tool runs
+ * with exactly these arguments.
+ */
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { messageOf } from "../lib/errors.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -37,9 +40,9 @@ export function createSchemaChecker(): SchemaChecker {
   };
 }
 
-/** Each schema has its own ajv, so that two skills may use the same `$id`. */
+/** Compiles a schema with its own ajv instance, so that two skills may use the same `$id`. */
 async function compile(schema: JsonSchema): Promise<Compiled> {
-  // The code below chooses the dialect; ajv would look up the meta-schema by name.
+  // Remove `$schema`, because ajv would look up the meta-schema by name. The code below chooses the dialect.
   const { $schema: dialect, ...rest } = schema;
   try {
     const { Ajv } = await import("ajv");

@@ -1,8 +1,8 @@
 /**
- * The toolbox: which tools a conversation has, and one attempt at a call.
+ * The toolbox lists the tools of a conversation and makes one attempt at a call.
  *
- *   1. the tools are those of the skills in force that the conversation may use, and the built-in `load_skill`
- *   2. a call goes to the plugin of the skill that owns the tool, or is answered here
+ *   1. the tools are those of the active skills that the conversation may use, and the built-in `load_skill`
+ *   2. a call runs in the plugin of the skill that owns the tool; calls to `load_skill` are answered here
  *   3. the result is redacted
  *   4. plugins that provide tools start in the background (tool-providers.ts)
  *
@@ -48,15 +48,17 @@ export interface ToolboxOptions {
   library: SkillLibrary;
   log: Log;
   workspace: string;
-  /** Working folders below it are created when a call needs them. Others must exist. */
+  /**
+   * Working folders below this folder are created when a call needs them. Working folders elsewhere must already exist.
+   */
   filesRoot: string;
   dataFolder: string;
   config: ToolboxConfig;
-  /** Provides the working folder as each call must see it. Absent: the real one. */
+  /** Provides the working folder as each call must see it. If absent, calls use the real folder. */
   drafts?: Pick<Drafts, "runCall">;
   outputsFolder?(scope: Scope): string;
   servicesFor?: ServicesFor;
-  /** Who may have skills written, in addition to a person's approval. Absent: everybody. */
+  /** Decides for whom skills may be written, in addition to a person's approval. If absent, for everybody. */
   mayWriteSkills?(scope: ToolScope): Promise<boolean>;
   redact?: Redact;
   isolated?: IsolatedPlugins;
@@ -74,7 +76,7 @@ export interface SkillToolbox extends Toolbox {
   close(): Promise<void>;
 }
 
-/** For no conversation: passes what only single conversations are denied. */
+/** Stands for no particular conversation: includes skills that only some conversations may not use. */
 const anywhere = "";
 
 export function createToolbox(options: ToolboxOptions): SkillToolbox {
@@ -174,7 +176,10 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   };
 }
 
-/** The text of a command does not tell what it reads. */
+/**
+ * Returns the path that a call names. Omits it for shell commands, because their text does not reliably tell what they
+ * read.
+ */
 function namedPath({ shellParameters }: ToolSpec, { path }: JsonObject): { path?: string } {
   return shellParameters.length === 0 && typeof path === "string" ? { path } : {};
 }

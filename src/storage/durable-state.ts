@@ -1,4 +1,4 @@
-/** Durable state as the process uses it, wherever it is stored. */
+/** Types of durable state, independent of where it is stored. */
 import type { Bus, Leases, WithLock } from "../ports/cluster.ts";
 
 import type { Ledger } from "../ports/ledger.ts";
@@ -9,9 +9,9 @@ import type { RedisConnection } from "./redis/connection.ts";
 
 export interface RedisSettings {
   url: string;
-  /** All keys start with it, in braces. Installations with different prefixes are independent. */
+  /** The prefix of all keys, which is put in braces. Installations with different prefixes are independent. */
   prefix: string;
-  /** Lock expiry after its owner died. */
+  /** How many milliseconds after its owner has died a lock expires. */
   lockMs: number;
   waitMs: number;
 }
@@ -21,13 +21,16 @@ export interface DurableState {
   store: Store;
   leases: Leases;
   bus: Bus;
-  /** Undefined when no other process can interfere. */
+  /** Undefined if no other process can interfere. */
   withLock: WithLock | undefined;
   redis: { connection: RedisConnection; prefix: string } | undefined;
-  /** For files that no other process uses. */
+  /** The folder for files that no other process uses. */
   ownFolder: string;
   close(): Promise<void>;
 }
 
-/** Called while Redis is not reachable yet, with the reason. The returned function is called when the wait is over. */
+/**
+ * Called if Redis is not reachable at startup, with a function that returns the reason. The function that it resolves
+ * to is called when the wait is over.
+ */
 export type OnWaiting = (detail: () => string) => Promise<() => Promise<void>>;

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 
-/** The data folder is private, so other users have no access. */
+/** Other users get no access to the data folder, because it is private. */
 export async function makeFolders(workspace: string, data: string): Promise<void> {
   for (const folder of [workspace, data, join(workspace, "files"), join(workspace, "skills")]) {
     try {

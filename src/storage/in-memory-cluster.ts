@@ -1,4 +1,4 @@
-/** The cluster for a single process. */
+/** In-memory leases and bus, for a single process. */
 
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -16,7 +16,7 @@ export function createInMemoryLeases(): Leases {
   };
 }
 
-/** Listeners run in the same tick. The bus logs one that throws and calls the others. */
+/** Calls listeners in the same tick. If a listener throws, the bus logs the error and calls the others. */
 export function createInMemoryBus(log: Log): Bus {
   const listeners = new Set<(message: BusMessage) => void>();
   return {

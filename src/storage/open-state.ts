@@ -1,9 +1,9 @@
 /**
- * Opens durable state, and what processes use to agree on it:
+ * Opens durable state, and the means by which processes coordinate:
  *
- *   without Redis   SQLite files in the data folder, which belongs to this process alone
- *   with Redis      ledger, store, leases and bus in Redis, shared by any number of processes; private files (the search
- *                   index) are in a subfolder of the data folder
+ *   without Redis   SQLite files in the data folder, which only this process uses
+ *   with Redis      ledger, store, leases and bus in Redis, shared by any number of processes; private files (the
+ *                   search index) are in a subfolder of the data folder
  */
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
@@ -20,7 +20,7 @@ export interface StateOptions {
   log: Log;
 }
 
-/** Rejects when the state can't be opened. While it waits, an abort rejects with the signal's reason. */
+/** Rejects if the state can't be opened, or with the signal's reason if aborted while waiting. */
 export async function openState(
   options: StateOptions,
   onWaiting: OnWaiting,

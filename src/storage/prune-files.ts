@@ -1,11 +1,12 @@
-/** Removes old files from a growing folder, and then empty folders. */
+/** Removes old files from a folder that keeps growing, and then its empty subfolders. */
 import { lstat, readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
 
 /**
- * Removes files last written before `before` (milliseconds since 1970) at any depth. Removes links without following them.
- * A folder must be as old, because a new one may be about to receive files. A missing folder is empty.
+ * Removes files last written before `before` (milliseconds since 1970) at any depth. Removes links without following
+ * them. Removes an empty folder only if it is equally old, because a new folder may be about to receive files. If
+ * `folder` is missing, does nothing.
  */
 export async function pruneFiles(folder: string, before: number): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(ignoreGone(() => []))) {
@@ -19,7 +20,10 @@ export async function pruneFiles(folder: string, before: number): Promise<void> 
   }
 }
 
-/** Another process may prune or fill the same folder. */
+/**
+ * Ignores errors about files that are already gone and folders that are not empty, because another process may prune or
+ * fill the same folder.
+ */
 function ignoreGone<T>(otherwise: () => T): (thrown: unknown) => T {
   return (thrown) => {
     if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(codeOf(thrown) ?? "")) throw thrown;

@@ -3,7 +3,7 @@
 export interface ChartRequest {
   type: "bar" | "line" | "area" | "scatter" | "pie" | "histogram";
   x: string | undefined;
-  /** Empty: all remaining columns with numbers. */
+  /** If empty, all remaining columns with numbers are drawn. */
   y: string[];
   series: string | undefined;
   title: string;

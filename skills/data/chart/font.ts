@@ -1,11 +1,11 @@
 /** Reads character widths from a font file (TrueType, OpenType, or the first font of a collection): tables `cmap` and `hmtx`. */
 
 export interface Font {
-  /** Relative to the font size. Undefined for a character that the font lacks. */
+  /** The width relative to the font size. Undefined for a character that the font lacks. */
   widthOf(codePoint: number): number | undefined;
 }
 
-/** Throws a RangeError for other files. */
+/** Throws a RangeError if the file is not a supported font. */
 export function readFont(bytes: Uint8Array): Font {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tables = tablesOf(view);

@@ -1,11 +1,14 @@
-/** What surrounds a plot: title, legend, axes with labels and titles. Each returns the room it takes. */
+/**
+ * Draws what surrounds a plot: title, legend, and axes with labels and titles. Each function returns the space that its
+ * part takes.
+ */
 import { type Box, line, look, rectangle, text } from "./paint.ts";
 import type { Scale } from "./scales.ts";
 import type { Typesetter } from "./text.ts";
 
 export interface Piece {
   parts: string[];
-  /** Height, or width for a part at a side. */
+  /** The height of the part, or its width if it is beside the plot. */
   room: number;
 }
 
@@ -95,7 +98,10 @@ export function scaleAxis(type: Typesetter, scale: Scale, title: string): { room
 const slope = { degrees: -40, cosine: Math.cos((40 * Math.PI) / 180), sine: Math.sin((40 * Math.PI) / 180) };
 const maxSlopedWidth = 190;
 
-/** Names below a plot: on one line if they fit, on two lines, or sloped. Leaves some out when there are too many. */
+/**
+ * Draws names below a plot: on one line if they fit, else on two lines or sloped. Leaves some out if there are too
+ * many.
+ */
 export function categoryAxis(
   type: Typesetter,
   labels: readonly string[],

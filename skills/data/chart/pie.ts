@@ -1,4 +1,4 @@
-/** Pie charts: slices on the left, names with values and shares on the right. */
+/** Draws pie charts, with slices on the left, names with values and shares on the right. */
 import { titleAndLegend } from "./frame.ts";
 import { colorOf, look, picture, rectangle, text } from "./paint.ts";
 import { shownNumber } from "./scales.ts";
@@ -12,7 +12,7 @@ export interface Slice {
 const { margin, size, color } = look;
 const maxSlices = 10;
 
-/** Largest first; joins the smallest. All values must be positive. */
+/** Sorts slices by size, largest first, and joins the smallest into one. All values must be positive. */
 export function joinedSlices(slices: readonly Slice[]): Slice[] {
   const sorted = slices.toSorted((one, other) => other.value - one.value);
   if (sorted.length <= maxSlices) return sorted;
@@ -75,7 +75,9 @@ function legend(
   });
 }
 
-/** Clockwise from the top. A full circle needs another element. */
+/**
+ * Draws a slice clockwise from the top. A full circle is drawn as a circle element, because a path can't express it.
+ */
 function sliceShape(
   { x, y }: { x: number; y: number },
   radius: number,

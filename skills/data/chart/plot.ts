@@ -1,4 +1,7 @@
-/** The content of a chart, from the rows of a query. Refuses what can't be drawn, and says what to change in the query. */
+/**
+ * The content of a chart, from the rows of a query. If something can't be drawn, the error says what to change in the
+ * query.
+ */
 
 import { dataProblem } from "../problem.ts";
 import type { Rows, Value } from "../rows.ts";
@@ -18,7 +21,7 @@ export interface Series {
 export interface Plot {
   x: { kind: "category"; labels: string[] } | { kind: "number"; isPlain: boolean } | { kind: "time" };
   xName: string;
-  /** Empty with several columns, which have their own names. */
+  /** Empty if several columns are drawn, because each has its own name. */
   yName: string;
   series: Series[];
   notes: string[];
@@ -65,11 +68,11 @@ export function columnIndex({ columns }: Rows, name: string, option: string): nu
   return index;
 }
 
-/** Undefined for no value. Throws for text. */
+/** Returns undefined if there is no value. Throws if the value is text. */
 export function numberIn(value: Value, column: string): number | undefined {
   if (value === null) return undefined;
   const number = typeof value === "bigint" ? Number(value) : value;
-  // Beyond these limits, the arithmetic of scales would overflow.
+  // Limit the range of numbers, because the computation of scales would overflow beyond it.
   if (typeof number === "number" && Math.abs(number) < 1e-300) return 0;
   if (typeof number === "number") return Math.abs(number) < 1e300 ? number : undefined;
   throw dataProblem(column, "contains text instead of numbers: use CAST(… AS REAL) in sql, or another column");
@@ -151,7 +154,7 @@ function placeOf(value: Value, kind: Plot["x"]["kind"], labels: Map<string, numb
   }
 }
 
-/** ISO 8601 dates and times, also with a blank between. UTC without a zone. */
+/** Parses ISO 8601 dates and times; a blank may replace the `T`. A time without a zone is UTC. */
 export function timeOf(text: string): number | undefined {
   const [, date, clock = "", zone = ""] =
     /^(\d{4}(?:-\d\d(?:-\d\d)?)?)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text.trim()) ?? [];

@@ -1,4 +1,4 @@
-/** Renders SVG to PNG, with the bundled font and others for characters that it lacks. */
+/** Renders SVG to PNG, with the bundled font, and with other fonts for characters that the bundled one lacks. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { initWasm, Resvg } from "@resvg/resvg-wasm";
@@ -7,7 +7,7 @@ import { createTypesetter, type Typesetter } from "./text.ts";
 
 export interface Renderer {
   type: Typesetter;
-  /** 1.6 times the size of the SVG, for screens with high resolution. */
+  /** The PNG has 1.6 times the size of the SVG, for high-resolution screens. */
   png(svg: string): Uint8Array;
 }
 
@@ -19,7 +19,7 @@ const files = {
   bold: require.resolve("@expo-google-fonts/open-sans/600SemiBold/OpenSans_600SemiBold.ttf"),
 };
 
-/** Call once per process before the first picture. */
+/** Must be called once per process before anything is rendered. */
 export async function startRendering(): Promise<void> {
   await initWasm(bytesOf(files.renderer));
 }

@@ -6,14 +6,14 @@ export interface Scale {
   ticks: { value: number; label: string }[];
 }
 
-/** Round limits around all of the data. `hasZero`: for bars and areas, which start at zero. */
+/** A scale with round limits that includes all values. `hasZero` includes zero, where bars and areas start. */
 export function linearScale(
   values: readonly number[],
   options: { ticks: number; hasZero: boolean; isPlain?: boolean },
 ): Scale {
   let [low, high] = extent(values);
   if (options.hasZero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-  // Values that doubles can't separate count as one.
+  // Treat values as equal if doubles can't tell them apart.
   const isOne = high - low <= Math.max(Math.abs(low), Math.abs(high)) * 1e-12;
   if (isOne) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, high + Math.abs(high) / 2];
   const step = niceStep((high - low) / Math.max(1, options.ticks));
@@ -22,14 +22,14 @@ export function linearScale(
   const marks = Array.from({ length: count + 1 }, (_, index) => from + index * step);
   const format = numberFormat(step, Math.max(Math.abs(from), Math.abs(to)), options.isPlain === true);
   const ticks = marks.map((mark) => {
-    // Adding up a step of 0.1 gives 0.30000000000000004.
+    // Round near zero, because adding steps accumulates errors (0.1 + 0.2 is 0.30000000000000004).
     const value = Math.abs(mark) < step / 1e6 ? 0 : mark;
     return { value, label: format(value) };
   });
   return { at: (value) => (value - from) / (to - from), ticks };
 }
 
-/** Milliseconds since 1970, in UTC. */
+/** A scale for times in milliseconds since 1970, in UTC. */
 export function timeScale(values: readonly number[], maxTicks: number): Scale {
   let [low, high] = extent(values);
   if (low === high) [low, high] = [low - day / 2, high + day / 2];
@@ -58,7 +58,7 @@ export function niceStep(rough: number): number {
   return factor * power;
 }
 
-/** For ticks that are `step` apart. `isPlain`: without separators, for years. */
+/** Formats the labels of ticks that are `step` apart. `isPlain` omits thousands separators, for years. */
 function numberFormat(step: number, largest: number, isPlain: boolean): (value: number) => string {
   if (largest >= 1e15 || largest < 1e-4) {
     const digits = Math.min(15, Math.max(0, Math.ceil(Math.log10(largest / step))));

@@ -1,14 +1,20 @@
-/** Which skills a conversation may use. Other skills are not offered, not listed by `load_skill`, and do not run. */
+/**
+ * Decides which skills a conversation may use. Other skills are not offered, not listed by `load_skill`, and can't be
+ * called.
+ */
 import type { Skill } from "../../ports/skill.ts";
 
-/** Names of skills. `deny` overrides `allow`. Without `allow`, every skill is allowed. */
+/** Names of skills. `deny` overrides `allow`. If `allow` is absent, every skill is allowed. */
 interface SkillFilter {
   allow?: string[];
   deny?: string[];
 }
 
 export interface SkillAccess extends SkillFilter {
-  /** By conversation, or by a prefix of its id up to a colon (`slack:T1:C1` is that channel with all its threads). */
+  /**
+   * Filters by conversation id, or by a prefix of the id up to a colon (`slack:T1:C1` is that channel with all its
+   * threads).
+   */
   conversations?: { [conversation: string]: SkillFilter };
 }
 

@@ -1,7 +1,7 @@
 /**
  * Finds the SKILL.md files below a root, level by level and in path order:
  *
- *   1. a folder with a SKILL.md is a skill, even the root; everything below belongs to the skill
+ *   1. a folder with a SKILL.md is a skill, even the root; everything below that folder belongs to the skill
  *   2. links are followed only inside the root
  *   3. the search stops four levels down, and after 2,000 folders without a skill
  *
@@ -17,10 +17,10 @@ import { createDiagnostics } from "../parse/diagnostics.ts";
 
 export interface SkillFile {
   path: string;
-  /** With links resolved, so that a file found twice is one skill. */
+  /** The path with links resolved, so that a file found twice counts as one skill. */
   realPath: string;
   plugin: string | null;
-  /** About the file's place and name. With severity `error`, the file must not be read. */
+  /** Problems with the file's location and name. If one has severity `error`, the file must not be read. */
   diagnostics: SkillDiagnostic[];
 }
 
@@ -72,7 +72,7 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   return found;
 }
 
-/** `.agents/skills` is shared with other programs and may be missing. */
+/** True for `.agents/skills`, which may be missing because it belongs to other programs too. */
 function isConventional(root: string): boolean {
   return root.endsWith(join(sep, ".agents", "skills"));
 }
@@ -107,7 +107,7 @@ async function lookAt(folder: string, realRoot: string, seen: Set<string>): Prom
         message: "this link leads out of the folder of skills, so it was not followed",
       };
     }
-    // A link to a folder that is found anyway. This also ends cycles of links.
+    // The folder has already been visited, so this is a link to it. This check also ends cycles of links.
     if (seen.has(real)) return { type: "folders", below: [] };
     seen.add(real);
     const entries = await readdir(real, { withFileTypes: true });
@@ -169,7 +169,7 @@ async function pluginIn(folder: string, real: string, names: string[], realRoot:
   return undefined;
 }
 
-/** Opening a pipe would wait forever. */
+/** True for regular files only, because opening a pipe could wait forever. */
 async function isFile(path: string): Promise<boolean> {
   return await stat(path).then(
     (found) => found.isFile(),

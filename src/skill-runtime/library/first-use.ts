@@ -1,6 +1,6 @@
 /**
- * The first call of a skill asks if its plugin declares permissions, and the card lists them. An approval accepts the
- * declaration until the version or the declaration changes.
+ * The first call of a skill needs approval if its plugin declares permissions, and the card lists them. The approval is
+ * valid until the skill's version or its declared permissions change.
  */
 import { hash } from "node:crypto";
 import type { GateRule } from "../../ports/gate.ts";
@@ -10,9 +10,9 @@ import { describePermissions } from "../parse/permissions.ts";
 
 export interface FirstUse {
   rules(set: SkillSet): GateRule[];
-  /** Call when a call of the skill runs, so a person has approved it. True for the first one. */
+  /** Call when a tool of the skill runs, because then a person has approved it. Resolves to true for the first call. */
   accept(skill: Skill): Promise<boolean>;
-  /** Reads what this and other processes accepted. True when something is new. */
+  /** Reads which declarations this and other processes have accepted. Resolves to true if there is a new one. */
   refresh(set: SkillSet): Promise<boolean>;
 }
 

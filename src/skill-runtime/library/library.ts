@@ -1,12 +1,12 @@
 /**
- * The skills in force, kept in step with their files:
+ * Keeps the active skills up to date with their files:
  *
- *   1. `reload` builds a new set and then swaps it in; if that fails, the old set stays
+ *   1. `reload` builds a new set and then replaces the old one; if that fails, the old set is kept
  *   2. `watch` reloads shortly after a file below a root has changed
  *   3. tools that plugins offer at run time become part of the set as if their files had declared them
- *   4. news is announced once: in the log, as an event, and to the listeners
+ *   4. each change is announced once: in the log, as an event, and to the listeners
  *
- * A broken file keeps its previous content, with a diagnostic. A deleted file is gone.
+ * A broken file keeps its previous content, with a diagnostic. The skill of a deleted file is removed.
  */
 import { realpath } from "node:fs/promises";
 import { type FSWatcher, watch } from "chokidar";
@@ -29,20 +29,23 @@ export interface SkillLibraryOptions {
 }
 
 export interface SkillLibrary {
-  /** Empty until the first `reload` resolves. Never changed in place: a new set is a new object. */
+  /** Empty until the first `reload` resolves. A set is never changed in place. */
   current(): SkillSet;
   /** Resolves with a set that was read after the call, even during another reload. Never rejects. */
   reload(): Promise<SkillSet>;
   watch(): Promise<void>;
-  /** Adds tools to the skill whose SKILL.md is at `path`. Kept for a skill that appears later. */
+  /**
+   * Adds tools to the skill whose SKILL.md is at `path`. If the skill does not exist yet, the tools are stored until it
+   * appears.
+   */
   offer(path: string, source: string, offer: Partial<ValidOffer>): void;
   onChange(listener: (set: SkillSet) => void): () => void;
   close(): Promise<void>;
 }
 
-/** Editors write a file in several steps, so a reload waits until nothing has changed for this long. */
+/** Editors write a file in several steps, so a reload waits until nothing has changed for this many milliseconds. */
 const quietMs = 100;
-/** Below the roots: four levels of folders, the skill's own, and its plugin folder. */
+/** Levels below the roots: four levels of folders, the skill's own folder, and its plugin folder. */
 const maxWatchedDepth = 6;
 
 export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions): SkillLibrary {
@@ -127,7 +130,7 @@ async function startWatching(roots: string[], onChange: () => void, log: Log): P
   return watcher;
 }
 
-/** Announces only what is new: one line for one change among a thousand skills. */
+/** Announces only what has changed since the previous set. */
 function announce(
   before: SkillSet,
   next: SkillSet,
@@ -145,20 +148,21 @@ function announce(
   }
   const paths = new Set(next.skills.map(({ path }) => path));
   const gone = before.skills.filter(({ path }) => !paths.has(path)).map(({ name }) => name);
-  // The first set is no change. The caller reports how many there are.
+  // The first set does not count as a change. The caller reports the number of skills.
   if (fresh.length + gone.length === 0 || before.skills.length === 0) return;
   log.info({ skills: next.skills.length, changed: fresh.length, gone }, "the skills in force have changed");
 }
 
 /**
- * The rules for the gate. Patterns of every skill in force apply to every tool. A pattern with `{offered_tool}` becomes one
- * for each tool that the skill's plugin offers or has offered, so that a grant for one of them does not cover the others.
+ * Returns the rules for the gate. Patterns of every active skill apply to every tool. A pattern with `{offered_tool}`
+ * becomes one pattern for each tool that the skill's plugin offers or has offered, so that a grant for one of these
+ * tools does not cover the others.
  */
 export function gateRules({ skills }: SkillSet): GateRules {
   const shellParameters = new Map<string, readonly string[]>();
   for (const tool of skills.flatMap((skill) => skill.tools)) {
     if (tool.shellParameters.length === 0) continue;
-    // Of two tools with one name, either may be in force in some conversation. So both lists apply.
+    // If two tools have the same name, each may be active in some conversation, so both lists apply.
     const others = shellParameters.get(tool.name) ?? [];
     shellParameters.set(tool.name, [...new Set([...others, ...tool.shellParameters])]);
   }
@@ -174,7 +178,7 @@ export function gateRules({ skills }: SkillSet): GateRules {
 function inForce(rule: GateRule, { providesTools, offered }: Skill): GateRule[] {
   if (!providesTools || !rule.pattern.includes(offeredToolMark)) return [rule];
   const names = (rule.kind === "danger" ? offered?.ever : offered?.asking) ?? [];
-  // Names consist of letters, digits, _ and -, which are literal in a pattern.
+  // Names need no escaping: they consist of letters, digits, _ and -, which are literal in a pattern.
   return names.map((name) => {
     const pattern = rule.pattern.replaceAll(offeredToolMark, name);
     const reason = rule.reason?.replaceAll(offeredToolMark, name);
@@ -182,7 +186,7 @@ function inForce(rule: GateRule, { providesTools, offered }: Skill): GateRule[] 
   });
 }
 
-/** A pattern that contains a tool name that providers refuse must also match the tool's new name. */
+/** If a tool was renamed because providers refuse its name, patterns with the old name must match the new name too. */
 function rulesForRenamed({ rules, renamedTools, offered }: Skill): GateRule[] {
   const ofFile = Object.entries(renamedTools).filter(([name]) => offered?.current.includes(name) !== true);
   return ofFile.flatMap(([name, written]) =>
@@ -201,8 +205,9 @@ export function briefs({ skills }: SkillSet): SkillBrief[] {
 }
 
 /**
- * Changes with the skill that owns the tool, so that an approval under other rules becomes invalid. For an offered tool
- * only its own description counts, because the others come and go with their servers.
+ * Returns a text that changes with the skill that owns the tool, so that an approval given under other rules becomes
+ * invalid. For an offered tool it contains only that tool's description, because other offered tools appear and
+ * disappear with their servers.
  */
 export function contentOf({ skills }: SkillSet, tool: string): string | undefined {
   const owner = skills.findLast((skill) => skill.tools.some((spec) => spec.name === tool));

@@ -83,7 +83,7 @@ async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {
   }
 }
 
-/** Never listed or returned: settings with keys, and git's files. */
+/** Hidden files are never listed or returned, because they may contain keys or belong to git. */
 function isHidden(path: string): boolean {
   return path.split(sep).some((part) => part.startsWith("."));
 }

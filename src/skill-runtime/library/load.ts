@@ -1,4 +1,4 @@
-/** Loads every skill below the given roots. A problem in a file becomes a diagnostic, never an exception. */
+/** Loads every skill below the given roots. A problem in a file is reported as a diagnostic, never thrown. */
 import { readFile, stat } from "node:fs/promises";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
@@ -16,16 +16,21 @@ export interface RememberedFile {
 }
 
 export interface LoadOptions {
-  /** By path of the SKILL.md. The caller keeps it between loads; files that are gone are removed. */
+  /**
+   * File states by path of the SKILL.md. The caller keeps this map between loads; entries of deleted files are removed.
+   */
   memory?: Map<string, RememberedFile>;
 }
 
-/** One SKILL.md as `remora skills check --json` prints it. */
+/** The report on one SKILL.md, as `remora skills check --json` prints it. */
 export interface SkillReport {
   path: string;
   name: string | null;
   verdict: SkillVerdict;
-  /** In force. False for a skipped file, and for a valid one whose name is taken or whose `requires` are not met. */
+  /**
+   * True if the skill is active. False for a skipped file, and for a valid skill whose name is taken or whose
+   * `requires` are not met.
+   */
   loaded: boolean;
   description: string;
   version: string | null;
@@ -55,7 +60,7 @@ export async function loadSkills(roots: string[], options: LoadOptions = {}): Pr
   };
 }
 
-/** Every SKILL.md below the roots, loaded or not, in path order of each root; then the skipped folders. */
+/** Reports every SKILL.md below the roots, loaded or not, root by root in path order, and then the skipped folders. */
 export async function checkSkills(roots: string[]): Promise<SkillReport[]> {
   const { files, diagnostics } = await readSkills(roots, {});
   const chosen = chooseSkills(candidatesOf(files));

@@ -1,9 +1,10 @@
 /**
- * Chooses among several skills:
+ * Chooses the active skills among all that were found:
  *
- *   1. of one name: the later root, then the higher version, then the first in path order; the others are reported
- *   2. of those: only skills whose `requires` are there too, without a cycle
- *   3. of one tool name: the later skill; a warning names both
+ *   1. of several skills with one name, choose the one from the latest root, then the one with the highest version,
+ *      then the first in path order; report the others
+ *   2. keep only skills whose `requires` are also active and contain no cycle
+ *   3. of several tools with one name, use the one of the later skill; a warning names both
  */
 import type { Skill, SkillDiagnostic } from "../../ports/skill.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
@@ -19,7 +20,7 @@ export interface Chosen {
   diagnostics: SkillDiagnostic[];
 }
 
-/** `candidates` are ordered by root, then by path. */
+/** `candidates` must be ordered by root, then by path. */
 export function chooseSkills(candidates: Candidate[]): Chosen {
   const named = oneOfEachName(candidates);
   const complete = withRequirements(named.skills);
@@ -52,7 +53,7 @@ function beats(later: Candidate, earlier: Candidate): boolean {
   return compareVersions(later.skill.version, earlier.skill.version) > 0;
 }
 
-/** By semantic versioning, as far as the texts follow it. No version is lower than any version. */
+/** Compares by semantic versioning, as far as the texts follow it. A missing version is lower than any version. */
 export function compareVersions(one: string | null, other: string | null): number {
   const [left, right] = [versionParts(one), versionParts(other)];
   for (let index = 0; index < Math.max(left.numbers.length, right.numbers.length); index += 1) {
@@ -70,7 +71,10 @@ function versionParts(version: string | null): { numbers: number[]; preview: str
   return { numbers: numbers === "" ? [-1] : numbers.split(".").map(Number), preview };
 }
 
-/** Removes skills with missing requirements until none is left to remove; then those that require themselves. */
+/**
+ * Removes skills with missing requirements, repeatedly until there are no more, and then skills that require
+ * themselves.
+ */
 function withRequirements(skills: Skill[]): Chosen {
   const diagnostics: SkillDiagnostic[] = [];
   const refuse = (skill: Skill, code: string, message: string) => {
@@ -117,7 +121,7 @@ function reaches(from: Skill, target: Skill, index: ReadonlyMap<string, Skill>):
   return false;
 }
 
-/** Skills by name and alias. A skill's own name wins over another's alias. */
+/** Returns skills by name and alias. A skill's name takes precedence over another skill's alias. */
 export function byAnyName(skills: Skill[]): Map<string, Skill> {
   const aliases = skills.flatMap((skill) => skill.aliases.map((alias) => [alias, skill] as const));
   return new Map([...aliases, ...skills.map((skill) => [skill.name, skill] as const)]);

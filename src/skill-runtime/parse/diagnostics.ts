@@ -1,10 +1,13 @@
-/** Problems found while a skill is read. They are collected as data, so that one bad line never costs the rest. */
+/**
+ * Problems found while a skill is read. They are collected instead of thrown, so that one bad line does not prevent the
+ * rest of the file from being read.
+ */
 import type { SkillDiagnostic } from "../../ports/skill.ts";
 
 export interface Notes {
   readonly list: SkillDiagnostic[];
   warn(line: number, code: string, message: string): void;
-  /** The skill, or the part that the message names, is not loaded. */
+  /** Reports a problem because of which the skill, or the part that the message names, is not loaded. */
   error(line: number, code: string, message: string): void;
 }
 

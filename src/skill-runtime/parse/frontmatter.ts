@@ -2,7 +2,8 @@
  * Splits a SKILL.md into frontmatter and body. Never evaluates anything.
  *
  *   1. decode: drop a BOM; replace and report bytes that are not UTF-8
- *   2. find the opening `---`, after blank lines at most; `---js` and `+++` are other languages and refused
+ *   2. find the opening `---`, after blank lines at most; `---js` and `+++` are refused, because they start other
+ *      languages
  *   3. find the closing `---` or `...` at the start of a line
  */
 import type { Notes } from "./diagnostics.ts";
@@ -11,12 +12,12 @@ const maxFrontmatterBytes = 64 * 1024;
 
 export interface Frontmatter {
   yaml: string;
-  /** Lines of the file above the first line of `yaml`. */
+  /** The number of lines above the first line of `yaml` in the file. */
   linesAbove: number;
   body: string;
 }
 
-/** Undefined when there is no readable frontmatter; `notes` says why. */
+/** Returns undefined if there is no readable frontmatter; `notes` then says why. */
 export function splitFrontmatter(bytes: Uint8Array, notes: Notes): Frontmatter | undefined {
   const text = decode(bytes, notes);
   const lines = text.split("\n");
@@ -56,7 +57,7 @@ export function splitFrontmatter(bytes: Uint8Array, notes: Notes): Frontmatter |
 
 function decode(bytes: Uint8Array, notes: Notes): string {
   const text = new TextDecoder().decode(bytes);
-  // The file itself may contain a replacement character. Report only a failed decoding.
+  // Report only a failed decoding, because a valid file may contain a replacement character.
   if (text.includes("\ufffd") && !isUtf8(bytes)) {
     notes.warn(0, "invalid-utf8", "the file is not valid UTF-8: save it as UTF-8; unreadable bytes were replaced");
   }

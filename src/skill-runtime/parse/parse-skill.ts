@@ -1,4 +1,4 @@
-/** Parses one SKILL.md, whatever its bytes: a skill, or an error with the reason. Reads no files, runs no code. */
+/** Parses one SKILL.md. Any content gives a skill or an error with the reason. Reads no files and runs no code. */
 import { basename, dirname } from "node:path";
 import { isScalar, isSeq } from "yaml";
 import type { GateRule } from "../../ports/gate.ts";
@@ -15,12 +15,12 @@ import { textOf, textsOf } from "./values.ts";
 import { type Fields, readFields } from "./yaml-fields.ts";
 
 export interface ParsedSkill {
-  /** Absent exactly when a diagnostic explains why. */
+  /** Absent if the file is not a valid skill; then a diagnostic says why. */
   skill?: Skill;
   diagnostics: SkillDiagnostic[];
 }
 
-/** The model never gets more than this at once. */
+/** The model never gets more than this in one call. */
 export const maxBodyBytes = 100_000;
 const maxDescription = 300;
 const maxFormatDescription = 1024;
@@ -74,7 +74,10 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
   };
 }
 
-/** The plugin's permissions override what its author says about a tool. */
+/**
+ * Marks the tool as sending or reading foreign data if its plugin's permissions make that possible, whatever its author
+ * declares.
+ */
 function withReach(tool: ToolSpec, { network, services }: SkillPermissions): ToolSpec {
   const hasNetwork = network.length > 0;
   return {
@@ -101,7 +104,7 @@ function readName(fields: Fields, folderName: string, notes: Notes): string | un
       "a name is at most 64 of a-z 0-9, with single hyphens between them: other programs refuse this one",
     );
   } else if (name !== folderName && !folderName.startsWith(`${name}-`)) {
-    // Downloads unpack into folders such as `name-1.2.0` or `name-main`.
+    // Accept such folder names with a warning, because archives unpack into `name-1.2.0` or `name-main`.
     notes.warn(
       field.line,
       "name-differs",

@@ -1,8 +1,9 @@
 /**
- * The patterns of a SKILL.md, each with its line: a list of strings, one string, or `{ pattern, reason, level }`.
+ * Reads the patterns of a SKILL.md, each with its line number: a list of strings, one string, or
+ * `{ pattern, reason, level }`.
  *
  * Only an empty pattern, which would match every call, is dropped and reported. The gate matches an invalid regular
- * expression as literal text. Where YAML read a map, the text of the line is the pattern.
+ * expression as literal text. If YAML parsed an entry as a map, the text of the line is the pattern.
  */
 import { RE2JS } from "re2js";
 import { isAlias, isMap, isSeq, type Node } from "yaml";
@@ -10,10 +11,15 @@ import type { GateRule } from "../../ports/gate.ts";
 import type { Notes } from "./diagnostics.ts";
 import { type FieldName, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
-/** In patterns and reasons of a skill with `provides_tools: true`: stands for each tool that its plugin offers. */
+/**
+ * A placeholder for each tool that the plugin offers. Used in patterns and reasons of a skill with
+ * `provides_tools: true`.
+ */
 export const offeredToolMark = "{offered_tool}";
 
-/** A block (`|` or `>`) ends with a line end, which no call has. The author means the text before it. */
+/**
+ * Removed from block texts (`|` or `>`): they end with a line end, which the author does not mean and no call contains.
+ */
 const endOfBlock = /\n+$/;
 
 interface Pattern {
@@ -59,12 +65,12 @@ function readPattern(node: Node | null, near: number, name: FieldName, fields: F
   return [{ pattern: text, ...(reason === undefined ? {} : { reason }), line }];
 }
 
-/** An alias stands for its anchor, so its rules apply here too. */
+/** Resolves an alias to its anchor, so that the rules there apply here too. */
 function resolved(node: unknown, fields: Fields): Node | null {
   return (isAlias(node) ? (node.resolve(fields.document) ?? node) : (node ?? null)) as Node | null;
 }
 
-/** An entry such as `- rm: -rf` is a map in YAML, but its author meant the line. */
+/** Returns the text of a line. An entry such as `- rm: -rf` is a map in YAML, but its author meant it as text. */
 function textOfLine(node: Node | null, line: number, name: FieldName, fields: Fields, notes: Notes): string {
   if (node === null || (!isMap(node) && fields.sourceOf(node) === "")) return "";
   notes.warn(line, "not-a-string", `YAML does not read a pattern of ${name} as text: put it in quotes`);
@@ -76,7 +82,7 @@ function isRegularExpression(pattern: string): boolean {
     new RegExp(pattern, "i");
     return true;
   } catch {
-    // RE2 accepts some syntax that JavaScript does not, such as a leading `(?i)`.
+    // Try RE2 as well, because it accepts some syntax that JavaScript does not, such as a leading `(?i)`.
   }
   try {
     RE2JS.compile(pattern);

@@ -1,4 +1,4 @@
-/** What the plugin of a skill may use: `permissions` in SKILL.md. Nothing else is available to it. */
+/** Reads `permissions` in SKILL.md: what the plugin of the skill may use. Everything else is denied to the plugin. */
 
 import type { SkillPermissions } from "../../ports/skill.ts";
 import type { Notes } from "./diagnostics.ts";
@@ -54,7 +54,7 @@ export function readPermissions(fields: Fields, notes: Notes): SkillPermissions 
   };
 }
 
-/** Programs that the plugin starts run in the folder. */
+/** True if the plugin needs the working folder. Programs that it starts run there. */
 export function usesFolder({ files, commands }: SkillPermissions): boolean {
   return files !== "none" || commands;
 }

@@ -1,10 +1,11 @@
 /**
- * The parameters of a tool, in every form that skills use, as a JSON Schema of an object:
+ * Converts the parameters of a tool, in every form that skills use, to a JSON Schema of an object:
  *
  *   nothing, or `{}`                              an object without properties
  *   `{ type: object, properties, required }`      used as it is
- *   `arg: { type, description, required }`        a flat map; an argument is required unless it says otherwise or has a default
- *   `- { name, type, description, required }`     the same as a list
+ *   `arg: { type, description, required }`        a flat map; an argument is required unless it has `required: false`
+ *                                                 or a default
+ *   `- { name, type, description, required }`     a flat map written as a list
  *
  * Arguments of a flat map may be called `type` or `properties`; the values of those keys decide which form it is.
  */
@@ -14,7 +15,7 @@ import { isJsonObject } from "./values.ts";
 
 export interface ToolParameters {
   schema: JsonSchema;
-  /** Arguments marked `format: shell`. The mark is ours and not part of the schema for models. */
+  /** Arguments marked `format: shell`. This format is Remora's own and not part of the schema that models get. */
   shellParameters: string[];
   problems: string[];
 }

@@ -1,8 +1,9 @@
 /** Cleans foreign text for one line of a prompt: no control, bidi or invisible characters, no markup, no line breaks. */
 
 /**
- * Control characters except tab and line ends, soft hyphen, zero-width and bidi characters, word joiners, BOM, tag characters,
- * lone surrogates. The joiners U+200C and U+200D stay between two non-ASCII characters, where scripts and emoji need them.
+ * Control characters except tab and line ends, soft hyphen, zero-width and bidi characters, word joiners, BOM, tag
+ * characters, lone surrogates. The joiners U+200C and U+200D are kept between two non-ASCII characters, where scripts
+ * and emoji need them.
  */
 const unseen =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for them

@@ -1,6 +1,6 @@
 /**
- * The tools of a SKILL.md as specs that every provider accepts: a valid name, one description, a JSON Schema of an object.
- * An invalid name is repaired and reported; the plugin still gets the name that its author wrote.
+ * Converts the tools of a SKILL.md to specs that every provider accepts: a valid name, one description, and a JSON
+ * Schema of an object. An invalid name is repaired and reported; the plugin still gets the name that its author wrote.
  */
 import { isMap, isSeq } from "yaml";
 import type { Json, JsonObject } from "../../ports/message.ts";
@@ -13,11 +13,11 @@ import type { Fields } from "./yaml-fields.ts";
 
 export interface SkillTools {
   tools: ToolSpec[];
-  /** From the name in force to the written one, where they differ. */
+  /** Maps a tool's valid name to the name in the file, if they differ. */
   renamedTools: { [name: string]: string };
 }
 
-/** The toolbox's own tool. No skill can use its name. */
+/** The name of the toolbox's own tool, which no skill can use. */
 export const loadSkillName = "load_skill";
 
 export const defaultTimeoutMs = 120_000;
@@ -103,7 +103,7 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
   };
 }
 
-/** An unknown value is read as the one that works on a draft. */
+/** Reads how the tool uses the folder. An unknown value means that it works on a draft. */
 function folderUse(written: Json | undefined, name: string, line: number, notes: Notes): FolderUse {
   if (written === undefined) return "none";
   if (written === "none" || written === "read" || written === "write") return written;
@@ -111,7 +111,7 @@ function folderUse(written: Json | undefined, name: string, line: number, notes:
   return "write";
 }
 
-/** Another value is read as the cautious one. */
+/** Reads a flag. A value that is not a boolean counts as the safer one. */
 function flagOf(
   written: JsonObject,
   key: "readOnly" | "idempotent" | "untrusted" | "outward",

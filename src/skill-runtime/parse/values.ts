@@ -4,10 +4,13 @@ import type { Json, JsonObject } from "../../ports/message.ts";
 import type { Notes } from "./diagnostics.ts";
 import { type Field, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
-/** No schema or test that a person wrote is deeper. */
+/** More than the depth of any schema or test that people write. */
 const maxDepth = 64;
 
-/** Null for values that JSON lacks. Of two equal keys the first counts. `__proto__` is an ordinary key. */
+/**
+ * Converts a node. Values that JSON lacks become null. If a key is repeated, the first one counts. `__proto__` is an
+ * ordinary key.
+ */
 export function toJson(node: unknown, document: Document, depth = 0): Json {
   if (depth > maxDepth) return null;
   if (isAlias(node)) return toJson(node.resolve(document), document, depth + 1);
@@ -30,7 +33,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The text of a field. Where YAML does not read a string, the text of the line. Undefined when absent or blank. */
+/**
+ * Returns the text of a field, or the text of its line if YAML does not parse it as a string. Returns undefined if
+ * absent or blank.
+ */
 export function textOf(field: Field | undefined, name: string, notes: Notes): string | undefined {
   if (field === undefined || field.node === null) return undefined;
   const { node, line, source } = field;

@@ -1,20 +1,21 @@
 /**
- * The fields of a frontmatter, each with its YAML node, its line and its source text:
+ * Reads the fields of a frontmatter, each with its YAML node, its line and its source text:
  *
  *   1. parse as YAML; aliases are limited, must not contain themselves, and nothing is merged or instantiated
- *   2. a YAML error in a file with tools or patterns is final, because a safety rule must never be guessed
- *   3. otherwise replace tabs by spaces, quote plain top-level values, and parse again
+ *   2. if a file with tools or patterns has a YAML error, refuse it, because a safety rule must never be guessed
+ *   3. if another file has an error, replace tabs with spaces, quote plain top-level values, and parse again
  *   4. if that fails too, use the lines that start with `name:` and `description:` as written
  *
- * Known fields match in any spelling of case, hyphens and underscores. Of two with the same name the first counts.
+ * The names of known fields are compared without case, hyphens and underscores. If a name is repeated, the first field
+ * counts; of patterns, all lists count.
  */
 import { type Document, isMap, isScalar, LineCounter, type Node, type ParsedNode, parseDocument, visit } from "yaml";
 import type { Notes } from "./diagnostics.ts";
 
 export interface Field {
-  /** 1-based, in the file. */
+  /** The line number in the file, starting at 1. */
   line: number;
-  /** Null when the field has no value, or when the value could not be parsed and only `source` counts. */
+  /** Null if the field has no value, or if the value could not be parsed, so that only `source` counts. */
   node: ParsedNode | null;
   source: string;
 }
@@ -48,11 +49,11 @@ const retiredFields = new Map([
 
 const maxAliases = 100;
 const bySpelling = new Map<string, FieldName>(fieldNames.map((name) => [plainSpelling(name), name]));
-/** Errs on the safe side: in doubt, the file has safety fields. */
+/** Matches files that have, or may have, fields that matter for safety. */
 const safetyField =
   /(?:danger|confirm)[_-]?patterns|^[ \t{,?"']*(?:tools|provides[_-]?tools|gate[_-]?tests)["']?[ \t]*:/im;
 
-/** Undefined when the file must not be loaded; `notes` says why. */
+/** Returns undefined if the file must not be loaded; `notes` then says why. */
 export function readFields(yaml: string, linesAbove: number, notes: Notes): Fields | undefined {
   const parsed = parse(yaml);
   if (typeof parsed === "string") {
@@ -91,7 +92,7 @@ function parse(yaml: string): Parsed | string {
   const lines = new LineCounter();
   try {
     const document = parseDocument(yaml, { uniqueKeys: false, logLevel: "silent", lineCounter: lines });
-    // Only to count: expanding aliases is what makes a small file huge.
+    // Expand the aliases only to count them, because many nested aliases make a small file huge.
     if (document.errors.length === 0 && yaml.includes("*")) {
       if (hasCircle(document)) return "an alias contains itself";
       document.toJS({ maxAliasCount: maxAliases });
@@ -105,7 +106,7 @@ function parse(yaml: string): Parsed | string {
   }
 }
 
-/** The alias count does not notice a cycle, which expands forever. */
+/** True if an alias contains itself. The alias count does not find this, and the alias would expand forever. */
 function hasCircle(document: Document): boolean {
   const anchored = new Map<string, unknown>();
   let isCircular = false;
@@ -146,7 +147,7 @@ function collect({ document, lines }: Parsed, yaml: string, linesAbove: number, 
   return { all, first: (name) => all(name)[0], lineOf, sourceOf, document };
 }
 
-/** Below the top level. There a repeated field may add something, and unknown fields are ignored. */
+/** Reports repeated keys below the top level. */
 function noteRepeatedKeys(document: Document, lineOf: Fields["lineOf"], notes: Notes): void {
   visit(document, {
     Map(_key, { items }, path) {
@@ -167,7 +168,7 @@ function whatCounts(name: FieldName): string {
   return name.endsWith("_patterns") ? ": both lists count; join them" : ": the first one counts; remove one";
 }
 
-/** The text after the colon up to the end of the value, including tags and anchors, which the node omits. */
+/** Returns the text from the colon to the end of the value. Unlike the node, it includes tags and anchors. */
 function lineSource(yaml: string, keyEnd: number, node: ParsedNode | null): string {
   const end = Math.max(node?.range?.[1] ?? keyEnd, keyEnd);
   return yaml
@@ -180,7 +181,7 @@ function plainSpelling(name: string): string {
   return name.toLowerCase().replace(/[_-]/g, "");
 }
 
-/** Quotes every top-level value that is plain text or invalid YAML. Keeps the number of lines. */
+/** Quotes every top-level value that is plain text or invalid YAML. The number of lines does not change. */
 function quotePlainValues(yaml: string): string {
   const lines = yaml.split("\n").map((line) => line.replace(/^[\t ]+/, (indent) => indent.replaceAll("\t", "  ")));
   const result: string[] = [];
@@ -205,7 +206,9 @@ function needsQuotes(value: string): boolean {
   return typeof alone === "string" || alone.document.errors.length > 0;
 }
 
-/** Keeps only `name` and `description`, each with the text after its first colon. Keeps the number of lines. */
+/**
+ * Keeps only `name` and `description`, each with the text after its first colon. The number of lines does not change.
+ */
 function bareLines(yaml: string): string {
   const bare = yaml.split("\n").map((line) => {
     const [, key, value = ""] = /^(name|description)[ \t]*:(.*)$/i.exec(line) ?? [];

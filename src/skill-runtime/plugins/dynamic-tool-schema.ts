@@ -1,10 +1,11 @@
 /**
- * Turns the parameters of an offered tool into a harmless schema that every provider accepts. One bad schema would make a
- * provider refuse the whole request, and with it every answer. So:
+ * Turns the parameters of an offered tool into a schema that every provider accepts. One bad schema would make a
+ * provider refuse every request of the conversation. So:
  *
- *   1. keep only known keywords: no dialects, ids or regular expressions (a pattern may hang its engine)
- *   2. the top must be a plain object without alternatives, and argument names must be valid; otherwise there is no schema
- *   3. it must compile and be short; otherwise reduce it to names, types and descriptions
+ *   1. keep only known keywords: no dialects, ids or regular expressions (matching one may take forever)
+ *   2. the top level must be a plain object without alternatives, and argument names must be valid; otherwise the tool
+ *      gets no schema
+ *   3. the schema must compile and be short; otherwise it is reduced to names, types and descriptions
  *
  * The tool's own program checks its arguments too, so a simpler schema at worst costs the model a second attempt.
  */
@@ -19,7 +20,7 @@ const maxBytes = 24_000;
 const maxArguments = 100;
 const maxDepth = 16;
 const maxText = 1_000;
-/** Providers accept these as the name of an argument. */
+/** Matches argument names that all providers accept. */
 const argumentName = /^[A-Za-z0-9_.-]{1,64}$/;
 const typeNames = new Set(["string", "number", "integer", "boolean", "array", "object", "null"]);
 
@@ -33,10 +34,10 @@ const schemaWords = new Set([
   ...["anyOf", "oneOf", "allOf", "not", "if", "then", "else"],
 ]);
 const mapWords = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
-/** Some provider refuses these at the top level. */
+/** At least one provider refuses these keywords at the top level. */
 const notAtTheTop = new Set(["anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref"]);
 
-/** Tests whether a schema compiles. Creating the test is slow, so it serves many schemas. */
+/** Tests whether a schema compiles. Creating the test is slow, so use one for many schemas. */
 export type SchemaProbe = (schema: JsonSchema) => string | undefined;
 
 export async function createSchemaProbe(): Promise<SchemaProbe> {

@@ -4,10 +4,10 @@ import { isTransientCode } from "../../lib/transient-errors.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
 
 const maxCauses = 8;
-/** Node's own message names a command line flag that nobody can set here. */
+/** Replaces Node's own message, which names a command-line flag that nobody can set here. */
 const undeclared = "The skill's SKILL.md does not declare this under `permissions`. Tell the operator.";
 
-/** Accepts whatever was thrown, even `undefined` or an object with throwing properties. */
+/** Converts whatever was thrown, even `undefined` or an object with throwing properties. */
 export function attemptOf(thrown: unknown, place: string): ToolAttempt {
   try {
     const retryAfterMs = retryAfterOf(thrown);

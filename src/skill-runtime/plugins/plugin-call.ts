@@ -41,7 +41,10 @@ export async function executeCall(
   return guard.run(call.skill.name, async () => plugin.execute(call.tool, call.input, context));
 }
 
-/** A process sees the real path of the working folder; here it may be a view's. Relative paths hold in both. */
+/**
+ * Makes paths relative. An isolated process sees the real path of the working folder, but here the folder may be at the
+ * path of a view. Relative paths are valid in both.
+ */
 function withPathsInside(returned: unknown, realFolder: string): unknown {
   if (typeof returned !== "object" || returned === null || !("files" in returned) || !Array.isArray(returned.files))
     return returned;
@@ -52,7 +55,7 @@ function withPathsInside(returned: unknown, realFolder: string): unknown {
   return { ...returned, files };
 }
 
-/** The result, or a rejection on abort. Later results of the work are ignored. */
+/** Resolves with the result of the work, or rejects on abort. After an abort, the result is ignored. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

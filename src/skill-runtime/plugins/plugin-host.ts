@@ -1,12 +1,12 @@
 /**
  * Runs the code of skills. For each call:
  *
- *   0. a plugin that did not come with Remora runs in its own processes (isolated/); the rest is for the others
- *   1. load the plugin if it is new or a file of it has changed (plugin-modules.ts), and await its `init`
+ *   0. if the plugin did not come with Remora, run it in its own processes (isolated/) and skip the following steps
+ *   1. load the plugin if it is new or one of its files has changed (plugin-modules.ts), and await its `init`
  *   2. run `execute` with the call's signal; an abort ends the wait, whatever the plugin does
  *   3. turn the result or exception into an attempt
  *
- * A replaced or removed plugin is destroyed once, when none of its calls is running. Must not throw.
+ * A replaced or removed plugin is destroyed once, after its last running call. Must not throw.
  */
 import { join } from "node:path";
 import { pause } from "../../lib/backoff.ts";
@@ -29,7 +29,10 @@ import { readResult } from "./plugin-result.ts";
 
 export interface PluginHost {
   run(call: PluginCall, signal: AbortSignal): Promise<ToolAttempt>;
-  /** Loads a plugin without a call if it is new or changed. Rejects on failure; then resolves false until the file changes. */
+  /**
+   * Loads a plugin, if it is new or changed, without calling a tool. Rejects if that fails. Later calls then resolve to
+   * false until the file changes.
+   */
   start(skill: Skill): Promise<boolean>;
   mountsFor(skill: Skill): Promise<ViewMount[]>;
   keepOnly(skills: Skill[]): void;
@@ -71,7 +74,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     const loaded = loadPlugin(skill, path, version, options, modules);
     inForce.set(path, loaded);
     all.add(loaded);
-    // The next call tries again.
+    // Forget a failed load, so that the next call tries again.
     loaded.ready.catch(() => {
       if (inForce.get(path) === loaded) inForce.delete(path);
       all.delete(loaded);
@@ -96,7 +99,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         const returned = await untilAborted(work, signal);
         const { dataFolder } = loaded.home;
         const outbox = join(options.outbox, fileNameOf(`${call.scope.turnId}-${call.id}`));
-        // A plugin that can't read files must not get them read by naming them.
+        // A plugin without file access must not make Remora read files by returning their names, so accept only files
+        // in its data folder.
         const isBlind = isolatedFor(skill, options) !== undefined && skill.permissions.files === "none";
         const workingFolder = isBlind ? dataFolder : call.folder.path;
         return await readResult(returned, place, { workingFolder, dataFolder, outbox });

@@ -1,11 +1,11 @@
 /**
- * The modules of plugins. Node caches a module forever, an ES module by its URL and a CommonJS module by its path. So for
- * each version of a plugin
+ * Loads the modules of plugins. Node caches every module permanently, an ES module by its URL and a CommonJS module by
+ * its path. So for each version of a plugin
  *
  *   1. its file, and every file of its skill that it imports, gets a unique URL
  *   2. CommonJS modules are removed from Node's cache
  *
- * When one of these files changes, the plugin has a new version. Other files, such as `node_modules`, are loaded once.
+ * If one of these files changes, the plugin gets a new version. Other files, such as `node_modules`, are loaded once.
  */
 import { hash } from "node:crypto";
 import { statSync } from "node:fs";
@@ -16,7 +16,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { isInside } from "../library/find.ts";
 
 export interface PluginModules {
-  /** Changes when the file, or a file of its skill that it imported, changes. Rejects when the file does not exist. */
+  /**
+   * Resolves to a version that changes with the file and with the files of its skill that it imports. Rejects if the
+   * file does not exist.
+   */
   versionOf(path: string): Promise<string>;
   load(path: string, folder: string, version: string): Promise<{ default?: unknown }>;
   close(): void;
@@ -25,13 +28,13 @@ export interface PluginModules {
 interface Version {
   /** The skill's folder, with links resolved. */
   folder: string;
-  /** By path with links resolved: the modification time before the import. */
+  /** The modification times before the import, by path with links resolved. */
   imported: Map<string, number>;
 }
 
 interface Known {
   version: Version | undefined;
-  /** Counts changes that the file's own modification time does not show. */
+  /** How often the module must be loaded anew although the file's modification time has not changed. */
   changes: number;
 }
 
@@ -47,7 +50,7 @@ export function createPluginModules(): PluginModules {
     const key = URL.parse(address)?.searchParams.get(parameter) ?? undefined;
     if (key !== undefined) return { key, ...optional(byKey.get(key)) };
     const path = fileURLToPath(address);
-    // A required module has no URL with a key and always belongs to the newest version.
+    // A module loaded with `require` has no unique URL, so it belongs to the newest version.
     const known = [...byPath.values()].find(({ version }) => version !== undefined && isOfSkill(path, version.folder));
     return optional(known?.version);
   };
@@ -59,7 +62,7 @@ export function createPluginModules(): PluginModules {
         if (version === undefined || !resolved.url.startsWith("file:")) return resolved;
         const path = fileURLToPath(resolved.url);
         if (!isOfSkill(path, version.folder)) return resolved;
-        // A later import of the same file returns the first result.
+        // Record only the first import of a file, because later imports return the same module.
         if (!version.imported.has(path)) version.imported.set(path, changedAt(path));
         if (key === undefined || !context.conditions.includes("import")) return resolved;
         return { ...resolved, url: withKey(resolved.url, key) };
@@ -90,7 +93,7 @@ export function createPluginModules(): PluginModules {
       try {
         return await import(/* @vite-ignore */ withKey(pathToFileURL(path).href, key));
       } catch (thrown) {
-        // Node caches a failed load too, even if the missing file exists the next time.
+        // Use a new URL next time, because Node also caches a failed load, even if the missing file exists by then.
         known.changes += 1;
         throw thrown;
       }
@@ -112,7 +115,7 @@ function isOfSkill(path: string, folder: string): boolean {
   return isInside(path, folder) && !relative(folder, path).split(/[/\\]/).includes("node_modules");
 }
 
-/** NaN for a file that is gone, so that it equals nothing. */
+/** Returns NaN for a deleted file, because NaN differs from every earlier value. */
 function changedAt(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.NaN;
 }

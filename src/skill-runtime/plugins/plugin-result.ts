@@ -1,4 +1,4 @@
-/** Turns a plugin's return value into an attempt. Accepts anything, because plugins are foreign code. */
+/** Turns a plugin's return value into an attempt. Accepts values of any shape, because plugins are foreign code. */
 import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
@@ -11,7 +11,10 @@ import type { ToolAttempt, ToolFile } from "../../ports/tool.ts";
 import { isInside } from "../library/find.ts";
 import { failed } from "./failure.ts";
 
-/** People see these files, so they may come only from where the call may write. */
+/**
+ * Folders from which a result may include files. People see these files, so they may come only from where the call may
+ * write.
+ */
 export interface FilePlaces {
   workingFolder: string;
   dataFolder: string;
@@ -19,7 +22,7 @@ export interface FilePlaces {
 }
 
 const maxPreview = 500;
-/** No chat service accepts more. */
+/** No chat service accepts larger files. */
 const maxFileBytes = 100 * 1024 * 1024;
 const unabridged = { depth: 10, maxArrayLength: 10_000, maxStringLength: 100_000 };
 
@@ -53,14 +56,14 @@ function toText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // A value that JSON lacks, such as a cycle or a bigint. Shown without running any of its code.
+    // The value can't be written as JSON, for example because of a cycle or a bigint. Show it without running its code.
     return inspect(value, { ...unabridged, customInspect: false, getters: false });
   }
 }
 
 /**
- * Opens files once, inside their folder, and copies them during the call. So people get what the tool made, whatever
- * happens to the path later.
+ * Opens each file once, inside its folder, and copies it during the call. So people get the file that the tool wrote,
+ * even if the path changes later.
  */
 async function readFiles(listed: unknown, places: FilePlaces): Promise<{ files: ToolFile[]; problems: string[] }> {
   const files: ToolFile[] = [];

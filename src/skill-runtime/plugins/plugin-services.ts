@@ -1,6 +1,7 @@
 /**
- * The services for a tool call, bound to its conversation and requester. No argument of a tool can name others. The turn's
- * record in the ledger says where the call belongs, in whatever process it runs.
+ * Creates the services for a tool call, bound to its conversation and requester, so that no tool argument can name
+ * others. Conversation and requester come from the turn's record in the ledger, because the call may run in another
+ * process.
  */
 
 import { RemoraError } from "../../lib/errors.ts";

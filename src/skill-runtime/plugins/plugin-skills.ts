@@ -1,4 +1,4 @@
-/** What tools may know about skills: those in force, and the diagnostics for a new text. */
+/** What tools may learn about skills: the active skills, and the diagnostics for a new SKILL.md text. */
 import { dirname } from "node:path";
 import type { PluginSkills } from "../../ports/plugin.ts";
 import type { SkillLibrary } from "../library/library.ts";

@@ -1,10 +1,10 @@
 /**
- * Skills whose plugins offer tools at run time:
+ * Manages skills whose plugins offer tools at run time:
  *
- *   1. the offers of the last run are in force at once while the settings are the same, so that prompts keep their bytes over
- *      a restart and a pending approval for such a tool stays valid
+ *   1. if the settings are unchanged, the offers of the last run are used immediately, so that prompts are identical
+ *      after a restart and a pending approval for such a tool is still valid
  *   2. plugins start in the background, and again when they change; nothing ever waits for them
- *   3. an offer is validated, put in force and stored for the next start; offers of one skill run in order
+ *   3. an offer is validated, activated and stored for the next start; offers of one skill are handled in order
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -23,19 +23,19 @@ import { validateTools } from "./validate-tools.ts";
 
 export interface ProvidersOptions {
   library: SkillLibrary;
-  /** Earlier offers are in `.offered` below it. */
+  /** Earlier offers are stored in its subfolder `.offered`. */
   dataFolder: string;
   settings: { [skill: string]: JsonObject };
   /** A skill that no conversation may use is not started. */
   isAllowed(skill: Skill): boolean;
-  /** Rejects with the reason for a failure. False when that reason was already reported. */
+  /** Rejects with the reason if the plugin can't start. Resolves to false if that reason was already reported. */
   start(skill: Skill): Promise<boolean>;
   log: Log;
 }
 
 export interface Providers {
   onOffer(skill: Skill, source: string, offer: ToolOffer): void;
-  /** In the background: nothing ever waits for a plugin to start. */
+  /** Starts all plugins in the background; nothing waits for them. */
   startAll(): void;
   close(): Promise<void>;
 }
@@ -125,7 +125,10 @@ export function createProviders(options: ProvidersOptions): Providers {
   };
 }
 
-/** Offers belong to settings, which may contain secrets. So only their hash is stored. */
+/**
+ * Stored offers are valid only for the settings at that time. Only a hash of the settings is stored, because they may
+ * contain secrets.
+ */
 function fingerprint(settings: JsonObject): string {
   return createHash("sha256")
     .update(JSON.stringify(sorted(settings)))
@@ -139,7 +142,7 @@ function sorted(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
-/** Synchronous, because tools and rules must exist before the first call is judged. */
+/** Reads stored offers. Synchronous, because tools and rules must exist before the first call is judged. */
 function read(file: string, settings: string, log: Log): { [source: string]: ValidTool[] } {
   try {
     const content = keptSchema.parse(JSON.parse(readFileSync(file, "utf8")));

@@ -1,4 +1,4 @@
-/** Validates what a plugin offers. Accepts anything, because plugins pass on what others have written. */
+/** Validates what a plugin offers. Accepts values of any shape, because plugins pass on what other programs wrote. */
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { ToolOffer } from "../../ports/plugin.ts";
 import { cleanLine, withoutUnseen } from "../parse/text.ts";
@@ -11,7 +11,7 @@ const maxName = 200;
 const maxDescription = 1_500;
 const maxProblems = 10;
 
-/** Compiling hundreds of schemas takes a moment, so it yields to other work in between. */
+/** Yields to other work between schemas, because compiling hundreds of them takes a while. */
 export async function validateTools(source: string, offer: ToolOffer): Promise<Partial<ValidOffer>> {
   const said = (Array.isArray(offer.problems) ? offer.problems : []).map((problem) => cleanLine(String(problem), 500));
   if (!Array.isArray(offer.tools)) return { problems: shortened(said) };

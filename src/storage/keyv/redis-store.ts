@@ -1,4 +1,7 @@
-/** The store on Keyv and the shared ioredis connection. The key `{remora}:store::KEY` holds `{"value":…,"expires":…}`. */
+/**
+ * The store on Keyv and the shared ioredis connection. The key `{remora}:store::KEY` contains
+ * `{"value":…,"expires":…}`.
+ */
 import { Keyv, keyvStorageCapability } from "keyv";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Json } from "../../ports/message.ts";
@@ -50,7 +53,7 @@ function createRedisAdapter({ connection, prefix = defaultPrefix, waitMs }: Redi
   const redisKey = (key: string) => `${namespace}::${key}`;
   const commands = {
     get: (key: string) => connection.run(runOptions, async (client) => (await client.get(redisKey(key))) ?? undefined),
-    /** `expires` is in milliseconds since 1970. */
+    /** `expires` is the expiry time in milliseconds since 1970. */
     set: (key: string, value: string, expires?: number) =>
       connection.run(runOptions, async (client) => {
         if (expires === undefined) await client.set(redisKey(key), value);
@@ -59,7 +62,7 @@ function createRedisAdapter({ connection, prefix = defaultPrefix, waitMs }: Redi
       }),
     delete: (key: string) => connection.run(runOptions, async (client) => (await client.unlink(redisKey(key))) > 0),
   };
-  // Without this mark Keyv would wrap the adapter and pass a time to live instead of `expires`.
+  // Without `capabilities` Keyv would wrap the adapter and pass a time to live instead of `expires`.
   return { ...commands, capabilities: keyvStorageCapability(commands) };
 }
 

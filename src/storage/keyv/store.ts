@@ -1,4 +1,7 @@
-/** The store on Keyv and one SQLite file. A failure rejects; Keyv alone would return `undefined` for an unreadable file. */
+/**
+ * The store on Keyv and one SQLite file. Rejects on failure; Keyv by default would return `undefined` for an unreadable
+ * file.
+ */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { KeyvSqlite } from "@keyv/sqlite";
@@ -15,7 +18,7 @@ export interface KeyvStoreOptions {
 
 const hourMs = 3_600_000;
 
-/** Opens on first use. The first call rejects with a RemoraError when the file can't be used. */
+/** Opens the file on first use. The first call rejects with a RemoraError if the file can't be used. */
 export function createKeyvStore({ path }: KeyvStoreOptions): Store {
   const place = `store ${path}`;
   const isFile = path !== ":memory:";
@@ -25,7 +28,7 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
 
   async function open() {
     if (isFile) mkdirSync(dirname(path), { recursive: true });
-    // The automatic choice of a driver may load better-sqlite3, which is not installed.
+    // Name the driver, because the automatic choice may load better-sqlite3, which is not installed.
     const adapter = new KeyvSqlite({ uri: `sqlite://${path}`, driver: "node:sqlite", wal: isFile, busyTimeout: 5_000 });
     await adapter.ready;
     await adapter.query("PRAGMA synchronous = NORMAL");
@@ -37,7 +40,7 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
     if (isClosed) throw new RemoraError({ code: "storage.closed", place, message: "is already closed." });
     try {
       opened ??= open().catch((thrown) => {
-        // The next call tries again. By then the file may be free, or its folder writable.
+        // Let the next call try again, because by then the file may be unlocked or its folder writable.
         opened = undefined;
         throw thrown;
       });
@@ -52,7 +55,8 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
     set: (key, value, ttlMs) =>
       guarded(async ({ keyv, adapter }) => {
         await keyv.set(key, value, ttlMs);
-        // Reading removes an expired value; this removes those that nobody reads. A failing timer would end the process.
+        // Remove expired values that nobody reads; others are removed when they are read. This is not done in a timer,
+        // because an exception there would end the process.
         if (ttlMs === undefined || Date.now() - sweptAt < hourMs) return;
         sweptAt = Date.now();
         await adapter.clearExpired();

@@ -1,6 +1,6 @@
 /**
- * Checks a working Redis server for settings that endanger Remora's data: eviction, or loss on restart. Every server with
- * keys is asked. Settings that it does not reveal (managed servers hide them) are skipped.
+ * Checks a working Redis server for settings that endanger Remora's data: eviction, or loss on restart. Checks every
+ * server that stores keys. Skips settings that a server does not reveal, as managed servers do.
  */
 import { Cluster, type Redis } from "ioredis";
 import type { RedisClient } from "./clients.ts";
@@ -8,10 +8,10 @@ import { isAnswer } from "./errors.ts";
 
 type Send = <T>(send: (client: RedisClient) => Promise<T>) => Promise<T>;
 
-/** BullMQ's minimum too. */
+/** BullMQ requires this version too. */
 const minVersion = { major: 6, minor: 2 };
 
-/** One sentence per problem. Rejects when Redis is unreachable. */
+/** Returns one sentence per problem. Rejects if Redis is unreachable. */
 export async function warningsOf(send: Send): Promise<string[]> {
   const warnings = await send(async (client) => {
     if (!(client instanceof Cluster)) return await warningsAbout(client);

@@ -1,14 +1,15 @@
-/** ioredis clients by purpose. All reconnect forever, at most 2 s apart. */
+/** Opens ioredis clients by purpose. All of them reconnect forever, with pauses of at most 2 s. */
 import { Cluster, type CommonRedisOptions, Redis } from "ioredis";
 import type { RedisAddress } from "./url.ts";
 
 export type RedisClient = Redis | Cluster;
 
 /**
- * - `commands`: never queues. Rejects at once what can't be sent or was cut off; the sender decides (wait.ts).
- * - `subscriber`: subscribes again by itself.
- * - `queue`: adds jobs; rejects at once while Redis is away.
- * - `worker`: waits for jobs with blocking commands, without a limit.
+ * - `commands`: never queues. Immediately rejects commands that can't be sent or whose connection was cut; the sender
+ *   decides what to do (wait.ts).
+ * - `subscriber`: subscribes again automatically after reconnecting.
+ * - `queue`: adds jobs; rejects immediately while Redis is unreachable.
+ * - `worker`: waits for jobs with blocking commands, without a time limit.
  */
 export type RedisRole = "commands" | "subscriber" | "queue" | "worker";
 
@@ -17,12 +18,12 @@ type Options = Omit<CommonRedisOptions, "replyMapping">;
 const maxReconnectDelayMs = 2_000;
 const connectTimeoutMs = 5_000;
 const keepAliveMs = 10_000;
-/** After a primary became a replica: minimum time between two searches for the new primary. */
+/** After a primary has become a replica, the minimum time in milliseconds between two searches for the new primary. */
 const minSearchIntervalMs = 2_000;
 
 /**
- * Connects at once. The caller listens for `error`. A command without an answer for `silenceMs` reveals a connection that
- * was cut silently.
+ * Connects immediately. The caller must listen for `error`. If a command gets no answer for `silenceMs`, the connection
+ * is considered cut.
  */
 export function openRedisClient(address: RedisAddress, role: RedisRole, silenceMs: number): RedisClient {
   const options = { connectionName: `remora-${role}`, ...commonOf(address), ...patienceOf(role, silenceMs) };
@@ -50,7 +51,7 @@ export function openRedisClient(address: RedisAddress, role: RedisRole, silenceM
         redisOptions: { ...redisOptions, ...tls },
         clusterRetryStrategy: delayBefore,
         slotsRefreshTimeout: connectTimeoutMs,
-        // A certificate names a host, so keep the host name with TLS.
+        // With TLS, keep the host name, because it is checked against the certificate.
         ...(address.isTls ? { dnsLookup: (name, done) => done(null, name) } : {}),
       });
     }
@@ -60,8 +61,9 @@ export function openRedisClient(address: RedisAddress, role: RedisRole, silenceM
 }
 
 /**
- * Every node of a cluster receives all published messages, so one connection suffices. After a cut it moves to the next
- * node. A `Cluster` would do the same, but without a pause while no node is there.
+ * Every node of a cluster receives all published messages, so one connection suffices. If the connection is cut, it
+ * connects to the next node. ioredis's `Cluster` would do the same, but would retry without a pause while no node is
+ * reachable.
  */
 function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, options: Options): Redis {
   let current = 0;
@@ -77,7 +79,7 @@ function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, op
   return client;
 }
 
-/** Tries once. The caller listens for `error`. */
+/** Tries to connect once. The caller must listen for `error`. */
 export function openProbe(address: RedisAddress & { type: "cluster" | "sentinel" }): Redis {
   const { username, password, ...options } = commonOf(address);
   const tls = address.isTls ? { tls: {} } : {};

@@ -1,4 +1,4 @@
-/** The shared connection to Redis. It opens clients by purpose, logs outages, and never gives up. */
+/** The shared connection to Redis. It opens a client for each purpose, logs outages, and keeps trying to reconnect. */
 import type { Log } from "../../lib/log.ts";
 import { warningsOf } from "./checks.ts";
 import { openRedisClient, type RedisClient, type RedisRole } from "./clients.ts";
@@ -9,7 +9,7 @@ import { closedError, type RedisLink, retryWhileAway } from "./wait.ts";
 
 export interface RedisHealth {
   isConnected: boolean;
-  /** The address without its password, and the problem, if any. */
+  /** The address without its password, and the current problem, if any. */
   detail: string;
 }
 
@@ -20,25 +20,28 @@ export interface RunOptions {
 
 export interface RedisConnection {
   address: RedisAddress;
-  /** Must never be shown: the password, or nothing. */
+  /** Texts that must never be shown: the password, if there is one. */
   secrets: string[];
-  /** How long a command waits while Redis is away. */
+  /** How many milliseconds a command waits while Redis is unreachable. */
   waitMs: number;
-  /** The shared client. It rejects at once what can't be sent; `run` waits. */
+  /** The shared client. It immediately rejects commands that can't be sent, whereas `run` waits. */
   client(): RedisClient;
   /**
    * Sends a command that may be repeated. If the connection is cut before the answer, sends it again. Rejects with a
-   * RemoraError: `storage.unreachable` after the limit, or the meaning of Redis's error.
+   * RemoraError: `storage.unreachable` after the limit, or an error that explains Redis's own error.
    */
   run<T>(options: RunOptions, send: (client: RedisClient) => Promise<T>): Promise<T>;
   subscriber(): RedisClient;
-  /** A new client for BullMQ: `queue` to add jobs, `worker` for workers and events. Closed with the connection. */
+  /**
+   * A new client for BullMQ: `queue` to add jobs, `worker` for workers and events. It is closed together with this
+   * connection.
+   */
   forBullMq(role: "queue" | "worker"): RedisClient;
   health(): RedisHealth;
   checks(): Promise<string[]>;
-  /** Waits while Redis is away. Rejects when Redis refuses the password, and with the signal's reason. */
+  /** Waits until Redis is reachable. Rejects if Redis refuses the password, or with the signal's reason on abort. */
   whenReady(signal: AbortSignal): Promise<void>;
-  /** The process is about to end: from now on nothing waits long for Redis. */
+  /** Call when the process is about to end. From then on, commands wait only briefly for Redis. */
   hurry(): void;
   close(): Promise<void>;
 }
@@ -46,7 +49,7 @@ export interface RedisConnection {
 export interface RedisConnectionOptions {
   waitMs?: number;
   reminderMs?: number;
-  /** A command without an answer for this long means that the connection is cut. */
+  /** If a command gets no answer for this many milliseconds, the connection is considered cut. */
   silenceMs?: number;
 }
 
@@ -54,7 +57,7 @@ const defaultWaitMs = 20_000;
 const defaultReminderMs = 30_000;
 const defaultSilenceMs = 10_000;
 
-/** Connects at once and keeps trying. Throws a RemoraError when the address can't be read. */
+/** Connects immediately and keeps trying. Throws a RemoraError if the address is invalid. */
 export function createRedisConnection(url: string, log: Log, options: RedisConnectionOptions = {}): RedisConnection {
   const address = parseRedisUrl(url);
   const waitMs = options.waitMs ?? defaultWaitMs;
@@ -69,7 +72,7 @@ export function createRedisConnection(url: string, log: Log, options: RedisConne
   function open(role: RedisRole): RedisClient {
     if (isClosed) throw closedError(place);
     const client = openRedisClient(address, role, options.silenceMs ?? defaultSilenceMs);
-    // After each error the client reconnects, or the sender of the command gets the error.
+    // Only log at debug level, because the client reconnects or the sender of the command gets the error.
     client.on("error", (error: Error) => log.debug({ role, error: error.message }, "a Redis connection failed"));
     opened.push(client);
     client.once("end", () => opened.splice(opened.indexOf(client), 1));

@@ -1,6 +1,6 @@
 /**
- * The entries that this process saw last, by key. They may be out of date, so the ledger checks every write that uses them. The ledger checks every write that is based on them.
- * Bounded in number and size; the entry that was seen longest ago goes first.
+ * Caches the entries that this process saw last, by key. They may be out of date, so the ledger checks every write that
+ * is based on them. Number and size are limited; the entry that was seen longest ago is dropped first.
  */
 export interface EntryCache<T> {
   get(key: string): T | undefined;

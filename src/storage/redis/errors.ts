@@ -1,6 +1,6 @@
 /**
- * Errors of Redis, with what to do. The clients' errors contain the command with its arguments (messages, passwords), so
- * they never become a `cause`; only their message is used.
+ * Explains errors of Redis and says what to do. The clients' errors contain the command with its arguments (messages,
+ * passwords), so only their message is used, and they never become a `cause`.
  */
 import { RemoraError } from "../../lib/errors.ts";
 
@@ -10,7 +10,7 @@ interface Meaning {
   isRetryable: boolean;
 }
 
-/** By the first word of an error. https://github.com/redis/redis/blob/7.0/src/server.c (shared objects) */
+/** Explanations by the first word of an error. https://github.com/redis/redis/blob/7.0/src/server.c (shared objects) */
 const meanings: Record<string, Meaning> = {
   OOM: {
     code: "storage.full",
@@ -62,7 +62,7 @@ function refused(): Meaning {
   };
 }
 
-/** These pass within seconds, so a command waits as it does for a connection. */
+/** Errors that usually pass within seconds. A command is retried after them, as while Redis is unreachable. */
 const passing = ["LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN"];
 
 export function isAnswer(thrown: unknown): thrown is Error {
@@ -70,7 +70,7 @@ export function isAnswer(thrown: unknown): thrown is Error {
 }
 
 /**
- * True when the command may or may not have run and a retry is right. False for bugs: exceptions of JavaScript itself, and
+ * True if the command may be retried; it may or may not have run. False for bugs: JavaScript's own exceptions, and
  * Redis's errors about the command.
  */
 export function isWorthWaiting(thrown: unknown): boolean {
@@ -83,7 +83,7 @@ export function isRefusal(thrown: unknown): boolean {
   return isNoDatabase(thrown) || (isAnswer(thrown) && ["NOAUTH", "WRONGPASS", "NOPERM"].includes(firstWord(thrown)));
 }
 
-/** The address names a missing database. The client is then connected to database 0. */
+/** True if the address names a missing database. The client is then connected to database 0. */
 export function isNoDatabase(thrown: unknown): boolean {
   return isAnswer(thrown) && thrown.message.includes("DB index is out of range");
 }
@@ -105,7 +105,10 @@ export function asRedisError(thrown: unknown, place: string): unknown {
   return new RemoraError({ code, place, message: `${what} (${thrown.message}).`, isRetryable });
 }
 
-/** Our scripts answer `LAYOUT found known`. */
+/**
+ * Explains the error `LAYOUT found known` of our scripts: the version found, and the version that this program
+ * supports.
+ */
 function otherLayout({ message }: Error, place: string): RemoraError {
   const [, found = "unknown", known = "unknown"] = /LAYOUT (\S+) (\S+)/.exec(message) ?? [];
   return new RemoraError({
@@ -128,7 +131,10 @@ export function unreachable(place: string, waitMs: number, detail: string): Remo
   });
 }
 
-/** `OOM` of "OOM command not allowed …". In a script, Redis before 7 adds "ERR Error running script …: -" in front. */
+/**
+ * Returns the first word of an error, such as `OOM` in "OOM command not allowed …". For errors in scripts, Redis before
+ * 7 adds "ERR Error running script …: -" in front.
+ */
 function firstWord(error: Error): string {
   const [, inScript, first = ""] =
     /^(?:ERR Error running script.*?-([A-Z]{3,})\b|([A-Z]{3,})\b)/.exec(error.message) ?? [];

@@ -1,10 +1,11 @@
 /**
  * Leases in Redis: a key with a random token and an expiry time.
  *
- *   acquire   sets the key if nobody has it
+ *   acquire   sets the key if it does not exist
  *   renew     extends all leases of this process with one script, three times per lifetime; more often after a failure
- *   lose      when another process has the key, or when the lifetime has passed since the last renewal was *sent*, because
- *             Redis may have expired the key; local clocks decide that, even while Redis is away
+ *   lose      a lease is lost if another process has the key, or if its lifetime has passed since the last renewal was
+ *             *sent*, because then Redis may have expired the key; local clocks measure this, even while Redis is
+ *             unreachable
  *   release   removes the key if it is still ours
  */
 import { randomBytes } from "node:crypto";
@@ -18,11 +19,11 @@ export interface RedisLeasesOptions {
   connection: RedisConnection;
   prefix?: string;
   lockMs: number;
-  /** How long `acquire` waits while Redis is away, in milliseconds. Default: half of `lockMs`. */
+  /** How many milliseconds `acquire` waits while Redis is unreachable. The default is half of `lockMs`. */
   waitMs?: number;
 }
 
-/** KEYS: lease. ARGV: token, lifetime. Repeated by its owner, it answers yes again. */
+/** KEYS: lease. ARGV: token, lifetime. If the owner repeats it, it succeeds again. */
 const acquireScript = createScript(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -30,7 +31,7 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 `);
 
-/** KEYS: leases. ARGV: lifetime, then one token each. Answers 1 for each lease still held. */
+/** KEYS: leases. ARGV: lifetime, then one token each. Returns 1 for each lease that is still held. */
 const renewScript = createScript(`
 local answer = {}
 for index, key in ipairs(KEYS) do
@@ -40,7 +41,7 @@ end
 return answer
 `);
 
-/** KEYS: leases. ARGV: one token each. */
+/** KEYS: leases. ARGV: one token for each lease. */
 const releaseScript = createScript(`
 for index, key in ipairs(KEYS) do
   if redis.call('GET', key) == ARGV[index] then redis.call('DEL', key) end
@@ -54,7 +55,7 @@ interface Held {
   name: string;
   token: string;
   lost: AbortController;
-  /** When the command that acquired or last renewed it was sent. */
+  /** The time when the command that acquired or last renewed the lease was sent. */
   since: Instant;
   expiry: NodeJS.Timeout | undefined;
 }
@@ -70,13 +71,13 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
   let isClosed = false;
   let renewal: NodeJS.Timeout | undefined;
 
-  /** Without those that Redis has not confirmed yet. */
+  /** Excludes leases that Redis has not confirmed yet. */
   const owned = () => [...held.values()].filter(({ expiry }) => expiry !== undefined);
 
   function lose(lease: Held): void {
     clearTimeout(lease.expiry);
     if (held.get(lease.name) === lease) held.delete(lease.name);
-    // As for a shutdown: the ledger keeps the state, and the next owner of the name continues.
+    // Abort as for a shutdown: the state remains in the ledger, and the next owner of the lease continues the work.
     lease.lost.abort(new TurnAbort("shutdown"));
   }
 
@@ -94,7 +95,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     const keys = batch.map(({ name }) => prefix + name);
     const values = [lockMs, ...batch.map(({ token }) => token)];
     const sent = runScript(connection.client(), renewScript, keys, values);
-    // A later answer is ignored, because the next attempt has been sent by then.
+    // Ignore a later answer, because the next attempt will have been sent by then.
     const answer = await within(lockMs / 3, sent);
     for (const [index, lease] of batch.entries()) {
       if (held.get(lease.name) !== lease) continue;
@@ -106,7 +107,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
   }
 
   async function renewAll(): Promise<void> {
-    // After the event loop was blocked, this may run before timers that are due.
+    // Check for lost leases first: after the event loop was blocked, this may run before expiry timers that are due.
     for (const lease of owned()) watch(lease);
     const leases = owned();
     const batches = Array.from({ length: Math.ceil(leases.length / batchSize) }, (_, index) =>
@@ -141,7 +142,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     let released: Promise<void> | undefined;
     return {
       get signal() {
-        // Callers must learn about a loss even if the timer could not run yet.
+        // Check here too, because callers must learn about a lost lease even if the timer could not run yet.
         if (held.get(lease.name) === lease && elapsedSince(lease.since) >= lockMs) watch(lease);
         return lease.lost.signal;
       },
@@ -161,7 +162,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
         since: instant(),
         expiry: undefined,
       };
-      // Before the answer, so that a second call in this process does not interfere.
+      // Register the lease before Redis answers, so that a second call in this process does not interfere.
       held.set(name, lease);
       try {
         const answer = await connection.run({ place: "leases", waitMs }, (client) => {
@@ -192,7 +193,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
   };
 }
 
-/** Two clocks: a monotonic one, and one that continues while the machine sleeps. */
+/** A time on two clocks: a monotonic one, and one that continues while the machine sleeps. */
 interface Instant {
   steady: number;
   wall: number;
@@ -202,7 +203,7 @@ function instant(): Instant {
   return { steady: performance.now(), wall: Date.now() };
 }
 
-/** Uses the clock with the longer time: losing too early is safe, too late is not. */
+/** Uses the clock that shows the longer time, because it is safe to give up a lease too early, but not too late. */
 function elapsedSince({ steady, wall }: Instant): number {
   return Math.max(performance.now() - steady, Date.now() - wall);
 }

@@ -3,14 +3,17 @@ import { RemoraError } from "../../lib/errors.ts";
 import type { LedgerEntry, LedgerKind, LedgerKinds } from "../../ports/ledger.ts";
 import type { ScriptAnswer } from "./script.ts";
 
-/** As scripts return them: state, body, group, sequence, version, created, updated. */
+/**
+ * The fields of an entry in the order in which scripts return them: state, body, group, sequence, version, created,
+ * updated.
+ */
 export type Fields = [string, string, string, string, string, string, string];
 
 export function entryOf<K extends LedgerKind>(kind: K, id: string, fields: Fields, place: string): LedgerEntry<K> {
   const [state, body, group, sequence, , created, updated] = fields;
   return {
     id,
-    // Only this file writes entries, with values of these types.
+    // These casts are safe, because only our scripts write entries.
     state: state as LedgerKinds[K]["state"],
     body: parseBody(kind, id, body, place) as LedgerKinds[K]["body"],
     group,

@@ -3,25 +3,26 @@
  *
  * Keys below the prefix (they share its hash tag, and so one slot of a cluster):
  *
- *   version                       of this layout
- *   sequence                      the last one assigned; never reset
+ *   version                       the version of this layout
+ *   sequence                      the sequence number assigned last; never reset
  *   entry:KIND:ID                 hash: state, body, group, sequence, version, created, updated, creator
  *   states:KIND                   set of all states ever used
  *   state:KIND:STATE              sorted set: ids by sequence
- *   group:KIND:STATE:GROUP        the same, by group
- *   done:TOKEN                    the outcome of a step, while its sender may repeat it
+ *   group:KIND:STATE:GROUP        sorted set per group: ids by sequence
+ *   done:TOKEN                    the outcome of a step, stored for as long as the sender may repeat the step
  *
  * A sender that lost its answer repeats the step with the same token and gets the same answer: `creator` identifies the
- * creator, `done:TOKEN` a step. A repeated step that was refused leaves an empty `done:TOKEN`, so that its first copy, if
- * it arrives later, changes nothing.
+ * creator, `done:TOKEN` a step. A repeated step that was refused leaves an empty `done:TOKEN`, so that its first copy,
+ * if it arrives later, changes nothing.
  *
- * Every script writes first what Redis may refuse for lack of memory: Redis refuses only the first write of a script.
+ * Redis can refuse only the first write of a script for lack of memory. So every script starts with a write that may be
+ * refused, before it changes anything else.
  */
 import { createScript } from "./script.ts";
 
 const layoutVersion = 1;
 
-/** ARGV: prefix, kind, and the script's own. */
+/** ARGV: prefix, kind, then the arguments of the script. */
 const opening = `
 local prefix, kind = ARGV[1], ARGV[2]
 local layout = redis.call('GET', prefix .. 'version')
@@ -62,12 +63,15 @@ local function move(id, entry, to, token, keep)
 end
 `;
 
-/** Answers nothing when the layout is known or does not exist yet. */
+/** Returns nothing if the layout is supported or does not exist yet; otherwise an error. */
 export const checkScript = createScript(`${opening}
 return false
 `);
 
-/** KEYS: entry. ARGV: id, state, group, body, token. Answers its sequence and time to the creator, 0 to others. */
+/**
+ * KEYS: entry. ARGV: id, state, group, body, token. Returns the entry's sequence and time if this token created it,
+ * else 0.
+ */
 export const createEntryScript = createScript(`${opening}${writing}
 local id, state, group, body, token = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local creator = redis.call('HGET', KEYS[1], 'creator')
@@ -80,15 +84,15 @@ place(state, group, sequence, id)
 return {string.format('%.0f', sequence), time}
 `);
 
-/** KEYS: entry. Answers its fields, or nothing. */
+/** KEYS: entry. Returns the entry's fields, or nothing. */
 export const getEntryScript = createScript(`${opening}
 local entry = read(KEYS[1])
 return entry[1] and entry
 `);
 
 /**
- * KEYS: entry. ARGV: id, to, token, lifetime of the token, 1 for a repetition, then the allowed states.
- * Answers the entry's fields after the step, or nothing.
+ * KEYS: entry. ARGV: id, to, token, lifetime of the token, 1 for a repetition, then the allowed states. Returns the
+ * entry's fields after the step, or nothing.
  */
 export const moveEntryScript = createScript(`${opening}${writing}
 local id, to, token, keep, again = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -110,8 +114,8 @@ return entry
 `);
 
 /**
- * KEYS: entry. ARGV: id, to, token, lifetime of the token, the version and sequence that the body is based on, the body.
- * Answers the time of the step; the current fields if the entry has changed; nothing if it does not exist.
+ * KEYS: entry. ARGV: id, to, token, lifetime of the token, the version and sequence that the body is based on, the
+ * body. Returns the time of the step, or the current fields if the entry has changed, or nothing if it does not exist.
  */
 export const changeEntryScript = createScript(`${opening}${writing}
 local id, to, token, keep, version, sequence, body = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
@@ -127,7 +131,7 @@ return updated
 
 /**
  * KEYS: version. ARGV: oldest or newest, the sequence to continue after ('' for the start), count, 1 for one group, the
- * group, 1 for all states, then the states. Answers a list of id, sequence and fields.
+ * group, 1 for all states, then the states. Returns a list of id, sequence and fields.
  */
 export const listEntriesScript = createScript(`${opening}
 local order, after, count, group = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6] == '1' and ARGV[7]
@@ -160,9 +164,9 @@ return answer
 
 /**
  * KEYS: version. ARGV: state, before, the sequence to continue after ('' for the start), how many to check, token,
- * lifetime of the token. Answers the number of removed entries, and the sequence to continue after ('' at the end).
+ * lifetime of the token. Returns the number of removed entries, and the sequence to continue after ('' at the end).
  *
- * Goes through a state from its oldest entry, and ends at one created after \`before\`: it was changed even later.
+ * Goes through the entries of a state from the oldest one, and stops at the first that was created after \`before\`.
  */
 export const pruneEntriesScript = createScript(`${opening}${writing}
 local state, before, after, count, token, keep = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7], ARGV[8]

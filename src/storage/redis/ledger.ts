@@ -1,12 +1,12 @@
 /**
  * The ledger in Redis, for any number of processes on any number of machines.
  *
- * Every step is one Lua script (ledger-scripts.ts), so that exactly one of several callers moves an entry from a state. A
- * change of the body is optimistic: apply it to the body seen last, and write if nobody else has written since; otherwise
- * repeat with the new body. "Nothing to change" is answered only from a fresh read.
+ * Every step is one Lua script (ledger-scripts.ts), so that exactly one of several callers moves an entry from a state.
+ * A change of the body is optimistic: it is applied to the body seen last and written if nobody else has written since;
+ * otherwise it is repeated with the current body. The answer "nothing to change" is always based on a fresh read.
  *
- * A resolved promise means that Redis has executed the step. Redis's own setting (`appendonly`) decides what survives its
- * restart. A step whose answer was lost is sent again with the same token and gets the same answer.
+ * A resolved promise means that Redis has executed the step. Redis's own setting (`appendonly`) decides what survives
+ * its restart. A step whose answer was lost is sent again with the same token and gets the same answer.
  */
 import { randomBytes } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
@@ -32,18 +32,24 @@ export interface RedisLedgerOptions {
   waitMs?: number;
 }
 
-/** Entries per answer, so that no answer blocks Redis for long. */
+/** The maximum number of entries per answer, so that no answer blocks Redis for long. */
 const pageSize = 200;
-/** Each lost race means that another caller succeeded, so only extreme contention on one entry comes near this. */
+/**
+ * How often a change is repeated. Each repetition means that another caller succeeded, so only extreme contention on
+ * one entry reaches this limit.
+ */
 const maxRaces = 1_000;
 
-/** Rejects with a RemoraError when Redis is away, or when a newer Remora wrote the ledger. */
+/**
+ * Opens the ledger. Rejects with a RemoraError if Redis is unreachable, or if a newer version of Remora wrote the
+ * ledger.
+ */
 export async function createRedisLedger(options: RedisLedgerOptions): Promise<Ledger> {
   const { connection } = options;
   const prefix = `${checkPrefix(options.prefix ?? defaultPrefix)}ledger:`;
   const place = `ledger ${connection.address.name}`;
   const bound = options.waitMs ?? connection.waitMs;
-  /** Longer than any sender repeats a step. */
+  /** Longer than any sender keeps repeating a step. */
   const tokenLifetimeMs = bound + 10_000;
   const self = randomBytes(9).toString("base64url");
   let steps = 0;
@@ -57,7 +63,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
     return `${self}:${steps}`;
   };
 
-  /** `values` is called for each sending, with its number from 0. */
+  /** Sends a script. `values` is called for each attempt, with the attempt's number, starting at 0. */
   function step(
     script: RedisScript,
     kind: LedgerKind,

@@ -1,4 +1,7 @@
-/** Durable state in Redis, shared by any number of processes. Loaded only when Redis is configured. */
+/**
+ * Opens durable state in Redis, which any number of processes can share. This file is loaded only if Redis is
+ * configured.
+ */
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -29,7 +32,7 @@ export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<
   }
 }
 
-/** Redis may start later than Remora. */
+/** How long startup waits for Redis before it reports the wait, because Redis may start later than Remora. */
 const startPatienceMs = 500;
 
 export async function openShared(
@@ -95,7 +98,7 @@ function ownFolderBelow(data: string): { folder: string; lock: DataLock } {
   }
 }
 
-/** In braces, so that all keys are in one slot of a cluster and a script may use several. */
+/** Puts the prefix in braces, so that all keys are in one slot of a cluster and a script may use several keys. */
 function keyPrefix({ prefix }: RedisSettings): string {
   return `{${prefix}}:`;
 }

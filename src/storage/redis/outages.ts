@@ -1,4 +1,4 @@
-/** Reports an unavailable Redis, in the log and to callers that wait. */
+/** Reports in the log and to waiting callers that Redis is unavailable. */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { openProbe, type RedisClient } from "./clients.ts";
@@ -35,8 +35,8 @@ export function logOutages(link: RedisLink, place: string, log: Log, reminderMs:
 }
 
 /**
- * Reports why a cluster, or a server behind sentinels, can't be reached, for each failed attempt. ioredis hides the reason
- * or only says that a connection was closed. Then a plain connection finds it out, once per outage.
+ * Reports for each failed attempt why a cluster, or a server behind sentinels, can't be reached. If ioredis gives no
+ * reason, or says only that a connection was closed, a plain connection finds the reason, once per outage.
  */
 export function watchNodes(
   client: RedisClient,

@@ -1,4 +1,4 @@
-/** Lua scripts by hash. The text is sent only when a server does not know it. */
+/** Runs Lua scripts by their hash. The text of a script is sent only if the server does not have it yet. */
 import { createHash } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { RedisClient } from "./clients.ts";
@@ -15,7 +15,7 @@ export function createScript(lua: string): RedisScript {
   return { lua, hash: createHash("sha1").update(lua).digest("hex") };
 }
 
-/** All keys must be in one slot of a cluster. The first key determines it. */
+/** Runs a script. On a cluster, all keys must be in the slot of the first key. */
 export async function runScript(
   client: RedisClient,
   { lua, hash }: RedisScript,
@@ -34,7 +34,7 @@ export async function runScript(
 /** The prefix of every key. The part in braces keeps all keys in one slot of a cluster. */
 export const defaultPrefix = "{remora}:";
 
-/** Throws a RemoraError for a prefix that would spread the keys over a cluster. */
+/** Throws a RemoraError if the prefix would spread the keys over several slots of a cluster. */
 export function checkPrefix(prefix: string): string {
   if (/^[^{]*\{[^}]+\}/.test(prefix)) return prefix;
   throw new RemoraError({

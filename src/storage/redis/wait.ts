@@ -1,12 +1,12 @@
 /**
- * Sends a command while Redis may be away:
+ * Sends a command, even if Redis may be unreachable:
  *
  *   1. wait until the connection is up, within the limit
- *   2. send the command and wait for the answer, within the limit
+ *   2. send the command and wait for the answer, within the time limit
  *   3. if the connection was cut before the answer, send it again, within the limit; it may have run already, so every
  *      command sent this way must be repeatable (the ledger's commands carry a token for that)
  *
- * Sends nothing after the limit.
+ * Nothing is sent after the time limit.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { RemoraError } from "../../lib/errors.ts";
@@ -15,28 +15,28 @@ import { asRedisError, isAnswer, isReadOnly, isWorthWaiting, unreachable } from 
 export interface RedisLink {
   isUp(): boolean;
   isClosed(): boolean;
-  /** Redis refuses access, so waiting is pointless. */
+  /** The error with which Redis refuses access. Waiting is then pointless. */
   refusal(): Error | undefined;
   trouble(): string;
-  /** A refused write may be part of a failover. */
+  /** True if a refused write may be caused by a failover, so that waiting helps. */
   isReadOnlyPassing: boolean;
   isHurried(): boolean;
-  /** Called when anything above may have changed. Returns the function that removes the listener. */
+  /** Calls the listener when anything above may have changed. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
 }
 
 export interface WaitOptions {
   place: string;
-  /** How long a command may take from its first attempt. */
+  /** How many milliseconds a command may take from its first attempt. */
   waitMs: number;
 }
 
 const maxHurriedMs = 1_000;
 
-/** After the first cut. Doubles with each further one, up to half a second. */
+/** Milliseconds to pause after a cut connection. Doubles with each further cut, up to half a second. */
 const pauseAfter = (tries: number) => Math.min(50 * 2 ** (tries - 1), 500);
 
-/** Rejects with a RemoraError when Redis is away for longer than the limit, or answers with an error. */
+/** Rejects with a RemoraError if Redis is unreachable for longer than the limit or answers with an error. */
 export async function retryWhileAway<T>(link: RedisLink, options: WaitOptions, send: () => Promise<T>): Promise<T> {
   const { place, waitMs } = options;
   const until = performance.now() + (link.isHurried() ? Math.min(waitMs, maxHurriedMs) : waitMs);
@@ -77,7 +77,10 @@ function untilUp(link: RedisLink, { place, waitMs }: WaitOptions, until: number)
   });
 }
 
-/** Watches for a close too, because a closed client may forget its pending commands. */
+/**
+ * Waits for the answer until the limit. Also rejects if the connection is closed, because a closed client may never
+ * settle its pending commands.
+ */
 function answered<T>(link: RedisLink, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
@@ -98,8 +101,8 @@ function answered<T>(link: RedisLink, { place, waitMs }: WaitOptions, until: num
 }
 
 /**
- * Calls `onLate` after `until`. A blocked event loop could not receive answers, and its timers run first after that. So the
- * timer waits on for as long as the loop was blocked, at most for the limit.
+ * Calls `onLate` after `until`. If the event loop was blocked, timers run before answers that have arrived in that
+ * time. So the timer then waits again for as long as the loop was blocked, but no longer than the limit.
  */
 function startTimer(until: number, waitMs: number, onLate: () => void): { stop(): void; hurry(): void } {
   let timer = setTimeout(

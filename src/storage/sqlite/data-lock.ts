@@ -1,10 +1,10 @@
 /**
- * Allows one process at a time on a data folder. The ledger's running turns belong to that process; a second one would
- * mistake them for orphans and resume them.
+ * Allows one process at a time on a data folder. The running turns in the ledger belong to that process; a second
+ * process would mistake them for orphans and resume them.
  *
- *   1. start a write transaction on `process.db` and never end it; the operating system releases it with the process,
- *      however that ends, so no stale lock remains
- *   2. `process.pid` beside it names the owner for the error message only
+ *   1. start a write transaction on `process.db` and never end it; the operating system releases it when the process
+ *      ends, even after a crash, so no stale lock remains
+ *   2. write the process id to `process.pid`, only to name the owner in the error message
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -2,7 +2,7 @@
  * Opens a SQLite file that several processes may share:
  *
  *   1. open it with a busy timeout, in WAL mode, so that readers don't wait for the writer
- *   2. check that it is ours and not newer than this program
+ *   2. check that the file belongs to Remora and is not newer than this program
  *   3. migrate its schema version by version, each in its own transaction
  *
  * Must never delete or repair a file. An error names an unusable file and says what to do.
@@ -13,7 +13,7 @@ import { DatabaseSync } from "node:sqlite";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { useWriteAheadLog } from "../../lib/sqlite.ts";
 
-/** SQLite's own result codes, without their extended upper bits. https://sqlite.org/rescode.html */
+/** SQLite's primary result codes, which are the lower 8 bits of the extended ones. https://sqlite.org/rescode.html */
 const sqliteCode = {
   busy: 5,
   locked: 6,
@@ -32,7 +32,7 @@ export interface DatabaseOptions {
   name: string;
   /** SQLite's application id, which distinguishes our file from others. */
   applicationId: number;
-  /** SQL by version; the first one creates version 1. Never change a released one, only add. */
+  /** SQL by version; the first one creates version 1. Never change a released migration; only add new ones. */
   migrations: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
   }
 }
 
-/** `ledger data/ledger.db`: the start of every message. */
+/** Returns the start of every error message, such as `ledger data/ledger.db`. */
 export function placeOf({ name, path }: Pick<DatabaseOptions, "name" | "path">): string {
   return `${name} ${path}`;
 }
@@ -65,7 +65,7 @@ export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
     database.exec("COMMIT");
     return result;
   } catch (thrown) {
-    // Some errors (a full disk) have already rolled back.
+    // Some errors, such as a full disk, have already rolled the transaction back.
     if (database.isTransaction) database.exec("ROLLBACK");
     throw thrown;
   }

@@ -30,7 +30,7 @@ const migrations = [
    CREATE INDEX entry_by_group ON entry (kind, "group");`,
 ];
 
-/** "RmLg" */
+/** The ASCII codes of "RmLg". */
 const applicationId = 0x526d4c67;
 
 interface Row {
@@ -44,7 +44,7 @@ interface Row {
   updated_at: number;
 }
 
-/** Opens the file at once. Throws a RemoraError when it can't be used (damaged, newer, foreign, not writable). */
+/** Opens the file immediately. Throws a RemoraError if it can't be used (damaged, newer, foreign, not writable). */
 export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
   const options = { path, name: "ledger", applicationId, migrations };
   const place = placeOf(options);
@@ -62,7 +62,7 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
 
   function entryOf<K extends LedgerKind>(row: Row): LedgerEntry<K> {
     const { id, group, sequence } = row;
-    // Only this file writes rows, with values of these types.
+    // These casts are safe, because only this file writes rows.
     const state = row.state as LedgerKinds[K]["state"];
     const body = parseBody(row, place) as LedgerKinds[K]["body"];
     return { id, state, body, group, sequence, createdAt: row.created_at, updatedAt: row.updated_at };
@@ -146,7 +146,8 @@ function prepare(database: DatabaseSync) {
         values.push(group);
       }
       if (states !== undefined) {
-        // The `+` disables the state index when there is a group, which is always the smaller set.
+        // With a group, the `+` keeps SQLite from using the state index, because a group always has fewer entries than
+        // a state.
         sql += ` AND ${group === undefined ? "" : "+"}state IN (SELECT value FROM json_each(?))`;
         values.push(JSON.stringify(states));
       }

@@ -1,4 +1,4 @@
-/** Puts jobs into BullMQ. Every step may be repeated: one id is one job. */
+/** Adds jobs to BullMQ. Every step may be repeated, because one id always means one job. */
 import { Queue } from "bullmq";
 import type { ToolJob } from "../../ports/tool.ts";
 import type { CallRecordEntry } from "../calls/call-store.ts";
@@ -7,14 +7,17 @@ import { bullIdOf, optionsOf, queueName } from "./jobs.ts";
 import { isRedisAway, retryPatiently } from "./redis-retry.ts";
 
 export interface Backlog {
-  /** Waits while Redis is away. Rejects when Redis refuses the job, and when the signal aborts. */
+  /** Waits while Redis is unreachable. Rejects if Redis refuses the job or the signal aborts. */
   add(job: ToolJob, signal: AbortSignal): Promise<void>;
   /**
-   * Makes sure that a call that has not ended reaches a worker. Redis may have lost the job, BullMQ may have ended it, or it
-   * still waits although it is due. Rejects when Redis is away.
+   * Makes sure that a call that has not ended reaches a worker. Its job may be lost in Redis, ended by BullMQ, or still
+   * waiting although it is due. Rejects if Redis is unreachable.
    */
   ensure(job: ToolJob, entry: CallRecordEntry): Promise<void>;
-  /** For a call that ended without a worker. If removal fails, a worker gets the job and finds the call ended. */
+  /**
+   * Removes the job of a call that ended without a worker. If that fails, a worker gets the job and finds that the call
+   * has ended.
+   */
   remove(job: ToolJob): void;
   close(): Promise<void>;
 }

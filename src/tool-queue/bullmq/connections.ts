@@ -6,14 +6,14 @@ export type QueueConnection = Redis | Cluster;
 
 /**
  * Opens a new connection each time; the queue closes it.
- * - `queue`: adds jobs. It should reject while Redis is away, because the queue retries.
- * - `worker`: waits for Redis without a limit. BullMQ requires `maxRetriesPerRequest: null`.
+ * - `queue`: adds jobs. It should reject commands while Redis is unreachable, because the queue retries them.
+ * - `worker`: waits for Redis without a time limit. BullMQ requires `maxRetriesPerRequest: null`.
  */
 export type Connect = (role: "queue" | "worker") => QueueConnection;
 
 export interface Connections {
   open(role: "queue" | "worker"): QueueConnection;
-  /** Rejects pending commands. Resolves when all connections are closed or failed to report it. */
+  /** Rejects pending commands. Resolves when all connections are closed, or after a timeout. */
   end(): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export function createConnections(connect: Connect, onError: (thrown: unknown) =
 
   function keep(connection: QueueConnection): QueueConnection {
     all.add(connection);
-    // Without a listener ioredis writes to the console.
+    // Without a listener, ioredis would write errors to the console.
     connection.on("error", onError);
     return connection;
   }
@@ -41,12 +41,15 @@ export function createConnections(connect: Connect, onError: (thrown: unknown) =
 
 const maxEndMs = 1_000;
 
-/** Closing a connection a second time while it closes would keep the process alive until its timeout. */
+/**
+ * Closes a connection that has not ended yet. Closing it a second time would keep the process alive until a timeout.
+ */
 async function ended(connection: QueueConnection): Promise<void> {
   if (connection.status === "end") return;
   const late = new AbortController();
   const end = new Promise<void>((resolve) => connection.once("end", () => resolve()));
-  // Between two connection attempts a client never reports that it closed, and BullMQ would wait forever.
+  // Connect first, because a client that is closed between two connection attempts never reports it, and BullMQ would
+  // wait forever.
   if (connection.status === "reconnecting") connection.connect().catch(() => undefined);
   connection.disconnect();
   await Promise.race([end, pause(maxEndMs, late.signal)]);

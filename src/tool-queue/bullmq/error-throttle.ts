@@ -1,4 +1,7 @@
-/** While Redis is away, connections and BullMQ report hundreds of errors. Logs each of them only once in a while. */
+/**
+ * Limits how often errors are logged, because connections and BullMQ report hundreds of errors while Redis is
+ * unreachable.
+ */
 import { codeOf, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 
@@ -6,7 +9,7 @@ const quietMs = 30_000;
 const maxTextLength = 300;
 const maxKinds = 20;
 
-/** Logs only the message: the clients' errors contain the command with the arguments of tool calls. */
+/** Logs only the message, because the clients' errors contain the command with the arguments of tool calls. */
 export function createErrorThrottle(log: Log): (thrown: unknown) => void {
   const loggedAt = new Map<string, number>();
   return (thrown) => {

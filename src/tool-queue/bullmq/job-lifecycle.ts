@@ -1,11 +1,12 @@
 /**
- * The lifecycle of one job that BullMQ gave to this process. BullMQ delivers a job at least once: again when its worker was
- * killed, when an event loop blocked for longer than the lock, or when Redis was away. So the ledger decides:
+ * The lifecycle of one job that BullMQ gave to this process. BullMQ delivers a job at least once: again when its worker
+ * was killed, when an event loop blocked for longer than the lock, or when Redis was unreachable. So the ledger
+ * decides:
  *
- *   1. compare-and-set to `started`; only the winner runs the tool
- *   2. if the call has ended, nothing is left to do; if it waits for a retry, it waits until it is due
- *   3. if another process has `started` it and lives, check again later; otherwise the tool runs again if it may run twice,
- *      and if not, the call ends with an unknown outcome
+ *   1. set the call's state to `started` by compare-and-set; only the process that succeeds runs the tool
+ *   2. if the call has already ended, do nothing; if it waits for a retry, wait until that is due
+ *   3. if a live process has already `started` it, check again later; if that process is gone, run the tool again if it
+ *      may run twice, and otherwise end the call with an unknown outcome
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { pause } from "../../lib/backoff.ts";
@@ -17,9 +18,11 @@ import { type CallRecord, type CallRecordEntry, runnerOf, type SeenCall } from "
 import type { Takeover } from "./takeover.ts";
 
 /**
- * - `ended`: now or earlier. - `retry`: due again at the entry's time.
- * - `later`: nothing was done; try again at `at`, milliseconds since 1970.
- * - `back`: released as on shutdown, for another process or the next start. - `gone`: no record, so it does not run.
+ * - `ended`: the call ended, now or earlier.
+ * - `retry`: the call is due again at the time in its entry.
+ * - `later`: nothing was done; try again at `at` (milliseconds since 1970).
+ * - `back`: the call was released for another process or the next start.
+ * - `gone`: the call has no record, so it does not run.
  */
 export type JobOutcome =
   | { type: "ended"; entry: CallRecordEntry }
@@ -40,12 +43,12 @@ export interface JobLifecycleOptions {
   log: Log;
 }
 
-/** A shorter wait is not worth a round trip through Redis. */
+/** A shorter wait happens in this process, because it is not worth a round trip to Redis. */
 const minWaitMs = 50;
 /** A job may arrive before its record, because both are written at the same time. */
 const recordWaitsMs = [5, 20, 100, 400, 1_500];
 
-/** Rejects when the ledger refuses; then the tool has not run. */
+/** Runs a job. Rejects if the ledger can't record the step; then the tool has not run. */
 export type RunJob = (job: ToolJob, signal: AbortSignal, begun: () => void) => Promise<JobOutcome>;
 
 export function createJobLifecycle({ record, steps, takeover, runner, ...options }: JobLifecycleOptions): RunJob {
@@ -56,7 +59,7 @@ export function createJobLifecycle({ record, steps, takeover, runner, ...options
   ): Promise<CallRecordEntry | undefined> {
     for (const waitMs of [...recordWaitsMs, undefined]) {
       try {
-        // Almost always the call was just planned, so this is the only ledger step before the tool runs.
+        // In almost all cases the call was just planned, so this is the only ledger step before the tool runs.
         if (!signal.aborted && !options.isStopping()) {
           return await attempt({ id: job.id, state: "planned", body: { attempts: 0 } });
         }
@@ -103,7 +106,7 @@ export function createJobLifecycle({ record, steps, takeover, runner, ...options
     const { state } = entry;
     if (state === "done" || state === "unknown") return { type: "ended", entry };
     if (state === "waiting") return { type: "retry", entry };
-    // Another process took over and runs it.
+    // Another process has taken over the call and runs it.
     if (runnerOf(entry) !== runner) return later();
     const released = await record.release(entry).catch(() => entry);
     return { type: "back", entry: released };

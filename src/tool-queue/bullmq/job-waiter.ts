@@ -1,7 +1,7 @@
 /**
- * Waits for the end of one job: plans and adds it, then checks its entry on every notification of a change. If no attempt
- * is running, a stop ends the job at once. Otherwise the waiter tells the process that runs it, repeatedly, until the job
- * ends or the time is up.
+ * Waits for the end of one job: plans and adds it, then checks its entry on every notification of a change. If a person
+ * stops the call while no attempt is running, the job ends immediately. Otherwise the waiter notifies the process that
+ * runs the attempt, repeatedly, until the job ends or the time is up.
  */
 import { type AbortCause, abortCauseOf, TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -30,7 +30,7 @@ export interface JobWaiter {
   entry: CallRecordEntry | undefined;
   tell(entry: CallRecordEntry): void;
   refuse(thrown: unknown): void;
-  /** Call it once. Rejects when the ledger refuses, and when the job was refused. */
+  /** Must be called only once. Rejects if the ledger or Redis refuses the job. */
   follow(): Promise<ToolResult>;
 }
 
@@ -51,7 +51,7 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
   }
 
   function abort(): void {
-    // Immediately, because an attempt that is just starting here can still be taken back.
+    // Cancel immediately, because an attempt that is just starting in this process can still be prevented.
     runner?.cancel(job.id, abortCauseOf(signal));
     rouse();
   }
@@ -87,7 +87,7 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
     await news(Math.min(repeatStopMs, options.stopPatienceMs));
   }
 
-  /** Redis does not accept the job, so no worker gets it. */
+  /** Ends a call whose job Redis does not accept, because no worker will get it. */
   async function endUnqueued(entry: CallRecordEntry, thrown: unknown): Promise<void> {
     unqueued = undefined;
     if (entry.state === "started") return;

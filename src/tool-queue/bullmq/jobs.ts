@@ -1,4 +1,4 @@
-/** Names on BullMQ's side of the queue, and the data of a job. */
+/** Names and options that the queue uses in BullMQ, and the data of a job. */
 import type { JobsOptions, KeepJobs } from "bullmq";
 import { z } from "zod";
 import { fileNameOf } from "../../lib/file-name.ts";
@@ -8,12 +8,15 @@ import type { ToolJob } from "../../ports/tool.ts";
 export const queueName = "tools";
 
 /**
- * Finished jobs serve only people who look into Redis; results are in the ledger. Age in seconds. Both limits apply when
- * the next job finishes.
+ * How long finished jobs stay in Redis, only for people who inspect it; results are in the ledger. `age` is in seconds.
+ * BullMQ applies both limits when the next job finishes.
  */
 const retained = { age: 600, count: 100 } satisfies KeepJobs;
 
-/** BullMQ refuses `:` and integers in ids, and replaces an empty id. Call ids come from the model. */
+/**
+ * Makes a valid BullMQ id. BullMQ refuses ids that contain `:` or are integers, and replaces an empty id; call ids come
+ * from the model and may be any text.
+ */
 export function bullIdOf(jobId: string): string {
   const name = fileNameOf(jobId);
   return /^(?:-?\d*$|job-)/.test(name) ? `job-${name}` : name;
@@ -24,20 +27,21 @@ export const backoffType = "remora";
 export function optionsOf(job: ToolJob): JobsOptions {
   return {
     jobId: bullIdOf(job.id),
-    // The ledger counts attempts. BullMQ's count omits interrupted ones and must never end a job.
+    // The ledger counts attempts. BullMQ must never end a job by its own count, which omits interrupted attempts.
     attempts: Number.MAX_SAFE_INTEGER,
     backoff: { type: backoffType },
     removeOnComplete: retained,
     removeOnFail: retained,
-    // Stack traces would show what tools did, and with which data.
+    // Store no stack traces, because they could reveal what tools did, and with which data.
     stackTraceLimit: 0,
   };
 }
 
 /**
- * A job's data is the whole `ToolJob`, because a worker in another process has nothing else. The arguments are in Redis in
- * clear text, with any secrets that a person or a model put there: a redacted argument would be another call. So protect
- * Redis like the ledger. Finished jobs expire (`retained`). Results are never in the data.
+ * A job's data is the complete `ToolJob`, because a worker in another process gets nothing else. The arguments are in
+ * Redis in clear text, with any secrets that a person or a model put there: they can't be redacted, because that would
+ * change the call. So protect Redis as carefully as the ledger. Finished jobs expire (`retained`). Results are never
+ * part of the data.
  */
 const toolJobSchema = z.looseObject({
   id: z.string(),
@@ -53,7 +57,7 @@ const toolJobSchema = z.looseObject({
   timeoutMs: z.number(),
 });
 
-/** Undefined for data of another program or of another version of Remora. */
+/** Returns undefined for data that another program or an incompatible version of Remora wrote. */
 export function toolJobOf(data: unknown): ToolJob | undefined {
   return toolJobSchema.safeParse(data).data;
 }

@@ -1,15 +1,16 @@
 /**
- * The tool queue for several processes. Each call is a job in BullMQ, and any worker may run it. BullMQ delivers a job at
- * least once, so the ledger (call-store.ts) decides what must happen only once.
+ * The tool queue for several processes. Each call is a job in BullMQ, and any worker may run it. BullMQ delivers a job
+ * at least once, so the ledger (call-store.ts) decides what must happen only once.
  *
- *   1. plan the call in the ledger and add it to BullMQ at the same time; a job without its record does not run
- *   2. a worker, here or elsewhere, takes it (runner.ts)
- *   3. the result goes into the ledger. A worker in the same process notifies the waiter directly, others use the bus.
- *      Messages may get lost, so the waiter also checks the ledger, and adds the job again if Redis has lost it
+ *   1. record the call as planned in the ledger and add its job to BullMQ at the same time; a job without a record does
+ *      not run
+ *   2. a worker, here or elsewhere, takes the job (runner.ts)
+ *   3. the result is stored in the ledger. A worker in the same process notifies the waiter directly, others use the
+ *      bus. Messages may get lost, so the waiter also checks the ledger, and adds the job again if Redis has lost it
  *
- * While Redis or the ledger is away, everything waits as long as the job's signal permits. A person's stop goes to the
- * worker over the bus, repeatedly until the call has ended, and into the ledger for later workers. An abort as `shutdown`
- * leaves the job for other processes or the next start.
+ * While Redis or the ledger is unreachable, everything waits until the job's signal aborts. If a person stops a call,
+ * the bus notifies the worker repeatedly until the call has ended, and the ledger records the stop for later workers.
+ * An abort as `shutdown` leaves the job for other processes or the next start.
  */
 import { randomUUID } from "node:crypto";
 import { abortCauseOf } from "../../lib/abort.ts";
@@ -31,23 +32,29 @@ import { createRunner } from "./runner.ts";
 export interface BullQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
   connect: Connect;
-  /** Prefix of all keys. Needs a part in braces for BullMQ's scripts on a cluster. Default `{remora}:`. */
+  /**
+   * Prefix of all keys. Must contain a part in braces, because BullMQ's scripts need it on a cluster. The default is
+   * `{remora}:`.
+   */
   prefix?: string;
   bus: Bus;
-  /** Whether tools run in this process. If not, it only requests calls. */
+  /** Whether tools run in this process. If false, this process only requests calls. */
   runs: boolean;
-  /** Attempts that run in this process at the same time. A job that waits for a retry does not count. */
+  /**
+   * The maximum number of attempts that run in this process at the same time. A job that waits for a retry does not
+   * count.
+   */
   concurrency: number;
   timing?: Partial<BullTiming>;
 }
 
 export interface BullTiming {
-  /** A worker that has not renewed its lock on a job for this long may have lost it. */
+  /** A worker that has not renewed its lock on a job for this many milliseconds may have lost the lock. */
   lockMs: number;
   stalledMs: number;
-  /** A worker without a connection for this long counts as ended. */
+  /** A worker without a connection for this many milliseconds counts as ended. */
   graceMs: number;
-  /** Interval of checks of a job whose worker lives but does not answer. */
+  /** Milliseconds between checks of a job whose worker lives but does not answer. */
   lookAgainMs: number;
   sweepMs: number;
   stopPatienceMs: number;
@@ -102,7 +109,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
   function onChange(entry: CallRecordEntry): void {
     followers.get(entry.id)?.tell(entry);
     const hasEnded = entry.state === "done" || entry.state === "unknown";
-    // After the waiters in this process.
+    // Publish after the waiters in this process have been notified.
     if (hasEnded) setImmediate(() => bus.publish({ type: "changed", kind: "call", id: entry.id }));
   }
 
@@ -127,7 +134,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     return await Promise.race([ended, outOfReach(job, ended, controller.signal)]);
   }
 
-  /** After a stop, waiting for an unavailable ledger is short. Running attempts continue until the queue closes. */
+  /** After a stop, wait only briefly for an unavailable ledger. Running attempts continue until the queue closes. */
   function outOfReach(job: ToolJob, ended: Promise<unknown>, signal: AbortSignal): Promise<ToolResult> {
     return new Promise((resolve) => {
       let waiting: AbortController | undefined;
@@ -182,7 +189,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     activeJobs.close();
     clearInterval(sweeping);
     patience.end();
-    // Until then a stop still reaches attempts that run here for other processes.
+    // Stop listening only now, so that a stop still reaches attempts that run here for other processes.
     await runner?.close(timing.closePatienceMs);
     stopListening();
     await Promise.all(activeJobs.values().map((active) => active.result));

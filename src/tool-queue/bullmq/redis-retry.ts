@@ -1,6 +1,6 @@
 /**
- * Retries while Redis or the ledger is away. An outage neither loses nor fails a job: its waiters wait until it is stopped
- * or the queue closes.
+ * Retries while Redis or the ledger is unreachable. An outage neither loses nor fails a job: its waiters wait until it
+ * is stopped or the queue closes.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
@@ -24,7 +24,7 @@ export async function retryPatiently<T>(
   }
 }
 
-/** Unlimited until the queue closes. After that each step has limited time. */
+/** Limits retries: unlimited until the queue closes; after that each step has limited time. */
 export interface Patience {
   isOver(since: number): boolean;
   end(): void;
@@ -41,8 +41,8 @@ export function createPatience(whileMs: number): Patience {
 }
 
 /**
- * The same ledger, but it waits while the ledger can't be reached. A new attempt is refused when the ledger can't store it,
- * for example because the disk is full. The outcome of an attempt waits until it can be stored.
+ * Wraps a ledger, so that its steps wait while it can't be reached. A new attempt is refused if the ledger can't store
+ * it, for example because the disk is full. The outcome of an attempt waits until it can be stored.
  */
 export function createPatientLedger(ledger: Ledger, patience: Patience): Ledger {
   const patient = <T>(work: () => Promise<T>, isPassing: (thrown: unknown) => boolean) => {
@@ -68,7 +68,7 @@ function isRetryable(thrown: unknown): boolean {
 
 const passingAnswers = /\b(?:LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|BUSY)\b/;
 
-/** For commands to Redis itself: true for anything but an answer, and for transient answers. */
+/** For commands to Redis itself: true if there was no answer, or if the answer is a transient error. */
 export function isRedisAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || thrown instanceof TypeError || thrown instanceof RangeError) return false;
   return thrown.name !== "ReplyError" || passingAnswers.test(thrown.message);

@@ -1,7 +1,7 @@
 /**
- * The BullMQ worker that runs tools. job-lifecycle.ts decides about a job, and this file reports the decision to BullMQ:
- * completed, failed, delayed until the next attempt, or put back. A job that arrives again while this process still runs it
- * waits for that run and shares its end.
+ * The BullMQ worker that runs tools. job-lifecycle.ts decides about a job, and this file reports the decision to
+ * BullMQ: completed, failed, delayed until the next attempt, or put back. If a job arrives again while this process
+ * still runs it, the second delivery waits for that run and shares its outcome.
  */
 import { setImmediate } from "node:timers/promises";
 import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from "bullmq";
@@ -39,11 +39,14 @@ export interface Runner {
   running(): number;
   cancel(jobId: string, cause: AbortCause): boolean;
   stop(): void;
-  /** Resolves when no tool runs here and BullMQ has been told. Waits for BullMQ at most `patienceMs`. */
+  /**
+   * Resolves when no tool runs here and the outcomes have been reported to BullMQ. Waits for BullMQ at most
+   * `patienceMs`.
+   */
   close(patienceMs: number): Promise<void>;
 }
 
-/** Other jobs go first after a job was put back. */
+/** Delay in milliseconds after which a job that was put back may run again, so that other jobs come first. */
 const putBackDelayMs = 500;
 
 interface Running {
@@ -70,12 +73,12 @@ export function createRunner(options: RunnerOptions): Runner {
   const worker = new Worker(queueName, work, {
     connection,
     prefix,
-    // The connection has this name, which tells other processes that this one lives (takeover.ts).
+    // The worker's connection gets this name, by which other processes see that this one lives (takeover.ts).
     name: runner,
     concurrency,
     lockDuration: options.lockMs,
     stalledInterval: options.stalledMs,
-    // The ledger limits attempts. A job that BullMQ itself ends would never get a result.
+    // BullMQ must not end jobs, because such a job would never get a result. The ledger limits attempts.
     maxStalledCount: Number.MAX_SAFE_INTEGER,
     settings: {
       backoffStrategy: (_attempts, type, thrown) =>
@@ -96,7 +99,7 @@ export function createRunner(options: RunnerOptions): Runner {
     const cancel = () => other.controller.abort(abortOf(signal));
     signal?.addEventListener("abort", cancel, { once: true });
     await other.ended;
-    // BullMQ ignores the first delivery by now. This one reports the outcome, or continues.
+    // BullMQ no longer accepts the outcome of the first delivery. So this delivery reports it, or continues.
     return await work(bullJob, token, signal);
   }
 
@@ -115,7 +118,7 @@ export function createRunner(options: RunnerOptions): Runner {
       running.delete(job.id);
       if ("entry" in outcome) {
         options.onChange(outcome.entry);
-        // The waiters first, then BullMQ's bookkeeping.
+        // Let the waiters run before BullMQ's bookkeeping.
         await setImmediate();
       }
       return outcome;
@@ -150,7 +153,10 @@ export function createRunner(options: RunnerOptions): Runner {
     }
   }
 
-  /** The error tells BullMQ that the job was moved. If the move failed, the job returns when its lock expires. */
+  /**
+   * Moves the job and throws `moved`, which tells BullMQ that the job was moved. If the move failed, the job returns
+   * when its lock expires.
+   */
   async function putAway(move: () => Promise<unknown>, moved: Error): Promise<never> {
     await move().catch(options.onError);
     throw moved;
@@ -161,7 +167,7 @@ export function createRunner(options: RunnerOptions): Runner {
   function stop(): void {
     isStopping = true;
     for (const own of running.values()) if (!own.hasBegun) own.controller.abort(new TurnAbort("shutdown"));
-    // Not closed yet: its connection shows that the process lives while tools run.
+    // Only pause the worker: its connection must stay open while tools run, to show that the process lives.
     void worker.pause(true).catch(options.onError);
   }
 
@@ -186,7 +192,7 @@ export function createRunner(options: RunnerOptions): Runner {
   };
 }
 
-/** BullMQ passes the cause as text. */
+/** Reads the cause of the abort, which BullMQ passes as text. */
 function abortOf(signal: AbortSignal | undefined): TurnAbort {
   const cause: unknown = signal?.reason;
   return new TurnAbort(cause === "interrupted" || cause === "shutdown" ? cause : "stopped");

@@ -1,6 +1,6 @@
 /**
- * Jobs with waiters in this process. There is one run per job id; later requests for the same job join it. An abort by one
- * waiter aborts the job for all.
+ * Tracks jobs with waiters in this process. There is one run per job id; later requests for the same job join it. An
+ * abort by one waiter aborts the job for all.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -11,7 +11,7 @@ import { cutOffText, textOf, unstarted } from "./outcome.ts";
 export interface ActiveJob {
   job: ToolJob;
   controller: AbortController;
-  /** An attempt runs in this process, so closing the queue does not cut it short. */
+  /** An attempt runs in this process, so closing the queue waits for it. */
   isRunning: boolean;
   hasRun: boolean;
   result: Promise<ToolResult>;
@@ -22,7 +22,7 @@ export interface ActiveJobs {
   values(): ActiveJob[];
   /** Never rejects: an exception of `work` becomes a result that says whether the tool may have run. */
   run(job: ToolJob, signal: AbortSignal): Promise<ToolResult>;
-  /** Releases the jobs that do not run, as on shutdown. */
+  /** Aborts all jobs that are not running, as on shutdown. */
   close(): void;
   isClosing(): boolean;
 }
@@ -52,7 +52,7 @@ export function createActiveJobs(work: (active: ActiveJob) => Promise<ToolResult
     async run(job, signal) {
       if (isClosing) return unstarted(job, "interrupted", textOf.notRun(true));
       const active = activeJobs.get(job.id) ?? begin(job);
-      // A person's stop means the call, not one of its waiters.
+      // If a person stops the call, stop it for all its waiters.
       const stop = () => active.controller.abort(signal.reason);
       if (signal.aborted) stop();
       else signal.addEventListener("abort", stop, { once: true });

@@ -8,8 +8,8 @@ import { messageOf } from "../../lib/errors.ts";
 import type { ToolAttempt, Toolbox, ToolJob } from "../../ports/tool.ts";
 
 /**
- * - `ended`: the tool ended by itself, or successfully just after the signal.
- * - `timed-out`, `aborted`: nobody knows how far it came. `hasEnded` is false when it may still be running.
+ * - `ended`: the tool ended without an abort, or succeeded just after it.
+ * - `timed-out`, `aborted`: it is unknown what the tool has done. `hasEnded` is false if it may still be running.
  */
 export type AttemptEnd =
   | { type: "ended"; attempt: ToolAttempt }
@@ -18,7 +18,7 @@ export type AttemptEnd =
 
 const graceMs = 500;
 
-/** Never rejects. */
+/** Makes one attempt. Never rejects. */
 export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<AttemptEnd> {
   const controller = new AbortController();
   let cut: "timed-out" | "aborted" | undefined;
@@ -54,7 +54,7 @@ export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSi
   }
 }
 
-/** The toolbox must not throw, but an exception must not break the queue's contract either. */
+/** Catches exceptions of the toolbox. It must not throw, but if it does, the queue's contract must still hold. */
 async function runSafely(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<ToolAttempt> {
   try {
     return await toolbox.run(job.call, job.scope, signal);

@@ -1,5 +1,5 @@
 /**
- * What every queue does with a call: one attempt with all consequences of its end, and the end of a call without further
+ * What every queue does with a call: makes one attempt and handles its outcome, or ends a call without further
  * attempts. Each step returns the entry after it. Events are emitted once, by the caller that made the change.
  */
 import { rm } from "node:fs/promises";
@@ -25,7 +25,7 @@ export interface CallExecutorOptions {
   events: Events;
   audit: Audit;
   backoff: Backoff;
-  /** Characters of a tool's output that the model reads. A file keeps all of it. */
+  /** Characters of a tool's output that the model reads. A longer output is stored in full in a file. */
   outputLimit: number;
   outputsFolder(scope: Scope): string;
   fileOrigins?: Pick<FileOrigins, "mark">;
@@ -35,14 +35,17 @@ export interface CallExecutorOptions {
 
 export interface CallExecutor {
   /**
-   * Makes an attempt if this caller wins it; `begun` is called just before the tool runs. Afterwards the call has ended or
-   * waits for its next attempt. An abort as `shutdown` leaves it as `started`.
+   * Makes an attempt if no other caller has started it; `begun` is called just before the tool runs. Afterwards the
+   * call has ended or waits for its next attempt. An abort as `shutdown` leaves it as `started`.
    */
   attempt(job: ToolJob, seen: SeenCall, signal: AbortSignal, begun: () => void): Promise<CallRecordEntry>;
-  /** Ends a call without another attempt: as not run or, if an attempt had started, with an unknown outcome. */
+  /** Ends a call without another attempt: as not run, or with an unknown outcome if an attempt had already started. */
   giveUp(job: ToolJob, entry: CallRecordEntry): Promise<CallRecordEntry>;
   finish(job: ToolJob, entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallRecordEntry>;
-  /** Whether an interrupted attempt may be repeated. Limited, because the tool itself may be what ends the process. */
+  /**
+   * Whether an interrupted attempt may be repeated. The number is limited, because the tool itself may crash the
+   * process.
+   */
   mayRunAgain(job: ToolJob, entry: CallRecordEntry): boolean;
   reportStalled(job: ToolJob, entry: CallRecordEntry): void;
 }
@@ -69,7 +72,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     }
   }
 
-  /** Call before the tool runs. Returns a sentence when it failed; then the tool must not run. */
+  /** Call before the tool runs. If this fails, returns a sentence that says so, and the tool must not run. */
   async function recordStart(job: ToolJob, attempt: number): Promise<string | undefined> {
     const { call, approvalId } = job;
     const fields = { ...fieldsOf(job), input: JSON.stringify(call.input) };
@@ -87,7 +90,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     return undefined;
   }
 
-  /** For an abort during the ledger step: the attempt counts, and the tool has certainly not run. */
+  /** Handles an abort during the ledger step: the attempt counts, but the tool has certainly not run. */
   async function leaveOut(job: ToolJob, entry: CallRecordEntry, signal: AbortSignal): Promise<CallRecordEntry> {
     if (abortCauseOf(signal) === "shutdown") {
       return (await record.postpone(entry, Date.now(), "it was interrupted before it started")).entry;
@@ -108,14 +111,17 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     return await finish(job, entry, status === "interrupted" ? "unknown" : "done", result);
   }
 
-  /** Nobody knows the file before the result is stored, so this marks it in time. */
+  /**
+   * Marks the output file with its origins before the result is stored, because nobody can use the file before that.
+   */
   async function markOutput(
     { id, scope, call }: ToolJob,
     folder: string,
     origins: Origin[] | undefined,
   ): Promise<void> {
     const known = origins ?? [originOf("tool", call.name)];
-    // The output is marked like a file that the call writes: the arguments may contain text from the prompt, and a command may print its arguments.
+    // Mark the output like a file that the call writes: the arguments may contain text from the prompt, and a command
+    // may print its arguments.
     const untrusted = untrustedFor([...(scope.untrusted ?? []), ...known], scope.requester.id);
     const place = { root: folder, seen: folder };
     await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {
@@ -135,7 +141,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
       if (isMine) report(job, result);
       return entry;
     } catch (thrown) {
-      // The model must get a known outcome even if it can't be looked up later.
+      // Report the result anyway: the model must get a known outcome, even if it can't be looked up later.
       log.error({ jobId: job.id, error: messageOf(thrown) }, "could not store the result of a tool call");
       report(job, result);
       return { ...seen, state, body: { ...seen.body, result } };
@@ -161,7 +167,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
       if (signal.aborted) return await leaveOut(job, entry, signal);
       begun();
       const end = await runAttempt(toolbox, job, signal);
-      // The process is shutting down. The next start must find an interrupted attempt.
+      // The process is shutting down, so leave the entry as it is: the next start must find an interrupted attempt.
       if (end.type === "aborted" && abortCauseOf(signal) === "shutdown") return entry;
       const next = afterAttempt(job, end, attempts, options.backoff);
       return next.type === "retry" ? await retryLater(job, entry, next) : await settle(job, entry, next);

@@ -1,25 +1,28 @@
 /**
- * Stores tool calls in the ledger. Every step of a queue is a compare-and-set, so that across all processes, and after any
- * crash, at most one starts an attempt that may not run twice.
+ * Stores tool calls in the ledger. Every step of a queue is a compare-and-set, so that across all processes, and after
+ * any crash, at most one process starts an attempt that may not run twice.
  *
  *   plan → start → finish
  *            ↘ postpone → start …
  *
- * Each step takes the entry that its caller decided on and returns the entry after it. If another caller was faster, the
- * step changes nothing and returns their entry.
+ * Each step takes the entry that its caller decided on and returns the entry after it. If another caller was faster,
+ * the step changes nothing and returns their entry.
  */
 import type { AbortCause } from "../../lib/abort.ts";
 import { RemoraError } from "../../lib/errors.ts";
 import type { CallEntry, CallState, Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { ToolJob, ToolResult } from "../../ports/tool.ts";
 
-/** The additional fields with several processes. They are in the body, so that they change together with the state. */
+/** Additional fields for several processes. They are part of the body, so that they change together with the state. */
 interface CallBody extends CallEntry {
-  /** In state `started`: identifies the process that runs the attempt. Absent after release, and with a single process. */
+  /**
+   * The process that runs the attempt. Present in state `started`; absent after a release, and if there is only one
+   * process.
+   */
   startedBy?: string;
-  /** Somebody wants the call to end, so no further attempt starts. */
+  /** Why the call is to end. Present if somebody stopped it; then no further attempt starts. */
   stop?: AbortCause;
-  /** With `done` and `unknown`: the mark of the process that wrote the result. */
+  /** A unique id of the step that wrote the result. Present in states `done` and `unknown`. */
   endedBy?: string;
 }
 
@@ -34,18 +37,21 @@ export interface CallStep {
 
 export interface CallRecord {
   plan(job: ToolJob): Promise<CallRecordEntry>;
-  /** Creates it as `planned`. Returns the existing entry if there was one. */
+  /** Creates the entry as `planned`. Returns the existing entry if the id already exists. */
   propose(job: ToolJob): Promise<CallRecordEntry | undefined>;
   look(jobId: string): Promise<CallRecordEntry | undefined>;
-  /** To `started`, with one more attempt. Refused when the call is to end. `isMine` only for the caller that may run it now. */
+  /**
+   * Moves the call to `started` and counts the attempt. Refused if the call is to end. `isMine` is true only for the
+   * caller that may run the attempt now.
+   */
   start(seen: SeenCall): Promise<CallStep>;
-  /** From `started` to `waiting`: the attempt has certainly ended, and another is due later. */
+  /** Moves the call from `started` to `waiting`: the attempt has certainly ended, and another one is due later. */
   postpone(entry: CallRecordEntry, retryAt: number, failure: string): Promise<CallStep>;
-  /** Keeps `started`, but no process runs it: nobody need look for its runner. */
+  /** Records that no process runs the call any more, so that nobody looks for one. The state is still `started`. */
   release(entry: CallRecordEntry): Promise<CallRecordEntry>;
-  /** Keeps `started`, but no further attempt will start. */
+  /** Records that no further attempt may start. The state does not change. */
   requestStop(entry: CallRecordEntry, cause: AbortCause): Promise<CallRecordEntry>;
-  /** Ends the call. `done` wins even if another attempt has started: the first known outcome counts. */
+  /** Ends the call. `done` succeeds even if another attempt has started, because the first known outcome counts. */
   finish(entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallStep>;
 }
 
@@ -56,8 +62,8 @@ export function runnerOf({ body }: CallRecordEntry): string | undefined {
 }
 
 /**
- * `runner` names this process among several. Each of its steps then leaves a unique mark in the entry. So a step whose
- * answer was lost, and which the ledger executed or received twice, is still recognised as its own.
+ * `runner` identifies this process if there are several. Each of its steps then writes a unique id to the entry, so
+ * that the process recognises its own step, even if the answer was lost and the step was sent again.
  */
 export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
   let marks = 0;
@@ -110,7 +116,7 @@ export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
     async postpone(seen, retryAt, failure) {
       const waiting = await move(seen, "waiting", (body) => ({ ...body, retryAt, failure }));
       const entry = waiting ?? (await read(seen.id));
-      // Only the process that started an attempt ends it like this.
+      // Compare the attempts, because only the process that started an attempt can move it to `waiting`.
       return { entry, isMine: entry.state === "waiting" && entry.body.attempts === seen.body.attempts };
     },
     async release(seen) {

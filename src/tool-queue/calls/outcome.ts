@@ -1,6 +1,6 @@
 /**
- * What the end of an attempt means for its job, and every sentence that the model reads from the queue. The queue's own
- * timeout is not known to be transient: the tool may have done anything before it, so only an idempotent one is retried.
+ * Decides what the end of an attempt means for its job, and contains every sentence that the model reads from the
+ * queue. After a timeout, only an idempotent tool is retried, because the tool may have done anything before it.
  */
 
 import { type Backoff, waitBeforeRetry } from "../../lib/backoff.ts";
@@ -13,7 +13,10 @@ export type AfterAttempt =
   | { type: "retry"; waitMs: number; text: string }
   | { type: "end"; status: ToolStatus; text: string; files: ToolFile[]; origins?: Origin[] | undefined };
 
-/** A person waits for the turn. If a service asks for a longer wait, report that instead. */
+/**
+ * A person waits for the turn. If a service asks for a longer wait, the call fails and the model is told about the
+ * wait.
+ */
 const maxRetryWaitMs = 120_000;
 
 export const textOf = {

@@ -1,4 +1,7 @@
-/** Limits a tool's output. A text that is too long for the model goes into a file; the model gets start, end and path. */
+/**
+ * Limits a tool's output. Output that is too long for the model is written to a file; the model gets its start, its end
+ * and the file's path.
+ */
 import { join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -8,9 +11,12 @@ const outputsPath = "/outputs";
 
 export interface OutputLimit {
   characters: number;
-  /** Outside of every working folder, because it is not a change by the turn. */
+  /**
+   * The folder for these files. It is outside of every working folder, because the files are not changes made by the
+   * turn.
+   */
   folder: string;
-  /** Names the file. The same job overwrites its own. */
+  /** Determines the file's name. A repeated job overwrites its own file. */
   jobId: string;
 }
 
@@ -19,7 +25,7 @@ export async function limitOutput(text: string, limit: OutputLimit): Promise<str
   if (text.length <= limit.characters) return text;
   const note = await keep(text, limit);
   const room = Math.max(0, limit.characters - note.length);
-  // Commands usually say first what they do and last what went wrong.
+  // Keep start and end, because commands usually say first what they do and last what went wrong.
   const head = Math.ceil(room * 0.7);
   return `${cutBefore(text, head)}${note}${cutAfter(text, text.length - (room - head))}`;
 }

@@ -1,14 +1,16 @@
 /**
  * The tool queue of a single machine. Each call is a job in the ledger (call-store.ts) that outlives the process.
  *
- *   1. a second request for the same job joins the running one, or gets the stored result
- *   2. plan the job, wait for a free slot, compare-and-set to `started`, and only then run the tool
- *   3. a transient failure, or any failure of an idempotent tool, waits and starts again; everything else ends the job
+ *   1. a second request for the same job joins the running job, or gets the stored result
+ *   2. record the job as planned, wait for a free slot, set its state to `started` by compare-and-set, and only then
+ *      run the tool
+ *   3. after a transient failure, or any failure of an idempotent tool, wait and start again; everything else ends the
+ *      job
  *   4. a `started` attempt that no process runs starts again only if the tool is idempotent; otherwise the job ends as
  *      `interrupted`, with an unknown outcome
  *
- * An abort as `shutdown` leaves the entry unchanged. The `interrupted` result then holds for this process only, and the
- * job continues when it is requested after the next start.
+ * An abort as `shutdown` leaves the entry unchanged. The result `interrupted` is then valid only for this process, and
+ * the job continues if it is requested again after the next start.
  * Brain name: motor.
  */
 import PQueue from "p-queue";
@@ -23,7 +25,7 @@ import { cutOffText, resultOf, suspended } from "../calls/outcome.ts";
 
 export interface EmbeddedQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
-  /** Attempts that run at the same time. A job that waits for a retry does not count. */
+  /** The maximum number of attempts that run at the same time. A job that waits for a retry does not count. */
   concurrency: number;
 }
 
@@ -56,7 +58,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
   async function inPlace(active: ActiveJob, entry: CallRecordEntry): Promise<CallRecordEntry> {
     const { signal } = active.controller;
     if (signal.aborted) return entry;
-    // The job's signal ends only the wait; a running attempt handles it itself.
+    // This ends only the wait for a slot; a running attempt handles the job's signal itself.
     const queued = new AbortController();
     const leave = () => queued.abort();
     signal.addEventListener("abort", leave, { once: true });

@@ -1,6 +1,7 @@
 /**
- * The text of a task file. Everything from people, the model and tools is in code fences that are longer than any run of
- * backticks in it, with secrets redacted and invisible characters spelled out. So none of it can look like ours.
+ * The text of a task file. Everything from people, the model and tools is in code fences that are longer than any run
+ * of backticks in it, with secrets redacted and invisible characters spelled out. So none of it can look like text that
+ * Remora wrote.
  */
 
 import type { Redact } from "../../lib/redact.ts";
@@ -20,7 +21,7 @@ const statusWords: Record<TurnState, string> = {
 const statusLine = (word: string) => `**Status:** ${word}`;
 const runningLine = /^\*\*Status:\*\* RUNNING$/m;
 
-/** Reads the start of a file. No foreign text comes before its status. */
+/** True if the start of a file says RUNNING. No foreign text can come before the status. */
 export function saysRunning(head: string): boolean {
   return runningLine.test(head);
 }
@@ -35,7 +36,7 @@ export interface TaskPlace {
   conversationId: string;
 }
 
-/** The person and conversation of a task, from the start of its file. Undefined when people changed those lines. */
+/** The person and conversation of a task, from the start of its file. Undefined if people have changed those lines. */
 export function placeOfTask(head: string): TaskPlace | undefined {
   // The id is the last code span of its line, because a name before it may contain anything but a line end.
   const [, , requesterId] = /^- \*\*For:\*\* .*\((`+) ?((?:(?!\1).)+?) ?\1\)$/m.exec(head) ?? [];
@@ -104,7 +105,7 @@ function gateLines({ verdict }: CallRecord, redact: Redact): string[] {
   return [`- **Gate:** ${verdict.class}${reasons.length === 0 ? "" : `, because of ${reasons.join(", ")}`}`];
 }
 
-/** Redacts values before JSON escapes them, and then the whole text for secrets across values. */
+/** Redacts values before JSON escapes them, and then the complete text, because a secret may span several values. */
 function jsonOf(input: JsonObject, redact: Redact): string {
   const clean = (_key: string, value: unknown) => (typeof value === "string" ? redact(value) : value);
   return redact(JSON.stringify(input, clean, 2));
@@ -112,7 +113,7 @@ function jsonOf(input: JsonObject, redact: Redact): string {
 
 function preview(text: string, characters: number): string {
   if (text.length <= characters) return text;
-  // Never half of a surrogate pair.
+  // Do not cut a surrogate pair in half.
   const cut = text.slice(0, characters).replace(/[\uD800-\uDBFF]$/, "");
   return `${cut}\n… (${(text.length - cut.length).toLocaleString("en")} characters more)`;
 }
@@ -134,8 +135,8 @@ function longestRun(text: string): number {
 }
 
 /**
- * Control, format and line-separating characters as `\u{…}`, because they hide or reorder text. The two joiners stay:
- * emoji and several scripts need them.
+ * Writes control, format and line-separating characters as `\u{…}`, because they can hide or reorder text. The two
+ * joiners are kept, because emoji and several scripts need them.
  */
 function visible(text: string): string {
   return text

@@ -1,4 +1,4 @@
-/** The connection to a plugin's process: JSON lines over a socket that only this process gets. */
+/** The connection to a plugin's process: JSON lines over a Unix socket that only that process can reach. */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
@@ -7,11 +7,11 @@ import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../../../lib/errors.ts";
 import { type PluginMessage, pluginMessage } from "./messages.ts";
 
-/** Limit of one message. The longest result is far below it. */
+/** Limit of one message. It is far above the length of any valid result. */
 const maxMessageCharacters = 16 * 1024 * 1024;
-/** Limit of a message that is no result. The event loop parses all of it. */
+/** Limit of a message that is not a result. It is small because parsing blocks the event loop. */
 const maxPlainCharacters = 256 * 1024;
-/** Bytes that the process has not read yet. Above this, its messages are not read either. */
+/** Limit of bytes that the plugin's process has not read yet. Above it, Remora stops reading from the process. */
 const maxUnreadBytes = 1024 * 1024;
 
 export interface Channel {
@@ -21,12 +21,12 @@ export interface Channel {
 
 export interface Listening {
   name: string;
-  /** The first connection; later ones are refused. Rejects when `close` comes first. */
+  /** Resolves with the first connection; later ones are refused. Rejects if `close` is called first. */
   connected: Promise<Socket>;
   close(): void;
 }
 
-/** `folder` belongs to one skill, and only its processes see it. */
+/** Listens on a socket in `folder`, which only the processes of one skill see. */
 export async function listenIn(folder: string): Promise<Listening> {
   const name = randomUUID().slice(0, 8);
   const path = join(folder, name);

@@ -1,12 +1,13 @@
 /**
- * Plugins that did not come with Remora. Each runs in its own processes with the permissions that its SKILL.md declares:
+ * Runs plugins that did not come with Remora. Each runs in its own processes with the permissions that its SKILL.md
+ * declares:
  *
- *   - a call without a draft uses a process that starts on first use and is kept. It sees its skill's folder and data
- *     folder and, if files are declared, the real working folder, read-only
- *   - a call with a draft, of a skill that declares files or commands, gets a process in the view of that call, which ends
- *     with it
+ *   - a call without a draft uses a process that is started on first use and kept for later calls. It sees its skill's
+ *     folder and data folder and, if files are declared, the real working folder, read-only
+ *   - a call with a draft, of a skill that declares files or commands, gets a separate process in the view of that
+ *     call, and the process ends with the call
  *
- * Idle processes end. A changed skill is a new plugin, and the processes of the old one end.
+ * Idle processes end. If a skill changes, its plugin is loaded anew, and the processes of the old version end.
  */
 import type { PluginHome } from "../../../ports/plugin.ts";
 import type { ViewMount } from "../../../ports/sandbox.ts";
@@ -24,15 +25,15 @@ export interface IsolatedPluginsOptions extends ProcessStarterOptions {
 export interface IsolatedPlugin {
   execute(call: IsolatedCall): Promise<unknown>;
   start(): Promise<void>;
-  /** Ends its processes. Kept ones run `destroy` first. */
+  /** Ends the plugin's processes. Those kept for later calls run the plugin's `destroy` first. */
   destroy(): Promise<void>;
 }
 
 export interface IsolatedPlugins {
-  /** Changes with any code file of the skill. Rejects when the plugin does not exist. */
+  /** Resolves to a version that changes with any code file of the skill. Rejects if the plugin does not exist. */
   versionOf(skill: Skill, path: string): Promise<string>;
   load(skill: Skill, home: PluginHome): IsolatedPlugin;
-  /** Folders that the view of a call with a draft must contain for a plugin to run in it. */
+  /** Returns the folders that the view of a call with a draft must contain, so that a plugin can run in the view. */
   mountsFor(skill: Skill, dataFolder: string): Promise<ViewMount[]>;
   close(): Promise<void>;
 }
@@ -55,7 +56,7 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
 
   function load(skill: Skill, home: PluginHome): IsolatedPlugin {
     const isInFolder = usesFolder(skill.permissions);
-    /** By working folder. The empty key is for no folder. */
+    /** By working folder. The empty key is for calls without a folder. */
     const byFolder = new Map<string, Kept>();
 
     const letGo = (key: string, kept: Kept) => {
@@ -115,7 +116,7 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
         } finally {
           kept.calls -= 1;
           kept.usedAt = Date.now();
-          // A process that offers tools must stay.
+          // A process that offers tools must be kept, so it has no idle timeout.
           if (kept.calls === 0 && !skill.providesTools)
             kept.idle = setTimeout(() => void end(key, kept), maxIdleMs).unref();
         }

@@ -1,4 +1,4 @@
-/** Messages of a plugin's process. Their content is untrusted; only their form is checked. */
+/** Parses messages from a plugin's process. Only their form is checked, so their content is untrusted. */
 import { z } from "zod";
 import type { JsonObject } from "../../../ports/message.ts";
 

@@ -1,4 +1,4 @@
-/** One process of a plugin. When it ends for any reason, its running calls fail, and nothing else does. */
+/** One process of a plugin. If it ends for any reason, only its running calls fail. */
 import { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { JsonObject } from "../../../ports/message.ts";
@@ -11,13 +11,13 @@ import { answerQuestion, offeredServices, type UsedServices } from "./services.t
 
 const maxStartMs = 30_000;
 /**
- * Time for a plugin to end a stopped call; after that nobody waits for it. A process that does not even answer within this
- * time is stuck and is ended.
+ * How long a plugin may take to end a stopped call. After that the call is abandoned. If the process does not answer at
+ * all within this time, it is considered stuck and is ended.
  */
 const maxStopMs = 2_000;
 const maxEndMs = 2_000;
 const maxLoggedOutput = 2_000;
-/** Per process: messages and pieces of output together. */
+/** Limit per process, for log messages and pieces of output together. */
 const maxLogsPerSecond = 50;
 
 export interface ProcessParts {
@@ -30,11 +30,13 @@ export interface ProcessParts {
 }
 
 export interface PluginProcess {
-  /** Rejects with the plugin's error, or with code `plugin.ended` when its process ended. */
+  /** Rejects with the plugin's error, or with code `plugin.ended` if the process ended. */
   execute(tool: string, input: JsonObject, context: PluginContext, services: UsedServices): Promise<unknown>;
-  /** Resolves at once. After a stopped call, resolves when the process has answered, and rejects when it is stuck. */
+  /**
+   * Resolves immediately. But after a stopped call, resolves when the process has answered, and rejects if it is stuck.
+   */
   responsive(): Promise<void>;
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when the process and its child processes have ended. */
   gone: Promise<void>;
   end(): Promise<void>;
 }
@@ -45,7 +47,9 @@ interface Pending {
   reject(thrown: unknown): void;
 }
 
-/** Rejects when the plugin can't be loaded; nothing of it runs then. */
+/**
+ * Starts a process and loads the plugin in it. Rejects if the plugin can't be loaded; then no process is left running.
+ */
 export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal): Promise<PluginProcess> {
   const { skill, home, listening, running, log } = parts;
   const pending = new Map<number, Pending>();

@@ -1,4 +1,7 @@
-/** Starts the processes of isolated plugins, with Node's permission flags, variables and mounts as SKILL.md declares. */
+/**
+ * Starts the processes of isolated plugins, with the permission flags of Node, environment variables and mounts that
+ * SKILL.md declares.
+ */
 import { hash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -55,7 +58,7 @@ export function createProcessStarter(
 ): ProcessStarter {
   let sockets: Promise<string> | undefined;
 
-  /** One folder per skill, which only its processes see. */
+  /** Creates a folder per skill that only the processes of the skill see. */
   async function socketFolder(skill: Skill): Promise<string> {
     sockets ??= mkdtemp(join(tmpdir(), "remora-plugins-"));
     const folder = join(await sockets, hash("sha256", skill.path).slice(0, 12));
