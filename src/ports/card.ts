@@ -8,7 +8,7 @@ export interface CardItem {
   /** An answer to this id counts for all identical calls of the card. */
   approvalId: string;
   tool: string;
-  /** The complete call in several lines. Invisible characters are escaped, so nothing is hidden. */
+  /** The complete call as multi-line text. Invisible characters are escaped, so nothing is hidden. */
   callText: string;
   /** Why the call needs approval, one line per reason, with the skill's name. */
   reasons: string[];

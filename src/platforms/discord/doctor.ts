@@ -104,7 +104,7 @@ async function checkGuild(
   const lacking = channels
     .filter(({ type }) => type === ChannelType.GuildText || type === ChannelType.GuildAnnouncement)
     .map((channel) => ({ channel, bits: permissionsIn(channel, guild, member, botId) }))
-    // Skips channels that are hidden from the bot: hiding them is no mistake.
+    // Skips channels that are hidden from the bot: that may be intentional.
     .filter(({ bits }) => bits !== 0n)
     .map(({ channel, bits }) => ({ name: channel.name ?? channel.id, missing: missingFrom(bits) }))
     .filter(({ missing }) => missing.length > 0);

@@ -33,7 +33,7 @@ export interface FoundEntry {
 
 export const absent: EntryState = { type: "absent" };
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-/** A read fails if somebody replaces the file by a link at the same time. */
+/** A read can fail if the entry is replaced while it is read, so it is tried this many times. */
 const maxTries = 5;
 
 export function isWhiteout(stat: BigIntStats): boolean {

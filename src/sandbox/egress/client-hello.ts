@@ -38,7 +38,7 @@ export function readServerName(bytes: Buffer): ServerName {
   }
 }
 
-/** Holds the first bytes back until they show a TLS client asking for `host`, or no TLS. */
+/** Holds back the first bytes until it is clear that they are a TLS ClientHello for `host`, or not TLS at all. */
 export function createNameGate(host: string, onWrongName: () => void): Transform {
   let held: Buffer | undefined = Buffer.alloc(0);
   return new Transform({

@@ -23,7 +23,7 @@ export interface RedisLeasesOptions {
   waitMs?: number;
 }
 
-/** KEYS: lease. ARGV: token, lifetime. If the owner repeats it, it succeeds again. */
+/** KEYS: lease. ARGV: token, lifetime. Succeeds again if the caller already owns the lease. */
 const acquireScript = createScript(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end

@@ -54,7 +54,7 @@ export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSi
   }
 }
 
-/** Catches exceptions of the toolbox. It must not throw, but if it does, the queue's contract must still hold. */
+/** Catches exceptions thrown by the toolbox. It must not throw, but if it does, the queue's contract must still hold. */
 async function runSafely(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<ToolAttempt> {
   try {
     return await toolbox.run(job.call, job.scope, signal);

@@ -79,8 +79,7 @@ export function sizeOf(bytes) {
 }
 
 /**
- * Resolves to undefined when the dialog is closed. Without `label` it only confirms. `check` returns a sentence to refuse a
- * text.
+ * Resolves to undefined when the dialog is closed. Without `label` it only confirms. `check` returns an error message to reject the input, or an empty string to accept it.
  */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");
