@@ -43,7 +43,7 @@ export interface Delivery {
 export interface TurnLimits {
   /** Maximum model calls with tools in one turn. One call without tools follows. */
   steps: number;
-  /** Maximum number of tool calls that run in one step. The others are answered without running. The others are answered without running. */
+  /** Maximum number of tool calls that run in one step. The others are answered without running. */
   callsPerStep: number;
   /** Number of denied or blocked calls after which the model gets no more tools. */
   refusals: number;

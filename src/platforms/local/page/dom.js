@@ -79,7 +79,8 @@ export function sizeOf(bytes) {
 }
 
 /**
- * Resolves to undefined when the dialog is closed. Without `label` it only confirms. `check` returns an error message to reject the input, or an empty string to accept it.
+ * Resolves to undefined when the dialog is closed. Without `label` it only confirms. `check` returns an
+ * error message to reject the input, or an empty string to accept it.
  */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");
