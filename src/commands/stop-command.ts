@@ -5,7 +5,7 @@ import type { Conversations } from "../ports/conversation.ts";
 export function stopCommand(conversations: Pick<Conversations, "stop" | "stopScope">): CommandHandler {
   return {
     usage: "stop",
-    description: "stop everything that runs or waits here",
+    description: "stop the running and waiting turns here",
     async run({ conversationId, scope }) {
       // In the channel itself, the command applies to all its threads.
       const count = (await conversations.stop(conversationId)) || (await conversations.stopScope(scope));

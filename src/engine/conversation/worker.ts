@@ -48,7 +48,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
         return true;
       }
       await releaseLease(conversation);
-      // Nobody else could take messages that arrived while this process held the lease.
+      // While this process held the lease, no other process could take new messages.
       return (await messages.queued(conversationId)).length > 0;
     } catch (thrown) {
       log.error(

@@ -48,7 +48,7 @@ export function createContainment(options: ContainmentOptions): Containment {
       const hosts = networkOf(spec, input);
       if (hosts.length > 0 && isFromOutside(untrusted) && hosts.every(isFreeHost))
         return [reason("It reaches the network, after reading text that somebody else may have written.")];
-      if (!hosts.every(isFreeHost)) return [reason("It reaches the network, where nothing can be undone.")];
+      if (!hosts.every(isFreeHost)) return [reason("It reaches the network. What it does there can't be undone.")];
       if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command needs approval here.")];
       return [];
     },
