@@ -76,7 +76,7 @@ function decisionRefusal(skill: Skill, before: Skill | undefined): string | unde
     return JSON.stringify(value) === old ? [] : [field];
   });
   if (changed.length === 0) return undefined;
-  return `${changed.join(" and ")} may not be ${before === undefined ? "there" : "changed"}: only people may give a skill tools, patterns and triggers for every message, in ${skill.path}.`;
+  return `${changed.join(" and ")} may not be ${before === undefined ? "there" : "changed"}. Only people may change these fields, in ${skill.path}.`;
 }
 
 /** Returns the parts of a skill that only people may change. Compares their content, not their position in the file. */
