@@ -94,11 +94,16 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   late.platforms.set(platforms);
   const { deliveries, connections } = platforms;
   const memory = closing.add(buildMemory(options, state));
-  const [sandbox, skills, models] = await Promise.all([
+  const building = [
     buildSandbox(options, state, { ...late, deliveries }).then(closing.add),
     buildSkills(options, state).then(closing.add),
     buildModels(options, state, ended.signal),
-  ]);
+  ] as const;
+  const [sandbox, skills, models] = await Promise.all(building).catch(async (thrown: unknown) => {
+    // The others must be open before they can be closed.
+    await Promise.allSettled(building);
+    throw thrown;
+  });
   const tools = closing.add(await buildTools(options, state, { ...late, sandbox, skills, isOwner }));
   const parts = closing.add(
     buildConversations(options, state, {
