@@ -40,7 +40,7 @@ function mention(text: string): SeenMessage {
 function cardIn(where: () => ChannelHandle | undefined): Promise<SeenMessage> {
   return discord.until(
     () => own(where()).find(({ buttons }) => buttons.some(({ label }) => label === "Approve")),
-    20_000,
+    60_000,
   );
 }
 
@@ -48,15 +48,15 @@ function cardIn(where: () => ChannelHandle | undefined): Promise<SeenMessage> {
 function reportIn(where: () => ChannelHandle | undefined, words: string): Promise<SeenMessage> {
   const isReport = ({ buttons, embeds }: SeenMessage) =>
     buttons.some(({ label }) => label === "Undo") && JSON.stringify(embeds).replaceAll("\\", "").includes(words);
-  return discord.until(() => own(where()).find(isReport), 20_000);
+  return discord.until(() => own(where()).find(isReport), 60_000);
 }
 
 function answerIn(where: () => ChannelHandle | undefined, wanted: RegExp): Promise<SeenMessage> {
-  return discord.until(() => own(where()).find(({ content }) => wanted.test(content)), 20_000);
+  return discord.until(() => own(where()).find(({ content }) => wanted.test(content)), 60_000);
 }
 
 async function receiptOf(interaction: InteractionHandle): Promise<string> {
-  await discord.until(() => interaction.state() === "answered", 20_000);
+  await discord.until(() => interaction.state() === "answered", 60_000);
   return interaction.reply()?.content ?? "";
 }
 
@@ -92,7 +92,7 @@ test("a command runs without asking, the card below the answer says what it chan
   expect(report.buttons.map(({ label }) => label)).toEqual(["Undo"]);
   expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("one\n");
   await clicked(report, "Undo");
-  await discord.until(() => discord.message(report)?.buttons.length === 0, 20_000);
+  await discord.until(() => discord.message(report)?.buttons.length === 0, 60_000);
   expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("");
 }, 60_000);
 
@@ -111,7 +111,7 @@ test("after a kill with an open card, the click counts once, and missed messages
   await answerIn(() => threadOf(said), /is done|ran|finished/i);
   await reportIn(() => threadOf(said), "once.txt");
   expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
-  await discord.until(() => own(threadOf(missed)).length > 0 && own(discord.ben.dm()).length > 1, 20_000);
+  await discord.until(() => own(threadOf(missed)).length > 0 && own(discord.ben.dm()).length > 1, 60_000);
   // Any duplicate would arrive before the last answer.
   const last = mention("help");
   await answerIn(() => threadOf(last), /demo model/);
@@ -125,9 +125,9 @@ test("a DM denial, the commands, and a clean shutdown work", async () => {
   const card = await cardIn(() => discord.ann.dm());
   expect(await clicked(card, "Deny")).toContain("Denied");
   await answerIn(() => discord.ann.dm(), /denied/i);
-  await discord.until(() => discord.commands().length === 1, 20_000);
+  await discord.until(() => discord.commands().length === 1, 60_000);
   const status = discord.ann.slash("remora status", { in: discord.channel });
-  await discord.until(() => status.state() === "answered", 20_000);
+  await discord.until(() => status.state() === "answered", 60_000);
   expect(status.reply()).toMatchObject({ isEphemeral: true, content: expect.stringContaining("everywhere") });
   const asked = discord.ann.slash("remora ask", { in: discord.channel, options: { text: "help" } });
   const question = await discord.until(() => asked.reply());
@@ -140,25 +140,25 @@ test("an edited call runs as edited, and a grant skips the question until it is 
   const thread = () => threadOf(said);
   const card = await cardIn(thread);
   const edit = discord.ann.click(card, "Edit…");
-  await discord.until(() => edit.modal(), 20_000);
+  await discord.until(() => edit.modal(), 60_000);
   const edited = discord.ann.submit(edit, { "json-0": '{ "command": "echo edited >> list.txt" }' });
   expect(await receiptOf(edited)).toContain("Edited and approved");
   await answerIn(thread, /is done/);
   discord.ann.say("run : npm install && echo two >> list.txt", { in: said.id });
   expect(await clicked(await cardIn(thread), "Allow 30 min here")).toContain("for 30 minutes");
-  await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 20_000);
+  await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 60_000);
   discord.ann.say("run : npm install && echo three >> list.txt", { in: said.id });
-  await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 20_000);
+  await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 60_000);
   const list = () => fileOf(`channel:${discord.channel.id}`, "list.txt");
-  await expect.poll(list, { timeout: 20_000 }).toBe("edited\ntwo\nthree\n");
-  await discord.until(() => discord.commands().length === 1, 20_000);
+  await expect.poll(list, { timeout: 60_000 }).toBe("edited\ntwo\nthree\n");
+  await discord.until(() => discord.commands().length === 1, 60_000);
   const grants = await receiptOf(discord.ann.slash("remora grants", { in: said.id }));
   const [, id = ""] = /`(\w+)`/.exec(grants) ?? [];
   await receiptOf(discord.ann.slash("remora grants", { in: said.id, options: { text: `revoke ${id}` } }));
   discord.ann.say("run : npm install && echo four >> list.txt", { in: said.id });
   const asked = await cardIn(thread);
   discord.ann.say("stop", { in: said.id });
-  await discord.until(() => discord.message(asked)?.buttons.length === 0, 20_000);
+  await discord.until(() => discord.message(asked)?.buttons.length === 0, 60_000);
 }, 60_000);
 
 test("with pairing, another person confirms the code shown in a DM", async () => {
@@ -170,7 +170,7 @@ test("with pairing, another person confirms the code shown in a DM", async () =>
   discord.ben.say("help", { in: "dm" });
   const { content } = await answerIn(() => discord.ben.dm(), /remora pair/);
   const text = /pair (\w+)/.exec(content)?.[1] ?? "";
-  await discord.until(() => discord.commands().length === 1, 20_000);
+  await discord.until(() => discord.commands().length === 1, 60_000);
   const pair = (who: typeof discord.ann, code: string) =>
     receiptOf(who.slash("remora pair", { in: discord.channel, options: { text: code } }));
   expect(await pair(discord.ben, text)).toContain("Somebody else");

@@ -29,7 +29,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
   async function start(env: Record<string, string> = {}): Promise<void> {
     remora = await startRemora(home, env);
     tab = await (await browser.newContext({ viewport: { width: 1280, height: 860 } })).newPage();
-    tab.setDefaultTimeout(10_000);
+    tab.setDefaultTimeout(60_000);
     await tab.goto(`${remora.url}/?token=${remora.token}`);
   }
 

@@ -104,7 +104,7 @@ describe("on Slack", () => {
     slack.people.say({ as: slack.ann, in: dm, text: `call chat_history {"channel":"${hidden.id}"}` });
     await slack.until(
       () => slack.see({ in: dm }).some(({ isAgents, readable }) => isAgents && readable.includes("merger")),
-      20_000,
+      60_000,
     );
   });
 });

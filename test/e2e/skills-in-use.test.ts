@@ -92,7 +92,7 @@ async function untilOffered(tool: string): Promise<void> {
     await use("hello");
     return lastRequest().includes(tool);
   };
-  await expect.poll(isOffered, { timeout: 20_000 }).toBe(true);
+  await expect.poll(isOffered, { timeout: 60_000 }).toBe(true);
 }
 
 test("filesystem: reads and writes without asking, stays in its folder, and shows git's own files on the card", async () => {
@@ -227,7 +227,7 @@ test("skills: an approved skill is active at the next message, and a broken edit
     await ann.command("skills");
     return [...ann.seen.values()].map(({ type, text }) => (type === "receipt" ? text : "")).join("\n");
   };
-  await expect.poll(notices, { timeout: 20_000 }).toContain("its previous content stays in force");
+  await expect.poll(notices, { timeout: 60_000 }).toContain("its previous content stays in force");
   await use("tea again");
   expect(lastRequest()).toContain("Steep it for four minutes.");
   const code = call("write_skill", { name: "tea", file: "plugin.ts", content: "export default {}" });

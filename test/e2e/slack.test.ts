@@ -47,7 +47,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   }
 
   const cardIn = (said: Said) =>
-    slack.until(() => agentsIn(said).find(({ buttons }) => buttons.some(({ label }) => label === "Approve")), 20_000);
+    slack.until(() => agentsIn(said).find(({ buttons }) => buttons.some(({ label }) => label === "Approve")), 60_000);
 
   /** The card below the answer that lists the turn's changes. */
   const reportIn = (said: Said, words: string) =>
@@ -56,12 +56,12 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
         agentsIn(said).find(
           ({ buttons, readable }) => buttons.some(({ label }) => label === "Undo") && readable.includes(words),
         ),
-      20_000,
+      60_000,
     );
 
   /** The finished answer, below the card if any. */
   const answerIn = (said: Said, words: string) =>
-    slack.until(() => agentsIn(said).find((each) => isAnswer(each) && each.readable.includes(words)), 20_000);
+    slack.until(() => agentsIn(said).find((each) => isAnswer(each) && each.readable.includes(words)), 60_000);
 
   function press(card: SeenMessage, button: string, as = slack.ann, channel = slack.general) {
     return slack.interactions.click({ as, on: { channel, ts: card.ts }, button }).acknowledged();
@@ -151,7 +151,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
     await start(env);
     const said = mention("tell me a long story");
-    await slack.until(() => agentsIn(said)[0]?.readable.includes("word9"), 20_000);
+    await slack.until(() => agentsIn(said)[0]?.readable.includes("word9"), 60_000);
     await remora.kill();
     expect(agentsIn(said)).toMatchObject([{ streaming: "in_progress" }]);
     await start(env);
@@ -172,8 +172,8 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const missed = mention("what time is it?");
     const inThread = slack.people.say({ as: slack.ben, in: slack.general, thread: said, text: "and again: help" });
     await start();
-    await slack.until(() => agentsIn(missed).some((message) => message.streaming !== "in_progress"), 20_000);
-    await slack.until(() => agentsIn(said).length === 2, 20_000);
+    await slack.until(() => agentsIn(missed).some((message) => message.streaming !== "in_progress"), 60_000);
+    await slack.until(() => agentsIn(said).length === 2, 60_000);
     expect(agentsIn(missed)).toHaveLength(1);
     for (const delivery of [...missed.deliveries, ...inThread.deliveries]) await slack.repeat(delivery).acknowledged();
     const last = mention("help");
@@ -197,11 +197,11 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await press(await cardIn(said), "Allow 30 min here", slack.ann, clean);
     await answerIn(said, "is done");
     slack.people.say({ as: slack.ann, in: clean, thread: said, text: "run : npm install && touch two.txt" });
-    await expect.poll(() => filesHere(clean), { timeout: 20_000 }).toEqual(["one.txt", "two.txt"]);
+    await expect.poll(() => filesHere(clean), { timeout: 60_000 }).toEqual(["one.txt", "two.txt"]);
     const waiting = mention("run touch three.txt with network example.com", clean);
     const open = await cardIn(waiting);
     slack.people.say({ as: slack.ann, in: clean, thread: waiting, text: "stop" });
-    await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 20_000);
+    await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 60_000);
     expect(await filesHere(clean)).not.toContain("three.txt");
   });
 
