@@ -10,7 +10,7 @@ export function decodeText(body: Uint8Array, contentType: string): string {
     /^<\?xml[^>]+encoding\s*=\s*["']([^"']+)/i.exec(start)?.[1],
   ];
   for (const label of declared) {
-    const decoder = label === undefined ? undefined : decoderOf(label);
+    const decoder = label === undefined ? undefined : charsetDecoder(label);
     if (decoder !== undefined) return decoder.decode(body);
   }
   const text = new TextDecoder().decode(body);
@@ -24,7 +24,7 @@ function byteOrderMark([first, second, third]: Uint8Array): string | undefined {
   return first === 0xff && second === 0xfe ? "utf-16le" : undefined;
 }
 
-function decoderOf(label: string): { decode(bytes: Uint8Array): string } | undefined {
+function charsetDecoder(label: string): { decode(bytes: Uint8Array): string } | undefined {
   try {
     return new TextDecoder(label);
   } catch {

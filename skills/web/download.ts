@@ -154,7 +154,7 @@ function limited(source: AsyncIterable<Uint8Array>): Limited {
 function decoded(response: IncomingMessage, wire: Limited): AsyncIterable<Uint8Array> {
   const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return wire.chunks();
-  const decoder = decoderOf(encoding);
+  const decoder = decompressor(encoding);
   if (decoder === undefined) {
     throw refusal(encoding.slice(0, 40), "is an encoding of the body that was not requested and can't be read");
   }
@@ -163,7 +163,7 @@ function decoded(response: IncomingMessage, wire: Limited): AsyncIterable<Uint8A
   return decoder;
 }
 
-function decoderOf(encoding: string): Transform | undefined {
+function decompressor(encoding: string): Transform | undefined {
   // Decompress a truncated body as far as possible.
   const lenient = { finishFlush: zlib.Z_SYNC_FLUSH };
   switch (encoding) {

@@ -14,7 +14,7 @@ export type BudgetSection = "identity" | "prefrontal" | "memory" | "skills" | "h
 /** Percent of the budget. All shares add up to 100. */
 export type Shares = Readonly<Record<BudgetSection, number>>;
 
-export interface Candidate {
+export interface ContextItem {
   /** `always` is for what has no share, such as the running turn and the tools. */
   section: BudgetSection | "always";
   name: string;
@@ -24,14 +24,14 @@ export interface Candidate {
   isMandatory: boolean;
 }
 
-interface Decision<C extends Candidate> {
+interface Decision<C extends ContextItem> {
   candidate: C;
   isKept: boolean;
   reason: string;
 }
 
 interface BudgetRow {
-  section: Candidate["section"];
+  section: ContextItem["section"];
   /** In percent. 0 if the section has no share. */
   share: number;
   limit: number;
@@ -40,7 +40,7 @@ interface BudgetRow {
   leftOut: number;
 }
 
-export interface Allocation<C extends Candidate> {
+export interface Allocation<C extends ContextItem> {
   decisions: Decision<C>[];
   table: BudgetRow[];
   usedTokens: number;
@@ -53,7 +53,11 @@ export function shareOf(total: number, shares: Shares, section: BudgetSection): 
   return Math.floor((total * shares[section]) / 100);
 }
 
-export function allocate<C extends Candidate>(total: number, shares: Shares, candidates: readonly C[]): Allocation<C> {
+export function allocate<C extends ContextItem>(
+  total: number,
+  shares: Shares,
+  candidates: readonly C[],
+): Allocation<C> {
   const decisions = new Map<C, Decision<C>>();
   const used = { always: 0, identity: 0, prefrontal: 0, memory: 0, skills: 0, history: 0 };
   const limits = { ...used };
@@ -85,7 +89,7 @@ function roomOf(section: BudgetSection, total: number, left: number, shares: Sha
   return Math.min(shareOf(total, shares, section) - alreadyUsed, part);
 }
 
-function fill<C extends Candidate>(
+function fill<C extends ContextItem>(
   candidates: readonly C[],
   room: number,
   isWithoutGaps: boolean,
@@ -106,11 +110,11 @@ function fill<C extends Candidate>(
   }
 }
 
-function tableOf<C extends Candidate>(
+function tableOf<C extends ContextItem>(
   decisions: readonly Decision<C>[],
   shares: Shares,
-  used: Readonly<Record<Candidate["section"], number>>,
-  limits: Readonly<Record<Candidate["section"], number>>,
+  used: Readonly<Record<ContextItem["section"], number>>,
+  limits: Readonly<Record<ContextItem["section"], number>>,
 ): BudgetRow[] {
   return (["always", ...fillOrder] as const).map((section) => {
     const own = decisions.filter(({ candidate }) => candidate.section === section);

@@ -2,14 +2,14 @@
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
-import type { Candidate } from "./budget.ts";
+import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
 import { estimateTokens } from "./tokens.ts";
 import { alwaysScore, triggeredSkills } from "./triggers.ts";
 
 /** The origins of the text. Empty if the text comes from the agent or its operator. */
-interface Sourced extends Candidate {
+interface Sourced extends ContextItem {
   origins: readonly Origin[];
 }
 
@@ -36,7 +36,7 @@ const maxTriggered = 3;
 const minRecognisableCharacters = 16;
 
 export function fixedPiece(
-  section: Candidate["section"],
+  section: ContextItem["section"],
   name: string,
   tokens: number,
   origins: readonly Origin[] = [],

@@ -67,7 +67,7 @@ export function createHistory(store: Store, log: Log, idleMs: number | null, now
   const inOrder = createKeyedMutex();
 
   async function load(conversationId: string): Promise<StoredExchange[]> {
-    const stored = await store.get(keyOf(conversationId));
+    const stored = await store.get(historyKey(conversationId));
     if (stored === undefined) return [];
     const parsed = historySchema.safeParse(stored);
     if (!parsed.success) {
@@ -92,15 +92,15 @@ export function createHistory(store: Store, log: Log, idleMs: number | null, now
         const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
         if (known === -1) exchanges.push(exchange);
         else exchanges[known] = exchange;
-        await store.set(keyOf(turn.conversationId), { version: 1, exchanges: bounded(exchanges) } as Json);
+        await store.set(historyKey(turn.conversationId), { version: 1, exchanges: bounded(exchanges) } as Json);
       }),
     clear: (conversationId, person) =>
       inOrder(conversationId, async () => {
         const authorId = `${person?.platform}:${person?.userId}`;
         const isTheirs = ({ messages }: StoredExchange) => messages.some((message) => message.authorId === authorId);
         const kept = person === undefined ? [] : (await load(conversationId)).filter((one) => !isTheirs(one));
-        if (kept.length === 0) await store.delete(keyOf(conversationId));
-        else await store.set(keyOf(conversationId), { version: 1, exchanges: kept } as Json);
+        if (kept.length === 0) await store.delete(historyKey(conversationId));
+        else await store.set(historyKey(conversationId), { version: 1, exchanges: kept } as Json);
       }),
   };
 }
@@ -195,6 +195,6 @@ function bounded(exchanges: readonly StoredExchange[]): StoredExchange[] {
   return kept;
 }
 
-function keyOf(conversationId: string): string {
+function historyKey(conversationId: string): string {
   return `history:${conversationId}`;
 }

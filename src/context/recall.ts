@@ -63,8 +63,8 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
   }
 
   function takePrepared(message: InboundMessage): Promise<Found> | undefined {
-    const one = prepared.get(keyOf(message));
-    prepared.delete(keyOf(message));
+    const one = prepared.get(messageKey(message));
+    prepared.delete(messageKey(message));
     const isSame = one?.text === message.text && one.scope === message.scope;
     return one !== undefined && isSame && now() - one.at < maxPreparedAgeMs ? one.found : undefined;
   }
@@ -80,7 +80,7 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
       const { text, scope } = message;
       for (const [key, { at }] of prepared) if (now() - at >= maxPreparedAgeMs) prepared.delete(key);
       if (prepared.size >= maxPrepared) return;
-      prepared.set(keyOf(message), { text, scope, at: now(), found: ask({ text, scope }) });
+      prepared.set(messageKey(message), { text, scope, at: now(), found: ask({ text, scope }) });
     },
     async about(turn) {
       const cached = known.get(turn.id);
@@ -96,6 +96,6 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
   };
 }
 
-function keyOf({ platform, id }: InboundMessage): string {
+function messageKey({ platform, id }: InboundMessage): string {
   return `${platform}:${id}`;
 }

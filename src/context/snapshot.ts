@@ -15,7 +15,7 @@ import { codeOf } from "../lib/errors.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { ModelMessage, ModelRequest, UserPart } from "../ports/provider.ts";
 import { requesterOf, type TurnRecord } from "../ports/turn.ts";
-import type { Allocation, Candidate } from "./budget.ts";
+import type { Allocation, ContextItem } from "./budget.ts";
 
 export const snapshotFolder = "brain/prefrontal/.debug";
 const maxSnapshots = 50;
@@ -26,7 +26,7 @@ interface SnapshotInput {
   at: number;
   model: string;
   budgetTokens: number;
-  allocation: Allocation<Candidate>;
+  allocation: Allocation<ContextItem>;
   request: ModelRequest;
   notes: readonly string[];
 }
@@ -161,7 +161,7 @@ function budgetText({ allocation, budgetTokens }: SnapshotInput): string {
   return table(["section", "share", "limit", "used", "kept", "left out"], [...rows, all]);
 }
 
-function candidatesText(allocation: Allocation<Candidate>): string {
+function candidatesText(allocation: Allocation<ContextItem>): string {
   const rows = allocation.decisions.map(({ candidate, isKept, reason }) => [
     candidate.section,
     candidate.name,

@@ -14,7 +14,7 @@ import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import type { MemoryKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
-import type { Candidate, FoundPassage, SearchIndex } from "./search-index.ts";
+import type { PassageHit, FoundPassage, SearchIndex } from "./search-index.ts";
 import { foldText, wordsOf } from "./words.ts";
 
 const weights = {
@@ -72,8 +72,8 @@ function rank({ index, question, scopes, limit, now }: RankingInput, readingOf: 
     .flatMap(({ passage, score }) => hitOf(passage, scopes, score));
 }
 
-function withNeighbours(candidates: Candidate[], index: SearchIndex, now: number): { id: number; score: number }[] {
-  const own = new Map<number, Candidate>();
+function withNeighbours(candidates: PassageHit[], index: SearchIndex, now: number): { id: number; score: number }[] {
+  const own = new Map<number, PassageHit>();
   const bestOfFile = new Map<number, number>();
   for (const candidate of candidates) {
     const score = candidate.score * (1 + weights.recent * recency(candidate.at, now));

@@ -29,7 +29,7 @@ import { type MemoryKind, memoryKinds } from "./places.ts";
 import { matchExpression, type SearchQuestion } from "./query.ts";
 import { termsOf } from "./words.ts";
 
-export interface Candidate {
+export interface PassageHit {
   id: number;
   file: number;
   ordinal: number;
@@ -57,8 +57,8 @@ export interface SearchIndex {
    */
   update(scopes: readonly string[]): number;
   scopes(): string[];
-  candidates(question: SearchQuestion, scopes: readonly string[], limit: number): Candidate[];
-  neighbours(candidates: readonly Candidate[], reach: number): Omit<Candidate, "score">[];
+  candidates(question: SearchQuestion, scopes: readonly string[], limit: number): PassageHit[];
+  neighbours(candidates: readonly PassageHit[], reach: number): Omit<PassageHit, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
   count(scopes: readonly string[]): number;
   /** Overwrites deleted text, so that the index file contains no trace of it. */
@@ -202,7 +202,7 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
   };
 }
 
-function rangesOf(candidates: readonly Candidate[], reach: number): number[][] {
+function rangesOf(candidates: readonly PassageHit[], reach: number): number[][] {
   const ranges: [file: number, first: number, last: number][] = [];
   const inOrder = candidates.toSorted((one, other) => one.file - other.file || one.ordinal - other.ordinal);
   for (const { file, ordinal } of inOrder) {
@@ -215,7 +215,7 @@ function rangesOf(candidates: readonly Candidate[], reach: number): number[][] {
 
 type Row = Record<string, unknown>;
 
-function placeOf(row: Row): Omit<Candidate, "score"> {
+function placeOf(row: Row): Omit<PassageHit, "score"> {
   return { id: Number(row.id), file: Number(row.file), ordinal: Number(row.ordinal), at: Date.parse(String(row.at)) };
 }
 

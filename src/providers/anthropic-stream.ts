@@ -40,13 +40,13 @@ export async function* readAnswer(
         break;
       }
       case "message_delta":
-        stop = stopOf(event.delta.stop_reason);
+        stop = stopReason(event.delta.stop_reason);
         count(usage, event.usage);
         break;
       case "message_stop":
         // If the answer reached the output limit, a block may still be open.
         for (const left of calls.values()) yield { type: "tool-call", ...left };
-        yield endOf(stop, usage, model, blocks.carry(mark));
+        yield endPiece(stop, usage, model, blocks.carry(mark));
         break;
       default:
         // Ignore event types that are newer than this SDK.
@@ -55,7 +55,7 @@ export async function* readAnswer(
   }
 }
 
-function endOf(stop: StopReason, usage: Usage, model: string, carry: Json | undefined): StreamPiece {
+function endPiece(stop: StopReason, usage: Usage, model: string, carry: Json | undefined): StreamPiece {
   return { type: "end", stop, usage, model: `anthropic/${model}`, ...(carry === undefined ? {} : { carry }) };
 }
 
@@ -96,7 +96,7 @@ function count(usage: Usage, wire: WireUsage | undefined): void {
   if (typeof wire.cache_creation_input_tokens === "number") usage.cacheWriteTokens = wire.cache_creation_input_tokens;
 }
 
-function stopOf(reason: Anthropic.StopReason | null): StopReason {
+function stopReason(reason: Anthropic.StopReason | null): StopReason {
   switch (reason) {
     case "tool_use":
       return "tool-calls";

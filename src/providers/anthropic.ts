@@ -33,13 +33,13 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
     name: "anthropic",
     model: `anthropic/${model}`,
     stream(request, signal) {
-      const place = placeOf(modelOf(request, "anthropic", model), baseUrl);
+      const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl);
       return guardedStream({ place, timeouts, open: (call) => ask(place, withClient, request, call) }, signal);
     },
   };
 }
 
-function placeOf(model: string, baseUrl: string): ProviderPlace {
+function anthropicPlace(model: string, baseUrl: string): ProviderPlace {
   return {
     name: "anthropic",
     model,
@@ -56,7 +56,7 @@ async function* ask(
   request: ModelRequest,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
-  const { body, mark } = bodyOf(request, place.model);
+  const { body, mark } = messagesBody(request, place.model);
   const { signal } = call;
   const stream = await withClient(call, async (client) => await client.messages.create(body, { signal }));
   yield* readAnswer(stream, place.model, mark);
@@ -66,7 +66,7 @@ async function* ask(
  * Builds the request. Must not send sampling parameters, a prefilled answer or a forced tool, because current models
  * refuse them.
  */
-function bodyOf(
+function messagesBody(
   request: ModelRequest,
   model: string,
 ): { body: Anthropic.MessageCreateParamsStreaming; mark: () => string } {
@@ -110,7 +110,7 @@ function toolsOf(request: ModelRequest): Anthropic.Tool[] {
 }
 
 /**
- * Declares the tools of calls in the history, because the service refuses such calls otherwise. `bodyOf` forbids the
+ * Declares the tools of calls in the history, because the service refuses such calls otherwise. `messagesBody` forbids the
  * model to call these tools.
  */
 function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {

@@ -30,13 +30,13 @@ export interface CascadeOptions {
   longestPauseMs?: number;
 }
 
-interface Candidate {
+interface RankedProvider {
   provider: Provider;
   model: string;
 }
 
 interface Attempt {
-  candidate: Candidate;
+  candidate: RankedProvider;
   error: RemoraError;
 }
 
@@ -68,7 +68,7 @@ export function createCascade(options: CascadeOptions): Provider {
     yield { type: "error", error: summary(failed) };
   }
 
-  async function lastResort(candidates: Candidate[], failed: Attempt[], signal: AbortSignal) {
+  async function lastResort(candidates: RankedProvider[], failed: Attempt[], signal: AbortSignal) {
     const asked = new Set(failed.map(({ candidate }) => candidate));
     const others = candidates.filter((candidate) => !asked.has(candidate));
     if (others.length > 0) return dueFirst(others, breaker);
@@ -82,7 +82,7 @@ export function createCascade(options: CascadeOptions): Provider {
 
   /** Streams one answer. Returns the failure if the next model may be asked, and undefined otherwise. */
   async function* ask(
-    candidate: Candidate,
+    candidate: RankedProvider,
     request: ModelRequest,
     signal: AbortSignal,
   ): AsyncGenerator<ModelEvent, RemoraError | undefined> {
@@ -102,11 +102,11 @@ export function createCascade(options: CascadeOptions): Provider {
     return undefined;
   }
 
-  function moveOn({ candidate, error }: Attempt, next: Candidate): void {
+  function moveOn({ candidate, error }: Attempt, next: RankedProvider): void {
     events.emit("llm.fallback", { from: candidate.model, to: next.model, code: error.code, message: error.message });
   }
 
-  function passBy(wanted: Candidate | undefined, next: Candidate): void {
+  function passBy(wanted: RankedProvider | undefined, next: RankedProvider): void {
     if (wanted === undefined) return;
     const message = `${wanted.model} is paused after a failure`;
     events.emit("llm.fallback", { from: wanted.model, to: next.model, code: "provider.resting", message });
@@ -115,7 +115,7 @@ export function createCascade(options: CascadeOptions): Provider {
   return { name: "cascade", model: first.model, stream };
 }
 
-function candidatesOf(providers: Provider[], preferred: string | undefined): Candidate[] {
+function candidatesOf(providers: Provider[], preferred: string | undefined): RankedProvider[] {
   const candidates = providers.map((provider) => ({ provider, model: provider.model }));
   const owner =
     providers.find((provider) => provider.model === preferred) ??
@@ -128,7 +128,7 @@ function candidatesOf(providers: Provider[], preferred: string | undefined): Can
  * Yields models with a closed breaker. It checks each model only when it is needed, because another turn may have
  * opened its breaker by then.
  */
-function* awake(candidates: Candidate[], breaker: CircuitBreaker): Generator<Candidate> {
+function* awake(candidates: RankedProvider[], breaker: CircuitBreaker): Generator<RankedProvider> {
   let isAny = false;
   for (const candidate of candidates) {
     if (breaker.until(candidate.model) > breaker.now()) continue;
@@ -138,7 +138,7 @@ function* awake(candidates: Candidate[], breaker: CircuitBreaker): Generator<Can
   if (!isAny) yield dueFirst(candidates, breaker);
 }
 
-function dueFirst(candidates: Candidate[], breaker: CircuitBreaker): Candidate {
+function dueFirst(candidates: RankedProvider[], breaker: CircuitBreaker): RankedProvider {
   return candidates.reduce((best, other) => (breaker.until(other.model) < breaker.until(best.model) ? other : best));
 }
 

@@ -69,15 +69,15 @@ async function check(place: ProviderPlace, response: Response): Promise<void> {
   const text = await readSome(response);
   if (!response.ok) {
     const retryAfterMs = retryAfterOf(response.headers, Date.now());
-    throw statusFailure(place, response.status, isPage ? emptyBody : bodyOf(text), { isPage, retryAfterMs });
+    throw statusFailure(place, response.status, isPage ? emptyBody : parseErrorBody(text), { isPage, retryAfterMs });
   }
   if (isPage) throw failure(place, "notAnApi");
-  throw failure(place, "malformed", { said: bodyOf(text).message || "plain JSON instead of a stream" });
+  throw failure(place, "malformed", { said: parseErrorBody(text).message || "plain JSON instead of a stream" });
 }
 
 const emptyBody: ErrorBody = { message: "", type: "", code: "" };
 
-function bodyOf(text: string): ErrorBody {
+function parseErrorBody(text: string): ErrorBody {
   try {
     return errorBodyOf(JSON.parse(text));
   } catch {

@@ -56,13 +56,13 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
     name: "ollama",
     model: `ollama/${options.model}`,
     stream(request, signal) {
-      const place = placeOf(modelOf(request, "ollama", options.model), host);
+      const place = ollamaPlace(modelOf(request, "ollama", options.model), host);
       return guardedStream({ place, timeouts, open: (call) => ask(place, request, call) }, signal);
     },
   };
 }
 
-function placeOf(model: string, baseUrl: string): ProviderPlace {
+function ollamaPlace(model: string, baseUrl: string): ProviderPlace {
   return {
     name: "ollama",
     model,
@@ -76,15 +76,15 @@ function placeOf(model: string, baseUrl: string): ProviderPlace {
 async function* ask(place: ProviderPlace, request: ModelRequest, call: StreamCall): AsyncGenerator<StreamPiece> {
   const { Ollama } = await import("ollama");
   const client = new Ollama({ host: ollamaUrlOf(place.baseUrl), fetch: checkingLines(place, call.fetch) });
-  yield* read(await client.chat(bodyOf(request, place.model)), request, place);
+  yield* read(await client.chat(chatRequest(request, place.model)), request, place);
 }
 
-function bodyOf(request: ModelRequest, model: string): ChatRequest & { stream: true } {
+function chatRequest(request: ModelRequest, model: string): ChatRequest & { stream: true } {
   const system = systemTextOf(request);
   return {
     model,
     stream: true,
-    messages: [...(system === "" ? [] : [{ role: "system", content: system }]), ...request.messages.map(messageOf)],
+    messages: [...(system === "" ? [] : [{ role: "system", content: system }]), ...request.messages.map(ollamaMessage)],
     options: { num_predict: request.maxOutputTokens },
     ...(request.tools.length === 0
       ? {}
@@ -97,7 +97,7 @@ function bodyOf(request: ModelRequest, model: string): ChatRequest & { stream: t
   };
 }
 
-function messageOf(message: ModelMessage): Message {
+function ollamaMessage(message: ModelMessage): Message {
   switch (message.role) {
     case "user": {
       const texts = message.content.flatMap((part) => (part.type === "text" ? wellFormed(part.text) : []));
@@ -156,16 +156,16 @@ async function* read(
     if (written !== undefined) yield { type: "tool-call", ...written };
     else if (held !== "") yield { type: "text-delta", text: held };
     const hasCalls = calls > 0 || written !== undefined;
-    yield { type: "end", stop: stopOf(chunk, hasCalls), usage: usageOf(chunk), model: `ollama/${place.model}` };
+    yield { type: "end", stop: doneReason(chunk, hasCalls), usage: chatUsage(chunk), model: `ollama/${place.model}` };
   }
 }
 
-function stopOf(chunk: ChatResponse, hasCalls: boolean): StopReason {
+function doneReason(chunk: ChatResponse, hasCalls: boolean): StopReason {
   if (chunk.done_reason === "length") return "max-tokens";
   return hasCalls ? "tool-calls" : "end";
 }
 
-function usageOf(chunk: ChatResponse): Usage {
+function chatUsage(chunk: ChatResponse): Usage {
   return {
     inputTokens: chunk.prompt_eval_count ?? 0,
     outputTokens: chunk.eval_count ?? 0,

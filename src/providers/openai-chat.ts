@@ -28,13 +28,17 @@ async function* ask(
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
   const isOpenAi = new URL(place.baseUrl).hostname === "api.openai.com";
-  const body = bodyOf(request, place.model, isOpenAi);
+  const body = completionBody(request, place.model, isOpenAi);
   const { signal } = call;
   const stream = await withClient(call, async (client) => await client.chat.completions.create(body, { signal }));
   yield* read(stream, place.model);
 }
 
-function bodyOf(request: ModelRequest, model: string, isOpenAi: boolean): OpenAI.ChatCompletionCreateParamsStreaming {
+function completionBody(
+  request: ModelRequest,
+  model: string,
+  isOpenAi: boolean,
+): OpenAI.ChatCompletionCreateParamsStreaming {
   const system = systemTextOf(request);
   const limit = request.maxOutputTokens;
   return {
@@ -46,7 +50,7 @@ function bodyOf(request: ModelRequest, model: string, isOpenAi: boolean): OpenAI
     ...(isOpenAi || isReasoningModel(model) ? { max_completion_tokens: limit } : { max_tokens: limit }),
     messages: [
       ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
-      ...request.messages.map((message) => messageOf(message, model)),
+      ...request.messages.map((message) => completionMessage(message, model)),
     ],
     ...(request.tools.length === 0
       ? {}
@@ -59,7 +63,7 @@ function bodyOf(request: ModelRequest, model: string, isOpenAi: boolean): OpenAI
   };
 }
 
-function messageOf(message: ModelMessage, model: string): OpenAI.ChatCompletionMessageParam {
+function completionMessage(message: ModelMessage, model: string): OpenAI.ChatCompletionMessageParam {
   switch (message.role) {
     case "user": {
       const texts = message.content.flatMap((part) => (part.type === "text" ? wellFormed(part.text) : []));
@@ -116,7 +120,7 @@ async function* read(stream: AsyncIterable<Chunk>, model: string): AsyncGenerato
   if (finish === null) return;
   for (const { id, name, inputJson } of calls) yield { type: "tool-call", id, name, inputJson };
   const carry = reasoning === "" ? {} : { carry: { kind: carryKind, reasoning } };
-  yield { type: "end", stop: stopOf(finish, calls.length > 0), usage, model: `openai/${model}`, ...carry };
+  yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${model}`, ...carry };
 }
 
 function reasoningIn(delta: object | undefined): string {
@@ -158,7 +162,7 @@ function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
   usage.cacheReadTokens = cached;
 }
 
-function stopOf(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {
+function finishReason(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {
   if (finish === "length") return "max-tokens";
   if (finish === "content_filter") return "refusal";
   return hasCalls ? "tool-calls" : "end";

@@ -26,13 +26,13 @@ async function* ask(
   request: ModelRequest,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
-  const body = bodyOf(request, place.model);
+  const body = responsesBody(request, place.model);
   const { signal } = call;
   const stream = await withClient(call, async (client) => await client.responses.create(body, { signal }));
   yield* read(stream, place);
 }
 
-function bodyOf(request: ModelRequest, model: string): OpenAI.Responses.ResponseCreateParamsStreaming {
+function responsesBody(request: ModelRequest, model: string): OpenAI.Responses.ResponseCreateParamsStreaming {
   const instructions = systemTextOf(request);
   return {
     model,
@@ -109,7 +109,7 @@ async function* read(
         break;
       case "response.completed":
       case "response.incomplete":
-        yield endOf(event.response, hasCalls, place.model, items.carry());
+        yield responseEnd(event.response, hasCalls, place.model, items.carry());
         break;
       case "response.failed":
         throw reportedFailure(place, errorBodyOf(event.response.error));
@@ -126,12 +126,12 @@ async function* read(
   }
 }
 
-function endOf(response: Responses, hasCalls: boolean, model: string, carry: Json | undefined): StreamPiece {
-  const end = { type: "end" as const, stop: stopOf(response, hasCalls), usage: usageOf(response) };
+function responseEnd(response: Responses, hasCalls: boolean, model: string, carry: Json | undefined): StreamPiece {
+  const end = { type: "end" as const, stop: responseStop(response, hasCalls), usage: responseUsage(response) };
   return { ...end, model: `openai/${model}`, ...(carry === undefined ? {} : { carry }) };
 }
 
-function stopOf(response: Responses, hasCalls: boolean): StopReason {
+function responseStop(response: Responses, hasCalls: boolean): StopReason {
   const reason = response.incomplete_details?.reason;
   if (reason === "content_filter") return "refusal";
   if (reason !== undefined) return "max-tokens";
@@ -139,7 +139,7 @@ function stopOf(response: Responses, hasCalls: boolean): StopReason {
 }
 
 /** OpenAI's input count includes cached tokens, but `Usage` counts them separately. */
-function usageOf(response: Responses): Usage {
+function responseUsage(response: Responses): Usage {
   const cached = response.usage?.input_tokens_details?.cached_tokens ?? 0;
   return {
     inputTokens: Math.max(0, (response.usage?.input_tokens ?? 0) - cached),

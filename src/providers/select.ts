@@ -34,7 +34,7 @@ export interface SelectedProviders {
   statuses: ProviderStatus[];
 }
 
-interface Candidate {
+interface ProbedProvider {
   status: ProviderStatus;
   provider?: Provider;
 }
@@ -71,7 +71,7 @@ async function candidateOf(
   settings: ProviderSettings,
   preferred: { name: string; model: string } | undefined,
   signal: AbortSignal,
-): Promise<Candidate> {
+): Promise<ProbedProvider> {
   const wanted = preferred?.name === name && preferred.model !== "" ? { model: preferred.model } : {};
   const { timeouts } = settings;
   switch (name) {
@@ -88,7 +88,7 @@ async function candidateOf(
   }
 }
 
-function anthropicCandidate(options: ProviderSettings["anthropic"], timeouts: Timeouts): Candidate {
+function anthropicCandidate(options: ProviderSettings["anthropic"], timeouts: Timeouts): ProbedProvider {
   const model = `anthropic/${options.model}`;
   const problem = problemOf(options, "ANTHROPIC");
   if (problem !== undefined) return { status: { name: "anthropic", model, isReady: false, hint: problem } };
@@ -96,7 +96,7 @@ function anthropicCandidate(options: ProviderSettings["anthropic"], timeouts: Ti
   return { provider, status: { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 
-function openAiCandidate({ api, ...options }: ProviderSettings["openai"], timeouts: Timeouts): Candidate {
+function openAiCandidate({ api, ...options }: ProviderSettings["openai"], timeouts: Timeouts): ProbedProvider {
   const model = `openai/${options.model}`;
   const problem = problemOf(options, "OPENAI");
   if (problem !== undefined) return { status: { name: "openai", model, isReady: false, hint: problem } };
@@ -127,7 +127,7 @@ async function ollamaCandidate(
   options: ProviderSettings["ollama"],
   timeouts: Timeouts,
   signal: AbortSignal,
-): Promise<Candidate> {
+): Promise<ProbedProvider> {
   const host = options.host ?? defaultOllamaHost;
   const models = await probeOllama(host, AbortSignal.any([signal, AbortSignal.timeout(probeMs)]));
   const model = options.model ?? models?.[0];

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { allocate, type Candidate } from "../../src/context/budget.ts";
+import { allocate, type ContextItem } from "../../src/context/budget.ts";
 import { shares } from "./world.ts";
 
-const candidate: fc.Arbitrary<Candidate> = fc.record({
+const candidate: fc.Arbitrary<ContextItem> = fc.record({
   section: fc.constantFrom("always", "identity", "prefrontal", "memory", "skills", "history"),
   name: fc.string(),
   score: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -21,11 +21,11 @@ const anyShares = fc
     history: f - e,
   }));
 
-function piece(section: Candidate["section"], tokens: number, score = 1, isMandatory = false): Candidate {
+function piece(section: ContextItem["section"], tokens: number, score = 1, isMandatory = false): ContextItem {
   return { section, name: `${section} ${tokens}`, score, tokens, isMandatory };
 }
 
-function kept(total: number, candidates: Candidate[]): Candidate[] {
+function kept(total: number, candidates: ContextItem[]): ContextItem[] {
   return allocate(total, shares, candidates).decisions.flatMap((made) => (made.isKept ? [made.candidate] : []));
 }
 

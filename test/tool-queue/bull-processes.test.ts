@@ -217,7 +217,7 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
 
   test("a person's stop while the worker is dead: the one that takes the job over does not begin it again", async () => {
     // Found by the stall alone: the asker itself is more patient than this test.
-    asker = await reopened({ stopPatienceMs: 60_000 });
+    asker = await reopened({ maxStopMs: 60_000 });
     await startWorkers(1);
     const stop = new AbortController();
     const asked = asker.queue.run(job("c1", "hang", { isIdempotent: true }), stop.signal);

@@ -213,7 +213,7 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ and its Redis${
         isRetryable: true,
       });
       const within = (ledger: Ledger): Ledger => ({ ...ledger, create: () => Promise.reject(away) });
-      const { queue } = await world.open(async () => ok(), { within, timing: { stopPatienceMs: 50 } });
+      const { queue } = await world.open(async () => ok(), { within, timing: { maxStopMs: 50 } });
       const stop = new AbortController();
       const asked = queue.run(jobOf("c1"), stop.signal);
       stop.abort(new TurnAbort("stopped"));

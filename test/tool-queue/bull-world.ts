@@ -28,8 +28,8 @@ export const quickTiming: BullTiming = {
   graceMs: 50,
   lookAgainMs: 50,
   sweepMs: 100,
-  stopPatienceMs: 1_000,
-  closePatienceMs: 500,
+  maxStopMs: 1_000,
+  maxCloseMs: 500,
 };
 
 export const never = new AbortController().signal;

@@ -20,7 +20,7 @@ export function createFirstUse(store: Store, isIsolated: (skill: Skill) => boole
   const accepted = new Set<string>();
   const mustAsk = (skill: Skill) =>
     skill.plugin !== null && isIsolated(skill) && describePermissions(skill.permissions).length > 0;
-  const isNew = (skill: Skill) => mustAsk(skill) && !accepted.has(keyOf(skill));
+  const isNew = (skill: Skill) => mustAsk(skill) && !accepted.has(acceptanceKey(skill));
 
   return {
     rules({ skills }) {
@@ -33,15 +33,15 @@ export function createFirstUse(store: Store, isIsolated: (skill: Skill) => boole
     },
     async accept(skill) {
       if (!isNew(skill)) return false;
-      accepted.add(keyOf(skill));
-      await store.set(keyOf(skill), true);
+      accepted.add(acceptanceKey(skill));
+      await store.set(acceptanceKey(skill), true);
       return true;
     },
     async refresh({ skills }) {
       let hasNews = false;
       for (const skill of skills.filter(isNew)) {
-        if ((await store.get(keyOf(skill))) !== true) continue;
-        accepted.add(keyOf(skill));
+        if ((await store.get(acceptanceKey(skill))) !== true) continue;
+        accepted.add(acceptanceKey(skill));
         hasNews = true;
       }
       return hasNews;
@@ -49,7 +49,7 @@ export function createFirstUse(store: Store, isIsolated: (skill: Skill) => boole
   };
 }
 
-function keyOf({ name, version, permissions, folder }: Skill): string {
+function acceptanceKey({ name, version, permissions, folder }: Skill): string {
   const digest = hash("sha256", JSON.stringify([name, version, permissions, folder]));
   return `plugin-first-use:${digest.slice(0, 32)}`;
 }

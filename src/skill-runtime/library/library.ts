@@ -139,9 +139,9 @@ function announce(
   const old = new Set(before.skills);
   const fresh = next.skills.filter((skill) => !old.has(skill));
   for (const { name: skill, path } of fresh) events.emit("skill.loaded", { skill, path });
-  const keyOf = (diagnostic: SkillDiagnostic) => `${diagnostic.code} ${describeDiagnostic(diagnostic)}`;
-  const said = new Set(before.diagnostics.map(keyOf));
-  for (const diagnostic of next.diagnostics.filter((one) => !said.has(keyOf(one)))) {
+  const diagnosticKey = (diagnostic: SkillDiagnostic) => `${diagnostic.code} ${describeDiagnostic(diagnostic)}`;
+  const said = new Set(before.diagnostics.map(diagnosticKey));
+  for (const diagnostic of next.diagnostics.filter((one) => !said.has(diagnosticKey(one)))) {
     const { path, line, code, message, severity } = diagnostic;
     log.warn({ path, line, code, severity }, `skill: ${message}`);
     if (severity === "error") events.emit("skill.rejected", { path, code, message });

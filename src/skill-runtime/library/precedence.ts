@@ -10,7 +10,7 @@ import type { Skill, SkillDiagnostic } from "../../ports/skill.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import { createDiagnostics } from "../parse/diagnostics.ts";
 
-export interface Candidate {
+export interface LoadedSkill {
   skill: Skill;
   root: number;
 }
@@ -21,15 +21,15 @@ export interface Chosen {
 }
 
 /** `candidates` must be ordered by root, then by path. */
-export function chooseSkills(candidates: Candidate[]): Chosen {
+export function chooseSkills(candidates: LoadedSkill[]): Chosen {
   const named = oneOfEachName(candidates);
   const complete = withRequirements(named.skills);
   const diagnostics = [...named.diagnostics, ...complete.diagnostics, ...repeatedTools(complete.skills)];
   return { skills: complete.skills, diagnostics };
 }
 
-function oneOfEachName(candidates: Candidate[]): Chosen {
-  const winners = new Map<string, Candidate>();
+function oneOfEachName(candidates: LoadedSkill[]): Chosen {
+  const winners = new Map<string, LoadedSkill>();
   const diagnostics: SkillDiagnostic[] = [];
   for (const candidate of candidates) {
     const { name } = candidate.skill;
@@ -48,7 +48,7 @@ function oneOfEachName(candidates: Candidate[]): Chosen {
   };
 }
 
-function beats(later: Candidate, earlier: Candidate): boolean {
+function beats(later: LoadedSkill, earlier: LoadedSkill): boolean {
   if (later.root !== earlier.root) return later.root > earlier.root;
   return compareVersions(later.skill.version, earlier.skill.version) > 0;
 }

@@ -60,7 +60,7 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
     }
   }
 
-  function entryOf<K extends LedgerKind>(row: Row): LedgerEntry<K> {
+  function rowToEntry<K extends LedgerKind>(row: Row): LedgerEntry<K> {
     const { id, group, sequence } = row;
     // These casts are safe, because only this file writes rows.
     const state = row.state as LedgerKinds[K]["state"];
@@ -78,11 +78,11 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
     return inTransaction(database, () => {
       const row = rowOf(statements.get.get(kind, id));
       if (row === undefined || !from.includes(row.state)) return undefined;
-      const body = change(entryOf<K>(row).body);
+      const body = change(rowToEntry<K>(row).body);
       if (body === undefined) return undefined;
       const now = Date.now();
       const written = rowOf(statements.write.get(to, JSON.stringify(body), now, row.sequence));
-      return written === undefined ? undefined : entryOf<K>(written);
+      return written === undefined ? undefined : rowToEntry<K>(written);
     });
   }
 
@@ -95,7 +95,7 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
     get: <K extends LedgerKind>(kind: K, id: string) =>
       guarded(() => {
         const row = rowOf(statements.get.get(kind, id));
-        return row === undefined ? undefined : entryOf<K>(row);
+        return row === undefined ? undefined : rowToEntry<K>(row);
       }),
     transition: <K extends LedgerKind>(
       kind: K,
@@ -107,12 +107,12 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
       guarded(() => {
         if (change !== undefined) return changed(kind, id, from, to, change);
         const row = rowOf(statements.move.get(to, Date.now(), kind, id, JSON.stringify(from)));
-        return row === undefined ? undefined : entryOf<K>(row);
+        return row === undefined ? undefined : rowToEntry<K>(row);
       }),
     list: <K extends LedgerKind>(kind: K, wanted: ListOptions<K>) =>
       guarded(() => {
         const { statement, values } = statements.list(kind, wanted);
-        return (statement.all(...values) as unknown as Row[]).map((row) => entryOf<K>(row));
+        return (statement.all(...values) as unknown as Row[]).map((row) => rowToEntry<K>(row));
       }),
     prune: (kind, states, before) =>
       guarded(() => Number(statements.prune.run(kind, JSON.stringify(states), before).changes)),

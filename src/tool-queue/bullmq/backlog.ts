@@ -4,7 +4,7 @@ import type { ToolJob } from "../../ports/tool.ts";
 import type { CallRecordEntry } from "../calls/call-store.ts";
 import type { QueueConnection } from "./connections.ts";
 import { bullIdOf, optionsOf, queueName } from "./jobs.ts";
-import { isRedisAway, retryPatiently } from "./redis-retry.ts";
+import { isRedisAway, retryTransient } from "./redis-retry.ts";
 
 export interface Backlog {
   /** Waits while Redis is unreachable. Rejects if Redis refuses the job or the signal aborts. */
@@ -40,7 +40,7 @@ export function createBacklog({ connection, prefix, onError }: BacklogOptions): 
 
   return {
     add: (job, signal) =>
-      retryPatiently(
+      retryTransient(
         () => addNow(job),
         isRedisAway,
         () => signal.aborted,

@@ -20,7 +20,7 @@ export interface JobWaiterOptions {
   backlog: Backlog;
   runner: Runner | undefined;
   bus: Bus;
-  stopPatienceMs: number;
+  maxStopMs: number;
   isClosing: () => boolean;
   onError: (thrown: unknown) => void;
 }
@@ -78,13 +78,13 @@ export function createJobWaiter({ job, controller }: ActiveJob, options: JobWait
       return backlog.remove(job);
     }
     if (runner?.cancel(job.id, cause)) return await news();
-    if (Date.now() - abortedAt > options.stopPatienceMs) {
+    if (Date.now() - abortedAt > options.maxStopMs) {
       follower.entry = await steps.giveUp(job, entry);
       return;
     }
     bus.publish({ type: "cancel-job", jobId: job.id, cause });
     if (entry.body.stop === undefined) follower.entry = await record.requestStop(entry, cause);
-    await news(Math.min(repeatStopMs, options.stopPatienceMs));
+    await news(Math.min(repeatStopMs, options.maxStopMs));
   }
 
   /** Ends a call whose job Redis does not accept, because no worker will get it. */

@@ -26,7 +26,7 @@ import { createBacklog } from "./backlog.ts";
 import { type Connect, createConnections } from "./connections.ts";
 import { createErrorThrottle } from "./error-throttle.ts";
 import { createJobWaiter, type JobWaiter } from "./job-waiter.ts";
-import { createPatience, createPatientLedger } from "./redis-retry.ts";
+import { createRetryLimit, createRetryingLedger } from "./redis-retry.ts";
 import { createRunner } from "./runner.ts";
 
 export interface BullQueueOptions extends CallExecutorOptions {
@@ -57,8 +57,8 @@ export interface BullTiming {
   /** Milliseconds between checks of a job whose worker lives but does not answer. */
   lookAgainMs: number;
   sweepMs: number;
-  stopPatienceMs: number;
-  closePatienceMs: number;
+  maxStopMs: number;
+  maxCloseMs: number;
 }
 
 const defaultTiming: BullTiming = {
@@ -67,8 +67,8 @@ const defaultTiming: BullTiming = {
   graceMs: 5_000,
   lookAgainMs: 2_000,
   sweepMs: 5_000,
-  stopPatienceMs: 5_000,
-  closePatienceMs: 3_000,
+  maxStopMs: 5_000,
+  maxCloseMs: 3_000,
 };
 
 export function createBullQueue(options: BullQueueOptions): ToolQueue {
@@ -79,8 +79,8 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
   const timing = { ...defaultTiming, ...ofLock, ...options.timing };
   const name = randomUUID();
   const trouble = createErrorThrottle(log);
-  const patience = createPatience(timing.closePatienceMs);
-  const record = createCallRecord(createPatientLedger(options.ledger, patience), name);
+  const retryLimit = createRetryLimit(timing.maxCloseMs);
+  const record = createCallRecord(createRetryingLedger(options.ledger, retryLimit), name);
   const steps = createCallExecutor(record, options);
   const connections = createConnections(options.connect, trouble);
   const backlog = createBacklog({ connection: connections.open("queue"), prefix, onError: trouble });
@@ -115,7 +115,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
 
   async function work(active: ActiveJob): Promise<ToolResult> {
     const { job, controller } = active;
-    const { stopPatienceMs } = timing;
+    const { maxStopMs } = timing;
     const { isClosing } = activeJobs;
     const follower = createJobWaiter(active, {
       record,
@@ -123,7 +123,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
       backlog,
       runner,
       bus,
-      stopPatienceMs,
+      maxStopMs,
       isClosing,
       onError: trouble,
     });
@@ -141,7 +141,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
       const onAbort = async () => {
         waiting = new AbortController();
         const isShutdown = abortCauseOf(signal) === "shutdown" && runner?.isRunning(job.id) !== true;
-        await pause((isShutdown ? 1 : 2) * timing.stopPatienceMs, waiting.signal);
+        await pause((isShutdown ? 1 : 2) * timing.maxStopMs, waiting.signal);
         resolve(unstarted(job, "interrupted", textOf.outOfReach));
       };
       const end = () => {
@@ -188,9 +188,9 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     for (const active of activeJobs.values()) active.isRunning = runner?.isRunning(active.job.id) === true;
     activeJobs.close();
     clearInterval(sweeping);
-    patience.end();
+    retryLimit.end();
     // Stop listening only now, so that a stop still reaches attempts that run here for other processes.
-    await runner?.close(timing.closePatienceMs);
+    await runner?.close(timing.maxCloseMs);
     stopListening();
     await Promise.all(activeJobs.values().map((active) => active.result));
     await backlog.close();

@@ -16,14 +16,14 @@ export function createThreads(store: Store): Threads {
 
   return {
     async has(channel, thread) {
-      const key = keyOf(channel, thread);
+      const key = threadKey(channel, thread);
       if (known.get(key)) return true;
       if ((await store.get(key)) === undefined) return false;
       known.set(key, true);
       return true;
     },
     async join(channel, thread) {
-      const key = keyOf(channel, thread);
+      const key = threadKey(channel, thread);
       if (known.has(key)) return;
       await store.set(key, true, keptMs);
       known.set(key, true);
@@ -31,6 +31,6 @@ export function createThreads(store: Store): Threads {
   };
 }
 
-function keyOf(channel: string, thread: string): string {
+function threadKey(channel: string, thread: string): string {
   return `slack:thread:${channel}:${thread}`;
 }

@@ -21,14 +21,14 @@ export interface EditDrafts {
 }
 
 export function createEditDrafts(store: Store): EditDrafts {
-  const keyOf = (approvalId: string) => `slack:edit:${approvalId}`;
+  const draftKey = (approvalId: string) => `slack:edit:${approvalId}`;
   return {
-    keep: (approvalId, json) => store.set(keyOf(approvalId), json, keptMs),
+    keep: (approvalId, json) => store.set(draftKey(approvalId), json, keptMs),
     async take(approvalId) {
-      const json = await store.get(keyOf(approvalId));
+      const json = await store.get(draftKey(approvalId));
       return typeof json === "string" ? json : undefined;
     },
-    drop: (approvalId) => store.delete(keyOf(approvalId)),
+    drop: (approvalId) => store.delete(draftKey(approvalId)),
   };
 }
 

@@ -34,11 +34,11 @@ export interface FileLists {
 }
 
 export function createFileLists(store: Store): FileLists {
-  const keyOf = (approvalId: string) => `slack:files:${approvalId}`;
+  const listKey = (approvalId: string) => `slack:files:${approvalId}`;
   return {
-    keep: (approvalId, list) => store.set(keyOf(approvalId), list, keptMs),
-    take: async (approvalId) => listSchema.safeParse(await store.get(keyOf(approvalId))).data,
-    drop: (approvalId) => store.delete(keyOf(approvalId)),
+    keep: (approvalId, list) => store.set(listKey(approvalId), list, keptMs),
+    take: async (approvalId) => listSchema.safeParse(await store.get(listKey(approvalId))).data,
+    drop: (approvalId) => store.delete(listKey(approvalId)),
   };
 }
 

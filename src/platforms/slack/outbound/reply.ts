@@ -199,10 +199,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
   /** Posts or updates the card's messages. Settled items need less room, so later messages may become empty. */
   async function showCard(sender: MessageSender, card: ApprovalCard): Promise<void> {
     const { parts } = cardMessages(card, cardFilesOf(sender, card));
-    const keyOf = (index: number) => (index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`);
-    while (sender.tsOf(keyOf(parts.length)) !== undefined) parts.push(emptyPart());
+    const partKey = (index: number) => (index === 0 ? `card:${card.id}` : `card-part:${card.id}:${index}`);
+    while (sender.tsOf(partKey(parts.length)) !== undefined) parts.push(emptyPart());
     for (const [index, content] of parts.entries()) {
-      const key = keyOf(index);
+      const key = partKey(index);
       const ts = sender.tsOf(key);
       if (ts === undefined) await sender.post(key, content);
       else await sender.update(ts, key, content);
