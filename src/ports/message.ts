@@ -24,9 +24,17 @@ export interface Attachment {
   name: string;
   mimeType: string;
   bytes: number;
-  /** Content of a text file; otherwise absent. */
+  /** What the platform needs to open the file (`Platform.openFile`). Absent once the file was fetched or refused. */
+  source?: JsonObject;
+  /** Where the fetched file is, relative to the working folder. */
+  path?: string;
+  /** A first look at a file whose complete text is not here. */
+  summary?: string;
+  /** Why there is no content, as a sentence for people. */
+  problem?: string;
+  /** Content of a short text file; otherwise absent. */
   text?: string;
-  /** Base64 of an image within the size limit; otherwise absent. */
+  /** Base64 of a picture, scaled to what models accept; otherwise absent. */
   imageBase64?: string;
 }
 

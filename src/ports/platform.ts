@@ -7,6 +7,7 @@ import type { ApprovalCard } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
 import type {
   AnswerReceipt,
+  Attachment,
   Author,
   CommandReceipt,
   InboundAnswer,
@@ -72,6 +73,11 @@ export interface Platform {
   /** Finds the person with their current roles. Undefined if they have left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
   chat?: ChatActions;
+  /**
+   * Opens an attachment that has a `source`. Works without `connect`. Rejects with a `RemoraError` whose message says what to
+   * do if the file was deleted or the service refuses it.
+   */
+  openFile?(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   health(): PlatformHealth;
   close(): Promise<void>;
 }

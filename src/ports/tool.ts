@@ -62,12 +62,19 @@ export interface ToolFile {
   mimeType: string;
 }
 
+/** A picture that the model sees with the result, scaled to what models accept. */
+export interface ToolImage {
+  mimeType: string;
+  base64: string;
+}
+
 export interface ToolAttempt {
   isOk: boolean;
   /** What the model reads. */
   text: string;
   origins?: Origin[];
   files: ToolFile[];
+  images?: ToolImage[];
   /** The failure is known to be temporary (network, time-out, 429, 5xx, or the plugin says so). Meaningless when `isOk`. */
   isRetryable: boolean;
   /**
@@ -92,6 +99,7 @@ export interface ToolResult {
   /** Total of all attempts and the waits between them. */
   durationMs: number;
   files: ToolFile[];
+  images?: ToolImage[];
 }
 
 export interface Toolbox {
