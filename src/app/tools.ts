@@ -1,6 +1,4 @@
-/**
- * Tools: the plugins of the active skills, the queue that runs their calls, and the task files, which say what was done.
- */
+/** Builds the plugins, the queue that runs their calls, and the task files, which describe what was done. */
 import { join } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
 import type { Author } from "../ports/message.ts";
@@ -57,7 +55,7 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     isIsolated: skills.isIsolated,
     noteUse: skills.noteUse,
     servicesFor: (call, signal) => services.get()(call, signal),
-    // A skill that is written becomes active for everybody.
+    // A new skill becomes active for everybody.
     mayWriteSkills: async (scope) => config.safety.owners.length === 0 || (await isOwnersCall(scope)),
   });
   const wrapped = wrap("toolbox", toolbox);
