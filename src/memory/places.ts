@@ -1,7 +1,6 @@
 /**
- * Defines the folders of memory in the workspace, and the folder name for a scope: every character outside of
- * `A-Za-z0-9._:@-` is percent-encoded. So a folder name can be decoded, is never `.`, `..` or empty, and contains no
- * separator.
+ * The folders of memory in the workspace, and the folder name for a scope. Every character outside of `A-Za-z0-9._:@-`
+ * is percent-encoded, so that a name can be decoded, contains no separator, and is never `.`, `..` or empty.
  */
 import { join } from "node:path";
 import type { MemoryScope } from "../ports/message.ts";

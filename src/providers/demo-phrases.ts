@@ -1,7 +1,4 @@
-/**
- * The phrases that the demo model understands, and its answers. It finds a tool by name, and the tool's schema
- * determines which argument gets the text.
- */
+/** The phrases of the demo model. It finds a tool by name; the tool's schema says which argument gets the text. */
 import type { JsonObject } from "../ports/message.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 
@@ -10,7 +7,7 @@ export interface DemoAnswer {
   call?: { name: string; inputJson: string };
 }
 
-/** Every answer starts with this label, so that nobody takes it for the answer of a real model. */
+/** Every answer starts with this label, so that nobody takes it for a real model's. */
 export const demoLabel = "*(demo model, no AI)*";
 
 interface Phrase {

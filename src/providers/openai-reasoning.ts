@@ -1,11 +1,6 @@
 /**
- * Handles the reasoning of models at OpenAI's Responses API within a turn.
- *
- *   createReasoningItems   gathers the items of an answer, in order, for the provider state
- *   carriedItems           returns these items as input for the same model
- *
- * The service stores nothing for us, so only encrypted reasoning can be sent back. The service ignores reasoning that
- * no longer matches its input.
+ * Handles the reasoning of models at OpenAI's Responses API within a turn. The service stores nothing for us, so only
+ * encrypted reasoning can be sent back. It ignores reasoning that no longer matches its input.
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
@@ -49,7 +44,7 @@ function saidIn(item: OpenAI.Responses.ResponseOutputMessage): Said {
   return { type: "message", text, ...(item.phase ? { phase: item.phase } : {}) };
 }
 
-/** Returns the complete answer, including its reasoning. If undefined, send only text and calls. */
+/** Returns the complete answer, including its reasoning. If undefined, only text and calls may be sent. */
 export function carriedItems(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

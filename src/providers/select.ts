@@ -1,7 +1,4 @@
-/**
- * Selects the usable providers from the settings, in order. The demo model is used only if no other model is ready, or
- * if the settings name it.
- */
+/** Selects the usable providers in order. The demo model counts only if settings name it or no other is ready. */
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
 import { shownUrl } from "./classify-failure.ts";
@@ -12,7 +9,7 @@ import { createOpenAiChatProvider } from "./openai-chat.ts";
 import { createOpenAiResponsesProvider } from "./openai-responses.ts";
 
 export interface ProviderSettings {
-  /** Provider names, the preferred one first. Unknown names are reported. */
+  /** The preferred one first. Unknown names are reported. */
   order: string[];
   anthropic: { apiKey?: string; baseUrl?: string; model: string };
   openai: { apiKey?: string; baseUrl?: string; model: string; api: "chat" | "responses" };
@@ -105,10 +102,7 @@ function openAiCandidate({ api, ...options }: ProviderSettings["openai"], timeou
   return { provider, status: { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 
-/**
- * Returns what is missing in the settings. A key is required only for the default address, because other servers may
- * need none.
- */
+/** Returns what is missing. A key is required only for the default address, because other servers may need none. */
 function problemOf(options: { apiKey?: string; baseUrl?: string }, prefix: string): string | undefined {
   if (options.baseUrl !== undefined && !isWebAddress(options.baseUrl))
     return `${prefix}_BASE_URL is not an http(s) address: ${shownUrl(options.baseUrl)}`;
