@@ -4,10 +4,7 @@ import type { JsonObject } from "../../ports/message.ts";
 import type { Plugin } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
 
-/**
- * Also accepts another common shape: `{ name, tools, init?, execute(tool, args, signal?), destroy? }`. Both may be
- * inside an additional `default`, which compilers to CommonJS add.
- */
+/** Accepts `{ name, tools, init?, execute(tool, args, signal?), destroy? }` too, even in a compiler's `default`. */
 export function asPlugin(exported: unknown, skill: Skill): Plugin {
   const found = hasExecute(exported) ? exported : (exported as { default?: unknown } | null | undefined)?.default;
   if (!hasExecute(found)) {
