@@ -23,7 +23,7 @@ import { type DataSettings, readSettings } from "./settings.ts";
 const module = new URL("./data-process.ts", import.meta.url);
 /** The first descriptor that a child process gets for the files. */
 const firstDescriptor = 4;
-/** Limit for an input size in MB. Rows take more space in tables than in files, and large ones are copied once. */
+/** Both amounts are in MB. Rows take more space in tables than in files, and large tables are copied once. */
 const processMegabytes = (ofFiles: number) => 350 + 8 * ofFiles;
 const usualRows = 50;
 

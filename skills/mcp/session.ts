@@ -175,7 +175,7 @@ async function call(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
-  // The input schema may map arguments to headers. Omit the output schema: a result that violates it is useful.
+  // The input schema may map arguments to headers. Results that violate the output schema are useful, so omit it.
   const schema = z.looseObject({ type: z.literal("object") }).safeParse(inputSchema).data ?? {
     type: "object" as const,
   };

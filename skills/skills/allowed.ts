@@ -1,7 +1,7 @@
 /**
- * Decides what an agent may write in a skill, even with approval: instructions, and text files beside them. Never what
- * decides which code runs and which calls need approval, because a person may overlook one line of a card. And never a
- * skill with the name of one from elsewhere, because it would replace that skill and its patterns.
+ * Decides what an agent may write in a skill, even with approval: instructions, and text files beside them. It must not
+ * write what decides which code runs and which calls need approval, because a person may overlook one line of a card.
+ * It must not use the name of a skill from elsewhere, because that would replace the other skill and its patterns.
  */
 import { join, sep } from "node:path";
 import type { PluginSkills, Skill, SkillDiagnostic } from "../../src/plugin-sdk/plugin.ts";

@@ -1,7 +1,6 @@
 /**
  * Turns a downloaded HTML page into text: the main text (Readability), or the complete page on request or if there is
- * no main text. Runs in an isolated process (read-page.ts), because anybody can write a page that takes forever to
- * parse.
+ * no main text. Runs in an isolated process, because anybody can write a page that takes forever to parse.
  */
 import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
@@ -71,7 +70,7 @@ export function readPage({ body, contentType, url, isWhole }: PageRequest): Page
   return { ...about, markdown: cut(whole || description), part: "whole page" };
 }
 
-/** Inserts the page into a new document, because linkedom does not repair missing or repeated html and body tags. */
+/** Inserts the page into a new document, because linkedom does not repair a page without html and body elements. */
 function parse(html: string): PageDocument {
   const document = parseHTML("<html><head></head><body></body></html>").document as unknown as PageDocument;
   distribute(parseHTML(html).document as unknown as PageNode, document);

@@ -1,7 +1,6 @@
 /**
  * Answers a click on a card, or the operator's decision, with a receipt of the current state. A click from another
- * place is treated like a wrong id. Clicks on one card run one after the other, so "approve all" and "deny all" never
- * mix.
+ * place counts as a wrong id. Clicks on one card run one by one, so "approve all" and "deny all" never mix.
  */
 import type { AnswerReceipt } from "../ports/message.ts";
 import { alreadySettledText, notYoursText, refused, unknownCard } from "./answer-text.ts";

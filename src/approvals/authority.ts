@@ -23,7 +23,7 @@ export interface ApprovalPolicy extends Partial<AnswerRule> {
   grantMs?: number;
 }
 
-/** Stands for the command line and the dashboard. Matches nobody in a chat; the fallback if no owner is configured. */
+/** Stands for the command line and the dashboard. Matches nobody in a chat. Used if no owner is configured. */
 const atTheMachine = "operator";
 
 /** `isMasked` means that people can't see all of the call, so only an owner may approve it. */

@@ -1,7 +1,6 @@
 /**
- * Builds approval cards from records only: they contain no text from the model, and everything is escaped. Masks only
- * configured secrets, never what merely looks like one. Identical calls share one row, whose id answers for all of
- * them.
+ * Builds approval cards from records only: they contain no text from the model, and everything is escaped. Masks
+ * configured secrets, but nothing that only looks like one. Identical calls share a row, whose id answers for all.
  */
 import type { Mask } from "../lib/redact.ts";
 import { describePattern, describeRule } from "../lib/text/describe-rule.ts";

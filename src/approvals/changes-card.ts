@@ -23,7 +23,7 @@ export function settledChangesChoices({ undoId, mayRunAgain }: ChangesRecord): A
 /** Omits the diff, commands and output from a settled card, because people needed them only to decide. */
 export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState, mask: Mask): ShownChanges {
   const line = cleaner(mask);
-  // Escape line breaks, because a command could look like one comment, and blanks at the ends of a path.
+  // Escape line breaks, or a multi-line command could read as one comment. Escape blanks at the ends of paths too.
   const exact = (text: string) => escapeHidden(mask(text)).replace(/^ | $/g, "\\u{20}");
   const lines = (text: string) => escapeHiddenLines(mask(text));
   const isOpen = state === "open";

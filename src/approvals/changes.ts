@@ -1,7 +1,6 @@
 /**
  * Approves changes to a working folder by the rules for calls: quorum, expiry, grants and audit. But the hash covers
- * the shown files, and no turn waits for the decision. A record can also just report kept changes, so that people can
- * undo them.
+ * the shown files, and no turn waits for the decision. A record can also be a report of kept changes, for undoing.
  */
 import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";

@@ -11,7 +11,7 @@ import type { CardNotice, Ledger } from "../ports/ledger.ts";
 import type { ApprovalRow } from "./card.ts";
 import { createApprovalId } from "./hash.ts";
 
-/** A message that can't be updated for this long no longer exists. */
+/** After this long, a message that can't be updated is assumed to be deleted. */
 const maxRetryMs = 24 * 60 * 60 * 1000;
 
 export interface DecisionOutboxOptions {

@@ -1,7 +1,7 @@
 /**
  * A grant approves in advance the calls that one pattern of one skill asks about, in one conversation and for one
- * person. Grants count only if they cover every pattern that asks, and if the click of the person who gave them counts
- * for the call. A grant never covers a question that the gate asks without a pattern.
+ * person. The grants of one giver must cover every pattern that asks, and the giver must still be allowed to approve
+ * the call. A grant never covers a question that the gate asks without a pattern.
  */
 import { randomBytes } from "node:crypto";
 import { describeRule } from "../lib/text/describe-rule.ts";

@@ -87,7 +87,7 @@ export async function problemWithVotes(context: ApprovalsContext, record: Approv
   return (await grantProblem(context, record)) ?? (await authorityProblem(context, record));
 }
 
-/** For a missing record, or a record whose state is final. */
+/** Used for a missing record, or for a record whose state is final. */
 function refusedNow(reason: string): ApprovalOutcome {
   return { type: "refused", state: "cancelled", reason };
 }

@@ -1,4 +1,4 @@
-/** Finds which atoms (prefilter.ts) occur in a text. Must never miss one, but may report one too many at a seam. */
+/** Finds which atoms (prefilter.ts) occur in a text. Must never miss one; may report one too many between chunks. */
 import type { Deadline } from "./deadline.ts";
 import { readPattern } from "./pattern-compiler.ts";
 import { atomsOf } from "./prefilter.ts";

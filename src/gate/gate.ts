@@ -1,8 +1,8 @@
 /**
- * Judges a tool call by the patterns of all skills. Matches the exact string `tool + " " + JSON.stringify(args)` first.
- * Unless matching is `exact`, call variants, the reading of shell commands, and tags follow, which can only make the
- * verdict stricter. Arguments that are not a JSON object, too large or too deep are blocked. If the check exceeds its
- * deadline, the call needs approval, unless an earlier match already blocks it.
+ * Judges a tool call by the patterns of all skills. First matches the exact string, `tool + " " +
+ * JSON.stringify(args)`. Unless matching is `exact`, then matches call variants, the reading of shell commands, and
+ * tags. These can only make the verdict stricter. Arguments that are not a JSON object, too large or too deep are
+ * blocked. If the check exceeds its deadline, the call needs approval, unless an earlier match already blocks it.
  * Brain name: amygdala.
  */
 import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../ports/gate.ts";

@@ -55,7 +55,7 @@ function warningsOf(pattern: string, knownTools: readonly string[]): Warning[] {
 }
 
 function endsInAnchor(pattern: string): boolean {
-  // Find an unescaped `$` that does not follow `}`, because `}` could end the exact text.
+  // True for an unescaped final `$` that does not follow `}`, because `}` could end the exact text.
   return /(?<!\\)(?:\\\\)*\$$/.test(pattern) && !/\}\)*\$$/.test(pattern);
 }
 

@@ -1,7 +1,6 @@
 /**
  * RE2 runs each pattern whose JavaScript meaning it can express; JavaScript's engine runs the others under a time
- * limit. If the engines read a pattern differently, both run it, because safety must not depend on its author's
- * dialect.
+ * limit. If the engines read a pattern differently, both run it, because safety must not depend on a dialect.
  */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 

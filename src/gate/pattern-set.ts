@@ -1,8 +1,7 @@
 /**
  * Matches many patterns against several texts in bounded time. One pass over a text finds its atoms, and thereby the
  * patterns that can match at all (prefilter.ts). A JavaScript expression runs for at most 50 ms, and a timeout counts
- * as a match. RE2 may be stopped at any point, because its automata keep only caches, whose entries are complete when
- * added.
+ * as a match. RE2 may be stopped at any point, because its automata keep only caches of complete entries.
  */
 import type { RE2Set } from "re2js";
 import { createAtomFinder } from "./atoms.ts";
@@ -159,7 +158,7 @@ function matchExpressions(
     if (limit <= 0) return false;
     if (runWithin(limit, run) !== undefined) continue;
     const [entry, positions] = open[next] ?? [];
-    // Blame the expression only if it had nearly all of the time. A suspended process may have lost the rest.
+    // Blame the expression only if it had nearly all of the time. Other expressions or a suspension may have used it.
     if (own.time.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
     first.set(entry.index, positions?.[0] ?? 0);
     next += 1;

@@ -20,7 +20,7 @@ export interface BarChart {
   xTitle: string;
   yTitle: string;
   isStacked: boolean;
-  /** If undefined, bars are horizontal if the labels are long. */
+  /** If undefined, long labels make the bars horizontal. */
   isHorizontal: boolean | undefined;
 }
 

@@ -102,7 +102,7 @@ function flat({ name, points }: Series): Layer {
   return { name, points: points.map((point) => ({ ...point, from: 0 })) };
 }
 
-/** If a series has no value at a place, it counts as zero there. */
+/** If a series has no value at some `x`, it counts as zero there. */
 function stacked(series: readonly Series[]): Layer[] {
   const places = [...new Set(series.flatMap(({ points }) => points.map(({ x }) => x)))].sort(
     (one, other) => one - other,

@@ -192,8 +192,9 @@ export function briefs({ skills }: SkillSet): SkillBrief[] {
 }
 
 /**
- * Changes with the skill that owns the tool, which invalidates approvals given under other rules. For an offered tool,
- * only its own description counts, because other offered tools appear and disappear with their servers.
+ * Returns a string that changes with the skill that owns the tool, so that approvals given under other rules become
+ * invalid. For an offered tool, only its own description counts, because other offered tools appear and disappear with
+ * their servers.
  */
 export function contentOf({ skills }: SkillSet, tool: string): string | undefined {
   const owner = skills.findLast((skill) => skill.tools.some((spec) => spec.name === tool));

@@ -4,7 +4,7 @@ import type { SkillDiagnostic } from "../../ports/skill.ts";
 export interface Notes {
   readonly list: SkillDiagnostic[];
   warn(line: number, code: string, message: string): void;
-  /** The skill is not loaded, or only the part that the message names is not. */
+  /** Reports a problem that keeps the skill, or the part named in the message, from being loaded. */
   error(line: number, code: string, message: string): void;
 }
 

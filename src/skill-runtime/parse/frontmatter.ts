@@ -1,6 +1,6 @@
 /**
  * Splits a SKILL.md into frontmatter and body; never evaluates anything. Replaces and reports bytes that are not UTF-8.
- * Refuses `---js` and `+++`, because they start other languages.
+ * Refuses `---js` and `+++`, because they announce languages other than YAML.
  */
 import type { Notes } from "./diagnostics.ts";
 

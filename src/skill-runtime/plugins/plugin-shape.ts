@@ -4,7 +4,10 @@ import type { JsonObject } from "../../ports/message.ts";
 import type { Plugin } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
 
-/** Accepts `{ name, tools, init?, execute(tool, args, signal?), destroy? }` too, even in a compiler's `default`. */
+/**
+ * Accepts another common shape too: `{ name, tools, init?, execute(tool, args, signal?), destroy? }`. Either may be
+ * inside an additional `default`, which compilers to CommonJS add.
+ */
 export function asPlugin(exported: unknown, skill: Skill): Plugin {
   const found = hasExecute(exported) ? exported : (exported as { default?: unknown } | null | undefined)?.default;
   if (!hasExecute(found)) {

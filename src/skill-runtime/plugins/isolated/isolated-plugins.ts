@@ -1,7 +1,7 @@
 /**
  * Runs plugins that did not come with Remora in their own processes, with the permissions that their SKILL.md declares.
  * Calls without a draft share a process that sees the real working folder read-only, if at all. A call with a draft
- * gets its own process in the view of that call if the skill declares files or commands.
+ * gets its own process in the view of that call if the skill declares files or commands. Idle processes end.
  */
 import type { PluginHome } from "../../../ports/plugin.ts";
 import type { ViewMount } from "../../../ports/sandbox.ts";
