@@ -1,4 +1,4 @@
-/** The chat tools. They read and write only where the requester can, through the chat service of the call. */
+/** The chat tools read and write only where the requester can, through the chat service of the call. */
 import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
@@ -79,7 +79,7 @@ async function upload(input: JsonObject, chat: PluginChat, context: PluginContex
   });
 }
 
-/** Shares a copy, so that nobody can replace the file between the check and the upload. */
+/** Uploads a copy, so that nobody can replace the file between the check and the upload. */
 async function shareElsewhere(
   input: JsonObject,
   chat: PluginChat,

@@ -1,4 +1,4 @@
-/** `read_file`: some lines of a text file with their line numbers, and the total number of lines. */
+/** `read_file` returns some lines of a text file with their line numbers, and the total number of lines. */
 
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";

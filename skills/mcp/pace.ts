@@ -4,7 +4,7 @@
 const maxBytes = 32 * 1024 * 1024;
 const maxMessages = 2_000;
 
-/** Call with the amount just read. Returns how many milliseconds to wait before reading more. */
+/** Call with the amount just read. Returns the milliseconds to wait before reading more. */
 export type Pace = (bytes: number, messages: number) => number;
 
 export function createPace(now: () => number = () => performance.now()): Pace {

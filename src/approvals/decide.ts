@@ -1,7 +1,4 @@
-/**
- * Decisions on rows that are open and that this person may answer. Each is a compare-and-set, so of many clicks only one
- * decides.
- */
+/** Decides open rows that this person may answer. Compare-and-set lets only one of many simultaneous clicks decide. */
 import type { ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { AnswerReceipt, Author } from "../ports/message.ts";
 import { accepted, alreadySettledText, refused } from "./answer-text.ts";
@@ -58,7 +55,7 @@ export async function keepChosenFiles(
   return await approve(context, cardId, [row], keepsAll ? click : { ...click, chosen });
 }
 
-/** One person's approval. It counts only for the version of the record that the person saw. */
+/** An approval counts only for the version of the record that the person saw. */
 async function vote(context: ApprovalsContext, row: ApprovalRow, click: Click): Promise<ApprovalRow | undefined> {
   const at = context.now();
   for (let seen: ApprovalRow | undefined = row; seen !== undefined; seen = await stillOpen(context, seen)) {

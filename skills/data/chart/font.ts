@@ -1,7 +1,7 @@
-/** Reads character widths from a font file (TrueType, OpenType, or the first font of a collection): tables `cmap` and `hmtx`. */
+/** Reads character widths from a TrueType or OpenType file, or from the first font of a collection. */
 
 export interface Font {
-  /** The width relative to the font size. Undefined for a character that the font lacks. */
+  /** Relative to the font size. Returns undefined for a character that the font lacks. */
   widthOf(codePoint: number): number | undefined;
 }
 

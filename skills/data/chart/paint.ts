@@ -1,4 +1,4 @@
-/** SVG elements and their style. All lengths are in SVG units; the PNG has more pixels. */
+/** SVG elements and their style. Lengths are in SVG units; the PNG has more pixels. */
 import { escaped, type Weight } from "./text.ts";
 
 export const look = {

@@ -1,7 +1,4 @@
-/**
- * The content of a chart, from the rows of a query. If something can't be drawn, the error says what to change in the
- * query.
- */
+/** Converts the rows of a query to the content of a chart. Errors say what to change in the query. */
 
 import { dataProblem } from "../problem.ts";
 import type { Rows, Value } from "../rows.ts";
@@ -72,7 +69,7 @@ export function columnIndex({ columns }: Rows, name: string, option: string): nu
 export function numberIn(value: Value, column: string): number | undefined {
   if (value === null) return undefined;
   const number = typeof value === "bigint" ? Number(value) : value;
-  // Limit the range of numbers, because the computation of scales would overflow beyond it.
+  // Limit the range of numbers, because computing the scales would overflow beyond it.
   if (typeof number === "number" && Math.abs(number) < 1e-300) return 0;
   if (typeof number === "number") return Math.abs(number) < 1e300 ? number : undefined;
   throw dataProblem(column, "contains text instead of numbers: use CAST(… AS REAL) in sql, or another column");

@@ -1,4 +1,4 @@
-/** Scales of a chart's axes: the position of a value, and the values with a tick. */
+/** Scales of a chart's axes: the positions of values, and the values with a tick. */
 
 export interface Scale {
   /** Maps a value to a position between 0 and 1. */
@@ -6,7 +6,7 @@ export interface Scale {
   ticks: { value: number; label: string }[];
 }
 
-/** A scale with round limits that includes all values. `hasZero` includes zero, where bars and areas start. */
+/** The limits are round and include all values. `hasZero` includes zero, where bars and areas start. */
 export function linearScale(
   values: readonly number[],
   options: { ticks: number; hasZero: boolean; isPlain?: boolean },
@@ -22,14 +22,14 @@ export function linearScale(
   const marks = Array.from({ length: count + 1 }, (_, index) => from + index * step);
   const format = numberFormat(step, Math.max(Math.abs(from), Math.abs(to)), options.isPlain === true);
   const ticks = marks.map((mark) => {
-    // Round near zero, because adding steps accumulates errors (0.1 + 0.2 is 0.30000000000000004).
+    // Adding steps accumulates errors (0.1 + 0.2 is 0.30000000000000004), so round near zero.
     const value = Math.abs(mark) < step / 1e6 ? 0 : mark;
     return { value, label: format(value) };
   });
   return { at: (value) => (value - from) / (to - from), ticks };
 }
 
-/** A scale for times in milliseconds since 1970, in UTC. */
+/** Times are in milliseconds since 1970, and labels in UTC. */
 export function timeScale(values: readonly number[], maxTicks: number): Scale {
   let [low, high] = extent(values);
   if (low === high) [low, high] = [low - day / 2, high + day / 2];

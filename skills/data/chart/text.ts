@@ -1,4 +1,4 @@
-/** Texts in a chart: measures them and makes them fit. No text extends beyond an edge. */
+/** Measures the texts of a chart and makes them fit. No text extends beyond an edge. */
 import type { Font } from "./font.ts";
 
 export type Weight = "regular" | "bold";
@@ -18,7 +18,7 @@ export interface Fonts {
   others: Font[];
 }
 
-/** A factor for measured widths. Kerning is ignored, so a text may be a little wider than measured. */
+/** Kerning is ignored, so a text may be a little wider than measured. */
 const reserve = 1.01;
 const fallbackWidth = 1;
 
