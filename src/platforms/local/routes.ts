@@ -1,12 +1,6 @@
 /**
- * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`.
- *
- *   GET             state, messages, events, files/:id
- *   POST            messages (202 once durably stored), answers, picks, commands, people
- *   PATCH, DELETE   messages/:id
- *
- * The server must check token, origin and host before a request gets here. Bodies are JSON, limited in size, and validated;
- * an invalid body is refused with a sentence for people.
+ * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`. The server must
+ * check token, origin and host before a request gets here. Bodies are JSON, limited in size and validated.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -144,7 +138,7 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
 }
 
 function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
-  /** Validates the body and does the work. Answers a refusal with its sentence. */
+  /** Validates the body and does the work. Answers a refusal with its message. */
   async function taking<T>(
     context: Context,
     body: z.ZodType<T>,

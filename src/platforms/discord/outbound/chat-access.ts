@@ -1,6 +1,4 @@
-/**
- * Decides which channel a tool may use: the conversation's own, or one that is open to the requester. If in doubt, none.
- */
+/** Lets a tool use only the conversation's own channel, or one that is open to the requester. If in doubt, none. */
 import {
   type APIChannel,
   type APIGuild,

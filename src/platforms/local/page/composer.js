@@ -2,10 +2,10 @@
 import { Failure } from "./api.js";
 import { element, icon, sizeOf } from "./dom.js";
 
-/** Encoded as Base64, this much still fits the server's limit for a message. */
+/** With the growth that Base64 adds, this much still fits the server's limit for a message. */
 const maxAttachedBytes = 1_400_000;
 
-/** `send({ id, text, attachments })` and `command({ name, rest })` reject with a Failure whose sentence is shown. */
+/** `send({ id, text, attachments })` and `command({ name, rest })` reject with a Failure, whose message is shown. */
 export function createComposer(slot, { id, send, command, commands }) {
   const drafts = new Map();
   let context = { key: "", hint: "", isMentionOffered: false };
@@ -133,7 +133,7 @@ export function createComposer(slot, { id, send, command, commands }) {
       files = [];
       pending = undefined;
       showFiles();
-      // Keeps what was typed during the request.
+      // Keep what was typed during the request.
       if (text.value === value) text.value = "";
       changed();
     } catch (thrown) {
@@ -196,7 +196,6 @@ export function createComposer(slot, { id, send, command, commands }) {
   return {
     write,
     focus: () => text.focus(),
-    /** `key` identifies the conversation. */
     show(next) {
       const isOther = next.key !== context.key;
       if (context.key === "") enable(true);
