@@ -48,4 +48,4 @@ export const streamLifetimeMs = 5 * 60_000;
 /** Recommended: https://docs.slack.dev/apis/web-api/pagination */
 export const maxHistoryPage = 200;
 /** Channels and members; documented as under 1,000: https://docs.slack.dev/reference/methods/conversations.list */
-export const maxListPage = 1_000;
+export const maxListPage = 999;
