@@ -1,6 +1,6 @@
 /**
  * Lists a folder and its subfolders in name order, up to a limit. Never follows links. Where the system permits, it
- * opens entries through folder handles, so that nobody can replace a folder by a link during the walk.
+ * opens entries through folder handles so that nobody can replace a folder by a link during the walk.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";

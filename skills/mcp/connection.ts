@@ -1,6 +1,6 @@
 /**
  * Keeps the connection to one MCP server for the lifetime of the process. Retries with growing pauses, and offers the
- * tools again when the server reports a change. After the connection is lost, the tools are kept for a while, so that a
+ * tools again when the server reports a change. After the connection is lost, the tools are kept for a while so that a
  * restart of the server changes nothing. Only calls to this server's tools wait for the connection, and only briefly.
  */
 

@@ -1,4 +1,4 @@
-/** Limits how fast a server's output is read, so that no server can keep this process busy. */
+/** Limits how fast a server's output is read so that no server can keep this process busy. */
 
 /** Limits per second. */
 const maxBytes = 32 * 1024 * 1024;

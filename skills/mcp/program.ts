@@ -133,7 +133,7 @@ function readPaced(stream: NodeJS.ReadableStream, onChunk: (chunk: Buffer) => nu
   });
 }
 
-/** Truncates long lines as they arrive, so that an endless line is never stored. */
+/** Truncates long lines as they arrive so that an endless line is never stored. */
 function lineReader(onLine: (line: string) => void): (chunk: Buffer) => number {
   const decoder = new StringDecoder();
   let rest = "";

@@ -146,7 +146,7 @@ async function openWith(
   };
 }
 
-/** Checks each entry separately, so that one invalid tool does not affect the others. */
+/** Checks each entry separately so that one invalid tool does not affect the others. */
 async function list(client: Client, signal: AbortSignal) {
   const tools: ListedTool[] = [];
   let nameless = 0;

@@ -1,4 +1,4 @@
-/** Reads `skills.settings.mcp`. Checks each server separately, so that a mistake in one does not affect the others. */
+/** Reads `skills.settings.mcp`. Checks each server separately so that a mistake in one does not affect the others. */
 import { z } from "zod";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 

@@ -25,7 +25,7 @@ export function createOutputKeeper(): OutputKeeper {
       if (fitting.length === chunk.length) return;
       tail.push(chunk.subarray(fitting.length));
       tailSize += chunk.length - fitting.length;
-      // Trim the tail only at twice its limit, so that small pieces are not copied repeatedly.
+      // Trim the tail only at twice its limit so that small pieces are not copied repeatedly.
       if (tailSize < 2 * maxTailBytes) return;
       tail = [Buffer.concat(tail).subarray(-maxTailBytes)];
       tailSize = maxTailBytes;

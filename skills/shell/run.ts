@@ -9,7 +9,7 @@ import type {
 } from "../../src/plugin-sdk/plugin.ts";
 import { createOutputKeeper } from "./output.ts";
 
-/** Below the tool's own limit of 120 s, so that a slow command's output is not lost. */
+/** Below the tool's own limit of 120 s so that a slow command's output is not lost. */
 const maxSeconds = 115;
 /** A command with more output is stopped. */
 const maxOutputBytes = 64 * 1024 * 1024;

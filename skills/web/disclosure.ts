@@ -95,7 +95,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    // Mark invalid UTF-8, so that it counts as opaque.
+    // Mark invalid UTF-8 so that it counts as opaque.
     return `${part}\ufffd`;
   }
 }

@@ -73,7 +73,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     await ledger.prune("grant", ["revoked", "expired"], before);
     await ledger.prune("decision", ["recorded"], before - pruneEveryMs);
     await ledger.prune("notice", ["told"], at - pruneEveryMs);
-    // After the expiry, no older card has an open row. Without an expiry this is uncertain, so cards are kept.
+    // By then, every approval on these cards is settled or expired. If approvals never expire, one may still be open.
     const expiryMs = expiryMsOf(options.policy);
     if (expiryMs !== null) await ledger.prune("card", ["made"], before - expiryMs);
   }

@@ -14,7 +14,7 @@ import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle 
 import { createApprovalId } from "./hash.ts";
 import { problemWithVotes } from "./redeem.ts";
 
-/** Tool name in the approval rules, so that `safety.tools.keep_changes` can name separate approvers. */
+/** Tool name in the approval rules so that `safety.tools.keep_changes` can name separate approvers. */
 const keepChangesTool = "keep_changes";
 /** Used in the record instead of a skill, because no skill's pattern asks about changes. */
 const changesSource = "changes";

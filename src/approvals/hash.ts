@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Json } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 
-/** Returns 128 random bits as base64url. Never begins with a dash, so that people can type it after a command. */
+/** Returns 128 random bits as base64url. Never begins with a dash so that people can type it after a command. */
 export function createApprovalId(): string {
   for (;;) {
     const id = randomBytes(16).toString("base64url");

@@ -1,5 +1,5 @@
 /**
- * Opens approvals for the calls of one step. Reuses the records that this turn already has, so that a crash changes
+ * Opens approvals for the calls of one step. Reuses the records that this turn already has so that a crash changes
  * nothing. Denies calls that nobody may approve or that exceed the limit of open cards, and approves calls that a grant
  * covers. Puts the others on one card: an existing one with identical open calls in the conversation, or a new one.
  */

@@ -63,7 +63,7 @@ function namesInConfig(env) {
   }
 }
 
-/** Unlinks the file before writing to it, so that no crash leaves a secret behind. */
+/** Unlinks the file before writing to it so that no crash leaves a secret behind. */
 function handOver(text) {
   if (process.platform === "win32") throw new Error("this system can't replace a process");
   const { written, path } = createFile();

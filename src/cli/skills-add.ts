@@ -184,7 +184,7 @@ async function askOnTerminal(question: string): Promise<string> {
   }
 }
 
-/** Renames the folder, so that the agent never sees half a skill. */
+/** Renames the folder so that the agent never sees half a skill. */
 async function putInPlace({ skill, aside, folder }: Prepared, skills: string): Promise<string> {
   const shown = relative(process.cwd(), folder);
   if (!existsSync(folder)) {

@@ -197,7 +197,7 @@ function ownMessages(
   return { messages: renderTranscript(transcript, tail), notes: shortened };
 }
 
-/** These parts depend on the newest message. They follow the stable prefix, so that its cache stays valid. */
+/** These parts depend on the newest message. They follow the stable prefix so that its cache stays valid. */
 function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
   const textsOf = (section: Piece["section"]) =>
     kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));

@@ -102,7 +102,7 @@ export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Excha
   return { fresh, repeats };
 }
 
-/** Reduces a text to its letters and digits, so that texts can be compared despite wrapping and escaping. */
+/** Reduces a text to its letters and digits so that texts can be compared despite wrapping and escaping. */
 function essence(text: string): string {
   return text
     .slice(0, 2_000)

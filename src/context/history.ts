@@ -164,7 +164,7 @@ function shortTranscript(turn: TurnRecord) {
   };
 }
 
-/** Makes the exchange end with the assistant's words, so that the next one can start with a person's message. */
+/** Makes the exchange end with the assistant's words so that the next one can start with a person's message. */
 function withEnding<T extends Transcript>(transcript: T, failure: string | undefined): T {
   const { steps, messages } = transcript;
   const last = steps.at(-1);

@@ -1,5 +1,5 @@
 /**
- * Finds memories for a turn. Searches once and keeps the result, so that all steps have the same prompt prefix.
+ * Finds memories for a turn. Searches once and keeps the result so that all steps have the same prompt prefix.
  * `prepare` starts the search when a message arrives, in parallel with storing it. The turn uses that result only if it
  * is recent and belongs to this message. After a failed search the turn continues without memories. If the cache has
  * dropped the result, the turn searches again.

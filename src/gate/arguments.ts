@@ -1,5 +1,5 @@
 /**
- * Serialises arguments once, parses them back and freezes them, so that the gate judges exactly what runs. `JSON.parse`
+ * Serialises arguments once, parses them back and freezes them so that the gate judges exactly what runs. `JSON.parse`
  * turns `__proto__` into an ordinary own key. This file must not recurse. It refuses deep arguments well before
  * `JSON.stringify` overflows, so code that gets a judged input may recurse.
  */

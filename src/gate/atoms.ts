@@ -25,7 +25,7 @@ export function createAtomFinder(atoms: readonly string[]): AtomFinder {
   const numbered = atoms.map((atom, number): NumberedAtom => ({ atom, number }));
   const atStart = numbered.filter(({ atom }) => atom.startsWith("^"));
   const anywhere = numbered.filter(({ atom }) => !atom.startsWith("^"));
-  // One character more than the longest match, so that no match ends at the end of the chunk.
+  // One character more than the longest match so that no match ends at the end of the chunk.
   const startLength = longest(atStart) + 1;
   const startSets = setsOf(atStart.map(re2Of));
   const findAutomatically = automaton(anywhere);

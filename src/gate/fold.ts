@@ -1,4 +1,4 @@
-/** Folds text to NFKC without invisible characters and with one kind of blank, so that patterns match disguises. */
+/** Folds text to NFKC without invisible characters and with one kind of blank so that patterns match disguises. */
 import type { Deadline } from "./deadline.ts";
 
 /** Folding can turn one character into 18. */

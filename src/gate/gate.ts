@@ -61,7 +61,7 @@ export function createGate(options: GateOptions): RuleGate {
   function compiledRules(): CompiledRules {
     if (compiled !== undefined) return compiled;
     const fresh = compileRules(rules);
-    // Compile and run everything once, so that the first call does not spend its time limit on that.
+    // Compile and run everything once so that the first call does not spend its time limit on that.
     fresh.patterns.compileAll();
     judge(fresh, options.matching, warmUpCall, createDeadline(warmUpLimitMs));
     compiled = fresh;
@@ -119,7 +119,7 @@ function judge(
     [...tags].map((tag): CallVariant => ({ text: `${tool} ${tag}`, name: "tag" }));
   const tags = new Set(matching === "extended" ? extraTags : []);
   const variants: CallVariant[] = [{ text: `${tool} ${argsJson}`, name: "exact" }, ...tagVariants(tags)];
-  // Match the exact string first, so that its verdict counts even if time runs out for the other texts.
+  // Match the exact string first so that its verdict counts even if time runs out for the other texts.
   let hits = compiled.patterns.match(textsOf(variants), deadline);
   let isComplete = hits.isComplete;
   if (matching === "extended") {

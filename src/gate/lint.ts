@@ -68,7 +68,7 @@ function unknownToolAtStart(pattern: string, knownTools: readonly string[]): str
   return beginnings.find((text) => text !== "" && !tools.some((tool) => tool.startsWith(text.toLowerCase())));
 }
 
-/** Uses the gate's own engines, so that no pattern can make the check hang. */
+/** Uses the gate's own engines so that no pattern can make the check hang. */
 function matches(pattern: string, text: string): boolean {
   const set = createPatternSet([readPattern(pattern)]);
   return set.match([text], createDeadline(100)).first.size > 0;

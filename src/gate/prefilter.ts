@@ -13,7 +13,7 @@ const maxAtoms = 4;
 interface Item {
   /** As written, with non-capturing groups. Empty if the item is not fixed. */
   source: string;
-  /** True if the item has no loop, so that it may be part of an atom. */
+  /** True if the item has no loop, so it may be part of an atom. */
   isFixed: boolean;
   /** The fewest literal characters of any alternative. */
   literals: number;

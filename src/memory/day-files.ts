@@ -1,5 +1,5 @@
 /**
- * One Markdown file per day and scope, in parts (`2026-11-21.md`, then `2026-11-21.2.md`), so that adding an entry is
+ * One Markdown file per day and scope, in parts (`2026-11-21.md`, then `2026-11-21.2.md`) so that adding an entry is
  * fast even on busy days. Changes that arrive during a write are then written together. A part that people made too
  * large, or that is not UTF-8, is left alone, and the next part is used.
  */
@@ -177,7 +177,7 @@ interface IdCache {
   has(path: string, entry: NonNullable<DayChange["entry"]>): Promise<boolean>;
 }
 
-/** Caches entry ids of full parts, so that a busy day need not reread them. May list entries that people removed. */
+/** Caches entry ids of full parts so that a busy day need not reread them. May list entries that people removed. */
 function createIdCache(): IdCache {
   const most = 200;
   const known = new Map<string, Set<string>>();

@@ -57,7 +57,7 @@ export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): st
     row.counts.set(line.outcome, (row.counts.get(line.outcome) ?? 0) + 1);
     row.last = line.day;
     if (line.by !== undefined) row.lastBy = line.by.name;
-    // Delete before setting, so that the map is ordered by latest use.
+    // Delete before setting so that the map is ordered by latest use.
     rows.delete(key);
     rows.set(key, row);
   }

@@ -1,7 +1,7 @@
 /**
  * Stores episodes: what was asked, done and answered. Each turn is one entry in the Markdown file of its day and scope.
- * A hidden marker names the turn, so that saving it again replaces the entry. All words of people, tools and models are
- * quoted, so that none can be mistaken for an entry or a marker.
+ * A hidden marker names the turn so that saving it again replaces the entry. All words of people, tools and models are
+ * quoted so that none can be mistaken for an entry or a marker.
  * Brain name: hippocampus.
  */
 

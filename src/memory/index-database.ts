@@ -18,7 +18,7 @@ const busyTimeoutMs = 5_000;
  */
 const damageCodes: readonly number[] = [1, 11, 26];
 
-// `scope` is a column of the full-text table, so that FTS5 never returns a passage of another scope.
+// `scope` is a column of the full-text table so that FTS5 never returns a passage of another scope.
 const schema = `
   CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, kind TEXT NOT NULL,
                       signature TEXT NOT NULL);

@@ -76,7 +76,7 @@ function endOfFence(lines: readonly string[], fences: number[], index: number): 
   const mark = /^ {0,3}(`{3,}|~{3,})/.exec(lines[index] ?? "")?.[1];
   if (mark === undefined) return undefined;
   while ((fences[0] ?? index + 1) <= index) fences.shift();
-  // The look-ahead is limited, so that a file of nothing but fences takes linear time.
+  // The look-ahead is limited so that a file of nothing but fences takes linear time.
   return fences.slice(0, 50).find((end) => lines[end]?.trim().startsWith(mark));
 }
 

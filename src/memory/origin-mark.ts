@@ -3,7 +3,7 @@ import { type Origin, originsSchema } from "../ports/origin.ts";
 
 const noteMark = /^(# [^\n]*\n)<!-- from=(\S*) -->\n/;
 
-/** Encodes text, so that it can't end the comment, the value or the list. */
+/** Encodes text so that it can't end the comment, the value or the list. */
 export function markerValue(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll("-", "%2D");
 }

@@ -94,7 +94,7 @@ async function removeFolders(workspace: string, isWanted: (scope: string) => boo
   }
 }
 
-/** Waits for pending writes to the same day's file, so that none restores what was removed. */
+/** Waits for pending writes to the same day's file so that none restores what was removed. */
 async function changing(path: string, inOrder: PathOrder, work: (path: string) => Promise<void>): Promise<void> {
   const key = dayOfFile(path) === undefined ? path : join(path, "..", dayOfFile(basename(path)) ?? "");
   await inOrder(key, async () => {

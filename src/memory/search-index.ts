@@ -1,5 +1,5 @@
 /**
- * The search index over the Markdown of memory: one SQLite file that can always be rebuilt. An update follows new,
+ * The search index over memory's Markdown files: one SQLite file that can always be rebuilt. An update follows new,
  * changed (time or size) and removed files, and writes only the passages that differ. Every query contains its scopes,
  * so a passage of another scope is never even a candidate. Runs in its own thread (search-worker.ts), because SQLite
  * and large files block for too long.
@@ -30,7 +30,7 @@ export interface PassageHit {
   ordinal: number;
   /** Milliseconds since 1970. NaN if the passage has no time. */
   at: number;
-  /** FTS5's BM25 score, negated, so that higher is better. */
+  /** FTS5's BM25 score, negated so that higher is better. */
   score: number;
 }
 
@@ -53,7 +53,7 @@ export interface SearchIndex {
   neighbours(candidates: readonly PassageHit[], reach: number): Omit<PassageHit, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
   count(scopes: readonly string[]): number;
-  /** Overwrites deleted text, so that the index file contains no trace of it. */
+  /** Overwrites deleted text so that the index file contains no trace of it. */
   purge(): void;
   close(): void;
 }

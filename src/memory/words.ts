@@ -101,7 +101,7 @@ function scriptTerms<T>(word: string, cut: (run: string) => T[], whole?: (text: 
   return terms;
 }
 
-/** Splits a run into overlapping pieces. `withTail` adds shorter ones at the end, so that short questions match. */
+/** Splits a run into overlapping pieces. `withTail` adds shorter ones at the end so that short questions match. */
 function grams(run: string, withTail: boolean): string[] {
   const characters = Array.from(run);
   const size = pieceLength(run);

@@ -1,12 +1,12 @@
 /**
- * Pauses a model after a failure, but no other models, because its rate limit does not affect them. The pause doubles
- * with every further failure in a row, and is longer if the provider asks for that. A success ends it.
+ * After a failure, pauses only the model that failed, because its rate limit does not affect other models. The pause
+ * doubles with every further failure in a row, and is longer if the provider asks for that. A success ends it.
  */
 export interface CircuitBreaker {
   now(): number;
   /** When the pause ends, in milliseconds since 1970. If that is in the past, the breaker is closed. */
   until(model: string): number;
-  /** Call before a request. Pauses a failed model for other requests, so that only one at a time tries it. */
+  /** Call before a request. Pauses a failed model for other requests so that only one at a time tries it. */
   begin(model: string): void;
   failed(model: string, retryAfterMs?: number): void;
   clear(model: string): void;

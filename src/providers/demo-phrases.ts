@@ -7,7 +7,7 @@ export interface DemoAnswer {
   call?: { name: string; inputJson: string };
 }
 
-/** Every answer starts with this label, so that nobody takes it for a real model's. */
+/** Every answer starts with this label so that nobody takes it for a real model's. */
 export const demoLabel = "*(demo model, no AI)*";
 
 interface Phrase {
@@ -78,7 +78,7 @@ const phrases: Phrase[] = [
     example: 'call shell_exec {"command":"date"}',
     does: "calls any tool with your arguments",
     pattern: /^call\s+([A-Za-z0-9_-]+)\s*([\s\S]*)$/i,
-    // Pass the arguments on unchecked, so that invalid calls can be tried too.
+    // Pass the arguments on unchecked so that invalid calls can be tried too.
     answer: ([, name = "", inputJson = ""]) => ({ text: `I'll call \`${name}\`.`, call: { name, inputJson } }),
   },
   {

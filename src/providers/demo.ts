@@ -88,7 +88,7 @@ function said(name: string, status: string): string {
   }
 }
 
-/** Quotes text in a fence that is longer than any fence in the text, so that the text can't close it. */
+/** Quotes text in a fence that is longer than any fence in the text so that the text can't close it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);

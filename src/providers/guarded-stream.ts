@@ -1,7 +1,7 @@
 /**
  * Enforces the provider port's contract: a stream never throws, and ends with exactly one `end` or `error`. Each phase
  * (connect, first token, idle, thinking) has its timeout. An abort, a timeout, an exception, a missing end or an empty
- * answer becomes an `error`. Finally reads the response to its last byte, so that the connection can be reused.
+ * answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
 import type { RemoraError } from "../lib/errors.ts";
 import { type ModelEvent, maxProviderStateLength } from "../ports/provider.ts";

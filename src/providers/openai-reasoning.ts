@@ -33,7 +33,7 @@ export function createReasoningItems(): ReasoningItems {
       // Drop reasoning at the end, because the service refuses it if nothing follows.
       const kept = items.slice(0, items.findLastIndex((item) => item.type !== "reasoning") + 1);
       if (!kept.some((item) => item.type === "reasoning" || "phase" in item)) return undefined;
-      // Copy as plain JSON, so that fields of a later API version are sent back too.
+      // Copy as plain JSON so that fields of a later API version are sent back too.
       return { kind: carryKind, items: JSON.parse(JSON.stringify(kept)) };
     },
   };

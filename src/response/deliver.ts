@@ -1,6 +1,6 @@
 /**
- * Delivers a reply while it grows. During a send, only the latest text and status line wait. Cards, questions and the
- * end wait for the current send, so that they are sent last. All text for people passes through here and is redacted.
+ * Delivers a reply while it grows. While a send is in progress, only the latest text and status line are kept for the
+ * next one. Cards, questions and the end are sent after that. Redacts all text for people.
  * Brain name: broca.
  */
 import { messageOf } from "../lib/errors.ts";

@@ -37,7 +37,7 @@ export function createSchemaChecker(): SchemaChecker {
   };
 }
 
-/** Gives each schema its own ajv instance, so that two skills may use the same `$id`. */
+/** Gives each schema its own ajv instance so that two skills may use the same `$id`. */
 async function compile(schema: JsonSchema): Promise<Compiled> {
   // Remove `$schema`, because ajv would look up the meta-schema by name. The code below chooses the dialect.
   const { $schema: dialect, ...rest } = schema;

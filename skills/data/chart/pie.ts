@@ -75,7 +75,7 @@ function legend(
   });
 }
 
-/** Draws a slice clockwise from the top. A path can't express a full circle, so that becomes a circle element. */
+/** Draws a slice clockwise from the top. A path can't express a full circle, so it becomes a circle element. */
 function sliceShape(
   { x, y }: { x: number; y: number },
   radius: number,

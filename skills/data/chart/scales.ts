@@ -22,7 +22,7 @@ export function linearScale(
   const marks = Array.from({ length: count + 1 }, (_, index) => from + index * step);
   const format = numberFormat(step, Math.max(Math.abs(from), Math.abs(to)), options.isPlain === true);
   const ticks = marks.map((mark) => {
-    // Adding steps accumulates errors (0.1 + 0.2 is 0.30000000000000004), so round near zero.
+    // Floating-point error can put a mark next to zero (-0.3 + 3 * 0.1 is 5.6e-17), so snap it to zero.
     const value = Math.abs(mark) < step / 1e6 ? 0 : mark;
     return { value, label: format(value) };
   });

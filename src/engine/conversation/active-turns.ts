@@ -22,7 +22,7 @@ export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Pr
 export interface TurnEnderOptions {
   ledger: Ledger;
   bus: Bus;
-  /** Cancels the turn's approvals, so that later answers do not count. */
+  /** Cancels the turn's approvals so that later answers do not count. */
   cancelApprovals(turnId: string): Promise<void>;
 }
 

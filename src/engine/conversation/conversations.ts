@@ -8,7 +8,7 @@
  *
  * A parked turn does not block its conversation. A message leaves the queue only in a turn, or if its author deletes
  * it. Several processes can share one ledger: only the holder of a conversation's lease works on it. A worker also
- * claims each turn, so that a process without the lease can't write to it. Bus messages only make work start earlier.
+ * claims each turn so that a process without the lease can't write to it. Bus messages only make work start earlier.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
@@ -75,7 +75,7 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   /** Resumes orphaned turns: their process died, or the bus message that should have woken them was lost. */
   async function resumeOrphans(because: "answer" | "restart"): Promise<void> {
-    // Read before the turns, so that every taken message has its turn in the list.
+    // Read before the turns so that every taken message has its turn in the list.
     const taken = await messages.taken();
     // Read in one query, because a parked turn may start to run between two queries.
     const turns = await ledger.list("turn", { states: ["running", "parked"] });

@@ -1,6 +1,6 @@
 /**
  * Runs one piece of work at a time in each conversation, and limits how many conversations run at once. After each
- * piece, a conversation moves to the back of the queue, so that none has to wait forever.
+ * piece, a conversation moves to the back of the queue so that none has to wait forever.
  */
 import PQueue from "p-queue";
 import { TurnAbort } from "../../lib/abort.ts";

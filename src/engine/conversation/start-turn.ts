@@ -18,7 +18,7 @@ export type StartNextTurn = (conversationId: string) => Promise<TurnRecord | und
 
 export function createTurnStarter({ ledger, messages, events, workingFolder }: TurnStarterOptions): StartNextTurn {
   /**
-   * One turn contains only one person's consecutive messages, so that nobody's rights count for another's request. It
+   * One turn contains only one person's consecutive messages so that nobody's rights count for another's request. It
    * is written before its messages are taken. After a crash in between, the first message gives the same turn id.
    */
   async function next(conversationId: string): Promise<TurnRecord | undefined> {

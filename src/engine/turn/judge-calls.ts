@@ -21,7 +21,7 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
     }
     const wasJudged = record.verdict !== undefined;
     const spec = specs.find(({ name }) => name === call.name);
-    // Decided only once, so that a call keeps its view even if the folder grows later.
+    // Decided only once so that a call keeps its view even if the folder grows later.
     record.isUnconfined = await deps.containment.isUnconfined(spec, run.turn.workingFolder);
     const verdict = stricter(
       deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted)),
@@ -58,7 +58,7 @@ function needsVerdict({ verdict, startedAt }: CallRecord): boolean {
   return verdict === undefined || (verdict.class === "safe" && startedAt === undefined);
 }
 
-/** Names the skill but not the rule, so that the model does not work around the rule. */
+/** Names the skill but not the rule so that the model does not work around the rule. */
 function blockedText(verdict: Verdict): string {
   const skills = [...new Set(verdict.matches.filter((match) => match.kind === "danger").map((match) => match.skill))];
   return `Blocked by the safety rules${skills.length === 0 ? "" : ` of ${skills.join(", ")}`}: this call was not run and can't be approved. Tell the person, and do not try it in another form.`;

@@ -32,7 +32,7 @@ export function turnFields(turn: TurnRecord): TurnFields {
   return { turnId: turn.id, conversationId: turn.conversationId, userId: requesterOf(turn).id };
 }
 
-/** Claims the turn, so that every other run of it loses ownership. */
+/** Claims the turn so that every other run of it loses ownership. */
 export function claimed(turn: TurnRecord): TurnRecord {
   return { ...turn, owner: randomUUID() };
 }

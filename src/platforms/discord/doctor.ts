@@ -77,7 +77,7 @@ function intentFinding({ flags }: APIApplication): DiscordFinding {
       };
 }
 
-/** Reports a server that can't be checked, so that the findings about the others still appear. */
+/** Reports a server that can't be checked so that the findings about the others still appear. */
 function refusedBy({ name }: RESTAPIPartialCurrentUserGuild, thrown: unknown): DiscordFinding[] {
   if (codeOfRefusal(thrown) === undefined || fatalProblem(thrown) !== undefined) throw thrown;
   return [

@@ -82,7 +82,7 @@ export function createChatStore(path: string): ChatStore {
     return rows(`SELECT ${columns} FROM messages message ${rest}`, values).map(storedMessage);
   }
 
-  /** Writes in one transaction, so that readers always see a matching reply count. */
+  /** Writes in one transaction so that readers always see a matching reply count. */
   function write(message: ChatMessage, isHandedOver: boolean, conflict: string): boolean {
     database.exec("BEGIN IMMEDIATE");
     try {

@@ -67,7 +67,7 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
   }
 }
 
-/** Call this before reading, so that no change is missed. */
+/** Call this before reading so that no change is missed. */
 function nextChange(store: ChatStore, closed: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

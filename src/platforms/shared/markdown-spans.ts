@@ -1,4 +1,4 @@
-/** Finds spans within a line that must not be split. Every pattern is bounded, so that no text is slow to scan. */
+/** Finds spans within a line that must not be split. Every pattern is bounded so that no text is slow to scan. */
 
 export interface Span {
   start: number;

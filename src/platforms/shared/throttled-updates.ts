@@ -76,7 +76,7 @@ export function createThrottledUpdates<T>({
       clearTimeout(timer);
       timer = undefined;
       await running;
-      // A failed update has put its state back, so drop it again.
+      // If the running update failed, it put its state back into `waiting`. Drop it again.
       waiting = undefined;
       clearTimeout(timer);
       timer = undefined;

@@ -123,7 +123,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           ...{ ignoreSelf: false, convoStore: false, logger: createSdkLogger(log) },
           ...(access.apiUrl === undefined ? {} : { clientOptions: { slackApiUrl: access.apiUrl } }),
         });
-        // Rethrow, so that the receiver handles a listener's failure.
+        // Rethrow so that the receiver handles a listener's failure.
         app.error((thrown) => Promise.reject(thrown));
         addListeners(app, {
           ...{ inbound, interactions, commands, home, pane },

@@ -13,7 +13,7 @@ import { createDiagnostics } from "../parse/diagnostics.ts";
 
 export interface SkillFile {
   path: string;
-  /** The path with links resolved, so that a skill found twice counts once. */
+  /** The path with links resolved so that a skill found twice counts once. */
   realPath: string;
   plugin: string | null;
   /** Problems with the location and the name. If one is an `error`, the file must not be read. */

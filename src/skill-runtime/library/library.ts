@@ -144,7 +144,7 @@ function announce(
   log.info({ skills: next.skills.length, changed: fresh.length, gone }, "the skills in force have changed");
 }
 
-/** Expands `{offered_tool}` to one pattern per offered tool, so that a grant for one tool does not cover the others. */
+/** Expands `{offered_tool}` to one pattern per offered tool so that a grant for one tool does not cover the others. */
 export function gateRules({ skills }: SkillSet): GateRules {
   const shellParameters = new Map<string, readonly string[]>();
   for (const tool of skills.flatMap((skill) => skill.tools)) {
@@ -192,7 +192,7 @@ export function briefs({ skills }: SkillSet): SkillBrief[] {
 }
 
 /**
- * Returns a string that changes with the skill that owns the tool, so that approvals given under other rules become
+ * Returns a string that changes with the skill that owns the tool so that approvals given under other rules become
  * invalid. For an offered tool, only its own description counts, because other offered tools appear and disappear with
  * their servers.
  */

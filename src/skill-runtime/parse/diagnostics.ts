@@ -1,4 +1,4 @@
-/** Collects problems in a skill file instead of throwing, so that one bad line does not hide the others. */
+/** Collects problems in a skill file instead of throwing so that one bad line does not hide the others. */
 import type { SkillDiagnostic } from "../../ports/skill.ts";
 
 export interface Notes {

@@ -57,7 +57,7 @@ function readPattern(node: Node | null, near: number, name: FieldName, fields: F
   return [{ pattern: text, ...(reason === undefined ? {} : { reason }), line }];
 }
 
-/** Resolves an alias to its anchor, so that the rules there apply here too. */
+/** Resolves an alias to its anchor so that the rules there apply here too. */
 function resolved(node: unknown, fields: Fields): Node | null {
   return (isAlias(node) ? (node.resolve(fields.document) ?? node) : (node ?? null)) as Node | null;
 }

@@ -100,7 +100,7 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
   };
 }
 
-/** An unknown value counts as `write`, so that the tool works on a draft. */
+/** An unknown value counts as `write` so that the tool works on a draft. */
 function folderUse(written: Json | undefined, name: string, line: number, notes: Notes): FolderUse {
   if (written === undefined) return "none";
   if (written === "none" || written === "read" || written === "write") return written;

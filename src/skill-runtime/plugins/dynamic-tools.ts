@@ -123,7 +123,7 @@ function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: s
   return known.last;
 }
 
-/** Takes tools from all sources in turn, so that a source with hundreds of tools does not displace the others. */
+/** Takes tools from all sources in turn so that a source with hundreds of tools does not displace the others. */
 function choose({ sources }: Known): { chosen: ValidTool[]; problems: string[] } {
   const inOrder = [...sources].sort(([one], [other]) => (one < other ? -1 : 1));
   const problems = inOrder.flatMap(([, offer]) => offer.problems);

@@ -66,7 +66,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     const loaded = loadPlugin(skill, path, version, options, modules);
     inForce.set(path, loaded);
     all.add(loaded);
-    // Forget a failed load, so that the next call tries again.
+    // Forget a failed load so that the next call tries again.
     loaded.ready.catch(() => {
       if (inForce.get(path) === loaded) inForce.delete(path);
       all.delete(loaded);

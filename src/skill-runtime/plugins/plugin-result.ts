@@ -58,7 +58,7 @@ function toText(value: unknown): string {
   }
 }
 
-/** Copies each file during the call, so that people get the file that the tool wrote even if the path changes later. */
+/** Copies each file during the call so that people get the file that the tool wrote even if the path changes later. */
 async function readFiles(listed: unknown, places: FilePlaces): Promise<{ files: ToolFile[]; problems: string[] }> {
   const files: ToolFile[] = [];
   const problems: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * Binds the services of a call to its conversation and requester, so that no tool argument can name others. Both come
+ * Binds the services of a call to its conversation and requester so that no tool argument can name others. Both come
  * from the turn's record in the ledger, because the call may run in another process.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Starts the plugins that offer tools at run time, in the background, and again when they change; nothing waits for
  * them. Each offer is validated, activated and stored. The next start uses stored offers immediately if the settings
- * are unchanged, so that prompts are identical after a restart and pending approvals for these tools are still valid.
+ * are unchanged so that prompts are identical after a restart and pending approvals for these tools are still valid.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -41,7 +41,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
   let underWay = 0;
   let isClosed = false;
 
-  /** Always returns the same node of a cluster, so that messages keep their order. */
+  /** Always returns the same node of a cluster so that messages keep their order. */
   function sender(): RedisClient {
     const client = connection.client();
     return client instanceof Cluster ? (client.nodes("master")[0] ?? client) : client;
@@ -60,7 +60,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
       log.error({ channel, error: messageOf(thrown) }, "the bus can't subscribe; only sweeps notice other processes");
   });
   const pings = setInterval(() => {
-    // Ping only if connected, so that pings don't pile up in the client while Redis is unreachable.
+    // Ping only if connected so that pings don't pile up in the client while Redis is unreachable.
     if (subscriber.status === "ready") subscriber.ping().catch(() => undefined);
   }, pingIntervalMs);
   pings.unref();

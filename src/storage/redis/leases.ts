@@ -158,7 +158,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
         since: instant(),
         expiry: undefined,
       };
-      // Register the lease before Redis answers, so that a second call in this process does not interfere.
+      // Register the lease before Redis answers so that a second call in this process does not interfere.
       held.set(name, lease);
       try {
         const answer = await connection.run({ place: "leases", waitMs }, (client) => {

@@ -10,7 +10,7 @@
  *   done:TOKEN                    the outcome of a step, stored for as long as the sender may repeat the step
  *
  * A sender that lost its answer repeats the step with the same token and gets the same answer. A repeated step that was
- * refused leaves an empty `done:TOKEN`, so that its first copy, if it arrives later, changes nothing. Redis can refuse
+ * refused leaves an empty `done:TOKEN` so that its first copy, if it arrives later, changes nothing. Redis can refuse
  * only a script's first write for lack of memory. So every script starts with a write that may be refused.
  */
 import { createScript } from "./script.ts";

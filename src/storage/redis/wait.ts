@@ -10,10 +10,10 @@ import { asRedisError, isAnswer, isReadOnly, isWorthWaiting, unreachable } from 
 export interface RedisLink {
   isUp(): boolean;
   isClosed(): boolean;
-  /** The error with which Redis refuses access. Waiting is then pointless. */
+  /** The error that Redis gave when it refused access, if it did. Waiting is then pointless. */
   refusal(): Error | undefined;
   trouble(): string;
-  /** True if a refused write may be caused by a failover, so that waiting helps. */
+  /** True if a refused write may be caused by a failover, which ends soon. */
   isReadOnlyPassing: boolean;
   isHurried(): boolean;
   /** Calls the listener when anything above may have changed. Returns a function that removes the listener. */

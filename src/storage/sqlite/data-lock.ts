@@ -1,5 +1,5 @@
 /**
- * Allows one process at a time on a data folder. A second one would mistake the running turns in the ledger for
+ * Lets only one process at a time use a data folder. A second one would mistake the running turns in the ledger for
  * orphans. Starts a write transaction on `process.db` and never ends it. The operating system releases it with the
  * process, even after a crash, so no stale lock remains. `process.pid` only names the owner in the error message.
  */

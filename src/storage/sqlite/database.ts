@@ -1,5 +1,5 @@
 /**
- * Opens a SQLite file that several processes may share, in WAL mode, so that readers don't wait for the writer. Checks
+ * Opens a SQLite file that several processes may share, in WAL mode so that readers don't wait for the writer. Checks
  * that the file is Remora's and not newer than this program. Migrates version by version, each in its own transaction.
  * Must never delete or repair a file: the error for an unusable file says what to do.
  */
@@ -54,7 +54,7 @@ export function placeOf({ name, path }: Pick<DatabaseOptions, "name" | "path">):
 }
 
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
-  // IMMEDIATE takes the write lock before reading, so that no other process can change what is read.
+  // IMMEDIATE takes the write lock before reading so that no other process can change what is read.
   database.exec("BEGIN IMMEDIATE");
   try {
     const result = work();

@@ -1,4 +1,4 @@
-/** Tracks all connections of one queue, including BullMQ's own copies, so that all of them can be closed. */
+/** Tracks all connections of one queue, including BullMQ's own copies, and closes them all. */
 import type { Cluster, Redis } from "ioredis";
 import { pause } from "../../lib/backoff.ts";
 

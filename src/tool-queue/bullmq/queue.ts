@@ -181,7 +181,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     activeJobs.close();
     clearInterval(sweeping);
     retryLimit.end();
-    // Stop listening only now, so that a stop still reaches attempts that run here for other processes.
+    // Stop listening only now so that a stop still reaches attempts that run here for other processes.
     await runner?.close(timing.maxCloseMs);
     stopListening();
     await Promise.all(activeJobs.values().map((active) => active.result));

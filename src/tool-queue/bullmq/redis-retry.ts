@@ -1,4 +1,4 @@
-/** Retries while Redis or the ledger is unreachable, so that an outage neither loses nor fails a job. */
+/** Retries while Redis or the ledger is unreachable so that an outage neither loses nor fails a job. */
 import { setTimeout as wait } from "node:timers/promises";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
 import type { Ledger } from "../../ports/ledger.ts";

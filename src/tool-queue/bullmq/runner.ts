@@ -43,7 +43,7 @@ export interface Runner {
   close(patienceMs: number): Promise<void>;
 }
 
-/** A job that was put back waits this long, so that other jobs come first. */
+/** A job that was put back waits this long so that other jobs come first. */
 const putBackDelayMs = 500;
 
 interface Running {

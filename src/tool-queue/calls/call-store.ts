@@ -1,6 +1,6 @@
 /**
  * Stores tool calls in the ledger: plan → start → finish, or after a failure start → postpone → start. Every step is a
- * compare-and-set, so that across all processes and crashes at most one process starts an attempt that may not run
+ * compare-and-set so that across all processes and crashes at most one process starts an attempt that may not run
  * twice. If another caller was faster, a step changes nothing and returns the current entry.
  */
 import type { AbortCause } from "../../lib/abort.ts";
@@ -8,7 +8,7 @@ import { RemoraError } from "../../lib/errors.ts";
 import type { CallEntry, CallState, Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { ToolJob, ToolResult } from "../../ports/tool.ts";
 
-/** For several processes. These fields are part of the body, so that they change together with the state. */
+/** For several processes. These fields are part of the body so that they change together with the state. */
 interface CallBody extends CallEntry {
   /** The process that runs the attempt. Absent after a release, or if there is only one process. */
   startedBy?: string;
@@ -36,7 +36,7 @@ export interface CallRecord {
   start(seen: SeenCall): Promise<CallStep>;
   /** Moves the call from `started` to `waiting`: the attempt has certainly ended, and another one is due later. */
   postpone(entry: CallRecordEntry, retryAt: number, failure: string): Promise<CallStep>;
-  /** Records that no process runs the call, so that nobody looks for one. The state is still `started`. */
+  /** Records that no process runs the call so that nobody looks for one. The state is still `started`. */
   release(entry: CallRecordEntry): Promise<CallRecordEntry>;
   /** Records that no further attempt may start. The state does not change. */
   requestStop(entry: CallRecordEntry, cause: AbortCause): Promise<CallRecordEntry>;

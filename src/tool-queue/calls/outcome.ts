@@ -1,6 +1,6 @@
 /**
  * Decides what the end of an attempt means for its job, and contains every text that the model reads from the queue.
- * After a timeout, only an idempotent tool is retried, because the tool may have done anything before it.
+ * After a timeout, only idempotent tools are retried, because the first attempt may already have had side effects.
  */
 
 import { type Backoff, waitBeforeRetry } from "../../lib/backoff.ts";

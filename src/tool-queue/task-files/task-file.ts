@@ -21,7 +21,7 @@ export interface TaskFilesOptions {
 export interface StoredTaskFiles extends TaskFiles {
   /**
    * Call at startup. Marks RUNNING files as interrupted, except for turns that continue, and returns how many. Removes
-   * temporary files that a crash left. Never rejects, but logs a file that can't be read.
+   * temporary files left behind by a crash. Never rejects, but logs a file that can't be read.
    */
   markInterrupted(turnsGoingOn?: () => Promise<ReadonlySet<string>>): Promise<number>;
   forget(isTheirs: (task: TaskPlace) => boolean): Promise<number>;

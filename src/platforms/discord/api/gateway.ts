@@ -2,7 +2,7 @@
  * Connects to Discord's gateway through discord.js, which identifies, resumes and reconnects. `open` retries transient
  * failures until every shard is ready, and rejects if a person must fix something. Discord does not resend what
  * happened before a new session, so the platform fetches it. Until then the shard's events wait, except interactions,
- * which must be answered within three seconds. Payloads are passed on raw, so that they look like messages fetched by
+ * which must be answered within three seconds. Payloads are passed on raw so that they look like messages fetched by
  * REST.
  */
 import { once } from "node:events";

@@ -7,7 +7,7 @@
  *                                                        where they were asked
  *   DM        is closed                                → `platform.no-route`, because nobody would see the reply
  *
- * The place is stored with the reply's posts, so that a resumed reply continues there. The file is over 250 lines
+ * The place is stored with the reply's posts so that a resumed reply continues there. The file is over 250 lines
  * because every fallback shares the current place.
  */
 import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
@@ -192,7 +192,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
-  /** Sends the reason separately, so that no edit removes it. Failures are ignored, because the reply matters more. */
+  /** Sends the reason separately so that no edit removes it. Failures are ignored, because the reply matters more. */
   async function explain({ type, channelId, because }: Place): Promise<void> {
     if (because === undefined) return;
     log.warn({ conversationId: target.conversationId, because }, "could not write a reply where it belongs");

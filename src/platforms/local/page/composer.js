@@ -147,7 +147,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   async function deliver(value) {
     const typed = value.match(/^\/remora(?:\s+(\S+))?(?:\s+([\s\S]*))?$/);
     if (typed) return await command({ name: typed[1] ?? "help", rest: (typed[2] ?? "").trim() });
-    // The same text keeps its id, so that a lost acknowledgement does not cause a second message.
+    // The same text keeps its id so that a lost acknowledgement does not cause a second message.
     if (pending?.text !== value || pending.key !== context.key) {
       pending = { id: crypto.randomUUID(), text: value, key: context.key };
     }

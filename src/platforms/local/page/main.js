@@ -1,4 +1,4 @@
-/** The page. The URL hash names what is open (`#/general/<message>`, `#/dm`), so that reload and back work. */
+/** The page. The URL hash names what is open (`#/general/<message>`, `#/dm`) so that reload and back work. */
 import { Failure, follow, request } from "./api.js";
 import { attempt, showBanner } from "./banner.js";
 import { countDown } from "./card-view.js";

@@ -1,4 +1,4 @@
-/** Caches the people of Slack. An unknown person counts as a guest, so that a missing scope never grants access. */
+/** Caches the people of Slack. An unknown person counts as a guest so that a missing scope never grants access. */
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Author } from "../../../ports/message.ts";

@@ -27,7 +27,7 @@ export function createRateLimiter(now: () => number = Date.now): RateLimiter {
       const [oldest] = recent;
       const last = recent.at(-1);
       if (recent.length >= maxCallsPerMinute[call] && oldest !== undefined) return oldest + windowMs - at;
-      // Once half of the slots are used, spread the calls, so that the wait for the next slot is never long.
+      // Once half of the slots are used, spread the calls so that the wait for the next slot is never long.
       const due =
         last === undefined || recent.length < maxCallsPerMinute[call] / 2
           ? at

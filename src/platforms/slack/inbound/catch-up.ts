@@ -25,7 +25,7 @@ export interface CatchUpOptions {
 export type Absence = "start" | "reconnect";
 
 export interface CatchUp {
-  /** Holds the cursors before its first `await`, so that new messages do not hide the gap. Never rejects. */
+  /** Holds the cursors before its first `await` so that new messages do not hide the gap. Never rejects. */
   run(absence: Absence): Promise<void>;
 }
 

@@ -95,7 +95,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     });
   }
 
-  /** Looks for a post with this key before posting, so that a retried job posts only once. */
+  /** Looks for a post with this key before posting so that a retried job posts only once. */
   async function postAll(place: FoundPlace, key: string, text: string): Promise<string> {
     const sender = senderIn(place);
     const parts = renderParts(text === "" ? "…" : text);

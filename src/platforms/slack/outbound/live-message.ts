@@ -111,7 +111,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   }
 
   async function begin(next: typeof shown): Promise<void> {
-    // Slack clears the status when a message is posted after it.
+    // Slack clears the status as soon as a message is posted.
     status = "";
     if (next.text !== "") {
       const first = settledPart(next.text);

@@ -1,6 +1,6 @@
 /**
  * One reply in Slack. Each segment is one message (live-message.ts); cards and questions appear between segments. Calls
- * run one after the other, so that nothing overtakes an earlier message. Needs only the Web API, so any process can
+ * run one after the other so that nothing overtakes an earlier message. Needs only the Web API, so any process can
  * reply. The file is over 250 lines because text, cards and questions share the open segment.
  */
 

@@ -33,7 +33,7 @@ const maxPlainLength = maxMessageLength - 300;
 export function cardMessages(card: ApprovalCard, options: CardOptions): OutgoingMessage[] {
   const { items } = card;
   const hasAll = items.filter((item) => item.choices.includes("approve")).length > 1;
-  // Reserve the last row even if it is not shown, so that every item stays in its message.
+  // Reserve the last row even if it is not shown so that every item stays in its message.
   const first = items.slice(0, maxButtonRows - 1);
   const chunks = [first];
   for (let from = first.length; from < items.length; from += maxButtonRows)

@@ -78,7 +78,7 @@ function fileBlocks(changes: ShownChanges, files: Files): Block[] {
   return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
 }
 
-/** Puts deletions first, so that a shortened list still contains them. */
+/** Puts deletions first so that a shortened list still contains them. */
 function listed({ files, moreFiles }: ShownChanges, most: number): { shown: ShownChange[]; more: number } {
   const ordered = changeActions.flatMap((action) => files.filter((file) => file.action === action));
   const shown = ordered.slice(0, most);
