@@ -13,7 +13,7 @@ interface Sourced extends ContextItem {
   origins: readonly Origin[];
 }
 
-/** Sent with the prefix or the running turn; here only so that the snapshot lists it. */
+/** Sent with the prefix or the running turn, and listed here only for the snapshot. */
 export interface FixedPiece extends Sourced {
   type: "fixed";
 }

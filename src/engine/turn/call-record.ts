@@ -41,7 +41,7 @@ export async function recordFeedback(
   const { id: turnId, scope } = turn;
   const call = parsedCall(record);
   const id = `${turnId}-${call.id}:${outcome}`;
-  // Later prompts show the summary, and arguments may contain text that outsiders wrote for the model.
+  // Later prompts show this summary, so it must not carry on what outsiders wrote for the model.
   const summary = isFromOutside(untrustedBefore(run, step))
     ? "(asked for after reading text from outside)"
     : callSummary(call);
