@@ -51,7 +51,7 @@ async function answer(request: DataRequest): Promise<DataAnswer> {
 }
 
 async function chart(request: Extract<DataRequest, { type: "chart" }>, data: Data): Promise<DataAnswer> {
-  // Load the chart code only when needed, because that takes longer than a query.
+  // Load the chart code on demand, because loading takes longer than a query.
   const { drawChart } = await import("./chart/chart.ts");
   const { createRenderer, startRendering } = await import("./chart/render.ts");
   const sql = request.sql ?? `SELECT * FROM ${quoted(data.tables[0]?.name ?? "")}`;

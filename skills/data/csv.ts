@@ -40,7 +40,7 @@ export async function* textOf(file: DataFile, encoding: string): AsyncGenerator<
   yield decoder.decode();
 }
 
-/** Uses the byte order mark. Without one, the file is UTF-8, or Windows-1252 if it is not valid UTF-8. */
+/** Detects the encoding: by byte order mark, else UTF-8 if valid, else Windows-1252. */
 export function encodingOf(file: DataFile, [first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return "utf-16le";
   if (first === 0xfe && second === 0xff) return "utf-16be";
@@ -106,7 +106,7 @@ async function* recordsOf(
   skippedLines: number,
 ): AsyncGenerator<string[]> {
   const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: maxFieldCharacters });
-  // The callback can be empty, because a read error destroys the parser and so reaches the loop below.
+  // The callback can be empty: a read error destroys the parser, so the loop below throws the error.
   pipeline(textOf(file, encoding), parser, () => {});
   try {
     for await (const record of parser) yield record as string[];

@@ -18,7 +18,7 @@ export interface JsonRows {
 
 export interface JsonColumn {
   name: string;
-  /** Empty if the values have several types. Then each value keeps its own type. */
+  /** Empty if the column mixes types. Then each value keeps its own type. */
   type: "INTEGER" | "REAL" | "TEXT" | "";
   note: string | undefined;
 }
@@ -28,7 +28,7 @@ type Kind = "whole" | "decimal" | "boolean" | "text" | "nested";
 const maxBytes = 64 * 1024 * 1024;
 const maxColumns = 1_000;
 const largest = 2n ** 63n - 1n;
-/** Digits that a double may not preserve. Only then are numbers parsed from their source, which is slow. */
+/** Digits that a double may not preserve. Numbers are then parsed from their source text, which is slow. */
 const longNumber = /\d{16}/;
 
 /** `JSON.rawJSON` keeps a number exactly as written. TypeScript's library does not declare it yet. */

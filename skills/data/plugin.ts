@@ -21,7 +21,7 @@ import type { DataAnswer, DataRequest, Source } from "./requests.ts";
 import { type DataSettings, readSettings } from "./settings.ts";
 
 const module = new URL("./data-process.ts", import.meta.url);
-/** The first descriptor that a child process gets for the files. */
+/** The child process's file descriptors for data files start here. */
 const firstDescriptor = 4;
 /** Both amounts are in MB. Rows take more space in tables than in files, and large tables are copied once. */
 const processMegabytes = (ofFiles: number) => 350 + 8 * ofFiles;

@@ -1,7 +1,7 @@
 /**
  * Keeps the connection to one MCP server for the lifetime of the process. Retries with growing pauses, and offers the
- * tools again when the server reports a change. After the connection is lost, the tools are kept for a while so that a
- * restart of the server changes nothing. Only calls to this server's tools wait for the connection, and only briefly.
+ * tools again when the server reports a change. After the connection is lost, the tools stay listed for a while so that
+ * a server restart goes unnoticed. Only calls to this server's tools wait for the connection, and only briefly.
  */
 
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
@@ -24,7 +24,7 @@ export interface ConnectionOptions {
 export interface ConnectionTimes {
   firstWait: number;
   maxWaitMs: number;
-  /** If a connection has lasted this long, the next retries start again with the shortest pause. */
+  /** After a connection this long, retries start again with the shortest pause. */
   stable: number;
   forgetAfter: number;
   callWaits: number;
@@ -93,7 +93,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     await looking;
   }
 
-  /** Each change rebuilds the gate's rules, so lists are requested one at a time and at growing intervals. */
+  /** Requests one list at a time, at growing intervals, because each change rebuilds the gate's rules. */
   async function lookAgain(): Promise<void> {
     for (let wait = times.betweenLists; isStale && session !== undefined; wait *= 2) {
       isStale = false;

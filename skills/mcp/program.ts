@@ -18,7 +18,7 @@ export interface ProgramOptions {
   onLine(line: string): void;
 }
 
-/** The MCP client recognises a local program, which may ignore unknown requests, by `pid` and `stderr`. */
+/** `pid` and `stderr` tell the MCP client that this is a local program, which may ignore unknown requests. */
 export interface ProgramTransport extends Transport {
   readonly pid: number | null;
   readonly stderr: null;
@@ -26,7 +26,7 @@ export interface ProgramTransport extends Transport {
 
 type Running = ReturnType<typeof startProgram>;
 
-/** Milliseconds to wait before each stronger attempt to end a program. */
+/** Milliseconds from closing a program's input to SIGTERM and to SIGKILL. */
 const patience = { beforeAsking: 300, beforeKilling: 1_000 };
 const maxLineLength = 500;
 
@@ -39,7 +39,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
     try {
       received.append(chunk);
     } catch (thrown) {
-      // The message never ends, and the stream can't recover from that.
+      // The message is too long, and the stream can't recover.
       transport.onerror?.(asError(thrown));
       void transport.close();
       return 0;
@@ -99,7 +99,7 @@ function startProgram({ command, args, env, cwd }: ProgramOptions) {
     reject: false,
     encoding: "buffer",
     killDescendants: true,
-    // Used when this process exits, because it can't wait then.
+    // When this process exits, it can't wait for the program to end.
     killSignal: "SIGKILL",
   });
 }

@@ -37,7 +37,7 @@ export interface Session {
 }
 
 export interface SessionOptions {
-  /** In the order to try. Later transports serve servers that don't support the earlier ones. */
+  /** Tried in this order. Later transports serve servers that don't support the earlier ones. */
   transports: (() => Transport)[];
   connectMs: number;
   onChanged(): void;
@@ -49,7 +49,7 @@ const clientVersion = "1.0.0";
 const versionMs = 3_000;
 const listMs = 30_000;
 const maxDetailLength = 200;
-/** Data is lost after these errors although the transport keeps running, so the session must end. */
+/** After these errors the transport keeps running but has lost data, so the session must end. */
 const endsIt = /reconnection attempts|answer is longer than|^SSE error/i;
 const maxPages = 50;
 const maxTools = 2_000;
@@ -74,7 +74,7 @@ const toolSchema = z.looseObject({
   inputSchema: z.unknown().optional(),
 });
 
-/** Some old servers fail on the request for the protocol version. Their session is then opened without it. */
+/** Some old servers fail on the protocol version request. Retries them without that request. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
   const ways = options.transports.flatMap((create) => (["auto", "legacy"] as const).map((mode) => ({ create, mode })));
   let failure: unknown = new TypeError("there is no way to connect");
@@ -175,7 +175,7 @@ async function call(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
-  // The input schema may map arguments to headers. Results that violate the output schema are useful, so omit it.
+  // Pass the input schema, which may map arguments to headers. Omit the output schema: invalid results are useful.
   const schema = z.looseObject({ type: z.literal("object") }).safeParse(inputSchema).data ?? {
     type: "object" as const,
   };

@@ -6,7 +6,7 @@ const text = z.string().min(1);
 const texts = z.record(z.string(), z.string());
 const toolNames = z.array(text).optional();
 
-/** Other programs write `disabled` and `type` into such lists, so they are accepted. */
+/** Accepts `disabled` and `type`, because other programs write them into their server lists. */
 const common = {
   disabled: z.boolean().default(false),
   /** If absent, all tools are offered. */
@@ -14,7 +14,7 @@ const common = {
   /** These tools run without approval. */
   trust: toolNames,
   seconds: z.number().positive().max(86_400).default(120),
-  /** Limit until the server is ready. A first start may include a download. */
+  /** Time limit for the server to become ready. Its first start may include a download. */
   connectSeconds: z.number().positive().max(3_600).default(60),
 };
 

@@ -52,7 +52,7 @@ function momentOf(text: string, timeZone: string, now: number): number | undefin
   return instants.find((at) => at > now) ?? instants[0];
 }
 
-/** Returns the local times that a text may mean, as if they were UTC: the parsed day and later ones that fit. */
+/** Returns candidate local times, encoded as UTC: on the parsed day, and on later days that also fit the text. */
 function wallsOf(start: ParsedComponents): number[] {
   const part = (name: "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond") => start.get(name) ?? 0;
   const time = [part("hour"), part("minute"), part("second"), part("millisecond")] as const;
@@ -84,12 +84,12 @@ function isDay(year: number, month: number, day: number): boolean {
   return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
 }
 
-/** Words that are left over may change the meaning ("mondays at 9" is not "at 9"). */
+/** Leftover words may change the meaning ("mondays at 9" is not "at 9"). */
 function hasMoreWords(rest: string): boolean {
   return /[\p{L}\p{N}]/u.test(rest.replace(/\b(?:at|on|the|in|by|from|now|o'clock|please)\b/gi, ""));
 }
 
-/** If clocks show local time `wall` twice, returns the first time. If clocks skip it, adds the skipped amount. */
+/** If local time `wall` occurs twice, returns the first instant. If clocks skip it, moves it forward. */
 function instantOf(wall: number, timeZone: string): number {
   const offsets = [wall - dayMs, wall + dayMs].map((at) => offsetMinutes(at, timeZone));
   const instants = offsets.map((offset) => wall - offset * 60_000);

@@ -1,7 +1,7 @@
 /**
  * `write_skill` and `edit_skill` write a text file of a skill in `workspace/skills`, completely or not at all. A skill
- * from elsewhere is never replaced. A SKILL.md with a problem is refused. What decides which code runs and which calls
- * need approval (allowed.ts) must not change, and other files must not be code.
+ * from elsewhere is never replaced. A SKILL.md with a problem is refused. Fields that control code or approvals
+ * (allowed.ts) must not change, and other files must not be code.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -100,7 +100,7 @@ function decoded(part: string): string {
   }
 }
 
-/** Creates missing entries, and drops the least recently used entry beyond the limit. */
+/** Returns the entry, created if missing. Evicts the least recently used entry beyond the limit. */
 function recent<T>(entries: Map<string, T>, key: string, most: number, make: () => T): T {
   const entry = entries.get(key) ?? make();
   entries.delete(key);

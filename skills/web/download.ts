@@ -33,7 +33,7 @@ export interface Download {
 export interface Downloading {
   settings: WebSettings;
   resolve: Resolve;
-  /** The body of an unsupported type is not fetched. */
+  /** If false, the body is not fetched. */
   wants(contentType: string): boolean;
 }
 
@@ -106,7 +106,7 @@ function request(target: Target, signal: AbortSignal): Promise<IncomingMessage> 
   });
 }
 
-/** Returns only the checked addresses. Not called if the host is an IP address. */
+/** Resolves the host to the checked addresses only. Not called if the host is an IP address. */
 function pinnedTo({ addresses }: Target): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, { all: wantsAll }, done) => {
@@ -154,7 +154,7 @@ function decoded(response: IncomingMessage, wire: Limited): AsyncIterable<Uint8A
   if (decoder === undefined) {
     throw refusal(encoding.slice(0, 40), "is an encoding of the body that was not requested and can't be read");
   }
-  // A failing stream destroys the others, so the reader of the last one gets the error.
+  // The callback can be empty: an error in either stream also reaches the decoder's reader.
   pipeline(wire.chunks(), decoder, () => {});
   return decoder;
 }

@@ -5,7 +5,7 @@ import { addressOf, isHidden, nodeTypes, type PageNode, skipped, textOf, without
 interface Writing {
   base: string;
   depth: number;
-  /** Characters left for link addresses, because a small page could repeat a long address very often. */
+  /** Remaining budget for link addresses, because a small page could repeat a long address very often. */
   room: { left: number };
 }
 

@@ -25,7 +25,7 @@ export interface Page {
   part: "main text" | "whole page";
 }
 
-/** Readability is slow on more elements and quadratic in nesting depth. Larger pages are returned in full. */
+/** Limits for Readability, which is slow on many elements and deep nesting. Pages beyond them are returned in full. */
 const readable = { elements: 60_000, depth: 300 };
 
 interface PageElement extends PageNode {

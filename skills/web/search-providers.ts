@@ -1,4 +1,4 @@
-/** The search providers may be in a private network, because the operator chooses them. */
+/** The search providers. They may be in a private network, because the operator chooses them. */
 import { z } from "zod";
 
 export interface SearchResult {

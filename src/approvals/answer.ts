@@ -1,6 +1,7 @@
 /**
  * Answers a click on a card, or the operator's decision, with a receipt of the current state. A click from another
- * place counts as a wrong id. Clicks on one card run one by one, so "approve all" and "deny all" never mix.
+ * conversation or message is treated like an unknown id. Clicks on one card run one by one, so "approve all" and "deny
+ * all" never mix.
  */
 import type { AnswerReceipt } from "../ports/message.ts";
 import { alreadySettledText, notYoursText, refused, unknownCard } from "./answer-text.ts";
@@ -25,7 +26,7 @@ export async function answerCard(context: ApprovalsContext, click: Click): Promi
   });
 }
 
-/** Compares the message only if every message that shows the card is known. */
+/** Checks the message id only if the ids of all messages that show the card are known. */
 function isFromCard({ card }: CardRows, { from, isOperator }: Click): boolean {
   if (isOperator) return true;
   if (from?.platform !== card.platform || from.conversationId !== card.conversationId) return false;
@@ -63,7 +64,7 @@ async function answerRows(
     case "again":
       return refused(unknownCard);
     default:
-      // Only a forged button gets here, because it can carry any choice.
+      // Only a forged button carries any other choice.
       click.choice satisfies never;
       return refused(unknownCard);
   }

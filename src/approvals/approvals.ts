@@ -73,7 +73,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     await ledger.prune("grant", ["revoked", "expired"], before);
     await ledger.prune("decision", ["recorded"], before - pruneEveryMs);
     await ledger.prune("notice", ["told"], at - pruneEveryMs);
-    // By then, every approval on these cards is settled or expired. If approvals never expire, one may still be open.
+    // Keep cards until all their approvals have expired. If approvals never expire, keep all cards: some may be open.
     const expiryMs = expiryMsOf(options.policy);
     if (expiryMs !== null) await ledger.prune("card", ["made"], before - expiryMs);
   }

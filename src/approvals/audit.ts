@@ -18,7 +18,7 @@ export interface RecordedAnswer {
   input?: string;
 }
 
-/** Resolves when the answer is on disk. Resolves to an error message if the answer must not take effect. */
+/** Resolves when the answer is on disk, or to an error message if the answer must not take effect. */
 export async function recordAnswer(
   context: ApprovalsContext,
   rows: Pick<ApprovalRow, "body">[],

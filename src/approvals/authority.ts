@@ -23,7 +23,7 @@ export interface ApprovalPolicy extends Partial<AnswerRule> {
   grantMs?: number;
 }
 
-/** Stands for the command line and the dashboard. Matches nobody in a chat. Used if no owner is configured. */
+/** The default owner: whoever uses the command line or the dashboard. Matches nobody in a chat. */
 const atTheMachine = "operator";
 
 /** `isMasked` means that people can't see all of the call, so only an owner may approve it. */
@@ -44,7 +44,7 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
     : { ...rule, approvers: named };
 }
 
-/** The last of several requesters must not decide alone: either other approvers decide, or all requesters approve. */
+/** The last of several requesters must not decide alone: other approvers decide, or else all requesters approve. */
 export function ruleForAll(rule: AnswerRule, { platform, by, alsoAsked = [] }: Requester): AnswerRule {
   if (alsoAsked.length === 0 || rule.notRequester || !rule.approvers.includes("requester")) return rule;
   const others = rule.approvers.filter((entry) => entry !== "requester");
@@ -109,7 +109,7 @@ export function hasSameAnswerers(one: ApprovalRecord, rule: AnswerRule, requeste
   return isSameRule && (!dependsOnRequester || (isSameRequester && haveSameAsked));
 }
 
-/** Explains why nobody could ever approve, or returns undefined. A role may have any number of members. */
+/** Explains why a rule can never be met, or returns undefined. A role may have any number of members. */
 export function impossibilityOf(rule: AnswerRule): string | undefined {
   const people = new Set(rule.approvers);
   if (rule.notRequester) people.delete("requester");

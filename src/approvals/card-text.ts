@@ -61,7 +61,7 @@ function argumentText(key: string, value: Json, mask: Mask): string {
   if (typeof value !== "string") return `${name}: ${escapeHidden(mask(canonicalJson(value)))}`;
   const clean = mask(value);
   if (!clean.includes("\n")) return `${name}: "${escapeHidden(clean)}"`;
-  // The bar keeps a line of a value from looking like another argument or the end of the call.
+  // Prefix each line with a bar, or it could look like another argument or the end of the call.
   const lines = clean.split("\n").map((line) => `  | ${escapeHidden(line)}`);
   return [`${name}:`, ...lines].join("\n");
 }
@@ -75,7 +75,7 @@ export function editableJson(call: ToolCall, mask: Mask): string | undefined {
   return hidesNothing ? withoutHidden(json) : undefined;
 }
 
-/** The JSON value does not change, because outside strings line breaks are the only hidden characters. */
+/** Escapes hidden characters inside strings. Outside strings, only line breaks are hidden; they are kept. */
 function withoutHidden(json: string): string {
   return json.replace(hiddenOnly, (found) => (found === "\n" ? found : [...codeUnits(found)].join("")));
 }
@@ -132,7 +132,7 @@ function codePointName(character: string): string {
 
 const foreignLetter = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u;
 
-/** Finds a word that mixes alphabets. Folding keeps letters that only look Latin, so a mixture is suspicious. */
+/** Finds a word with letters of two alphabets: look-alikes of Latin letters survive folding, so a mix is suspicious. */
 function mixedAlphabets(texts: string[]): string | undefined {
   for (const text of texts) {
     for (const [word] of text.matchAll(/\p{L}+/gu)) {

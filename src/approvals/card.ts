@@ -36,7 +36,7 @@ export function buildCard(id: string, rows: ApprovalRow[], target: ReplyTarget, 
   };
 }
 
-/** Names each group of approvers once, with the tools for which this group may answer. */
+/** Lists each distinct group of approvers once, with the tools it decides on. */
 function whoMayAnswer(rows: ApprovalRow[]): string {
   const open = rows.filter((row) => row.state === "open");
   const asked = open.length === 0 ? rows : open;
@@ -49,7 +49,7 @@ function whoMayAnswer(rows: ApprovalRow[]): string {
   return [...byText].map(([text, tools]) => `${[...tools].join(", ")}: ${text}`).join(" · ");
 }
 
-/** Keeps the order of each group's first row. */
+/** Orders groups by their first row. */
 export function groupIdentical(rows: ApprovalRow[]): [ApprovalRow, ...ApprovalRow[]][] {
   const groups = new Map<string, [ApprovalRow, ...ApprovalRow[]]>();
   for (const row of rows) {
@@ -146,7 +146,7 @@ function reasonLines(matches: GateMatch[]): string[] {
 /** Shows the pattern only if its skill gives no reason. */
 function reasonLine({ skill, file, pattern, reason, form }: GateMatch): string {
   if (file === "" && reason !== undefined) return reason;
-  // A pattern that names a tag already implies the form.
+  // A pattern for a tag already implies the form.
   const variant = form === "exact" || form === "tag" ? "" : `, found in its ${form} form`;
   return `${reason ?? `matches “${describePattern(pattern)}”`} (skill ${skill}${variant})`;
 }

@@ -1,4 +1,4 @@
-/** Builds the part of a card that shows changes to a folder: its escaped texts and its choices. */
+/** Builds the section of a card that shows changes to a folder: escaped text and choices. */
 import type { Mask } from "../lib/redact.ts";
 import type { ApprovalRecord, ChangesRecord } from "../ports/approval.ts";
 import type { ApprovalState, ShownChanges } from "../ports/card.ts";
@@ -23,7 +23,7 @@ export function settledChangesChoices({ undoId, mayRunAgain }: ChangesRecord): A
 /** Omits the diff, commands and output from a settled card, because people needed them only to decide. */
 export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState, mask: Mask): ShownChanges {
   const line = cleaner(mask);
-  // Escape line breaks, or a multi-line command could read as one comment. Escape blanks at the ends of paths too.
+  // Escape line breaks, or code after a comment line could look like part of the comment. Escape outer blanks too.
   const exact = (text: string) => escapeHidden(mask(text)).replace(/^ | $/g, "\\u{20}");
   const lines = (text: string) => escapeHiddenLines(mask(text));
   const isOpen = state === "open";

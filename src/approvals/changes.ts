@@ -1,6 +1,7 @@
 /**
- * Approves changes to a working folder by the rules for calls: quorum, expiry, grants and audit. But the hash covers
- * the shown files, and no turn waits for the decision. A record can also be a report of kept changes, for undoing.
+ * Approves changes to a working folder by the same rules as calls: quorum, expiry, grants and audit. Here the hash
+ * covers the shown files, and no turn waits for the decision. A record may also report changes already kept so that
+ * people can undo them.
  */
 import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
@@ -14,9 +15,9 @@ import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle 
 import { createApprovalId } from "./hash.ts";
 import { problemWithVotes } from "./redeem.ts";
 
-/** Tool name in the approval rules so that `safety.tools.keep_changes` can name separate approvers. */
+/** Stands in for a tool name in approval rules: `safety.tools.keep_changes` can name separate approvers. */
 const keepChangesTool = "keep_changes";
-/** Used in the record instead of a skill, because no skill's pattern asks about changes. */
+/** Recorded in place of a skill, because no skill's pattern asks about changes. */
 const changesSource = "changes";
 
 const continuedBelow = "Continued below.";
@@ -187,7 +188,7 @@ async function change(
   });
 }
 
-/** Does not change the record's state. */
+/** Adds the outcome without changing the record's state. */
 export async function finishChanges(
   context: ApprovalsContext,
   approvalId: string,
@@ -204,7 +205,7 @@ export async function finishChanges(
   );
 }
 
-/** Cancels the record, because a newer card shows the same draft. */
+/** Cancels a record that a newer card of the same draft has replaced. */
 export async function replaceChanges(context: ApprovalsContext, approvalId: string, reason: string): Promise<void> {
   const row = await context.ledger.get("approval", approvalId);
   if (row === undefined) return;

@@ -1,4 +1,4 @@
-/** The dependencies that all parts of the approvals share, and the operations on records that they share. */
+/** Dependencies and record operations shared by all parts of the approvals. */
 import type { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
@@ -30,7 +30,7 @@ export interface ApprovalsOptions {
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
   /** Appends to the preference history. Resolves when this line and the events before it are on disk. */
   remember(feedback: Feedback): Promise<void>;
-  /** Masks secrets in every text on which people decide. */
+  /** Masks secrets in everything that people see before they decide. */
   mask: Mask;
   log: Log;
   now?: () => number;
@@ -39,7 +39,7 @@ export interface ApprovalsOptions {
   /** Checks edited arguments against the tool's schema. Resolves to an error message if they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
   changes?: ChangesActions;
-  /** Changes with the content of the tool's skill. Returns undefined for a tool without a skill. */
+  /** Identifies the current content of the tool's skill. Undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;
 }
 
@@ -82,7 +82,7 @@ export async function cardRows(ledger: Ledger, cardId: string): Promise<CardRows
   return { card: entry.body, rows: rows.sort((one, other) => one.sequence - other.sequence) };
 }
 
-/** Returns one card for each turn that shows it, usually only one. */
+/** Builds the card once per turn that shows it; usually only one turn does. */
 export async function cardsOf(context: ApprovalsContext, cardId: string): Promise<ApprovalCard[]> {
   const found = await cardRows(context.ledger, cardId);
   if (found === undefined) return [];

@@ -1,4 +1,4 @@
-/** Decides open rows that this person may answer. Compare-and-set lets only one of many simultaneous clicks decide. */
+/** Decides the open rows that a person may answer. Of simultaneous clicks, compare-and-set lets only one win. */
 import type { ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { AnswerReceipt, Author } from "../ports/message.ts";
 import { accepted, alreadySettledText, refused } from "./answer-text.ts";
@@ -101,7 +101,7 @@ export async function deny(
 ): Promise<AnswerReceipt> {
   const at = context.now();
   const reason = click.reason?.trim();
-  // A denial counts even if it can't be recorded.
+  // A denial takes effect even if recording it fails.
   await recordAnswer(context, rows, auditAnswer(click));
   const changed = await changeRows(context, cardId, rows, (row) =>
     settle(context, row, ["open"], "denied", (body) => ({

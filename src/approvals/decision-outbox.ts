@@ -25,7 +25,7 @@ export interface DecisionOutboxOptions {
 }
 
 export interface DecisionOutbox {
-  /** `work` changes rows of the card and returns them. `wakes` is true if their turns must be woken. */
+  /** `work` changes rows of the card and returns them. If `wakes` is true, their turns are woken. */
   around(cardId: string, turnIds: string[], wakes: boolean, work: () => Promise<ApprovalRow[]>): Promise<ApprovalRow[]>;
   /** Records changes that no card shows. */
   quietly<T>(cardId: string, work: () => Promise<T>): Promise<T>;
@@ -43,7 +43,7 @@ export function createDecisionOutbox({
 }: DecisionOutboxOptions): DecisionOutbox {
   const inOrder = createKeyedMutex();
   const active = new Set<string>();
-  /** Notices that this process failed to deliver, and whether their card is up to date. */
+  /** Notices that could not be delivered, and whether their card was updated anyway. */
   const failed = new Map<string, { isShown: boolean }>();
   const delivering = new Set<Promise<void>>();
 
@@ -53,13 +53,13 @@ export function createDecisionOutbox({
     failed.set(id, { isShown: true });
   }
 
-  /** Recording and showing must not block each other. Both read the current card, so neither uses an older state. */
+  /** Records and shows in parallel, because neither must block the other. Both read the current card. */
   async function deliverNow(id: string, { cardId, isQuiet }: CardNotice): Promise<void> {
     const seen = (await ledger.get("notice", id))?.body.isChanged;
     const parts = await Promise.allSettled([record(cardId), isQuiet ? undefined : show(id, cardId)]);
     const rejected = parts.find((part) => part.status === "rejected");
     if (rejected !== undefined) throw rejected.reason;
-    // If the rows have changed since, the notice is still due.
+    // If rows changed during delivery, the notice stays due.
     await ledger.transition("notice", id, ["due"], "told", (body) => (body.isChanged === seen ? body : undefined));
     failed.delete(id);
   }
@@ -87,7 +87,7 @@ export function createDecisionOutbox({
     return (await ledger.list("approval", { states: ["open"], group: turnId, limit: 1 })).length > 0;
   }
 
-  /** `isDue` tells whether the result must be recorded and shown. */
+  /** `isDue` tells from the result whether there is anything to record and show. */
   async function noticed<T>(notice: CardNotice, work: () => Promise<T>, isDue: (result: T) => boolean): Promise<T> {
     const id = createApprovalId();
     active.add(id);
@@ -95,7 +95,7 @@ export function createDecisionOutbox({
       await ledger.create("notice", id, { state: "due", body: notice, group: notice.cardId });
       const result = await work();
       const hasChanged = isDue(result);
-      // Another process may have delivered the notice before the change.
+      // Another process may have delivered the notice too early, so mark it due again.
       if (hasChanged) {
         await ledger.transition("notice", id, ["due", "told"], "due", (body) => ({ ...body, isChanged: true }));
       }

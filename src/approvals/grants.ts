@@ -1,7 +1,7 @@
 /**
- * A grant approves in advance the calls that one pattern of one skill asks about, in one conversation and for one
- * person. The grants of one giver must cover every pattern that asks, and the giver must still be allowed to approve
- * the call. A grant never covers a question that the gate asks without a pattern.
+ * Grants approve calls in advance: one pattern of one skill, in one conversation, for one person. A call needs grants
+ * of one giver for every pattern that asks, and the giver must still be allowed to approve the call. If the gate asks
+ * without a pattern, no grant applies.
  */
 import { randomBytes } from "node:crypto";
 import { describeRule } from "../lib/text/describe-rule.ts";
@@ -18,7 +18,7 @@ export interface GrantRule {
   reason?: string;
 }
 
-/** Returns the rules of a grant for these matches, or undefined if no grant can cover them. */
+/** Returns the grant rules that cover these matches, or undefined if no grant can. */
 export function grantableRules(matches: GateMatch[]): GrantRule[] | undefined {
   const isGrantable = matches.every(
     ({ kind, file, form }) => kind === "confirm" && file !== "" && form !== "fail-closed",
@@ -48,7 +48,7 @@ export interface Grants {
     expiresAt: number,
     origin: GrantRecord["origin"],
   ): Promise<GrantRecord>;
-  /** An expired grant does not count as revoked, because it was active when it was used. */
+  /** Ignores expired grants, because they were active when they were used. */
   isAnyRevoked(ids: string[]): Promise<boolean>;
   list(conversationId?: string): Promise<GrantRecord[]>;
   revoke(id: string, by: Author, conversationId?: string): Promise<{ receipt: AnswerReceipt; grant?: GrantRecord }>;

@@ -26,7 +26,7 @@ export function hashOf(call: Pick<ToolCall, "name" | "input">, place: CallPlace)
 /** JSON with sorted keys. Avoids recursion, because arguments can be nested thousands of levels deep. */
 export function canonicalJson(root: Json): string {
   const written: string[] = [];
-  /** A stack of what is left to write: strings are written as they are, and values are serialised. */
+  /** Pending output, as a stack: strings are written as they are, values must be serialised first. */
   const open: (string | { value: Json })[] = [{ value: root }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next === "string") written.push(next);

@@ -90,7 +90,7 @@ async function examine(
   const rule = ruleFor(context.policy, asked.call.name, isMasked);
   const impossibility = impossibilityOf(rule);
   const { matches } = asked;
-  // Whoever gave the grant did not know about the secret or about the text from others.
+  // Grants don't apply: their giver did not know about the secret or about the text from others.
   const grants =
     isMasked || asked.isTainted === true
       ? undefined
@@ -112,7 +112,7 @@ async function openRowsHere(context: ApprovalsContext, { target }: ApprovalReque
   );
 }
 
-/** A shared card must have a row for every call, because a reply shows only one card per step. */
+/** Finds a card with a row for every call, because a reply shows only one card per step. */
 function sharedCard(request: ApprovalRequest, pending: PendingCall[], open: ApprovalRow[]): string | undefined {
   const requester = requesterIn(request);
   const isTwin = ({ body }: ApprovalRow, { asked, hash, rule }: PendingCall) =>
@@ -128,7 +128,7 @@ function sharedCard(request: ApprovalRequest, pending: PendingCall[], open: Appr
   return undefined;
 }
 
-/** A row shows the facts of only one record, so people would decide on the other call without seeing its facts. */
+/** Calls with different facts must not share a row, because a row shows the facts of only one record. */
 function hasSameFacts(one: Pick<ApprovalRecord, "facts">, other: Pick<ApprovalRecord, "facts">): boolean {
   return JSON.stringify(one.facts ?? []) === JSON.stringify(other.facts ?? []);
 }

@@ -1,7 +1,7 @@
 /**
  * Records every decision as an event and as a line in the feedback file of its scope. `announce` emits the event.
- * `record` writes missing lines and marks the decisions in the ledger. An unmarked decision comes from another process
- * or one that died, so `record` emits its event too. A line has the decision's id and is never written twice; an event
+ * `record` writes missing lines and marks the decisions in the ledger. An unmarked decision was made by another process
+ * or before a crash, so `record` emits its event too. A line has the decision's id and is never written twice; an event
  * may be emitted twice if the process dies in between.
  */
 import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
@@ -12,7 +12,7 @@ import type { Author } from "../ports/message.ts";
 import type { ApprovalRow } from "./card.ts";
 
 export interface Decision {
-  /** The same in every process. */
+  /** Identical in every process that records the decision. */
   id: string;
   feedback: Feedback;
   emit(events: Events): void;
@@ -62,7 +62,7 @@ export function decisionsOf(row: ApprovalRow): Decision[] {
       return [];
     case "approved":
     case "consumed":
-      // A report needs no decision, so nobody made one.
+      // Nobody decided about a report.
       return body.changes?.kind === "report" ? [] : [approved(row)];
     case "denied":
       return [denied(row)];
@@ -122,7 +122,7 @@ function ended({ id, body }: ApprovalRow, state: "expired" | "cancelled"): Decis
   };
 }
 
-/** Describes a consumed approval whose call did not run. The approval's own state is final. */
+/** Describes a call that did not run although its approval was consumed. The approval's state stays final. */
 export function cancelledLate(row: ApprovalRow, reason: string, at: number): Decision {
   return ended({ ...row, body: { ...row.body, reason, decidedAt: at } }, "cancelled");
 }
@@ -168,7 +168,7 @@ function revoked(
 function feedbackFor(approvalId: string, body: ApprovalRecord, outcome: string, at: number, by?: Author) {
   const { turnId, scope, call } = body;
   const id = `${approvalId}:${outcome}`;
-  // Later prompts show the summary, and arguments may contain instructions that others wrote for the model.
+  // Omit tainted arguments: later prompts show the summary, and others may have put instructions in the arguments.
   const summary = body.isTainted === true ? "(asked for after reading what others wrote)" : JSON.stringify(call.input);
   const waitedMs = waitedMsUntil(body, at);
   const who = by === undefined ? {} : { by };

@@ -47,7 +47,7 @@ async function redeemApproved(
   const consumed = await context.ledger.transition("approval", row.id, ["approved"], "consumed", (body) =>
     isExpired(body, context.now()) ? undefined : body,
   );
-  // A stop, an expiry or another redemption came first, so its state decides.
+  // A stop, an expiry or another redemption came first, so return its outcome.
   if (consumed === undefined) return await redeemApproval(context, row.id, call, workingFolder);
   return approvedOutcome(consumed);
 }

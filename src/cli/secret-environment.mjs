@@ -87,7 +87,7 @@ function fillDescriptor() {
   }
 }
 
-/** Prefers a folder that is kept in memory. */
+/** Prefers a folder in memory. */
 function createFile() {
   const name = `remora-${process.pid}-${process.hrtime.bigint()}`;
   for (const folder of ["/dev/shm", tmpdir()]) {

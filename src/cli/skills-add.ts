@@ -69,7 +69,7 @@ export async function addSkillsCommand(
   }
 }
 
-/** `set` includes the installed skills, because new skills may require them. */
+/** `set` includes installed skills, because new skills may require them. */
 function choose(set: SkillSet, { roots, shown }: SkillSource, options: AddOptions): Skill[] {
   const isFromHere = (path: string) => roots.some((root) => path === root || path.startsWith(join(root, sep)));
   const skills = set.skills.filter(({ folder }) => isFromHere(folder));

@@ -7,7 +7,7 @@ import type { JsonObject } from "../ports/message.ts";
 
 const maxArgumentBytes = 1_048_576;
 const maxArgumentDepth = 1_000;
-/** Limits the values on all levels together, because each one costs time, however short the JSON is. */
+/** Limits the number of values on all levels together, because each takes time even if the JSON is short. */
 const maxValues = 50_000;
 
 export type ReadArguments =
@@ -30,7 +30,7 @@ export function readArguments(args: unknown): ReadArguments {
   return freezeDeeply(input) ? { type: "ok", text, input } : { type: "refused", text, why: "args-too-deep" };
 }
 
-/** The result `too-many` is unambiguous, because a serialised string would have quotes. */
+/** Returning `too-many` is unambiguous, because a serialised string would have quotes. */
 function serialise(args: unknown): string | "too-many" | undefined {
   let left = maxValues;
   try {

@@ -14,7 +14,7 @@ export interface CallVariant {
   name: "exact" | "decoded" | "folded" | "shell" | "tag";
 }
 
-/** Values beyond this number are matched together, one per line, so there `$` is not the end of a single value. */
+/** Values beyond this number are joined, one per line, so `$` does not match at the end of each. */
 const maxSeparateValues = 500;
 /** A longer value is matched only separately and in the exact string. */
 const maxJoinedCharacters = 65_536;

@@ -2,7 +2,7 @@ export interface Deadline {
   left(): number;
 }
 
-/** Counts the smaller of wall and processor time so that time in which the process is suspended does not count. */
+/** Counts the smaller of wall and processor time, because time while the process is suspended must not count. */
 export function createDeadline(milliseconds: number): Deadline {
   const startedAt = performance.now();
   const cpuAtStart = process.cpuUsage();

@@ -15,13 +15,13 @@ const maxMarkRun = 30;
 const longMarkRun = /(\p{M}{30})\p{M}+/gu;
 const plain = /^[\x20-\x7e\t\n\r]*$/;
 const otherSpaces = /[^\S\n\r\t ]/g;
-/** Marks and the letters of Hangul syllables fold according to their neighbours. */
+/** Marks, and letters of Hangul syllables. Their folding depends on neighbours. */
 const combining = /[\p{M}\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]/u;
 
 const kinds = {
   unknown: 0,
   itself: 1,
-  /** Folds to another text regardless of its neighbours. */
+  /** Folds to a different text, whatever its neighbours. */
   other: 2,
   combining: 3,
   unseen: 4,

@@ -30,7 +30,7 @@ export interface RuleGate extends Gate {
 
 const defaultTimeLimitMs = 90;
 
-/** Exercises most of the code that judges commands. */
+/** Runs through most of the code that judges commands. */
 const warmUpInput = {
   command: `cd /srv && npm install "x y" | tee -a log; rm -rf ./build $(git push) <<< 'ｃｕｒｌ' & sudo -u a sh -c 'ls'`,
 };
@@ -61,7 +61,7 @@ export function createGate(options: GateOptions): RuleGate {
   function compiledRules(): CompiledRules {
     if (compiled !== undefined) return compiled;
     const fresh = compileRules(rules);
-    // Compile and run everything once so that the first call does not spend its time limit on that.
+    // Compile and run everything now so that the first call's time limit does not include it.
     fresh.patterns.compileAll();
     judge(fresh, options.matching, warmUpCall, createDeadline(warmUpLimitMs));
     compiled = fresh;
@@ -79,7 +79,7 @@ export function createGate(options: GateOptions): RuleGate {
       try {
         const left = wholeTime.left();
         const inForce = compiledRules();
-        // Compiling happens only once and does not count against this call.
+        // The time for compiling does not count against this call.
         const deadline = createDeadline(left);
         const call = { tool, argsJson, input, extraTags };
         return { ...judge(inForce, options.matching, call, deadline), input, argsJson };

@@ -59,7 +59,7 @@ function endsInAnchor(pattern: string): boolean {
   return /(?<!\\)(?:\\\\)*\$$/.test(pattern) && !/\}\)*\$$/.test(pattern);
 }
 
-/** Finds literal text after `^` with which no tool name starts, in any alternative of an unnested group. */
+/** Finds literal text after `^` that no tool name starts with. Checks each alternative of an unnested group. */
 function unknownToolAtStart(pattern: string, knownTools: readonly string[]): string | undefined {
   const anchored = /^(?:\(\?i\))?\^(?:\((?:\?:)?([^()]*)\)|([\w-]*))/.exec(pattern);
   const alternatives = anchored?.[1]?.split("|") ?? [anchored?.[2] ?? ""];

@@ -21,7 +21,7 @@ export interface PatternHits {
 
 export interface PatternSet {
   compileAll(): void;
-  /** `earlier` contains the matches of the texts before `start`. Those patterns are not tried again. */
+  /** `earlier` contains the matches in texts before `start`. Patterns that matched there are not tried again. */
   match(
     texts: readonly string[],
     deadline: Deadline,
@@ -41,7 +41,7 @@ interface Entry {
 
 /** Even the slowest pattern reads this many characters in tens of milliseconds. Longer texts get a time limit. */
 const maxUntimedCharacters = 2_048;
-/** These match by position in the text, which the search for atoms ignores. */
+/** These assert a position in the text, which the search for atoms ignores. */
 const isAboutPlace = /[$^]|\\b/i;
 const expressionLimitMs = 50;
 
@@ -72,7 +72,7 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
     const hit = (entry: Entry | undefined) => {
       if (entry !== undefined && !hits.has(entry.index)) hits.set(entry.index, position);
     };
-    // If the work is restarted, it continues here.
+    // Kept across restarts of the work below.
     let next = 0;
     const tried = within(() => {
       for (; next < candidates.length; next += 1) {
@@ -143,7 +143,7 @@ function matchExpressions(
   first: Map<number, number>,
 ): boolean {
   let next = 0;
-  /** Time used by the expression at `next`, over all restarts. */
+  /** Time that the expression at `next` has used, over all restarts. */
   let own = { of: -1, time: createDeadline(expressionLimitMs) };
   const run = () => {
     for (; next < open.length; next += 1) {
@@ -158,7 +158,7 @@ function matchExpressions(
     if (limit <= 0) return false;
     if (runWithin(limit, run) !== undefined) continue;
     const [entry, positions] = open[next] ?? [];
-    // Blame the expression only if it had nearly all of the time. Other expressions or a suspension may have used it.
+    // Blame the expression only if it used nearly all of the time itself, not other expressions or a suspension.
     if (own.time.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
     first.set(entry.index, positions?.[0] ?? 0);
     next += 1;

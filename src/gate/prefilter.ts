@@ -11,7 +11,7 @@ const minLiterals = 2;
 const maxAtoms = 4;
 
 interface Item {
-  /** As written, with non-capturing groups. Empty if the item is not fixed. */
+  /** The pattern's text, with non-capturing groups. Empty if the item is not fixed. */
   source: string;
   /** True if the item has no loop, so it may be part of an atom. */
   isFixed: boolean;
@@ -38,7 +38,7 @@ class NotUnderstood extends Error {}
 /** Returns the atoms of each alternative, or undefined if the pattern may match any text. */
 export function atomsOf(pattern: string, isForJavaScript: boolean): string[][] | undefined {
   const reader: Reader = { pattern, at: 0, isForJavaScript };
-  // One of the engines applies a quantifier after a surrogate pair to its second half only.
+  // One of the engines applies a quantifier only to the second half of a surrogate pair.
   if (/[\ud800-\udfff]/.test(pattern)) return undefined;
   try {
     const alternatives = readAlternatives(reader);
@@ -72,7 +72,7 @@ function readAlternatives(reader: Reader): Piece[][] {
 
 interface Piece {
   item: Item;
-  /** `many` means at least once. */
+  /** `many` means one or more. */
   times: "once" | "many" | "optional";
 }
 
@@ -88,7 +88,7 @@ function atomsIn(pieces: readonly Piece[]): Atom[] {
     if (times === "optional" || !item.isFixed) close();
     else {
       open = { source: open.source + item.source, literals: open.literals + item.literals };
-      // The next pieces follow the last repetition, so start a new atom with this one.
+      // The next pieces follow the last repetition, so start a new atom with this repeated item.
       if (times === "many") close({ source: item.source, literals: item.literals });
     }
   }

@@ -88,7 +88,7 @@ export function createPrefix(system: Anthropic.TextBlockParam[], tools: Anthropi
   };
 }
 
-/** Returns the complete answer, including its thinking. If undefined, only text and calls may be sent. */
+/** Returns the complete answer, including its thinking, or undefined if only text and calls may be sent. */
 export function carriedBlocks(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

@@ -103,7 +103,7 @@ function toolsOf(request: ModelRequest): Anthropic.Tool[] {
   }));
 }
 
-/** Declares the tools of past calls, because the service refuses those calls otherwise. The model must not use them. */
+/** Declares the tools of past calls, because the service would refuse the history. The model must not use them. */
 function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
   const names = messages.flatMap((message) =>
     message.role === "assistant" ? message.toolCalls.map((call) => wireName(call.name)) : [],
@@ -121,7 +121,7 @@ function messagesOf(messages: ModelMessage[], model: string, prefix: Prefix): An
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
     const last = params.at(-1);
-    // Hash only where the role changes, because the preceding messages are complete only there.
+    // Hash only where the role changes, because only there the preceding messages are complete.
     const carried =
       message.role === "assistant" && last?.role === "user"
         ? carriedBlocks(message, model, () => prefix.mark(params))

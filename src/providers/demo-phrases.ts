@@ -1,4 +1,4 @@
-/** The phrases of the demo model. It finds a tool by name; the tool's schema says which argument gets the text. */
+/** The phrases of the demo model. They find a tool by name, and by its schema the argument for the text. */
 import type { JsonObject } from "../ports/message.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 

@@ -9,7 +9,7 @@ import { inputOf, isJsonObject, wellFormed, wireName } from "./request-mapping.t
 
 type InputItem = OpenAI.Responses.ResponseInputItem;
 type Reasoning = OpenAI.Responses.ResponseReasoningItem;
-/** `phase` says whether the text is commentary or the answer. It must be sent back to the model. */
+/** `phase`: whether the text is commentary or the answer. Must be sent back to the model. */
 type Said = { type: "message"; text: string; phase?: "commentary" | "final_answer" };
 /** The calls themselves are in the message, in the same order. */
 type CarriedItem = Reasoning | Said | { type: "call" };
@@ -44,7 +44,7 @@ function saidIn(item: OpenAI.Responses.ResponseOutputMessage): Said {
   return { type: "message", text, ...(item.phase ? { phase: item.phase } : {}) };
 }
 
-/** Returns the complete answer, including its reasoning. If undefined, only text and calls may be sent. */
+/** Returns the complete answer, including its reasoning, or undefined if only text and calls may be sent. */
 export function carriedItems(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

@@ -1,6 +1,6 @@
 /**
  * Delivers a reply while it grows. While a send is in progress, only the latest text and status line are kept for the
- * next one. Cards, questions and the end are sent after that. Redacts all text for people.
+ * next one. Cards, questions and the end wait for the text before them. Redacts all text for people.
  * Brain name: broca.
  */
 import { messageOf } from "../lib/errors.ts";

@@ -42,7 +42,7 @@ function tagAt(view: DataView, offset: number): string {
   return String.fromCharCode(...[0, 1, 2, 3].map((index) => view.getUint8(offset + index)));
 }
 
-/** Maps a code point to a glyph; 0 means missing. Format 12 covers all of Unicode, format 4 the first plane. */
+/** Maps a code point to a glyph; 0 means missing. Format 12 covers all of Unicode, format 4 only the first plane. */
 function characterMap(view: DataView, cmap: number): (codePoint: number) => number {
   const found = new Map<number, number>();
   for (let index = 0; index < view.getUint16(cmap + 2); index += 1) {

@@ -5,7 +5,7 @@ import type { Rows, Value } from "../rows.ts";
 import type { ChartRequest } from "./chart-request.ts";
 
 export interface Point {
-  /** The index of a category, a number, or milliseconds since 1970. */
+  /** A category index, a number, or milliseconds since 1970. */
   x: number;
   y: number;
 }

@@ -1,4 +1,4 @@
-/** Scales of a chart's axes: the positions of values, and the values with a tick. */
+/** Axis scales: where a value lies on an axis, and which values get a tick. */
 
 export interface Scale {
   /** Maps a value to a position between 0 and 1. */
@@ -6,14 +6,14 @@ export interface Scale {
   ticks: { value: number; label: string }[];
 }
 
-/** The limits are round and include all values. `hasZero` includes zero, where bars and areas start. */
+/** Starts and ends at round numbers and covers all values. `hasZero` adds zero, where bars and areas start. */
 export function linearScale(
   values: readonly number[],
   options: { ticks: number; hasZero: boolean; isPlain?: boolean },
 ): Scale {
   let [low, high] = extent(values);
   if (options.hasZero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-  // Treat values as equal if doubles can't tell them apart.
+  // Treat a range too narrow for doubles as a single value.
   const isOne = high - low <= Math.max(Math.abs(low), Math.abs(high)) * 1e-12;
   if (isOne) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, high + Math.abs(high) / 2];
   const step = niceStep((high - low) / Math.max(1, options.ticks));

@@ -1,4 +1,4 @@
-/** Measures the texts of a chart and makes them fit. No text extends beyond an edge. */
+/** Measures the text of a chart, and shortens or wraps it to fit. */
 import type { Font } from "./font.ts";
 
 export type Weight = "regular" | "bold";
@@ -6,7 +6,7 @@ export type Weight = "regular" | "bold";
 export interface Typesetter {
   width(text: string, size: number, weight?: Weight): number;
   shortened(text: string, size: number, room: number, weight?: Weight): string;
-  /** Returns at most `lines` lines. The last one ends in an ellipsis if text is left. */
+  /** Returns at most `lines` lines. The last one ends in an ellipsis if the text does not fit. */
   wrap(text: string, size: number, room: number, lines: number, weight?: Weight): string[];
   missing(): string[];
 }

@@ -15,7 +15,7 @@ export interface Layer {
 
 const declares = /^(?:export|declare|typeset|local|readonly)$/;
 
-/** Records the variables that the command sets to plain text. */
+/** Also updates `variables` with the command's assignments of plain text. */
 export function readCommand(node: Command, variables: Variables): SimpleCommand {
   const parts = node.name === undefined ? node.args : [node.name, ...node.args];
   const words = parts.flatMap((part) => (part.type === "Word" ? readWord(part, variables) : [assignmentWord(part)]));
@@ -48,7 +48,7 @@ export function readRedirections(
   for (const redirection of redirections) {
     if (redirection.type === "HereDoc") {
       const { text, parts } = redirection.body;
-      // The heredoc must end unambiguously, because commands follow it.
+      // Unless the heredoc's end is unambiguous, its text might include later commands.
       const isClear =
         redirection.closing !== undefined && /^(?:\w+|'\w+'|"\w+")$/.test(redirection.delimiter?.text ?? "");
       input = { text, isDynamic: !isClear || (parts?.some(({ type }) => type !== "Literal") ?? false) };

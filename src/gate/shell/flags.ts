@@ -74,7 +74,7 @@ export function spellingsOf(words: readonly string[]): string[] {
   return [...new Set([plain, short, long])];
 }
 
-/** Returns the position after the global options, or undefined for a command without subcommands. */
+/** Returns the subcommand's index, after the global options. Undefined for a command without subcommands. */
 function subcommandAt(rest: string[], globalsWithValue: string[] | undefined): number | undefined {
   if (globalsWithValue === undefined) return undefined;
   let index = 0;

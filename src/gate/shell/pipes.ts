@@ -16,7 +16,7 @@ interface Stage {
 
 export function readPipeline(node: Pipeline, walk: Walk, readScript: (text: string, walk: Walk) => void): void {
   const { reading, variables } = walk;
-  // The walk sets a stage's variables when it visits the commands, so look ahead with a copy.
+  // Look ahead with a copy, because the walk sets the variables only when it visits the commands.
   const stages = node.commands.slice(0, maxPaired).map((stage) => stageOf(stage, new Map(variables)));
   addForm(reading, stages.map(({ commands }) => lineOf(commands[0]?.words ?? [])).join(" | "));
   for (const [index, stage] of stages.entries()) {

@@ -4,7 +4,7 @@ import { literalWord, type ShellWord } from "./words.ts";
 
 export type Wrapped =
   | { type: "command"; words: ShellWord[] }
-  /** If `isDynamic`, the text contains expansions, so more than this text may run. */
+  /** `isDynamic` means that the text contains expansions, so what runs may differ. */
   | { type: "script"; text: string; isDynamic: boolean };
 
 interface Wrapper {

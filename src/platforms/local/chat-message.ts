@@ -23,7 +23,7 @@ export type ChatMessageType = "message" | "card" | "question" | "receipt";
 export type ChatMessageState = "done" | "streaming" | "failed" | "waiting";
 
 export interface ChatMessage {
-  /** A page chooses its messages' ids, so a repeated request is the same message. The agent's derive from the turn. */
+  /** A page chooses its messages' ids, so a repeated request adds no duplicate. The agent's derive from the turn. */
   id: string;
   type: ChatMessageType;
   place: Scope;
@@ -47,7 +47,7 @@ export interface ChatMessage {
 
 export interface StoredMessage extends ChatMessage {
   sequence: number;
-  /** Numbers this message's last change among the changes to all messages. Event streams resume from it. */
+  /** Sequence number of this message's last change, counted over all messages. Event streams resume from it. */
   revision: number;
   /** Counts the replies that everybody can see in the thread that this message started. */
   replies: number;

@@ -10,7 +10,7 @@ import { maxEventStreams } from "./limits.ts";
 /** Polling finds changes that other processes make. */
 const pollMs = 250;
 const heartbeatMs = 15_000;
-/** A page that is further behind must reload. So must one that is ahead because the chat was replaced. */
+/** A page further behind must reload, and so must a page that is ahead, because the chat was replaced. */
 const maxCatchUpChanges = 500;
 
 const tooMany = `Too many pages are open (${maxEventStreams}). Close some, or try again later.`;

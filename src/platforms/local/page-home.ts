@@ -25,7 +25,7 @@ export function createPageHome(options: { data: string; store: Store; leases: Le
       const isFreeAgain = lease !== undefined && !wasFree;
       wasFree = lease !== undefined;
       if (lease === undefined) return false;
-      // If a live process with another folder has lost its lease, let it take the page back before the next claim.
+      // A live process with another folder may have lost its lease. Let it take the page back first.
       if (isFreeAgain && !(await isHere())) {
         await lease.release();
         return false;

@@ -105,7 +105,7 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
     const people = store.people();
     const me = people.find((person) => person.id === context.req.query("person")) ?? people[0];
     if (me === undefined) return context.json({ error: "There are no people in this chat." }, 404);
-    // Read before the messages: changes after this revision arrive again as events.
+    // Read this before the messages so that changes made meanwhile arrive again as events.
     const revision = store.revision();
     const places: Scope[] = [...channels.map((channel): Scope => `channel:${channel}`), `dm:${me.id}`];
     const messages = Object.fromEntries(

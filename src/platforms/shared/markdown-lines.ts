@@ -64,7 +64,7 @@ export function openedBy(line: string, maxOpeningLength: number): Fence | undefi
   const found = opening.exec(line);
   if (found === null || line.length > maxOpeningLength) return undefined;
   const [, prefix = "", marks = "", info = ""] = found;
-  // More backticks in the line make it a code span.
+  // Backticks later in the line make it a code span, not a fence.
   if (marks.startsWith("`") && info.includes("`")) return undefined;
   return { prefix: prefix.replace(/[^\s>]/g, " "), marks, info: info.trimEnd() };
 }

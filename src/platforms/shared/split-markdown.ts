@@ -64,7 +64,7 @@ function closingLength(fence: Fence | undefined): number {
   return fence === undefined ? 0 : closingOf(fence).length + 1;
 }
 
-/** Minimum fill of a part, as a fraction, by rank of the cut. Below it, a worse cut that fills more is chosen. */
+/** Minimum fill of a part, as a fraction, per rank of the cut. Below it, use a lower-ranked cut that fills more. */
 const minFill = [0.5, 0.5, 0.5, 0.4, 0.4];
 const minFillBeforeWords = 0.25;
 const neverRank = minFill.length;
@@ -98,7 +98,7 @@ function nextCut(source: Source, from: number, index: number, room: number): Cut
   return last === undefined ? hardCut(source, overflowing, from, room) : at(last);
 }
 
-/** True if the row or fence line should start the next part rather than be split. */
+/** True if the row or fence line fits into a part, so it should start the next part rather than be split. */
 function isWholeInOnePart(line: Line, limit: number): boolean {
   const isOneLine = line.type.startsWith("table") || line.type === "fence-open" || line.type === "fence-close";
   return isOneLine && line.end - line.start <= limit;
@@ -166,7 +166,7 @@ function cutInLine(source: Source, line: Line, from: number, room: number): Cut 
   return end > from ? cutAt(endOfText(text, from, end), skipBlanks(text, end), undefined) : undefined;
 }
 
-/** Cuts after the last word outside spans, else before the span in the way, else after any word, else anywhere. */
+/** Prefers to cut after the last word outside spans, then before the span at the limit, after any word, anywhere. */
 function wordCut(source: Source, line: Line, range: { from: number; start: number; most: number }): number {
   const { text, limit } = source;
   const { from, start, most } = range;
@@ -197,7 +197,7 @@ function isWordEnd(text: string, at: number): boolean {
   return /[\s。、！？，；：]/u.test(text[at - 1] ?? "") || /\s/u.test(text[at] ?? "");
 }
 
-/** Limits the search, because a line of nothing but fence marks has no safe place. */
+/** Limits the search, because a line that consists of fence marks has no safe position. */
 const maxSteps = 100;
 
 /** Moves the cut left while the text on either side of it would read as a new fence. */

@@ -1,9 +1,9 @@
 /**
  * Shows states that replace each other, such as a growing message, with a minimum time between updates. `offer` shows
- * the first state immediately; of those that come too soon, it stores only the newest for later. `stop` drops the
- * waiting state and resolves when the running update has ended. The newest state is always shown in the end: a failed
- * update is retried with growing pauses, unless a newer state has replaced it. Pauses start when an update ends, so an
- * update that waited for a rate limit is not immediately followed by another.
+ * the first state immediately; if more come too soon, it stores only the newest of them. `stop` drops the waiting state
+ * and resolves when the running update has ended. The newest state is always shown in the end: a failed update is
+ * retried with growing pauses, unless a newer state has replaced it. Pauses start when an update ends, so an update
+ * that waited for a rate limit is not immediately followed by another.
  */
 
 export interface ThrottledUpdatesOptions<T> {

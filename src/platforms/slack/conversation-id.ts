@@ -53,7 +53,7 @@ export function scopeOf(channel: string, userId: string): Scope {
   return isDirect(channel) ? `dm:${userId}` : `channel:${channel}`;
 }
 
-/** A thread's first message has its own ts as `thread_ts` once it has replies, but does not count as in the thread. */
+/** Once a thread has replies, its first message has its own ts as `thread_ts`, but counts as outside the thread. */
 export function threadOf(ts: string, threadTs: string | undefined): string | null {
   return threadTs === undefined || threadTs === ts ? null : threadTs;
 }

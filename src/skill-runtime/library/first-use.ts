@@ -10,7 +10,7 @@ import { describePermissions } from "../parse/permissions.ts";
 
 export interface FirstUse {
   rules(set: SkillSet): GateRule[];
-  /** Call when a tool of the skill runs, because a person has then approved it. Resolves to true the first time. */
+  /** Call when a tool of the skill runs, which implies a person's approval. Resolves to true the first time. */
   accept(skill: Skill): Promise<boolean>;
   /** Reads what this and other processes have accepted. Resolves to true if anything is new. */
   refresh(set: SkillSet): Promise<boolean>;

@@ -106,7 +106,7 @@ function tell(listener: (set: SkillSet) => void, set: SkillSet, log: Log): void 
 }
 
 async function startWatching(roots: string[], onChange: () => void, log: Log): Promise<FSWatcher> {
-  // The watcher does not follow links, because one may lead to /, so resolve linked roots first.
+  // Resolve linked roots first. The watcher does not follow links, because one may lead to /.
   const folders = await Promise.all(roots.map((root) => realpath(root).catch(() => root)));
   const watcher = watch(folders, {
     ignoreInitial: true,
@@ -192,9 +192,8 @@ export function briefs({ skills }: SkillSet): SkillBrief[] {
 }
 
 /**
- * Returns a string that changes with the skill that owns the tool so that approvals given under other rules become
- * invalid. For an offered tool, only its own description counts, because other offered tools appear and disappear with
- * their servers.
+ * Returns a fingerprint of the skill that owns the tool: if it changes, earlier approvals become invalid. For an
+ * offered tool, only its own description counts, because other offered tools appear and disappear with their servers.
  */
 export function contentOf({ skills }: SkillSet, tool: string): string | undefined {
   const owner = skills.findLast((skill) => skill.tools.some((spec) => spec.name === tool));

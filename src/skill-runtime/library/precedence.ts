@@ -68,7 +68,7 @@ function versionParts(version: string | null): { numbers: number[]; preview: str
   return { numbers: numbers === "" ? [-1] : numbers.split(".").map(Number), preview };
 }
 
-/** Removes skills with missing requirements until none are left, and then skills that require themselves. */
+/** Repeatedly removes skills with missing requirements, then removes skills that require themselves. */
 function withRequirements(skills: Skill[]): Chosen {
   const diagnostics: SkillDiagnostic[] = [];
   const refuse = (skill: Skill, code: string, message: string) => {

@@ -2,7 +2,7 @@
  * Turns the parameters of an offered tool into a schema that every provider accepts, because one bad schema would make
  * a provider refuse every request of the conversation. Keeps only known keywords: no dialects, ids or regular
  * expressions, whose matching may take forever. Reduces a schema that does not compile or is too long to names, types
- * and descriptions. That costs at most a second attempt, because the tool's own program checks its arguments too.
+ * and descriptions. At worst the model needs a second attempt, because the tool's own program checks its arguments too.
  */
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";

@@ -41,7 +41,7 @@ export async function executeCall(
   return guard.run(call.skill.name, async () => plugin.execute(call.tool, call.input, context));
 }
 
-/** An isolated process and a view may see the working folder at different paths. Relative paths are valid in both. */
+/** Makes paths relative, because an isolated process and a view may see the working folder at different paths. */
 function withPathsInside(returned: unknown, realFolder: string): unknown {
   if (typeof returned !== "object" || returned === null || !("files" in returned) || !Array.isArray(returned.files))
     return returned;

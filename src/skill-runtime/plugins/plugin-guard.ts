@@ -13,7 +13,7 @@ import type { Log } from "../../lib/log.ts";
 export interface PluginGuard {
   /** Runs code of a skill. The first use installs the guard. */
   run<T>(skill: string, code: () => T): T;
-  /** The guard does not treat these log lines as the plugin's standard output. */
+  /** A log whose lines the guard does not mistake for the plugin's standard output. */
   logFor(skill: string): Log;
   close(): void;
 }

@@ -41,7 +41,7 @@ function headerKind(text, left, isAfterContent) {
     return "hunk";
   }
   if (text.startsWith("diff ")) return "file";
-  // These two lines begin a file if no `diff` line comes before them.
+  // Without a preceding `diff` line, these two lines begin a file.
   if (text.startsWith("--- ")) return isAfterContent ? "file" : "meta";
   if (text.startsWith("+++ ")) return "meta";
   if (text.startsWith("+")) return "added";

@@ -85,7 +85,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
         signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
       })) as T;
     } catch (thrown) {
-      // After a 401, the client drops its token and would send nothing more, so set the token again.
+      // Set the token again, because the client drops it after a 401 and would send nothing more.
       if (thrown instanceof DiscordAPIError && thrown.status === 401) rest.setToken(token);
       throw thrown;
     } finally {
@@ -116,7 +116,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
   };
 }
 
-/** Ignores the limit of 50 requests a second until Discord answers 429, then obeys it: refused requests count too. */
+/** Ignores the limit of 50 requests a second until a 429, then obeys it, because refused requests count too. */
 function keepGlobalRate(rest: REST): void {
   let timer: NodeJS.Timeout | undefined;
   rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
@@ -139,7 +139,7 @@ function jittered(ms: number): number {
   return ms * (0.8 + Math.random() * 0.4);
 }
 
-/** ENOTFOUND counts as transient: Discord's host names do not disappear, so the resolver must be failing. */
+/** ENOTFOUND counts as transient: Discord's host names always exist, so the resolver must be failing. */
 const isTransient = (code: unknown) => isTransientCode(code) || code === "ENOTFOUND";
 
 export function isPassing(thrown: unknown): boolean {

@@ -25,7 +25,7 @@ export interface GatewayOptions {
   onSession(client: Client<true>, shard: number): void;
   onGuildBack(guild: Guild): void;
   onLost(detail: string): void;
-  /** Called when a session resumed without missed events. */
+  /** Called when a session resumed and no events were missed. */
   onResumed(): void;
 }
 
@@ -90,7 +90,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const dispatch of behind) dispatch();
     });
     client.on(Events.GuildAvailable, (guild) => {
-      // A shard with a new session fetches all its servers later. Until then, the bot does not even know its own id.
+      // While a new session starts, skip this: all servers are fetched later, and the bot does not know its own id yet.
       if (!waiting.has(guild.shardId)) options.onGuildBack(guild);
     });
     client.on(Events.ShardError, (thrown, shard) =>
@@ -163,7 +163,7 @@ const heardEvents = [
   GatewayDispatchEvents.ThreadDelete,
 ] as const;
 
-/** Skips events that discord.js can't read. It would throw where no caller can catch, which would end the process. */
+/** Skips events that discord.js can't read. They would cause an uncaught exception, which would end the process. */
 function leaveOutUnreadable({ ws }: Client, log: Log): void {
   const manager = ws as unknown as { handlePacket(packet?: { t?: string }, shard?: unknown): boolean };
   const handle = manager.handlePacket.bind(manager);
@@ -197,7 +197,7 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
   });
 }
 
-/** Waits only briefly, because a peer that went silent does not answer a close either. */
+/** Waits only briefly, because a silent peer does not answer a close either. */
 async function closeClient(client: Client): Promise<void> {
   client.ws.removeAllListeners();
   await withTimeout(

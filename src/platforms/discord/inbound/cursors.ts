@@ -1,7 +1,7 @@
 /**
  * Remembers the last processed message of each place (channel, thread or DM). A cursor advances once its message is
- * stored. If the bounded map drops a place, `since` moves up to its cursor, so messages before `since` count as
- * processed.
+ * stored. If the map is full and drops a place, `since` advances to that place's cursor: all messages before `since`
+ * count as processed.
  */
 
 import { z } from "zod";

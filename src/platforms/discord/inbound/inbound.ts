@@ -38,7 +38,7 @@ export interface InboundOptions {
   signal: AbortSignal;
 }
 
-/** For each place and each absence of the process. */
+/** Limit per place and per absence of the process. */
 const maxMissedMessages = 1_000;
 /** Older messages are not fetched, because nobody still waits for their answers. */
 const maxAwayMs = 24 * 3_600_000;
@@ -64,7 +64,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     cursors.advance(raw.channel_id, type, raw.id);
   }
 
-  /** Returns undefined if reading the message would fail every time and so block its channel. */
+  /** Returns undefined for a message that can never be read, because retrying would block its channel. */
   async function unlessHopeless<T>({ id, channel_id }: RawMessage, read: () => Promise<T>): Promise<T | undefined> {
     try {
       return await read();

@@ -119,7 +119,7 @@ function isMeant(
   context: InboundContext,
 ): boolean {
   if (raw.mentions.some(({ id }) => id === context.botId())) return true;
-  // People who mean the bot may mention its role. If the role can't be mentioned, its mention appears only in the text.
+  // People may mention the bot's role instead. If the role can't be mentioned, its mention appears only in the text.
   const own = ownIds(guildId, context);
   if (idsIn(raw.content).roles.some((id) => own.includes(id))) return true;
   if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;

@@ -44,7 +44,7 @@ export function fileForm(options: {
   };
 }
 
-/** The option of a shortened path shows the file's number on the card, and the path's beginning in the second line. */
+/** For a shortened path, shows the file's number on the card, and the start of the path in the second line. */
 function optionFor({ path, action, detail }: ShownChange, index: number): APISelectMenuOption {
   const name = visiblePath(path);
   const about = detail === "" ? action : `${action} · ${detail}`;

@@ -3,7 +3,7 @@ import type { ApprovalCard, CardItem, ShownChange } from "../../../ports/card.ts
 import type { Json } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
 
-/** The files of one item, in the order that `InboundAnswer.parts` counts. */
+/** The files of one item, in the order of the indexes in `InboundAnswer.parts`. */
 export interface FileChoice {
   files: ShownChange[];
   denyLabel: string;
@@ -16,7 +16,7 @@ export interface FormContents {
   files(approvalId: string): Promise<FileChoice | undefined>;
 }
 
-/** For cards that never expire. */
+/** Lifetime for cards that never expire. */
 const maxKeptMs = 30 * 86_400_000;
 const minKeptMs = 60_000;
 

@@ -7,7 +7,7 @@ import { emojiFor } from "./emoji.ts";
 import { createTyping, type Typing } from "./typing.ts";
 
 export interface Acknowledgements {
-  /** `isPlace` is true if that channel, thread or DM is the message's conversation. */
+  /** `isPlace` is true if `channelId` is itself the message's conversation. */
   give(channelId: string, messageId: string, isPlace: boolean): void;
   end(messageId: string): void;
   /** Call this if a message of the bot appears, perhaps from another process. `replyTo` is the message it answers. */
@@ -15,7 +15,7 @@ export interface Acknowledgements {
   close(): void;
 }
 
-/** A turn without an answer after this time probably waits for another turn, so typing would mislead. */
+/** A turn that is silent for this long is probably waiting for another turn, so typing would mislead. */
 const maxTypingMs = 60_000;
 
 export function createAcknowledgements(api: DiscordApi, reaction: string | null, log: Log): Acknowledgements {

@@ -1,4 +1,4 @@
-/** Lets a tool use only the conversation's own channel, or one that is open to the requester. If in doubt, none. */
+/** Lets a tool use only its conversation's channel and channels that the requester can access. If in doubt, refuses. */
 import {
   type APIChannel,
   type APIGuild,

@@ -32,7 +32,7 @@ export function createLiveMessage(
     versions.set(found.part, found.version);
   }
 
-  /** Returns false if the text must be posted elsewhere. Rejects for a partial text, which is not worth a post. */
+  /** Returns false if the text must be posted elsewhere. Rejects for a partial text, which is not worth reposting. */
   async function isEdited(messageId: string, message: { content: string; files: RawFile[] }, patience: Patience) {
     try {
       return await sender.edit(messageId, message, patience);

@@ -56,7 +56,7 @@ export interface MessageSender {
   edit(messageId: string, message: OutgoingMessage, patience: Patience): Promise<boolean>;
   remove(messageId: string): Promise<void>;
   open(): Promise<string>;
-  /** The chosen place. Before one is chosen, the place where typing should show. */
+  /** The channel of the reply or, before one is chosen, the channel where typing should show. */
   channelId(): string | undefined;
 }
 
@@ -100,7 +100,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     return isThere ? { type: "thread", channelId: thread } : await startThread(conversation, thread);
   }
 
-  /** The id of a forum thread is that of its first message from the start. */
+  /** In a forum, a thread's id always equals that of its first message. */
   async function isForum(channelId: string): Promise<boolean> {
     const type = (await options.channels.get(channelId))?.type;
     return type === ChannelType.GuildForum || type === ChannelType.GuildMedia;
@@ -144,7 +144,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
         return inChannel(where, "There are too many active threads right now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
-      // For example, the thread's name contains a word that the server blocks.
+      // For example, the server blocks a word in the thread's name.
       return inChannel(where, "Discord refused a thread for that message");
     }
   }
@@ -219,7 +219,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
           if (!isSame) await messages.edit(channelId, id, message, patience);
           return id;
         } catch (thrown) {
-          // Perhaps only files or embeds are forbidden, so the caller may post a plainer message.
+          // Only files or embeds may be forbidden, so let the caller try a plainer message.
           if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
           const next = place === undefined ? undefined : await nextPlace(place, thrown, isCard);
           if (next === undefined) throw routeProblem(target, thrown);

@@ -63,7 +63,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     minIntervalMs: minEditIntervalMs,
     async show(newest) {
       const open = await begun();
-      // Creating the thread may take a while. Text that is written meanwhile goes into the first message.
+      // Creating the thread may take a while. Text written in the meantime goes into the first message.
       if (!open.isPosted()) await sender.open();
       const parts = newest.final ?? renderPartial(newest.text, newest.activity);
       // A message without text besides the status is removed at the end.
@@ -145,7 +145,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await settleText(open, renderAll([whole, ...refused].join("\n\n")));
     } finally {
       typing.stop();
-      // The answer ends here, because a card below it must not change it.
+      // End the text here, because later updates must not change an answer above the card.
       forgetText();
     }
   }
@@ -172,7 +172,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     segment = createLiveMessage(cardsPosted(asked), sender, []);
   }
 
-  /** The card with fewer open items is newer. On a tie, the recorded one is: undone changes must not look kept. */
+  /** The card with fewer open items is newer. On a tie, use the recorded one: undone changes must not look kept. */
   async function newerCard(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);
     return latest !== undefined && openRows(latest) <= openRows(card) ? latest : card;

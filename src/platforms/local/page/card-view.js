@@ -26,7 +26,7 @@ export function cardView(message, me) {
     const body = { person: me.id, messageId: message.id, cardOrApprovalId, choice, ...more };
     const answer = await click(view, receipt, "answers", body);
     if (answer?.file === undefined) return;
-    // Disabling the button took its focus. Restore the focus, because the dialog will return it here.
+    // The disabled button lost the focus. Restore the focus so that the dialog can return it to the button later.
     from?.focus({ preventScroll: true });
     const changed = card.items.find((item) => item.approvalId === cardOrApprovalId)?.changes;
     showDiff(answer.file, changed?.title ?? answer.file.name);
@@ -126,7 +126,7 @@ function expiry(expiresAt) {
     class: "card-expiry",
     datetime: new Date(expiresAt).toISOString(),
     "data-expires": `${expiresAt}`,
-    // Otherwise screen readers would read the countdown every second.
+    // With live updates, screen readers would read the countdown every second.
     "aria-live": "off",
     text: expiryText(expiresAt),
   });

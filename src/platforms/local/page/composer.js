@@ -2,7 +2,7 @@
 import { Failure } from "./api.js";
 import { element, icon, sizeOf } from "./dom.js";
 
-/** With the growth that Base64 adds, this much still fits the server's limit for a message. */
+/** After Base64 encoding, this much still fits the server's limit for a message. */
 const maxAttachedBytes = 1_400_000;
 
 /** `send({ id, text, attachments })` and `command({ name, rest })` reject with a Failure, whose message is shown. */

@@ -1,4 +1,4 @@
-/** The sidebar: places, and the people to speak as. On a narrow screen it is a drawer. */
+/** The sidebar: channels, DM, and the list of people to speak as. A drawer on narrow screens. */
 import { avatar, byId, element } from "./dom.js";
 
 export function createSidebar() {

@@ -22,7 +22,7 @@ export interface SlackApiOptions {
 }
 
 export interface CallOptions {
-  /** Set this if repeating the call does harm. It is then retried only if Slack certainly did not carry it out. */
+  /** Set this if repeating the call does harm. Retries only if Slack certainly did not execute the call. */
   isOnce?: boolean;
   /** How long to retry; 0 means never. By default a minute, or as long as Slack asks to wait, up to a limit. */
   patienceMs?: number;

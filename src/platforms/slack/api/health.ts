@@ -7,7 +7,7 @@ import { isTokenProblem } from "./api-problems.ts";
 export interface Health {
   connected(as: string): void;
   disconnected(why: string): void;
-  /** Call this after a successful call, because its token is then valid. */
+  /** Call this after every successful call, which proves that the token is valid. */
   tokenTaken(): void;
   problem(problem: RemoraError): void;
   clock(skewMs: number | undefined): void;

@@ -64,7 +64,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     if (body === undefined) return context.text("Not a Slack request.\n", 400);
     if (body.type === "url_verification") return context.json({ challenge: body.challenge });
     if (body.ssl_check === "1") return context.body(null, 200);
-    // Nothing can be stored during start and stop, but Slack sends the request again.
+    // During start and stop nothing can be stored. Slack sends the request again.
     if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
     const signature = context.req.header("x-slack-signature") ?? "";
     if (body.type !== "event_callback") {

@@ -90,7 +90,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     }
   }
 
-  // Nobody catches the SDK's frame errors, so an unreadable frame would end the process.
+  // Catch errors of the SDK's frame readers, because an unreadable frame would otherwise end the process.
   const readers = client.listeners("ws_message");
   client.removeAllListeners("ws_message");
   client.on("ws_message", (...frame: unknown[]) => {

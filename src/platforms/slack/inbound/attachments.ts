@@ -60,7 +60,7 @@ export function createFileReader({ api, token, apiUrl, log, signal }: FileReader
     }
   }
 
-  /** For a file of another organisation, the event contains only the id. */
+  /** For a file of another organisation, looks up the details, because the event contains only its id. */
   async function known(file: File): Promise<File> {
     if (file.file_access !== "check_file_info") return file;
     return (await api.call("files.info", { file: file.id }, infoSchema, { patienceMs: 3_000 })).file;

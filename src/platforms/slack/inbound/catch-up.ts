@@ -25,12 +25,12 @@ export interface CatchUpOptions {
 export type Absence = "start" | "reconnect";
 
 export interface CatchUp {
-  /** Holds the cursors before its first `await` so that new messages do not hide the gap. Never rejects. */
+  /** Holds the cursors before its first `await`, because new messages would move them past the gap. Never rejects. */
   run(absence: Absence): Promise<void>;
 }
 
 const everyType = "public_channel,private_channel,im,mpim";
-/** `silent` limits the older DMs to check in which nothing was ever received. */
+/** `silent`: how many older DMs without any received message to check. */
 const limits = {
   start: { channels: 200, oldThreads: 20, types: everyType, newChannels: 50, silent: 50 },
   reconnect: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },

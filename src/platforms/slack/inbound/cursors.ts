@@ -1,8 +1,8 @@
 /**
- * Remembers up to which message each conversation was received; every message before a cursor is stored. `heard` stops
- * the cursor before a message until `kept`. `hold` stops it until `release`, while messages may be missing. All cursors
- * are one value in the store, saved shortly after each change, so after a crash some messages are handled again,
- * harmlessly.
+ * Remembers up to which message each conversation was received; every message before a cursor is stored. `heard` keeps
+ * the cursor before a message until `kept`. While messages may be missing, `hold` keeps it in place until `release`.
+ * All cursors are one value in the store, saved shortly after each change, so after a crash some messages are handled
+ * again, harmlessly.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";

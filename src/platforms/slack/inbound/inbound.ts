@@ -51,7 +51,7 @@ export function createInbound(options: InboundOptions): Inbound {
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const oneAtATime = createKeyedMutex();
-  /** Our own ids, cached so that a message takes its place in the order without waiting. */
+  /** Our own ids. Cached, because waiting for them could change the order of messages. */
   let known: Identity | undefined;
 
   async function knowSelf(): Promise<Identity> {
@@ -141,7 +141,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const notice = await handlers.onMessage(message);
     if (!isAddressed) return;
     if (notice === undefined) {
-      // Join no earlier: a thread in which somebody was refused does not belong to the agent.
+      // Join only now: a thread in which somebody was refused does not belong to the agent.
       if (thread !== null) await threads.join(event.channel, thread);
       return options.onTaken(message);
     }
@@ -154,7 +154,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const id = formatMessageId(event);
     const before = kept.get(id);
     const isAddressed = await isToAgent(event, self);
-    // Handle the message again if an edit has addressed it to the agent since.
+    // Handle the message again if an edit added a mention of the agent.
     if (before !== undefined && (before.isAddressed || !isAddressed)) return;
     const change = changes.get(id);
     if (change === "deleted") return;

@@ -128,7 +128,7 @@ function groupBlocks({ label, entries }: Group, number: number): Block[] {
   ];
 }
 
-/** Shows the end of a long path, and its number, which leads to the full path. */
+/** Shortens a long path to its end, and adds the file's number, under which the full path is listed. */
 function optionOf({ file: { path, detail }, index }: Entry) {
   const number = `${index + 1}. …`;
   const isShort = path.length <= maxOptionLength;

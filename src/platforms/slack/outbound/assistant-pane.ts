@@ -73,7 +73,7 @@ export function createAssistantPane({
       const { channel } = parsed.data;
       if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
       suggestedAt.set(channel, now());
-      // Pass no thread, because Slack would then ignore the prompts: threads belong to the older pane.
+      // Omit the thread: with one, Slack ignores the prompts, because threads belong to the older pane.
       await suggest({ channel_id: channel });
     },
     async stopped(event) {

@@ -37,13 +37,13 @@ export interface MessageSender {
   keys(): string[];
   /** Posts once. If the message already exists, updates it to this content. Resolves to the message's ts. */
   post(key: string, content: MessageContent): Promise<string>;
-  /** Like `post`, for messages that another method creates. Leaves an existing message unchanged. */
+  /** Like `post`, but `start` creates the message. Leaves an existing message unchanged. */
   postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
   update(ts: string, key: string, content: MessageContent): Promise<void>;
   endStream(ts: string, key: string): Promise<void>;
   remove(ts: string): Promise<void>;
   tsOf(key: string): string | undefined;
-  /** Unlike `tsOf`, also looks for a post that was started but whose ts was not stored. */
+  /** Like `tsOf`, but also finds a post whose ts was not stored. */
   find(key: string): Promise<string | undefined>;
   metadata(key: string): Metadata;
   isKept(key: string): boolean;

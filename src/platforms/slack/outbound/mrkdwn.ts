@@ -145,7 +145,7 @@ function linkText(href: string, label: string): string {
   if (!/^(?:https?|mailto|tel):/i.test(href)) return literal(shown === href ? href : `${shown} (${href})`);
   const url = escapeText(href).replaceAll("|", "%7C").replace(/\s/g, "%20");
   if (shown === href || `mailto:${shown}` === href) return `<${url}>`;
-  // A bar would end the label, so the address follows such a label instead.
+  // A bar ends a label, so put the address after a text that contains one.
   return shown.includes("|") ? `${literal(shown)} <${url}>` : `<${url}|${escapeText(shown.replace(/\s+/g, " "))}>`;
 }
 

@@ -29,7 +29,7 @@ export interface StreamOptions {
 const nothing = z.unknown();
 const maxBytes = maxStreamBytes - 500;
 const maxStreamMs = streamLifetimeMs - 60_000;
-/** A late partial text is better than none. */
+/** Retry for long, because a late partial text is better than none. */
 const patienceMs = 20_000;
 
 export function createStream({ api, channel, thread, ts, first, now }: StreamOptions): Stream {
@@ -77,7 +77,7 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
   };
 }
 
-/** Cuts before an unfinished code span or formatting character, because the formatting from there on may change. */
+/** Cuts before an unfinished code span or formatting character, because later text may change how it renders. */
 export function settledPart(text: string): string {
   const markdown = beginningOf(text, text.length);
   const lineStart = markdown.lastIndexOf("\n") + 1;

@@ -93,7 +93,7 @@ function brokenUp(code: string): string {
   return code.replace(sequence, `<${wordJoiner}`);
 }
 
-/** If a backslash already escapes the `<`, makes sure that it does not escape the ampersand instead. */
+/** If a backslash already escapes the `<`, drops the backslash, because it would escape the ampersand instead. */
 function escapeOpenings(text: string): string {
   return text.replace(/(\\*)<[^<]*/g, (part: string, slashes: string) => {
     const rest = part.slice(slashes.length + 1);

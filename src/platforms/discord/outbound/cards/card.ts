@@ -47,7 +47,7 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
   });
 }
 
-/** Converts embeds to text. If the text does not fit, nothing can be approved here. */
+/** Converts embeds to text. If the text does not fit, the message offers no approval. */
 function asText({ embeds = [], components = [] }: OutgoingMessage): OutgoingMessage {
   const content = embeds.map(({ title, description = "" }) => `**${title}**\n${description}`).join("\n\n");
   if (content.length <= maxMessageLength) return { content, components };

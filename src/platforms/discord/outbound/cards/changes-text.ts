@@ -64,7 +64,7 @@ const namesPerAction = [4, 2, 1];
 const maxNameLength = 50;
 const actionMarks = { deleted: "🗑️ deleted", changed: "✏️ changed", added: "➕ added" } as const;
 
-/** Always counts as complete, because it names some files and counts the others. */
+/** Always counts as complete: names some files and counts the rest. */
 function reportText(item: CardItem, { summary, files, moreFiles }: ShownChanges, room: number): Fitted {
   const outcome = item.outcome === undefined ? [] : [{ before: "**", text: item.outcome, after: "**" }];
   const opening = fitLines([...outcome, ...summaryLine(summary)], Math.floor(room / 3));

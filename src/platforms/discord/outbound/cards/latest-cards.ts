@@ -1,4 +1,4 @@
-/** Settling records the card, then looks for its message; posting does the reverse. So one always sees the other. */
+/** Settling saves the card, then looks for its message; posting does the reverse. So each notices the other. */
 import type { ApprovalCard } from "../../../../ports/card.ts";
 import type { Json } from "../../../../ports/message.ts";
 import type { Store } from "../../../../ports/store.ts";

@@ -20,7 +20,7 @@ export interface CardMessages {
 /** Both leave room for parts that are added later: buttons, expiry, notes. */
 const maxBlocks = maxMessageBlocks - 6;
 const maxCardLength = maxBlocksLength - 1_700;
-/** The characters that Slack counts for a block in addition to its text. */
+/** Characters that Slack counts per block in addition to the text. */
 const blockOverhead = 130;
 const maxNotificationLength = 700;
 const maxCallLength = 6_000;
@@ -209,7 +209,7 @@ function noticeOf({ items, requesterName }: ApprovalCard): string {
   return escapeText(beginningOf(`${names}: ${outcomes}`, maxNotificationLength));
 }
 
-/** A click carries the block id, which identifies the message. For the card, only the first message's id is stored. */
+/** The block id tells which message of a card was clicked, because only the first message's id is stored. */
 function withId(part: number) {
   return (block: Block, index: number): Block => ({ ...block, block_id: `card-${part}-${index}` });
 }
